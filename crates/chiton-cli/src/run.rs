@@ -1,0 +1,326 @@
+//! `chiton run`: one command, its output live, its ending as the exit code.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use chiton_engine::limits::ViewLimits;
+use chiton_engine::session::store::SessionStore;
+use chiton_engine::{
+    ByteString, CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, EnvironmentChange, Lifetime,
+    Listener, Outcome, RunControl, RunEvent, Session, Stream, Streams,
+};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::setting;
+use crate::status_line::StatusLine;
+use crate::terminal::{complain, remark};
+
+/// Run one command and show its output as it comes
+#[derive(Args)]
+#[command(after_help = "\
+Exit code: the command's own; 124 timed out, 125 chiton itself failed and nothing ran, 126 and 127 as bash has them,
+128+N ended by signal N.
+
+Examples:
+  chiton run 'make test'                              run it, see the output live
+  chiton run --timeout 30s 'npm install'              stop it, and everything it started, after half a minute
+  chiton run --session api 'cd src; export PORT=8080' remember directory, variables, functions, options …
+  chiton run --session api 'echo $PORT; pwd'          … and go on from there, in another terminal if you like
+  chiton run --json 'cargo build'                     the whole story as one JSON object
+  chiton run 'python3 -m http.server &'               returns at once and says what it left running")]
+pub(crate) struct RunArguments {
+    /// The command, as one argument: quote it
+    command: OsString,
+    /// Stop the command and everything it started after this long: 500ms, 30s, 5m, 1h30m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    timeout: Option<Duration>,
+    /// How long a stopped command may clean up before it is killed [default: 5s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    grace: Option<Duration>,
+    /// Run in this directory instead of the current one or the session's
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Set a variable for this command; may be given several times
+    #[arg(long, value_name = "NAME=VALUE")]
+    env: Vec<OsString>,
+    /// Start with no variables but those given by --env
+    #[arg(long)]
+    clear_env: bool,
+    /// Let a variable pass that is kept from commands as dangerous; may be given several times
+    #[arg(long, value_name = "NAME")]
+    keep_env: Vec<String>,
+    /// Also keep back what lets a command reach the desktop session
+    #[arg(long)]
+    strict_env: bool,
+    /// What the command reads: a file, or - for our own standard input [default: nothing]
+    #[arg(long, value_name = "FILE|-")]
+    stdin: Option<PathBuf>,
+    /// Continue the session of this name, and leave it as the command left it
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+    /// Take both streams through one pipe: exact order, no telling them apart
+    #[arg(long)]
+    merge: bool,
+    /// Print one JSON object at the end instead of the output
+    #[arg(long)]
+    json: bool,
+    /// How much of each stream --json carries: the first half and the last half of this many bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
+    max_output: usize,
+    /// What ends the command besides its own end
+    #[arg(long, value_enum, default_value_t = LifetimeArgument::Call)]
+    lifetime: LifetimeArgument,
+    /// Where runs and sessions are kept [default: $XDG_STATE_HOME/chiton]
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LifetimeArgument {
+    /// Stopped if chiton goes away before the command has ended; what an ended command left running goes on
+    Call,
+    /// Stopped, leftovers included, as soon as chiton goes away
+    Session,
+    /// Goes on whatever happens to chiton
+    Durable,
+}
+
+impl From<LifetimeArgument> for Lifetime {
+    fn from(argument: LifetimeArgument) -> Self {
+        match argument {
+            LifetimeArgument::Call => Self::Call,
+            LifetimeArgument::Session => Self::Session,
+            LifetimeArgument::Durable => Self::Durable,
+        }
+    }
+}
+
+fn duration(text: &str) -> Result<Duration> {
+    let wrong = || anyhow!("write a number with a unit, like 500ms, 30s, 5m or 1h30m");
+    if text.parse::<f64>().is_ok() {
+        return Err(wrong());
+    }
+    let signed: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
+    Duration::try_from(signed).map_err(|_| wrong())
+}
+
+pub(crate) fn run(arguments: RunArguments) -> Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let code = runtime.block_on(run_async(arguments));
+    // What still runs in there (a keeper being waited for) is no reason to stay.
+    runtime.shutdown_background();
+    code
+}
+
+async fn run_async(arguments: RunArguments) -> Result<ExitCode> {
+    let state_directory = match &arguments.state_dir {
+        Some(path) => std::path::absolute(path)?,
+        None => setting::state_directory()?,
+    };
+    let mut config = EngineConfig::new(&state_directory)?;
+    config.environment.strict = arguments.strict_env;
+    config.environment.pass = arguments.keep_env.iter().cloned().collect();
+    let engine = Engine::new(config)?;
+    let base = engine.fresh_state(setting::working_directory()?, setting::environment(), setting::umask());
+    let store = SessionStore::new(state_directory.join("sessions"));
+    let before = match &arguments.session {
+        Some(name) => store.load(name, &base)?,
+        None => base.clone(),
+    };
+    let session = Session::new(before.clone());
+    let request = request(&arguments)?;
+
+    let control = RunControl::new();
+    let stopped_by = stop_on_signals(&control)?;
+    let status = StatusLine::new();
+    let mut show = Show { json: arguments.json, status: status.clone(), control: control.clone(), broken: None };
+    let drawing = tokio::spawn(status.clone().keep_drawing());
+    let response = engine.run(&session, request, &mut show, &control).await;
+    drawing.abort();
+    status.finish();
+    let response = response?;
+    if let Some(name) = &arguments.session {
+        store.save(name, &base, &before, &session.state())?;
+    }
+    if arguments.json {
+        let mut stdout = io::stdout().lock();
+        serde_json::to_writer(&mut stdout, &as_json(&response))?;
+        writeln!(stdout)?;
+    } else {
+        say_what_matters(&response, arguments.timeout);
+    }
+    if let Some(error) = show.broken.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+        return Err(error).context("the output could not be written, so the command was stopped");
+    }
+    Ok(exit_code(&response.outcome, stopped_by.load(Ordering::Relaxed)))
+}
+
+fn request(arguments: &RunArguments) -> Result<CommandRequest> {
+    let mut variables = BTreeMap::new();
+    for entry in &arguments.env {
+        let bytes = entry.clone().into_vec();
+        let split = bytes.iter().position(|byte| *byte == b'=');
+        let (name, value) = split.map(|place| (&bytes[..place], &bytes[place + 1..])).with_context(|| {
+            format!("--env {}: write it as NAME=VALUE", entry.to_string_lossy())
+        })?;
+        variables.insert(String::from_utf8_lossy(name).into_owned(), ByteString::from(value));
+    }
+    let environment = if arguments.clear_env {
+        EnvironmentChange::Replace(variables)
+    } else {
+        EnvironmentChange::Merge(variables)
+    };
+    let mut request = CommandRequest::new(arguments.command.clone().into_vec());
+    request.timeout = arguments.timeout;
+    request.grace = arguments.grace;
+    request.directory.clone_from(&arguments.dir);
+    request.environment = environment;
+    request.input = input(arguments)?;
+    request.streams = if arguments.merge { Streams::Merged } else { Streams::Separate };
+    request.lifetime = arguments.lifetime.into();
+    request.view = Some(ViewLimits::split(if arguments.json { arguments.max_output } else { 0 }));
+    Ok(request)
+}
+
+fn input(arguments: &RunArguments) -> Result<CommandInput> {
+    let Some(path) = &arguments.stdin else { return Ok(CommandInput::Nothing) };
+    let descriptor: OwnedFd = if path.as_os_str() == "-" {
+        io::stdin().as_fd().try_clone_to_owned()?
+    } else {
+        File::open(path).with_context(|| format!("--stdin {}", path.display()))?.into()
+    };
+    Ok(CommandInput::Descriptor(descriptor))
+}
+
+/// The first signal asks the command to stop, the second kills it, the third leaves at once; its keeper sees to the
+/// rest. Gives the number of the first.
+fn stop_on_signals(control: &RunControl) -> Result<Arc<AtomicI32>> {
+    let first = Arc::new(AtomicI32::new(0));
+    let count = Arc::new(AtomicI32::new(0));
+    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
+        let mut signals = signal(kind)?;
+        let (first, count, control) = (Arc::clone(&first), Arc::clone(&count), control.clone());
+        tokio::spawn(async move {
+            while signals.recv().await.is_some() {
+                match count.fetch_add(1, Ordering::Relaxed) {
+                    0 => {
+                        first.store(kind.as_raw_value(), Ordering::Relaxed);
+                        control.cancel();
+                    }
+                    1 => control.cancel_within(Duration::ZERO),
+                    _ => std::process::exit(128 + kind.as_raw_value()),
+                }
+            }
+        });
+    }
+    Ok(first)
+}
+
+/// Passes output on as it comes.
+struct Show {
+    json: bool,
+    status: StatusLine,
+    control: RunControl,
+    broken: Option<io::Error>,
+}
+
+impl Listener for Show {
+    fn hear(&mut self, event: RunEvent<'_>) {
+        let RunEvent::Output { stream, bytes } = event else { return };
+        self.status.heard(bytes);
+        if self.json || self.broken.is_some() {
+            return;
+        }
+        let written = match stream {
+            Stream::Stdout => write_all(io::stdout().lock(), bytes),
+            Stream::Stderr => write_all(io::stderr().lock(), bytes),
+        };
+        if let Err(error) = written {
+            // Nobody reads any more, so nobody needs the command any more, as with any program in a pipeline.
+            self.broken = Some(error);
+            self.control.cancel();
+        }
+    }
+}
+
+fn write_all(mut stream: impl Write, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(bytes)?;
+    stream.flush()
+}
+
+/// On standard error, and only what the output itself does not say.
+fn say_what_matters(response: &CommandResponse, timeout: Option<Duration>) {
+    for notice in &response.notices {
+        remark(notice);
+    }
+    match &response.outcome {
+        Outcome::TimedOut => {
+            let limit = timeout.map_or(0, |timeout| timeout.as_millis());
+            complain(&format!("the command timed out after {limit}ms and was stopped, with everything it started"));
+        }
+        Outcome::Cancelled | Outcome::Killed | Outcome::Lost | Outcome::Refused(_) | Outcome::FailedToStart(_) => {
+            complain(&format!("the command {}", response.outcome));
+        }
+        Outcome::Exited(_) | Outcome::Signaled(_) | Outcome::Running => {}
+    }
+    for leftover in &response.leftovers {
+        remark(&format!("left running: {} {}", leftover.pid, leftover.command));
+    }
+    for survivor in &response.survivors {
+        complain(&format!("could not be killed: {} {}", survivor.pid, survivor.command));
+    }
+    if response.lost_bytes > 0 {
+        remark(&format!("{} bytes of output are not kept in run {}", response.lost_bytes, response.run_id));
+    }
+}
+
+fn as_json(response: &CommandResponse) -> serde_json::Value {
+    json!({
+        "run_id": response.run_id,
+        "outcome": response.outcome.word(),
+        "exit_code": response.outcome.exit_code(),
+        "signal": response.outcome.signal().map(|signal| signal.to_string()),
+        "pipe_status": response.pipe_status,
+        "stdout": response.stdout.to_text(),
+        "stderr": response.stderr.to_text(),
+        "output": response.output.to_text(),
+        "truncated": response.is_truncated(),
+        "omitted_bytes": response.omitted_bytes(),
+        "lost_bytes": response.lost_bytes,
+        "cwd": response.cwd.to_string_lossy(),
+        "state": { "result": response.state.word(), "why": response.state.why() },
+        "leftovers": response.leftovers,
+        "survivors": response.survivors,
+        "usage": response.usage,
+        "duration_ms": u64::try_from(response.duration.as_millis()).unwrap_or(u64::MAX),
+        "removed_variables": response.removed_variables,
+        "notices": response.notices,
+        "protection": response.protection,
+    })
+}
+
+fn exit_code(outcome: &Outcome, stopped_by: i32) -> ExitCode {
+    let code = match outcome {
+        Outcome::Exited(code) => *code,
+        Outcome::Signaled(signal) => 128 + signal.number(),
+        Outcome::TimedOut => 124,
+        Outcome::Cancelled if stopped_by > 0 => 128 + stopped_by,
+        // Nobody read our output any more.
+        Outcome::Cancelled => 128 + rustix::process::Signal::PIPE.as_raw(),
+        Outcome::Killed => 128 + rustix::process::Signal::KILL.as_raw(),
+        Outcome::Lost | Outcome::Running | Outcome::Refused(_) | Outcome::FailedToStart(_) => 125,
+    };
+    ExitCode::from(u8::try_from(code & 0xff).unwrap_or(crate::OWN_FAILURE))
+}

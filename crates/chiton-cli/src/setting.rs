@@ -1,0 +1,45 @@
+//! What the command line finds around it and hands to the engine, which looks at nothing by itself.
+
+use std::env;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use chiton_engine::ByteString;
+
+/// Where state is kept: `$XDG_STATE_HOME/chiton`, or below the home directory.
+pub(crate) fn state_directory() -> Result<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    if let Some(path) = absolute("XDG_STATE_HOME") {
+        return Ok(path.join("chiton"));
+    }
+    match absolute("HOME") {
+        Some(home) => Ok(home.join(".local/state/chiton")),
+        None => bail!("neither XDG_STATE_HOME nor HOME is set to a directory, so there is no place for state: set one of them, or give --state-dir"),
+    }
+}
+
+/// The working directory as the calling shell names it, symbolic links kept.
+pub(crate) fn working_directory() -> Result<PathBuf> {
+    let physical = env::current_dir().context("the current directory cannot be found")?;
+    let logical = env::var_os("PWD").map(PathBuf::from).filter(|path| path.is_absolute());
+    let same = |path: &PathBuf| {
+        let identity = |path: &PathBuf| fs::metadata(path).ok().map(|data| (data.dev(), data.ino()));
+        identity(path).is_some() && identity(path) == identity(&physical)
+    };
+    Ok(logical.filter(same).unwrap_or(physical))
+}
+
+/// The environment; names that are no text are none a shell could have.
+pub(crate) fn environment() -> impl Iterator<Item = (String, ByteString)> {
+    env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_vec().into())))
+}
+
+/// The file mode creation mask, read without changing it.
+pub(crate) fn umask() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o022)
+}

@@ -1,0 +1,99 @@
+//! One quiet line on a terminal while a long command runs: how long, how much, what it said last. It goes away.
+
+use std::io::{IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A run shorter than this shows nothing.
+const PATIENCE: Duration = Duration::from_secs(2);
+const ERASE: &str = "\r\x1b[K";
+
+/// What the line knows. Clones share it.
+#[derive(Clone)]
+pub(crate) struct StatusLine {
+    inner: Option<Arc<Mutex<Inner>>>,
+}
+
+struct Inner {
+    started: Instant,
+    bytes: u64,
+    last_line: Vec<u8>,
+    open_line: bool,
+    shown: bool,
+}
+
+impl StatusLine {
+    /// A line that shows itself only where standard error is a terminal.
+    pub(crate) fn new() -> Self {
+        let started = Instant::now();
+        let inner = Inner { started, bytes: 0, last_line: Vec::new(), open_line: false, shown: false };
+        let visible = std::io::stderr().is_terminal();
+        Self { inner: visible.then(|| Arc::new(Mutex::new(inner))) }
+    }
+
+    /// Makes room for output and remembers its last line.
+    pub(crate) fn heard(&self, bytes: &[u8]) {
+        let Some(inner) = &self.inner else { return };
+        let mut inner = inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.erase();
+        inner.bytes += bytes.len() as u64;
+        inner.open_line = bytes.last().is_some_and(|last| *last != b'\n');
+        if let Some(line) = bytes.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()) {
+            inner.last_line = line.iter().take(200).copied().collect();
+        }
+    }
+
+    /// Draws itself every second until the future is dropped.
+    pub(crate) async fn keep_drawing(self) {
+        let Some(inner) = self.inner else { return std::future::pending().await };
+        tokio::time::sleep(PATIENCE).await;
+        loop {
+            inner.lock().unwrap_or_else(PoisonError::into_inner).draw();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    /// Goes away for good.
+    pub(crate) fn finish(&self) {
+        if let Some(inner) = &self.inner {
+            inner.lock().unwrap_or_else(PoisonError::into_inner).erase();
+        }
+    }
+}
+
+impl Inner {
+    fn draw(&mut self) {
+        // In the middle of a line of output there is no place for ours.
+        if self.open_line {
+            return;
+        }
+        let columns = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(80, |size| usize::from(size.ws_col));
+        let seconds = self.started.elapsed().as_secs();
+        let mut text = format!("{}:{:02}  {}", seconds / 60, seconds % 60, size(self.bytes));
+        let last = String::from_utf8_lossy(&self.last_line);
+        let last: String = last.chars().filter(|character| !character.is_control()).collect();
+        if !last.is_empty() {
+            text = format!("{text}  {last}");
+        }
+        let text: String = text.chars().take(columns.saturating_sub(1)).collect();
+        let _ = write!(std::io::stderr().lock(), "{ERASE}\x1b[2m{text}\x1b[0m");
+        self.shown = true;
+    }
+
+    fn erase(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = std::io::stderr().lock().write_all(ERASE.as_bytes());
+        }
+    }
+}
+
+/// `1.2 MB`, for people.
+fn size(bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
+    match bytes {
+        0..1000 => format!("{bytes} B"),
+        1000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}

@@ -1,0 +1,391 @@
+//! The output of one run on disk: append-only segments, each named by the offset of its first byte.
+//!
+//! - `stdout.0000000000000000`, `stderr.…`: raw bytes, readable with any tool. A gap between the end of one segment
+//!   and the name of the next is exactly what was omitted there; nothing else has to be written down.
+//! - `order`: for runs with two streams, which stream came next: nine bytes for every change from one to the other.
+//!
+//! When the quota is reached, the oldest segment between beginning and end goes. When the disk is full, or fuller than
+//! the floor allows, the same happens, and where nothing can go the new bytes are counted instead of kept. Writing
+//! never fails and never waits: the command goes on.
+
+use std::collections::VecDeque;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::Stream;
+use crate::limits::SpoolLimits;
+
+/// How many segments a quota is cut into.
+const SEGMENTS: u64 = 16;
+/// Free space is looked at again after this many bytes.
+const CHECK_EVERY: u64 = 4 << 20;
+/// Changes of stream that are written down; after that the streams are still whole, only their order is not known.
+const MAX_SWITCHES: u32 = 1 << 20;
+
+/// What became of one stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamTotals {
+    /// Bytes the command wrote.
+    pub written: u64,
+    /// Bytes of them that are in the spool.
+    pub kept: u64,
+}
+
+/// Writes the spool of one run.
+pub(crate) struct SpoolWriter {
+    folder: PathBuf,
+    limits: SpoolLimits,
+    streams: [StreamSpool; 2],
+    order: OrderLog,
+    used: u64,
+    until_check: u64,
+    below_floor: bool,
+}
+
+#[derive(Default)]
+struct StreamSpool {
+    written: u64,
+    segments: VecDeque<Segment>,
+    /// The last segment, while it can take more.
+    open: Option<File>,
+}
+
+#[derive(Clone, Copy)]
+struct Segment {
+    start: u64,
+    length: u64,
+}
+
+impl SpoolWriter {
+    pub(crate) fn new(folder: &Path, limits: SpoolLimits) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            limits,
+            streams: Default::default(),
+            order: OrderLog::default(),
+            used: 0,
+            until_check: 0,
+            below_floor: false,
+        }
+    }
+
+    /// Takes the next bytes of `stream`: kept where there is room, counted in any case.
+    pub(crate) fn append(&mut self, stream: Stream, mut bytes: &[u8]) {
+        self.order.note(&self.folder, stream, self.streams[index(stream)].written);
+        while !bytes.is_empty() {
+            let room = self.segment_size() - self.open_length(stream);
+            let part = &bytes[..bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
+            let kept = self.write(stream, part);
+            let spool = &mut self.streams[index(stream)];
+            spool.written += part.len() as u64;
+            if kept < part.len() || part.len() as u64 == room {
+                // A gap follows, or the segment is full: the next byte starts a new one.
+                spool.open = None;
+            }
+            bytes = &bytes[part.len()..];
+        }
+    }
+
+    pub(crate) fn totals(&self, stream: Stream) -> StreamTotals {
+        let spool = &self.streams[index(stream)];
+        StreamTotals { written: spool.written, kept: spool.segments.iter().map(|segment| segment.length).sum() }
+    }
+
+    fn segment_size(&self) -> u64 {
+        (self.limits.per_run / SEGMENTS).max(1)
+    }
+
+    fn open_length(&self, stream: Stream) -> u64 {
+        let spool = &self.streams[index(stream)];
+        if spool.open.is_none() { 0 } else { spool.segments.back().map_or(0, |segment| segment.length) }
+    }
+
+    /// Writes as much of `part` as can be kept; tells how much that was.
+    fn write(&mut self, stream: Stream, part: &[u8]) -> usize {
+        if !self.make_room(part.len() as u64) {
+            return 0;
+        }
+        let mut done = 0;
+        while done < part.len() {
+            match self.write_some(stream, &part[done..]) {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Full or broken: let an old part go and try once more, else this is a gap.
+                Err(_) if self.drop_oldest() => {}
+                Err(_) => break,
+            }
+        }
+        done
+    }
+
+    fn write_some(&mut self, stream: Stream, part: &[u8]) -> io::Result<usize> {
+        let spool = &mut self.streams[index(stream)];
+        if spool.open.is_none() {
+            let start = spool.written;
+            let path = self.folder.join(segment_name(stream, start));
+            spool.open = Some(OpenOptions::new().append(true).create(true).mode(0o600).open(path)?);
+            spool.segments.push_back(Segment { start, length: 0 });
+        }
+        let (Some(file), Some(segment)) = (spool.open.as_mut(), spool.segments.back_mut()) else { return Ok(0) };
+        let count = file.write(part)?;
+        segment.length += count as u64;
+        self.used += count as u64;
+        Ok(count)
+    }
+
+    fn make_room(&mut self, bytes: u64) -> bool {
+        while self.used + bytes > self.limits.per_run {
+            if !self.drop_oldest() {
+                return false;
+            }
+        }
+        if self.until_check < bytes {
+            self.below_floor = self.is_below_floor();
+            self.until_check = CHECK_EVERY;
+        }
+        self.until_check = self.until_check.saturating_sub(bytes);
+        !self.below_floor || self.drop_oldest()
+    }
+
+    fn is_below_floor(&self) -> bool {
+        let Ok(space) = rustix::fs::statvfs(&self.folder) else { return false };
+        let percent = space.f_blocks * space.f_frsize / 100 * u64::from(self.limits.free_percent);
+        space.f_bavail * space.f_frsize < percent.min(self.limits.free_bytes)
+    }
+
+    /// Removes the oldest segment that is neither beginning nor end, from the stream that has more of them.
+    fn drop_oldest(&mut self) -> bool {
+        let head = self.limits.per_run / 4;
+        let droppable = |spool: &StreamSpool| {
+            let end = spool.segments.len().saturating_sub(1);
+            spool.segments.iter().take(end).position(|segment| segment.start >= head)
+        };
+        let stream = [Stream::Stdout, Stream::Stderr]
+            .into_iter()
+            .filter(|stream| droppable(&self.streams[index(*stream)]).is_some())
+            .max_by_key(|stream| self.streams[index(*stream)].segments.len());
+        let Some(stream) = stream else { return false };
+        let spool = &mut self.streams[index(stream)];
+        let Some(segment) = droppable(spool).and_then(|place| spool.segments.remove(place)) else { return false };
+        self.used -= segment.length;
+        fs::remove_file(self.folder.join(segment_name(stream, segment.start))).is_ok()
+    }
+}
+
+#[derive(Default)]
+struct OrderLog {
+    last: Option<Stream>,
+    switches: u32,
+    file: Option<File>,
+}
+
+impl OrderLog {
+    fn note(&mut self, folder: &Path, stream: Stream, offset: u64) {
+        if self.last == Some(stream) || self.switches >= MAX_SWITCHES {
+            return;
+        }
+        // A run that only ever writes to stdout, which is most of them, needs no order.
+        if self.last.is_none() && stream == Stream::Stdout {
+            self.last = Some(stream);
+            return;
+        }
+        if self.file.is_none() {
+            self.file = OpenOptions::new().append(true).create(true).mode(0o600).open(folder.join("order")).ok();
+        }
+        let mut entry = [0u8; 9];
+        entry[0] = u8::from(stream == Stream::Stderr);
+        entry[1..].copy_from_slice(&offset.to_le_bytes());
+        if self.file.as_mut().is_some_and(|file| file.write_all(&entry).is_ok()) {
+            self.last = Some(stream);
+            self.switches += 1;
+        }
+    }
+}
+
+fn index(stream: Stream) -> usize {
+    usize::from(stream == Stream::Stderr)
+}
+
+fn stream_name(stream: Stream) -> &'static str {
+    if stream == Stream::Stdout { "stdout" } else { "stderr" }
+}
+
+fn segment_name(stream: Stream, start: u64) -> String {
+    format!("{}.{start:016x}", stream_name(stream))
+}
+
+/// Reads the spool of one run, also while it is being written.
+#[derive(Debug)]
+pub struct SpoolReader {
+    folder: PathBuf,
+}
+
+/// Bytes of a stream and where they stand in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Offset of the first byte in the stream.
+    pub offset: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl SpoolReader {
+    /// The spool in `folder`.
+    pub fn open(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    /// The segments of `stream` in order, as `(first offset, length, path)`.
+    fn segments(&self, stream: Stream) -> io::Result<Vec<(u64, u64, PathBuf)>> {
+        let prefix = format!("{}.", stream_name(stream));
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let start = name.to_str().and_then(|name| name.strip_prefix(&prefix));
+            let Some(start) = start.and_then(|digits| u64::from_str_radix(digits, 16).ok()) else { continue };
+            // A segment may be dropped between the listing and this look.
+            if let Ok(data) = entry.metadata() {
+                found.push((start, data.len(), entry.path()));
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// The offset after the last byte that is in the spool.
+    pub fn end(&self, stream: Stream) -> io::Result<u64> {
+        Ok(self.segments(stream)?.last().map_or(0, |(start, length, _)| start + length))
+    }
+
+    /// What is kept of `range`. Pieces that do not touch mean that what lies between is not kept.
+    pub fn read(&self, stream: Stream, range: Range<u64>) -> io::Result<Vec<Piece>> {
+        let mut pieces = Vec::new();
+        for (start, length, path) in self.segments(stream)? {
+            let (from, to) = (range.start.max(start), range.end.min(start + length));
+            if from >= to {
+                continue;
+            }
+            let Ok(mut file) = File::open(&path) else { continue };
+            file.seek(SeekFrom::Start(from - start))?;
+            let mut bytes = Vec::new();
+            file.take(to - from).read_to_end(&mut bytes)?;
+            pieces.push(Piece { offset: from, bytes });
+        }
+        Ok(pieces)
+    }
+
+    /// Which stream the bytes came from, in the order of arrival, as `(stream, from, to)`.
+    pub fn order(&self) -> io::Result<Vec<(Stream, u64, u64)>> {
+        let log = match fs::read(self.folder.join("order")) {
+            Ok(log) => log,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let mut spans: Vec<(Stream, u64, u64)> = vec![(Stream::Stdout, 0, 0)];
+        let mut reached = [0u64; 2];
+        for entry in log.chunks_exact(9) {
+            let stream = if entry[0] == 1 { Stream::Stderr } else { Stream::Stdout };
+            let offset = u64::from_le_bytes(entry[1..].try_into().unwrap_or_default());
+            spans.push((stream, offset, offset));
+        }
+        // Each span ends where its own stream goes on next, the last ones at the end of their streams.
+        for stream in [Stream::Stderr, Stream::Stdout] {
+            reached[index(stream)] = self.end(stream)?;
+        }
+        for span in spans.iter_mut().rev() {
+            span.2 = reached[index(span.0)].max(span.1);
+            reached[index(span.0)] = span.1;
+        }
+        spans.retain(|span| span.1 < span.2);
+        Ok(spans)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(per_run: u64) -> SpoolLimits {
+        SpoolLimits { per_run, free_bytes: 0, ..SpoolLimits::default() }
+    }
+
+    fn data(length: usize) -> Vec<u8> {
+        (0..length).map(|place| u8::try_from(place * 7 % 251).unwrap()).collect()
+    }
+
+    #[test]
+    fn below_the_quota_every_byte_is_kept_whatever_the_chunks() {
+        for chunk in [1, 3, 100, 4096] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut spool = SpoolWriter::new(folder.path(), limits(64 << 10));
+            let bytes = data(50_000);
+            bytes.chunks(chunk).for_each(|part| spool.append(Stream::Stdout, part));
+            assert_eq!(spool.totals(Stream::Stdout), StreamTotals { written: 50_000, kept: 50_000 });
+            let pieces = SpoolReader::open(folder.path()).read(Stream::Stdout, 0..u64::MAX).unwrap();
+            assert_eq!(pieces.into_iter().flat_map(|piece| piece.bytes).collect::<Vec<_>>(), bytes);
+        }
+    }
+
+    #[test]
+    fn beyond_the_quota_beginning_and_end_are_exact_and_the_gap_is_counted() {
+        for chunk in [7, 1000, 65_536] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut spool = SpoolWriter::new(folder.path(), limits(64 << 10));
+            let bytes = data(1_000_000);
+            bytes.chunks(chunk).for_each(|part| spool.append(Stream::Stdout, part));
+            let totals = spool.totals(Stream::Stdout);
+            assert_eq!(totals.written, 1_000_000);
+            assert!(totals.kept <= 64 << 10 && totals.kept >= 56 << 10, "{totals:?}");
+            let pieces = SpoolReader::open(folder.path()).read(Stream::Stdout, 0..u64::MAX).unwrap();
+            let mut kept = 0;
+            for piece in &pieces {
+                let from = usize::try_from(piece.offset).unwrap();
+                assert_eq!(piece.bytes, bytes[from..from + piece.bytes.len()]);
+                kept += piece.bytes.len() as u64;
+            }
+            assert_eq!(kept, totals.kept);
+            assert_eq!(pieces[0].offset, 0);
+            let last = pieces.last().unwrap();
+            assert_eq!(last.offset + last.bytes.len() as u64, 1_000_000);
+        }
+    }
+
+    #[test]
+    fn two_streams_come_back_in_the_order_of_arrival() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = SpoolWriter::new(folder.path(), limits(1 << 20));
+        let script = [
+            (Stream::Stdout, "one "),
+            (Stream::Stderr, "two "),
+            (Stream::Stderr, "three "),
+            (Stream::Stdout, "four "),
+            (Stream::Stderr, "five"),
+        ];
+        for (stream, text) in script {
+            spool.append(stream, text.as_bytes());
+        }
+        let reader = SpoolReader::open(folder.path());
+        let mut text = String::new();
+        for (stream, from, to) in reader.order().unwrap() {
+            for piece in reader.read(stream, from..to).unwrap() {
+                text.push_str(std::str::from_utf8(&piece.bytes).unwrap());
+            }
+        }
+        assert_eq!(text, "one two three four five");
+    }
+
+    #[test]
+    fn a_folder_that_vanished_costs_bytes_but_no_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = SpoolWriter::new(&folder.path().join("gone"), limits(1 << 20));
+        spool.append(Stream::Stdout, b"lost");
+        assert_eq!(spool.totals(Stream::Stdout), StreamTotals { written: 4, kept: 0 });
+    }
+}

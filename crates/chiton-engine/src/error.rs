@@ -1,0 +1,124 @@
+//! What can go wrong before a command runs, in words that say what to do.
+//!
+//! A command that fails is no error: that is an [`crate::Outcome`]. An error means that nothing was started.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Any error of the engine.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The request itself cannot be run.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The session's state cannot be started from.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The command or its keeper could not be started.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// A named session cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A request that cannot be run as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// A NUL byte cannot be part of a shell command.
+    #[error("the command has a NUL byte at position {0}, which no shell can read: remove it, or write it as $'\\0' data in a file")]
+    Nul(usize),
+    /// Too long.
+    #[error("the command has {0} bytes, more than the {1} that are accepted: put it into a file and run that")]
+    TooLong(usize, usize),
+    /// A limit of zero.
+    #[error("a timeout of zero would end the command before it starts: give a longer one, or none")]
+    ZeroTimeout,
+}
+
+/// A state that a command cannot start from.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The directory given does not exist.
+    #[error("the working directory {} cannot be used: {reason}", path.display())]
+    NoSuchDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        reason: io::Error,
+    },
+    /// The directory given is something else.
+    #[error("the working directory {} is not a directory", .0.display())]
+    NotADirectory(PathBuf),
+    /// A name that no variable can have.
+    #[error("'{0}' is not a name an environment variable can have: use letters, digits and _, and no digit first")]
+    BadVariableName(String),
+    /// A NUL byte in a value.
+    #[error("the value of the environment variable {0} has a NUL byte, which no program can receive")]
+    NulInVariable(String),
+}
+
+/// A run that could not be started. Nothing of the command ran.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The state directory cannot be used.
+    #[error("the state directory {} cannot be used: {error}", path.display())]
+    StateDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The keeper could not be started.
+    #[error("the keeper {} could not be started: {error}", path.display())]
+    Keeper {
+        /// The executable.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The keeper went away before the command was started.
+    #[error("the keeper ended before it could start the command; is {} an executable that calls chiton_engine::serve_if_asked()?", .0.display())]
+    KeeperVanished(PathBuf),
+    /// Memory or descriptors are short.
+    #[error("the command could not be handed to its keeper: {0}")]
+    HandOver(io::Error),
+    /// The shell could not be started.
+    #[error("the shell could not be started: {0}")]
+    Shell(String),
+    /// There is no shell.
+    #[error("neither bash nor sh was found: looked at {0}")]
+    NoShell(String),
+}
+
+/// A named session that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Not a name.
+    #[error("'{0}' is not a session name: use up to 64 letters, digits, '_', '-' or '.', not starting with '.'")]
+    BadName(String),
+    /// The file cannot be read.
+    #[error("the session file {} cannot be read: {error}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The file holds something else.
+    #[error("the session file {} is damaged ({reason}); move it away to start that session afresh", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        reason: String,
+    },
+    /// The file cannot be written.
+    #[error("the session file {} cannot be written: {error}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+}

@@ -1,0 +1,55 @@
+//! What happens while a command runs, told to whoever listens.
+
+use serde::{Deserialize, Serialize};
+
+/// Which of the two streams bytes came from. With one pipe for both, everything is `Stdout`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stream {
+    /// Descriptor 1.
+    Stdout,
+    /// Descriptor 2.
+    Stderr,
+}
+
+/// One thing that happened to a run.
+#[derive(Debug)]
+pub enum RunEvent<'a> {
+    /// The shell was started; this is its process id, and the id of its process group.
+    Started {
+        /// The id under which the run can be found later.
+        run_id: &'a str,
+        /// Process id of the shell.
+        pid: i32,
+    },
+    /// Output arrived, in order, without a gap.
+    Output {
+        /// Where it came from.
+        stream: Stream,
+        /// The bytes as they were written.
+        bytes: &'a [u8],
+    },
+}
+
+/// Listens to a run.
+///
+/// A listener that takes its time slows the command down (its pipe fills), it never loses a byte. It runs on the
+/// engine's thread, so it should not block for long where several runs share one.
+pub trait Listener: Send {
+    /// Called for each event, in order.
+    fn hear(&mut self, event: RunEvent<'_>);
+}
+
+impl<F: FnMut(RunEvent<'_>) + Send> Listener for F {
+    fn hear(&mut self, event: RunEvent<'_>) {
+        self(event);
+    }
+}
+
+/// Hears nothing.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Silent;
+
+impl Listener for Silent {
+    fn hear(&mut self, _event: RunEvent<'_>) {}
+}

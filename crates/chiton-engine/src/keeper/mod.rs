@@ -1,0 +1,106 @@
+//! The keeper: a small single-threaded process that owns one command.
+//!
+//! 1. [`serve_if_asked`] recognises the re-executed program and never returns from it.
+//! 2. It makes itself the child subreaper, takes its plan from the socket, starts the shell ([`crate::spawn`]).
+//! 3. It pumps output into the spool and to the engine, keeps the deadline, stops ([`crate::stop`]), reaps.
+//! 4. It records the ending, and stays as long as anything the command started is alive.
+//!
+//! No thread, no async runtime, no policy: what to run and for how long is the engine's decision.
+
+mod client;
+mod owner;
+pub(crate) mod protocol;
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+use rustix::process::{Resource, Rlimit};
+
+use crate::sys::{descriptors, messages, signals::SignalInbox};
+use protocol::{KeeperPlan, SCRATCH_FD, STATE_FD};
+
+/// The first argument that makes this executable a keeper. What follows it is only for people who read `ps`.
+pub(crate) const KEEPER_ARGUMENT: &str = "chiton-keeper";
+
+/// Call this first thing in `main`.
+///
+/// The engine starts its keepers by executing the program it is part of once more. In such a process this function
+/// does the keeper's work and then exits; in any other it returns at once. A program that cannot call it names
+/// another executable that does in [`crate::EngineConfig::keeper`], for instance the `chiton` command.
+pub fn serve_if_asked() {
+    if std::env::args_os().nth(1).as_deref() == Some(OsStr::new(KEEPER_ARGUMENT)) {
+        let code = if serve().is_ok() { 0 } else { 1 };
+        std::process::exit(code);
+    }
+}
+
+/// As [`serve_if_asked`], for an executable that is nothing but a keeper.
+pub fn serve_always() -> ExitCode {
+    if serve().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn serve() -> io::Result<()> {
+    descriptors::close_from(3);
+    let socket = UnixStream::from(descriptors::take_stdin()?);
+    // A session of our own: the terminal's Ctrl-C is for the engine to judge, not for us to die of.
+    let _ = rustix::process::setsid();
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    rustix::process::setrlimit(Resource::Core, none)?;
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    std::env::set_current_dir("/")?;
+    let signals = SignalInbox::open(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
+    let shared = SharedFiles::create()?;
+    let Some((version, descriptors)) = messages::receive(&socket)? else { return Ok(()) };
+    if version != protocol::VERSION {
+        return Err(io::Error::other("engine and keeper are of different versions"));
+    }
+    let (plan, given) = GivenFiles::read(descriptors)?;
+    let _alive = crate::runs::hold(&plan.folder);
+    owner::own(plan, given, socket, signals, shared)
+}
+
+/// Files in memory that the shell opens by the path of our descriptor, so that it never inherits one.
+struct SharedFiles {
+    state: File,
+    #[expect(dead_code, reason = "held open for the shell, which opens it by path")]
+    scratch: File,
+}
+
+impl SharedFiles {
+    fn create() -> io::Result<Self> {
+        Ok(Self { state: memory_file(STATE_FD)?, scratch: memory_file(SCRATCH_FD)? })
+    }
+}
+
+fn memory_file(number: i32) -> io::Result<File> {
+    let file = rustix::fs::memfd_create("chiton", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let placed = rustix::io::fcntl_dupfd_cloexec(&file, number)?;
+    Ok(File::from(placed))
+}
+
+/// What came with the plan.
+pub(crate) struct GivenFiles {
+    pub(crate) loader: OwnedFd,
+    pub(crate) script: OwnedFd,
+    pub(crate) input: Option<OwnedFd>,
+}
+
+impl GivenFiles {
+    fn read(descriptors: Vec<OwnedFd>) -> io::Result<(KeeperPlan, Self)> {
+        let mut descriptors = descriptors.into_iter();
+        let mut next = || descriptors.next().ok_or_else(|| io::Error::other("a descriptor is missing"));
+        let mut plan = File::from(next()?);
+        let (loader, script) = (next()?, next()?);
+        let input = next().ok();
+        let mut bytes = Vec::new();
+        plan.rewind()?;
+        plan.read_to_end(&mut bytes)?;
+        let plan = postcard::from_bytes(&bytes).map_err(|_| io::Error::other("the plan cannot be read"))?;
+        Ok((plan, Self { loader, script, input }))
+    }
+}

@@ -1,0 +1,207 @@
+//! What an engine and a keeper say to each other.
+//!
+//! First one byte, the version, with the descriptors of [`KeeperPlan`]; then frames both ways: four bytes of length,
+//! little end first, and one encoded message. A frame longer than [`FRAME_BYTES`], or one that cannot be read, ends
+//! the connection.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::bytes::ByteString;
+use crate::capture::spool::StreamTotals;
+use crate::event::Stream;
+use crate::limits::{FRAME_BYTES, SpoolLimits, StopLimits};
+use crate::outcome::{Leftover, Lifetime, Outcome, Usage};
+
+/// Raised with every change of a message; the two sides are the same executable unless it was replaced meanwhile.
+pub(crate) const VERSION: u8 = 1;
+
+/// The number of the descriptor in the keeper through which the shell hands its state back, opened by path.
+pub(crate) const STATE_FD: i32 = 100;
+/// The number of a second one, where the shell puts lists that it reads again itself.
+pub(crate) const SCRATCH_FD: i32 = 101;
+
+/// The run a keeper is to own. Descriptors that travel with it, in this order: this plan, the loader, the script,
+/// and standard input where it is [`Input::Given`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct KeeperPlan {
+    pub(crate) folder: PathBuf,
+    pub(crate) program: ByteString,
+    pub(crate) forms: Forms,
+    pub(crate) environment: Vec<ByteString>,
+    pub(crate) directory: ByteString,
+    pub(crate) input: Input,
+    pub(crate) streams: Streams,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) lifetime: Lifetime,
+    pub(crate) stop: StopLimits,
+    pub(crate) spool: SpoolLimits,
+}
+
+/// The arguments of the shell. With both, the keeper asks the shell whether the script is well-formed: if so it is
+/// evaluated, else it is an argument.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Forms {
+    pub(crate) evaluated: Option<Vec<ByteString>>,
+    pub(crate) argument: Option<Vec<ByteString>>,
+}
+
+/// Where standard input comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Input {
+    /// `/dev/null`.
+    Nothing,
+    /// The descriptor that came along.
+    Given,
+}
+
+/// How the two output streams are captured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Streams {
+    /// Two pipes: each stream is exact, their order to each other is that of arrival.
+    #[default]
+    Separate,
+    /// One pipe for both: the order is exactly that of writing, what was stderr cannot be told any more.
+    Merged,
+}
+
+/// To a keeper.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Control {
+    /// Stop everything, for this reason.
+    Stop { cause: StopCause, grace: Option<Duration> },
+}
+
+/// Why a run is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum StopCause {
+    TimedOut,
+    Cancelled,
+    Killed,
+}
+
+impl From<StopCause> for Outcome {
+    fn from(cause: StopCause) -> Self {
+        match cause {
+            StopCause::TimedOut => Self::TimedOut,
+            StopCause::Cancelled => Self::Cancelled,
+            StopCause::Killed => Self::Killed,
+        }
+    }
+}
+
+/// From a keeper.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Report {
+    Started { pid: i32 },
+    FailedToStart { reason: String },
+    Output { stream: Stream, bytes: ByteString },
+    /// The end, and what the shell handed back about its state, undigested.
+    Ended { ending: Ending, state: Option<ByteString> },
+}
+
+/// How a run ended; also what is written down about it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ending {
+    /// How.
+    pub outcome: Outcome,
+    /// What is still running and will go on.
+    pub leftovers: Vec<Leftover>,
+    /// What could not be killed; empty unless the kernel itself holds a process.
+    pub survivors: Vec<Leftover>,
+    /// What the tree used.
+    pub usage: Usage,
+    /// From start to end, by the monotonic clock, in microseconds.
+    pub wall_us: u64,
+    /// Output on stdout, or on the one pipe.
+    pub stdout: StreamTotals,
+    /// Output on stderr.
+    pub stderr: StreamTotals,
+}
+
+/// One message as a frame.
+pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
+    let mut frame = vec![0; 4];
+    frame = postcard::to_extend(message, frame).unwrap_or_default();
+    if let Some(length) = frame.len().checked_sub(4).and_then(|length| u32::try_from(length).ok()) {
+        frame[..4].copy_from_slice(&length.to_le_bytes());
+    }
+    frame
+}
+
+/// Bytes from a socket on their way to messages.
+#[derive(Default)]
+pub(crate) struct FrameBuffer {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+/// A frame that is too long or does not hold a message of this version.
+#[derive(Debug, thiserror::Error)]
+#[error("a message on the keeper's socket could not be read")]
+pub(crate) struct BadFrame;
+
+impl FrameBuffer {
+    pub(crate) fn extend(&mut self, bytes: &[u8]) {
+        if self.start > 0 && self.start == self.bytes.len() {
+            self.bytes.clear();
+            self.start = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next whole message, if it is there.
+    pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, BadFrame> {
+        let waiting = &self.bytes[self.start..];
+        let Some((length, rest)) = waiting.split_first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_le_bytes(*length) as usize;
+        if length > FRAME_BYTES {
+            return Err(BadFrame);
+        }
+        let Some(body) = rest.get(..length) else {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+            return Ok(None);
+        };
+        let message = postcard::from_bytes(body).map_err(|_| BadFrame)?;
+        self.start += 4 + length;
+        Ok(Some(message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_found_whatever_the_pieces_they_come_in() {
+        let reports: Vec<Report> = (0..20)
+            .map(|number| Report::Output { stream: Stream::Stderr, bytes: vec![b'x'; number * 13].into() })
+            .collect();
+        let wire: Vec<u8> = reports.iter().flat_map(encode).collect();
+        for piece in [1, 2, 5, 64, wire.len()] {
+            let mut buffer = FrameBuffer::default();
+            let mut found = 0;
+            for part in wire.chunks(piece) {
+                buffer.extend(part);
+                while let Some(report) = buffer.next::<Report>().unwrap() {
+                    assert!(matches!(report, Report::Output { bytes, .. } if bytes.len() == found * 13));
+                    found += 1;
+                }
+            }
+            assert_eq!(found, 20, "pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn a_frame_that_is_too_long_or_garbage_is_an_error_at_once() {
+        for wire in [vec![0xff; 8], [3u32.to_le_bytes().as_slice(), &[0xee; 3]].concat()] {
+            let mut buffer = FrameBuffer::default();
+            buffer.extend(&wire);
+            assert!(buffer.next::<Report>().is_err());
+        }
+    }
+}

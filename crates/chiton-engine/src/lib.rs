@@ -1,0 +1,62 @@
+//! Chiton's engine runs shell commands for agents, people and programs.
+//!
+//! Every command passes eight stages, each a module, declared here in that order; [`Engine::run`] is the eight calls.
+//! A session is a value ([`session::state::ShellState`]), each command has a keeper ([`keeper`]), a command ends when
+//! its leader ends, nothing is lost and nothing is unbounded.
+//!
+//! ```no_run
+//! use chiton_engine::{CommandRequest, Engine, EngineConfig, RunControl, Session, Silent};
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     // First thing: this program is also the keeper of the commands it runs.
+//!     chiton_engine::serve_if_asked();
+//!     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//!     runtime.block_on(async {
+//!         let engine = Engine::new(EngineConfig::new("/var/lib/me/chiton")?)?;
+//!         let session = Session::new(engine.fresh_state("/tmp", [("PATH".into(), "/usr/bin:/bin".into())], 0o022));
+//!         let request = CommandRequest::new("cd /usr; echo hello");
+//!         let response = engine.run(&session, request, &mut Silent, &RunControl::new()).await?;
+//!         assert_eq!(response.stdout.to_text(), "hello\n");
+//!         assert_eq!(session.state().cwd, std::path::Path::new("/usr"));
+//!         Ok(())
+//!     })
+//! }
+//! ```
+
+mod engine;
+mod request;
+
+pub mod guard;
+pub mod secrets;
+pub mod session;
+mod spawn;
+
+pub mod capture;
+pub mod render;
+mod response;
+
+mod bytes;
+mod control;
+pub mod error;
+pub mod event;
+mod keeper;
+pub mod limits;
+pub mod outcome;
+mod runs;
+mod stop;
+mod sys;
+
+pub use bytes::ByteString;
+pub use control::RunControl;
+pub use engine::{Engine, EngineConfig};
+pub use error::EngineError;
+pub use event::{Listener, RunEvent, Silent, Stream};
+pub use keeper::protocol::Ending;
+pub use keeper::{serve_always, serve_if_asked};
+pub use limits::Limits;
+pub use outcome::{Leftover, Lifetime, Outcome, Signal, Usage};
+pub use request::{CommandInput, CommandRequest, EnvironmentChange, Streams};
+pub use response::{CommandResponse, StateReport};
+pub use session::Session;
+pub use session::state::ShellState;
+pub use spawn::Shell;

@@ -1,0 +1,114 @@
+//! Every number that bounds something, with the reason for it. All are configurable; none is hidden elsewhere.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How long stopping and settling may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopLimits {
+    /// From SIGTERM to SIGKILL. 5 s is what people expect of `docker stop`-like tools and what three seeds ask for.
+    pub grace: Duration,
+    /// How long a killed tree may take to vanish before the answer names the survivors instead of waiting on.
+    /// Only a process stuck in the kernel needs longer than a few milliseconds.
+    pub verify: Duration,
+    /// After the leader ended: how long a helper that is just finishing (`> >(tee log)`) may still bring its output.
+    /// Well below the quarter of a second after which a person feels the wait of `server &`.
+    pub settle: Duration,
+}
+
+impl Default for StopLimits {
+    fn default() -> Self {
+        Self {
+            grace: Duration::from_secs(5),
+            verify: Duration::from_secs(5),
+            settle: Duration::from_millis(100),
+        }
+    }
+}
+
+/// What the output of runs may take on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpoolLimits {
+    /// Bytes on disk for one run. Larger than any build log a person would read, small enough for a laptop.
+    pub per_run: u64,
+    /// Bytes on disk for all kept runs together.
+    pub in_all: u64,
+    /// Space that is left free on the file system, in bytes; see `free_percent`.
+    pub free_bytes: u64,
+    /// Space that is left free, as a part of the file system. The smaller of the two floors holds, so that a small
+    /// file system can be used at all and a large one does not lose 50 GB to a percentage.
+    pub free_percent: u8,
+}
+
+impl Default for SpoolLimits {
+    fn default() -> Self {
+        Self { per_run: 256 << 20, in_all: 4 << 30, free_bytes: 1 << 30, free_percent: 5 }
+    }
+}
+
+/// How long finished runs are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetentionLimits {
+    /// A day: an agent comes back to yesterday's build log, hardly to last week's.
+    pub age: Duration,
+    /// Finished runs that are kept at most; the oldest go first.
+    pub finished: usize,
+}
+
+impl Default for RetentionLimits {
+    fn default() -> Self {
+        Self { age: Duration::from_secs(24 * 3600), finished: 1000 }
+    }
+}
+
+/// What one response carries in memory: the first and the last bytes of each stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViewLimits {
+    /// Bytes kept from the beginning of a stream.
+    pub head: usize,
+    /// Bytes kept from the end of a stream.
+    pub tail: usize,
+}
+
+impl ViewLimits {
+    /// Half of `bytes` for the beginning, half for the end.
+    pub fn split(bytes: usize) -> Self {
+        Self { head: bytes.div_ceil(2), tail: bytes / 2 }
+    }
+}
+
+impl Default for ViewLimits {
+    /// 1 MiB a stream: whole for all everyday output, and small beside the engine itself.
+    fn default() -> Self {
+        Self::split(1 << 20)
+    }
+}
+
+/// All limits of an engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Stopping and settling.
+    pub stop: StopLimits,
+    /// Output on disk.
+    pub spool: SpoolLimits,
+    /// Finished runs.
+    pub retention: RetentionLimits,
+    /// Output in a response.
+    pub view: ViewLimits,
+}
+
+/// The longest command that is accepted. Bash itself copies a script several times while it parses it.
+pub const COMMAND_BYTES: usize = 64 << 20;
+
+/// The largest frame on a keeper's socket. Requests to a keeper are small; a state that comes back may be large.
+pub const FRAME_BYTES: usize = 64 << 20;
+
+/// What a keeper reads from a pipe at once: the default size of a pipe, so one read empties it.
+pub const READ_BYTES: usize = 64 << 10;
+
+/// What a keeper queues for a client that reads slowly before it stops reading from the command.
+pub const QUEUE_BYTES: usize = 256 << 10;
+
+/// Above this size a text is not put into an argument list: the kernel takes 128 KiB a string, environment aside.
+pub const ARGUMENT_BYTES: usize = 96 << 10;

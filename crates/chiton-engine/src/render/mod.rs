@@ -1,0 +1,100 @@
+//! Stage 7: bytes as text that can be shown.
+//!
+//! Text is always valid UTF-8 and never ends or begins inside a character where output was cut; bytes that are no
+//! UTF-8 are replaced, and stay as they are in the spool.
+
+use crate::capture::HeadTail;
+
+/// One stream as text, and what of it is not shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextView {
+    /// The text: all of it, or its beginning.
+    pub head: String,
+    /// The end, where the middle was left out.
+    pub tail: Option<String>,
+    /// Bytes that are in neither.
+    pub omitted: u64,
+}
+
+impl TextView {
+    /// The whole as one text; where something was left out, a line in between says how much.
+    pub fn to_text(&self) -> String {
+        match &self.tail {
+            None => self.head.clone(),
+            Some(tail) => {
+                let omitted = self.omitted;
+                format!("{}\n[… {omitted} bytes omitted …]\n{tail}", self.head)
+            }
+        }
+    }
+}
+
+/// Turns captured bytes into text.
+pub(crate) fn present(captured: HeadTail) -> TextView {
+    let omitted = captured.omitted();
+    let (head, tail) = captured.into_parts();
+    if omitted == 0 {
+        return TextView { head: lossy(&head), tail: None, omitted };
+    }
+    let (head, cut) = head.split_at(whole_characters(&head));
+    let skipped = continuation_bytes(&tail);
+    TextView {
+        head: lossy(head),
+        tail: Some(lossy(&tail[skipped..])),
+        omitted: omitted + (cut.len() + skipped) as u64,
+    }
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The length of `bytes` without an unfinished character at its end.
+pub(crate) fn whole_characters(bytes: &[u8]) -> usize {
+    let start = bytes.len().saturating_sub(3);
+    for place in (start..bytes.len()).rev() {
+        let wanted = match bytes[place] {
+            0xc2..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf4 => 4,
+            0x80..=0xbf => continue,
+            _ => return bytes.len(),
+        };
+        return if bytes.len() - place < wanted { place } else { bytes.len() };
+    }
+    bytes.len()
+}
+
+/// How many bytes at the beginning are the rest of a character that began before.
+fn continuation_bytes(bytes: &[u8]) -> usize {
+    bytes.iter().take(3).take_while(|byte| (0x80..=0xbf).contains(*byte)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::ViewLimits;
+
+    #[test]
+    fn a_cut_never_splits_a_character_and_every_byte_is_shown_or_counted() {
+        let text = "a\u{e9}\u{4e16}\u{1f600}".repeat(50);
+        for head in 0..24 {
+            for tail in 0..24 {
+                let mut captured = HeadTail::new(ViewLimits { head, tail });
+                captured.push(text.as_bytes());
+                let view = present(captured);
+                let end = view.tail.unwrap();
+                assert!(text.starts_with(&view.head) && text.ends_with(&end), "{head} {tail}");
+                assert_eq!(view.head.len() + end.len() + usize::try_from(view.omitted).unwrap(), text.len());
+                assert!(view.head.len() + 3 >= head && end.len() + 3 >= tail);
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_replaced_not_refused() {
+        let mut captured = HeadTail::new(ViewLimits::default());
+        captured.push(&[b'a', 0xff, b'b', 0xc3]);
+        assert_eq!(present(captured).to_text(), "a\u{fffd}b\u{fffd}");
+    }
+}

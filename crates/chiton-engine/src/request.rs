@@ -1,0 +1,104 @@
+//! Stage 1: what is asked for.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::bytes::ByteString;
+use crate::error::RequestError;
+pub use crate::keeper::protocol::Streams;
+use crate::limits::{COMMAND_BYTES, ViewLimits};
+use crate::outcome::Lifetime;
+
+/// One command to run.
+#[derive(Debug, Default)]
+pub struct CommandRequest {
+    /// The command, byte for byte as the shell shall read it.
+    pub command: ByteString,
+    /// How long it may take; without it, as long as it wants.
+    pub timeout: Option<Duration>,
+    /// From SIGTERM to SIGKILL, where it differs from the engine's.
+    pub grace: Option<Duration>,
+    /// Where to run it, for this call alone; without it, where the session is.
+    pub directory: Option<PathBuf>,
+    /// Variables for this call alone.
+    pub environment: EnvironmentChange,
+    /// Its standard input.
+    pub input: CommandInput,
+    /// How its output is captured.
+    pub streams: Streams,
+    /// What ends it besides its own end.
+    pub lifetime: Lifetime,
+    /// How much output the response carries, where it differs from the engine's.
+    pub view: Option<ViewLimits>,
+    /// What `$0` is, where it differs from `bash`.
+    pub called_as: Option<ByteString>,
+}
+
+impl CommandRequest {
+    /// A request to run `command` with everything else as the engine has it.
+    pub fn new(command: impl Into<ByteString>) -> Self {
+        Self { command: command.into(), ..Self::default() }
+    }
+}
+
+/// What a call does to the environment, for itself alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EnvironmentChange {
+    /// Adds to the session's variables, or takes their place one by one.
+    Merge(BTreeMap<String, ByteString>),
+    /// The command sees these variables only, and those the shell sets itself.
+    Replace(BTreeMap<String, ByteString>),
+}
+
+impl EnvironmentChange {
+    /// The variables given.
+    pub fn variables(&self) -> &BTreeMap<String, ByteString> {
+        let (Self::Merge(variables) | Self::Replace(variables)) = self;
+        variables
+    }
+}
+
+impl Default for EnvironmentChange {
+    fn default() -> Self {
+        Self::Merge(BTreeMap::new())
+    }
+}
+
+/// Where a command reads from.
+#[derive(Debug, Default)]
+pub enum CommandInput {
+    /// `/dev/null`: a program that asks gets "end of file" at once instead of waiting for a person.
+    #[default]
+    Nothing,
+    /// These bytes, then the end.
+    Text(ByteString),
+    /// An open file, pipe or socket.
+    Descriptor(OwnedFd),
+}
+
+/// A request that can be run. Only [`accept`] makes one.
+#[derive(Debug)]
+pub(crate) struct AcceptedRequest(CommandRequest);
+
+impl AcceptedRequest {
+    pub(crate) fn into_inner(self) -> CommandRequest {
+        self.0
+    }
+}
+
+/// Refuses what no shell could run as it is.
+pub(crate) fn accept(request: CommandRequest) -> Result<AcceptedRequest, RequestError> {
+    let command = &request.command;
+    if let Some(place) = memchr::memchr(0, command) {
+        return Err(RequestError::Nul(place));
+    }
+    if command.len() > COMMAND_BYTES {
+        return Err(RequestError::TooLong(command.len(), COMMAND_BYTES));
+    }
+    if request.timeout == Some(Duration::ZERO) {
+        return Err(RequestError::ZeroTimeout);
+    }
+    Ok(AcceptedRequest(request))
+}

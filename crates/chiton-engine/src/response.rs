@@ -1,0 +1,90 @@
+//! Stage 8: what comes back.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::outcome::{Leftover, Outcome, Usage};
+use crate::render::TextView;
+use crate::session::environment::RemovedVariable;
+
+/// Everything there is to say about one run.
+#[derive(Clone, Debug)]
+pub struct CommandResponse {
+    /// The id under which the run can be found again.
+    pub run_id: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The status of each part of the last pipeline, where the shell could say it.
+    pub pipe_status: Vec<i32>,
+    /// Standard output; with one pipe for both streams, all output.
+    pub stdout: TextView,
+    /// Standard error.
+    pub stderr: TextView,
+    /// Both in the order of arrival.
+    pub output: TextView,
+    /// Bytes the command wrote that are not even in the spool, because of its quota or a full disk.
+    pub lost_bytes: u64,
+    /// The session's working directory from now on.
+    pub cwd: PathBuf,
+    /// What happened to the session's state.
+    pub state: StateReport,
+    /// What the command left running.
+    pub leftovers: Vec<Leftover>,
+    /// What was to be stopped and could not be: held by the kernel.
+    pub survivors: Vec<Leftover>,
+    /// What it used.
+    pub usage: Usage,
+    /// From start to end.
+    pub duration: Duration,
+    /// Variables that were kept from the command.
+    pub removed_variables: Vec<RemovedVariable>,
+    /// What else the caller should know.
+    pub notices: Vec<String>,
+    /// What protection was in force.
+    pub protection: &'static str,
+}
+
+/// What happened to the session's state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "result", content = "why")]
+pub enum StateReport {
+    /// What the command changed is there for the next one.
+    Committed,
+    /// The command changed nothing.
+    Unchanged,
+    /// Whatever the command changed is not kept, for this reason.
+    Discarded(String),
+}
+
+impl StateReport {
+    /// One word for machines.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Committed => "committed",
+            Self::Unchanged | Self::Discarded(_) => "unchanged",
+        }
+    }
+
+    /// Why the state is as it was before.
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Committed => "",
+            Self::Unchanged => "the command changed nothing",
+            Self::Discarded(why) => why,
+        }
+    }
+}
+
+impl CommandResponse {
+    /// Whether any output is not in this response.
+    pub fn is_truncated(&self) -> bool {
+        self.omitted_bytes() > 0
+    }
+
+    /// Bytes of output that are not in `stdout` and `stderr` here.
+    pub fn omitted_bytes(&self) -> u64 {
+        self.stdout.omitted + self.stderr.omitted
+    }
+}

@@ -1,0 +1,223 @@
+//! From a state to a bash that is in it.
+//!
+//! A plain exported variable travels in the environment; everything else in the loader, a script that bash reads from
+//! a descriptor before the command. The loader closes its descriptors before it goes on, keeps its errors to itself,
+//! leaves no variable or function behind, and ends with `$?` 0 and `$_` as bash has it at its start. The exit trap it
+//! sets is the one thing a command could find; commands that set their own exit trap get [`INTERCEPT`] as well.
+
+use std::os::unix::ffi::OsStrExt;
+
+use super::dump::{BASH_SETS, is_own};
+use super::quote::append_quoted;
+use crate::keeper::protocol::{SCRATCH_FD, STATE_FD};
+use crate::session::state::{ShellState, Value, Variable};
+
+/// The number under which a shell finds the loader, and the one under which it finds the script.
+pub(crate) const LOADER_FD: i32 = 3;
+/// See [`LOADER_FD`].
+pub(crate) const SCRIPT_FD: i32 = 4;
+
+/// How the loader ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LoadOptions {
+    /// The keeper whose descriptors receive the state.
+    pub(crate) keeper: i32,
+    /// Whether the command may set an exit trap of its own.
+    pub(crate) sets_exit_trap: bool,
+    /// Whether the state is handed back at all.
+    pub(crate) hands_back: bool,
+}
+
+/// The environment to execute bash with.
+pub(crate) fn environment(state: &ShellState) -> Vec<Vec<u8>> {
+    let plain = state.variables.iter().filter(|(name, variable)| in_environment(name, variable));
+    let mut entries: Vec<Vec<u8>> = plain
+        .filter_map(|(name, variable)| Some([name.as_bytes(), b"=", variable.scalar()?].concat()))
+        .collect();
+    entries.push([b"PWD=", state.cwd.as_os_str().as_bytes()].concat());
+    entries
+}
+
+fn in_environment(name: &str, variable: &Variable) -> bool {
+    // OLDPWD from the environment is dropped by bash unless it is a directory at that very moment.
+    variable.attributes == "x" && matches!(variable.value, Value::Scalar(_)) && !matches!(name, "PWD" | "OLDPWD")
+}
+
+/// The loader for `state`.
+pub(crate) fn loader(state: &ShellState, called_as: &[u8], options: LoadOptions) -> Vec<u8> {
+    let mut script = b"{ unset -v BASH_ENV\n".to_vec();
+    script.extend_from_slice(format!("IFS= read -r -d '' BASH_EXECUTION_STRING <&{SCRIPT_FD}\n").as_bytes());
+    script.extend_from_slice(format!("exec {LOADER_FD}<&- {SCRIPT_FD}<&-\n").as_bytes());
+    for name in BASH_SETS.iter().filter(|name| state.variables.get(**name).is_some_and(Variable::is_removed)) {
+        script.extend_from_slice(format!("unset -v {name}\n").as_bytes());
+    }
+    append_variables(&mut script, state);
+    script.extend_from_slice(format!("umask {:04o}\n", state.umask).as_bytes());
+    if options.hands_back {
+        append_exit_trap(&mut script, options);
+    }
+    append_functions(&mut script, state);
+    append_settings(&mut script, state);
+    script.extend_from_slice(b"} 2>/dev/null\nbuiltin : ");
+    append_quoted(&mut script, called_as);
+    script.push(b'\n');
+    script
+}
+
+fn append_variables(script: &mut Vec<u8>, state: &ShellState) {
+    let own = |(name, variable): &(&String, &Variable)| {
+        let stays_unset = variable.is_removed() && BASH_SETS.contains(&name.as_str());
+        !is_own(name) && !in_environment(name, variable) && !stays_unset
+    };
+    let (references, others): (Vec<_>, Vec<_>) =
+        state.variables.iter().filter(own).partition(|(_, variable)| variable.is_reference());
+    // References last: a declaration of the name they refer to would otherwise go through them.
+    for (name, variable) in others.into_iter().chain(references) {
+        let kind = match variable.value {
+            Value::Indexed(_) => "a",
+            Value::Associative(_) => "A",
+            Value::Unset | Value::Scalar(_) => "",
+        };
+        let letters = format!("{kind}{}", variable.attributes);
+        let flags = if letters.is_empty() { "--".to_owned() } else { format!("-{letters}") };
+        script.extend_from_slice(format!("declare {flags} {name}").as_bytes());
+        append_value(script, &variable.value);
+        script.push(b'\n');
+    }
+}
+
+fn append_value(script: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Unset => {}
+        Value::Scalar(value) => {
+            script.push(b'=');
+            append_quoted(script, value);
+        }
+        Value::Indexed(items) => {
+            append_items(script, items.iter().map(|(key, value)| (key.to_string().into_bytes(), &value[..])));
+        }
+        Value::Associative(pairs) => {
+            let quoted = pairs.iter().map(|(key, value)| {
+                let mut word = Vec::new();
+                append_quoted(&mut word, key);
+                (word, &value[..])
+            });
+            append_items(script, quoted);
+        }
+    }
+}
+
+fn append_items<'a>(script: &mut Vec<u8>, items: impl Iterator<Item = (Vec<u8>, &'a [u8])>) {
+    script.extend_from_slice(b"=(");
+    for (key, value) in items {
+        script.push(b'[');
+        script.extend_from_slice(&key);
+        script.extend_from_slice(b"]=");
+        append_quoted(script, value);
+        script.push(b' ');
+    }
+    script.push(b')');
+}
+
+fn append_functions(script: &mut Vec<u8>, state: &ShellState) {
+    if state.functions.is_empty() {
+        return;
+    }
+    // A function may have been defined while extended patterns were on; it must be readable in any case.
+    script.extend_from_slice(b"builtin shopt -s extglob\n");
+    for function in state.functions.values() {
+        script.extend_from_slice(b"builtin eval ");
+        append_quoted(script, &function.text);
+        script.push(b'\n');
+    }
+    script.extend_from_slice(b"builtin shopt -u extglob\n");
+    for (name, function) in state.functions.iter().filter(|(_, function)| !function.attributes.is_empty()) {
+        script.extend_from_slice(format!("builtin declare -f{} -- ", function.attributes).as_bytes());
+        append_quoted(script, name);
+        script.push(b'\n');
+    }
+}
+
+/// Aliases and options come last, since they change how what follows is read.
+fn append_settings(script: &mut Vec<u8>, state: &ShellState) {
+    for (name, value) in &state.aliases {
+        script.extend_from_slice(b"builtin alias -- ");
+        append_quoted(script, &[name, &b"="[..], value].concat());
+        script.push(b'\n');
+    }
+    for (name, on) in &state.shopt {
+        script.extend_from_slice(format!("builtin shopt -{} {name}\n", if *on { 's' } else { 'u' }).as_bytes());
+    }
+    for (name, on) in &state.options {
+        script.extend_from_slice(format!("builtin set {}o {name}\n", if *on { '-' } else { '+' }).as_bytes());
+    }
+}
+
+fn append_exit_trap(script: &mut Vec<u8>, options: LoadOptions) {
+    let paths = |text: &str| {
+        text.replace("STATE", &format!("/proc/{}/fd/{STATE_FD}", options.keeper))
+            .replace("SCRATCH", &format!("/proc/{}/fd/{SCRATCH_FD}", options.keeper))
+    };
+    script.extend_from_slice(b"trap -- ");
+    append_quoted(script, paths(&format!("{{ {HAND_BACK}; }} >|STATE 2>/dev/null")).as_bytes());
+    script.extend_from_slice(b" EXIT\n");
+    if options.sets_exit_trap {
+        let hand_back = paths(&format!("( {HAND_BACK};builtin exit \"${{__chiton[0]}}\" ) >|STATE 2>/dev/null;"));
+        script.extend_from_slice(b"__chiton_hand_back=");
+        append_quoted(script, hand_back.as_bytes());
+        script.push(b'\n');
+        script.extend_from_slice(paths(INTERCEPT).as_bytes());
+    }
+}
+
+/// What bash prints about itself as it ends, parts separated by NUL; [`super::dump`] reads it.
+///
+/// It must work whatever the command did to the shell: functions named like builtins (hence `builtin`, and POSIX mode
+/// for one moment, in which `unset` cannot be shadowed), options, traps on every command. The first statement is an
+/// assignment because anything else would overwrite `$?` and `PIPESTATUS`.
+const HAND_BACK: &str = concat!(
+    r#"__chiton=("$?" "${PIPESTATUS[@]}");__chiton_o=$SHELLOPTS;__chiton_b=$BASHOPTS;POSIXLY_CORRECT=y;unset -f builtin;"#,
+    r"unset -v POSIXLY_CORRECT;builtin set +euxv;builtin trap - DEBUG ERR RETURN;",
+    r#"builtin printf 'chiton 1\0%s\0%s\0' "$__chiton_o" "$__chiton_b";builtin printf '%s ' "${__chiton[@]}";builtin printf '\0';"#,
+    r"builtin pwd;builtin printf '\0';builtin umask;builtin printf '\0';",
+    r"builtin alias -p;builtin printf '\0';",
+    r#"[[ "${FUNCNAME[*]}" ]]&&{ builtin printf 'declare -- __chiton_f\n';builtin local -p;};builtin printf '\0';"#,
+    r"builtin declare -p;builtin printf '\0';builtin declare -F >|SCRATCH;builtin mapfile -t __chiton_f <SCRATCH;",
+    r#"for __chiton_n in "${__chiton_f[@]}";do builtin printf '%s\n' "$__chiton_n";"#,
+    r#"builtin declare -f -- "${__chiton_n##* }";builtin printf '\0';done;builtin printf end"#,
+);
+
+/// Stands in for `trap` in commands that may set an exit trap: sets and shows what the command means, and puts the
+/// handing back in front of it. Only the shell itself hands back, never a subshell.
+const INTERCEPT: &str = r#"trap() {
+if [[ $BASH_SUBSHELL != 0 ]]; then builtin trap "$@"; return; fi
+if [[ ${__chiton_user+set} ]]; then builtin trap -- "$__chiton_user" EXIT; else builtin trap - EXIT; fi
+builtin trap "$@"
+__chiton_status=$?
+builtin trap -p EXIT >|SCRATCH
+IFS= builtin read -r -d '' __chiton_text <SCRATCH
+builtin eval "__chiton_words=(${__chiton_text})"
+if [[ ${#__chiton_words[@]} == 4 ]]; then __chiton_user=${__chiton_words[2]}; else builtin unset -v __chiton_user; fi
+builtin trap -- "$__chiton_hand_back${__chiton_user-}" EXIT
+return "$__chiton_status"
+}
+"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loader_needs_nothing_that_a_function_could_shadow_after_functions_exist() {
+        let mut state = ShellState::fresh("/", [], 0o022);
+        let text = "set () \n{ \n    :\n}\n".into();
+        state.functions.insert("set".into(), crate::session::state::Function { attributes: "x".to_owned(), text });
+        state.options.insert("noclobber".to_owned(), true);
+        let options = LoadOptions { keeper: 1, sets_exit_trap: false, hands_back: true };
+        let script = String::from_utf8(loader(&state, b"bash", options)).unwrap();
+        let after = script.split_once("shopt -s extglob").unwrap().1;
+        for line in after.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase())) {
+            assert!(line.starts_with("builtin "), "{line}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Stage 4: what a session is, what a command starts from, and what it leaves behind.
+//!
+//! 1. A [`Session`] holds the current [`ShellState`], an immutable value; a command starts from the one that is
+//!    current at its start.
+//! 2. [`bash`] (or [`posix`]) writes a loader from it, a script that brings a fresh shell into that state, and reads
+//!    back what the shell printed about itself at its end.
+//! 3. [`change`] finds what the command changed and applies just that to whatever is current by then.
+//!
+//! Running the shell is left to `spawn`; which variables may exist at all to [`environment`].
+
+pub(crate) mod bash;
+pub(crate) mod change;
+pub mod environment;
+pub(crate) mod posix;
+pub mod state;
+pub mod store;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::net::UnixStream;
+
+use crate::error::SessionError;
+use crate::request::EnvironmentChange;
+use change::Change;
+use environment::{EnvironmentPolicy, RemovedVariable};
+use state::{ShellState, Value, Variable};
+
+/// One shell as an agent knows it: what a command changes is there for the next one.
+///
+/// Cheap to clone; clones are the same session. To branch, make a new one from [`Session::state`].
+#[derive(Clone, Debug)]
+pub struct Session {
+    current: Arc<Mutex<Arc<ShellState>>>,
+    /// Connections to keepers whose runs end with this session.
+    held: Arc<Mutex<Vec<UnixStream>>>,
+}
+
+impl Session {
+    /// A session that starts from `state`.
+    pub fn new(state: ShellState) -> Self {
+        Self { current: Arc::new(Mutex::new(Arc::new(state))), held: Arc::default() }
+    }
+
+    /// The state right now.
+    pub fn state(&self) -> Arc<ShellState> {
+        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Sets the state, for instance back to an earlier one.
+    pub fn restore(&self, state: Arc<ShellState>) {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = state;
+    }
+
+    /// Ends what this session's commands left running with [`crate::Lifetime::Session`].
+    pub fn close(&self) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Keeps a keeper's run alive as long as this session lives.
+    pub(crate) fn hold(&self, connection: UnixStream) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+    }
+
+    /// Applies what a command changed to the state as it is now, which another command may have moved on meanwhile.
+    pub(crate) fn commit(&self, change: &Change) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(change.apply(&current));
+    }
+}
+
+/// What one command starts from: the session's state with what this call alone adds to it.
+#[derive(Debug)]
+pub(crate) struct StartingPoint {
+    pub(crate) state: Arc<ShellState>,
+    pub(crate) removed: Vec<RemovedVariable>,
+    pub(crate) notices: Vec<String>,
+}
+
+/// Prepares the start: directory, environment and filters, in this order of precedence: the call, the session.
+pub(crate) fn begin(
+    session: &Session,
+    directory: Option<&Path>,
+    change: &EnvironmentChange,
+    policy: &EnvironmentPolicy,
+) -> Result<StartingPoint, SessionError> {
+    let mut state = ShellState::clone(&session.state());
+    let mut notices = Vec::new();
+    match directory {
+        Some(given) => state.cwd = enter_given(&state.cwd, given)?,
+        None => enter_own(&mut state, &mut notices)?,
+    }
+    if let EnvironmentChange::Replace(_) = change {
+        state.variables.retain(|_, variable| !variable.is_exported() && !variable.is_removed());
+    }
+    for (name, value) in change.variables() {
+        if !environment::is_name(name) {
+            return Err(SessionError::BadVariableName(name.clone()));
+        }
+        if value.contains(&0) {
+            return Err(SessionError::NulInVariable(name.clone()));
+        }
+        state.variables.insert(name.clone(), Variable::exported(Value::Scalar(value.clone())));
+    }
+    let removed = policy.filter(&mut state.variables);
+    Ok(StartingPoint { state: Arc::new(state), removed, notices })
+}
+
+fn enter_given(current: &Path, given: &Path) -> Result<PathBuf, SessionError> {
+    let path = if given.is_absolute() { given.to_owned() } else { current.join(given) };
+    match std::fs::metadata(&path) {
+        Ok(data) if data.is_dir() => Ok(path),
+        Ok(_) => Err(SessionError::NotADirectory(path)),
+        Err(reason) => Err(SessionError::NoSuchDirectory { path, reason }),
+    }
+}
+
+/// The session's own directory, or its nearest parent that still exists.
+fn enter_own(state: &mut ShellState, notices: &mut Vec<String>) -> Result<(), SessionError> {
+    let wanted = state.cwd.clone();
+    let found = wanted.ancestors().find(|path| path.is_dir());
+    let Some(found) = found.map(Path::to_owned) else {
+        let reason = std::io::Error::from(std::io::ErrorKind::NotFound);
+        return Err(SessionError::NoSuchDirectory { path: wanted, reason });
+    };
+    if found != wanted {
+        notices.push(format!(
+            "the working directory {} is gone; ran in its nearest existing parent {}",
+            wanted.display(),
+            found.display()
+        ));
+        state.cwd = found;
+    }
+    Ok(())
+}

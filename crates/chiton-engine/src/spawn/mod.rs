@@ -1,0 +1,149 @@
+//! Stage 5: processes. The only module that starts any.
+//!
+//! 1. [`shell`] knows which shell runs commands, and [`delivery`] how a command reaches it unchanged.
+//! 2. [`launch`] starts a keeper ([`keeper_process`]) and hands it the plan, the loader and the script as files in
+//!    memory.
+//! 3. The keeper, in its own process, starts the shell ([`shell_process`]) in its own session, with nothing inherited
+//!    but three streams.
+
+mod delivery;
+mod keeper_process;
+mod shell;
+mod shell_process;
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use tokio::net::UnixStream;
+
+use crate::error::StartError;
+use crate::keeper::protocol::{Input, KeeperPlan, VERSION};
+use crate::limits::Limits;
+use crate::request::{CommandInput, CommandRequest};
+use crate::runs::RunFolder;
+use crate::secrets::ResolvedCommand;
+use crate::session::bash::load::{self, LoadOptions};
+use crate::session::{StartingPoint, posix};
+use crate::sys::messages;
+
+pub use shell::Shell;
+pub(crate) use shell::ShellKind;
+pub(crate) use shell_process::start_shell;
+
+/// A command that was handed to its keeper.
+#[derive(Debug)]
+pub(crate) struct Launched {
+    pub(crate) connection: UnixStream,
+    pub(crate) keeper: PathBuf,
+    pub(crate) command: CommandRequest,
+}
+
+/// Everything `launch` needs besides the command.
+pub(crate) struct LaunchSettings<'a> {
+    pub(crate) keeper: &'a Path,
+    pub(crate) shell: &'a Shell,
+    pub(crate) limits: &'a Limits,
+    pub(crate) spool_allowance: u64,
+}
+
+/// Starts a keeper and hands it the command.
+pub(crate) fn launch(
+    command: ResolvedCommand,
+    start: &StartingPoint,
+    folder: &RunFolder,
+    settings: &LaunchSettings<'_>,
+) -> Result<Launched, StartError> {
+    let (socket, pid) = keeper_process::start(settings.keeper, folder.id())
+        .map_err(|error| StartError::Keeper { path: settings.keeper.to_owned(), error })?;
+    let handed_over = hand_over(&socket, pid, &command, start, folder, settings);
+    let mut command = command.into_request();
+    // The descriptor is the command's now; were it open here too, whoever writes to it would never see it closed.
+    command.input = CommandInput::Nothing;
+    handed_over.and_then(|()| into_async(socket)).map_err(StartError::HandOver).map(|connection| Launched {
+        connection,
+        keeper: settings.keeper.to_owned(),
+        command,
+    })
+}
+
+fn into_async(socket: std::os::unix::net::UnixStream) -> io::Result<UnixStream> {
+    socket.set_nonblocking(true)?;
+    UnixStream::from_std(socket)
+}
+
+fn hand_over(
+    socket: impl AsFd,
+    keeper: i32,
+    command: &ResolvedCommand,
+    start: &StartingPoint,
+    folder: &RunFolder,
+    settings: &LaunchSettings<'_>,
+) -> io::Result<()> {
+    let request = command.request();
+    let called_as = request.called_as.as_deref().unwrap_or(settings.shell.usual_name());
+    let delivery = delivery::choose(&request.command, settings.shell.kind());
+    let options = LoadOptions {
+        keeper,
+        sets_exit_trap: delivery.sets_exit_trap,
+        hands_back: delivery.hands_back,
+    };
+    let (loader, script) = match settings.shell.kind() {
+        ShellKind::Bash => (load::loader(&start.state, called_as, options), request.command.to_vec()),
+        ShellKind::Posix => (posix::loader(&start.state, keeper), delivery::posix_script(&request.command)),
+    };
+    let plan = plan(request, start, folder, settings, called_as, delivery);
+    let encoded = postcard::to_stdvec(&plan).map_err(|error| io::Error::other(error.to_string()))?;
+    let files = [memory_file(&encoded)?, memory_file(&loader)?, memory_file(&script)?];
+    let text_input;
+    let input: Option<BorrowedFd<'_>> = match &request.input {
+        CommandInput::Nothing => None,
+        CommandInput::Descriptor(descriptor) => Some(descriptor.as_fd()),
+        CommandInput::Text(text) => {
+            text_input = memory_file(text)?;
+            Some(text_input.as_fd())
+        }
+    };
+    let descriptors: Vec<BorrowedFd<'_>> = files.iter().map(OwnedFd::as_fd).chain(input).collect();
+    messages::send(socket, VERSION, &descriptors)
+}
+
+fn plan(
+    request: &CommandRequest,
+    start: &StartingPoint,
+    folder: &RunFolder,
+    settings: &LaunchSettings<'_>,
+    called_as: &[u8],
+    delivery: delivery::Delivery,
+) -> KeeperPlan {
+    let mut stop = settings.limits.stop;
+    stop.grace = request.grace.unwrap_or(stop.grace);
+    let mut spool = settings.limits.spool;
+    spool.per_run = settings.spool_allowance;
+    KeeperPlan {
+        folder: folder.path().to_owned(),
+        program: settings.shell.path().as_os_str().as_bytes().into(),
+        forms: delivery::forms(settings.shell.kind(), called_as, &request.command, delivery.form),
+        environment: load::environment(&start.state).into_iter().map(Into::into).collect(),
+        directory: OsStr::as_bytes(start.state.cwd.as_os_str()).into(),
+        input: if matches!(request.input, CommandInput::Nothing) { Input::Nothing } else { Input::Given },
+        streams: request.streams,
+        timeout: request.timeout,
+        lifetime: request.lifetime,
+        stop,
+        spool,
+    }
+}
+
+/// A file in memory with `content`, to be read from its beginning.
+fn memory_file(content: &[u8]) -> io::Result<OwnedFd> {
+    let descriptor = rustix::fs::memfd_create("chiton", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut file = File::from(descriptor);
+    file.write_all(content)?;
+    let descriptor = OwnedFd::from(file);
+    rustix::fs::seek(&descriptor, rustix::fs::SeekFrom::Start(0))?;
+    Ok(descriptor)
+}

@@ -1,0 +1,95 @@
+//! Starting the shell, from the keeper's side.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use crate::bytes::ByteString;
+use crate::keeper::GivenFiles;
+use crate::keeper::protocol::{Forms, KeeperPlan};
+use crate::session::bash::load::{LOADER_FD, SCRIPT_FD};
+use crate::sys::process::{ProcessPlan, WaitStatus, start_session_leader, wait_for};
+
+/// Descriptors are moved above this number before they are placed, so that none is overwritten on the way.
+const ABOVE: i32 = 20;
+
+/// Starts the shell of `plan` with these streams; gives its process id, which is also its group and session.
+pub(crate) fn start_shell(
+    plan: &KeeperPlan,
+    given: GivenFiles,
+    stdout: &OwnedFd,
+    stderr: &OwnedFd,
+) -> io::Result<i32> {
+    let script = raise(&given.script)?;
+    let (arguments, startup_file) = decide(plan, &script)?;
+    let loader = raise(&given.loader)?;
+    let input = match given.input {
+        Some(input) => input,
+        None => OwnedFd::from(File::open("/dev/null")?),
+    };
+    let streams = [raise(&input)?, raise(stdout)?, raise(stderr)?];
+    let mut environment: Vec<CString> = c_strings(&plan.environment)?;
+    if startup_file {
+        environment.push(CString::new(format!("BASH_ENV=/dev/fd/{LOADER_FD}"))?);
+    }
+    start_session_leader(&ProcessPlan {
+        program: &c_string(&plan.program)?,
+        arguments: &c_strings(arguments)?,
+        environment: &environment,
+        directory: &c_string(&plan.directory)?,
+        descriptors: &[
+            (streams[0].as_fd(), 0),
+            (streams[1].as_fd(), 1),
+            (streams[2].as_fd(), 2),
+            (loader.as_fd(), LOADER_FD),
+            (script.as_fd(), SCRIPT_FD),
+        ],
+        close_from: SCRIPT_FD + 1,
+    })
+}
+
+/// The arguments to use, and whether the loader is then read as a start-up file.
+fn decide<'a>(plan: &'a KeeperPlan, script: &OwnedFd) -> io::Result<(&'a [ByteString], bool)> {
+    let Forms { evaluated, argument } = &plan.forms;
+    match (evaluated, argument) {
+        (Some(evaluated), None) => Ok((evaluated, false)),
+        (None, Some(argument)) => Ok((argument, true)),
+        (Some(evaluated), Some(argument)) => {
+            let fine = is_well_formed(plan, script.as_fd())?;
+            Ok(if fine { (evaluated, false) } else { (argument, true) })
+        }
+        (None, None) => Err(io::Error::other("the plan has no arguments")),
+    }
+}
+
+/// Asks the shell itself whether it could read the script; nothing of it is run.
+fn is_well_formed(plan: &KeeperPlan, script: BorrowedFd<'_>) -> io::Result<bool> {
+    let null = raise(&OwnedFd::from(File::options().read(true).write(true).open("/dev/null")?))?;
+    let path = format!("/dev/fd/{SCRIPT_FD}");
+    let words = ["bash", "--norc", "--noprofile", "-n", &path];
+    let arguments: Vec<CString> = words.into_iter().map(CString::new).collect::<Result<_, _>>()?;
+    let pid = start_session_leader(&ProcessPlan {
+        program: &c_string(&plan.program)?,
+        arguments: &arguments,
+        environment: &[],
+        directory: c"/",
+        descriptors: &[(null.as_fd(), 0), (null.as_fd(), 1), (null.as_fd(), 2), (script, SCRIPT_FD)],
+        close_from: SCRIPT_FD + 1,
+    })?;
+    let status = wait_for(pid)?;
+    rustix::fs::seek(script, rustix::fs::SeekFrom::Start(0))?;
+    Ok(status == WaitStatus::Exited(0))
+}
+
+fn raise(descriptor: &OwnedFd) -> io::Result<OwnedFd> {
+    Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, ABOVE)?)
+}
+
+fn c_strings(strings: &[ByteString]) -> io::Result<Vec<CString>> {
+    strings.iter().map(|string| c_string(string)).collect()
+}
+
+fn c_string(bytes: &[u8]) -> io::Result<CString> {
+    Ok(CString::new(bytes)?)
+}

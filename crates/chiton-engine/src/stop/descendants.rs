@@ -1,0 +1,95 @@
+//! Who descends from this process, and signals that cannot hit anybody else.
+
+use std::collections::HashSet;
+use std::fs;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::outcome::Leftover;
+
+/// The living descendants of this process with their command lines, zombies left out.
+pub(crate) fn alive() -> Vec<Leftover> {
+    let mut found: Vec<Leftover> = list()
+        .into_iter()
+        .filter(|pid| status(*pid).is_some_and(|(state, _)| state != b'Z' && state != b'X'))
+        .map(|pid| Leftover { pid, command: command_line(pid) })
+        .collect();
+    found.sort_by_key(|leftover| leftover.pid);
+    found
+}
+
+/// Sends `signal` to every living descendant for which `wanted` holds; tells how many there were.
+pub(crate) fn signal_all(signal: Signal, wanted: impl Fn(i32) -> bool) -> usize {
+    let family = list();
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let mut reached = 0;
+    for pid in family.iter().copied().filter(|pid| wanted(*pid)) {
+        let Some(handle) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
+            continue;
+        };
+        // The handle pins whoever had the number a moment ago. If the number still belongs to a child of the family
+        // now, the handle is that child's, or that of one already dead, to which a signal does nothing.
+        let still_ours = status(pid).is_some_and(|(state, parent)| {
+            state != b'Z' && state != b'X' && (parent == own || family.contains(&parent))
+        });
+        if still_ours && pidfd_send_signal(handle, signal).is_ok() {
+            reached += 1;
+        }
+    }
+    reached
+}
+
+/// The process ids of all descendants. A snapshot: who forks meanwhile is found by the next look.
+fn list() -> HashSet<i32> {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let mut found = HashSet::new();
+    let mut open = vec![own];
+    while let Some(parent) = open.pop() {
+        for child in children(parent) {
+            if found.insert(child) {
+                open.push(child);
+            }
+        }
+    }
+    found
+}
+
+fn children(parent: i32) -> Vec<i32> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{parent}/task")) else { return Vec::new() };
+    let mut found = Vec::new();
+    for thread in threads.flatten() {
+        if let Ok(text) = fs::read_to_string(thread.path().join("children")) {
+            found.extend(text.split_ascii_whitespace().filter_map(|word| word.parse::<i32>().ok()));
+        }
+    }
+    found
+}
+
+/// State letter and parent of a process.
+fn status(pid: i32) -> Option<(u8, i32)> {
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name is in parentheses and may hold anything, so the fields are counted from its end.
+    let end = text.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(&text[end + 1..]).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = *fields.next()?.as_bytes().first()?;
+    Some((state, fields.next()?.parse().ok()?))
+}
+
+fn command_line(pid: i32) -> String {
+    let raw = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    if raw.is_empty() {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        return format!("[{}]", name.trim_end());
+    }
+    let words: Vec<_> = raw.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+    let mut line = words.join(" ").trim_end().to_owned();
+    if let Some((end, _)) = line.char_indices().nth(MAX_SHOWN) {
+        line.truncate(end);
+        line.push('…');
+    }
+    line
+}
+
+/// Characters of a command line that are shown.
+const MAX_SHOWN: usize = 200;

@@ -1,0 +1,168 @@
+//! Starting one process with full control over what it inherits, and reaping whatever ends.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::ptr;
+use std::time::Duration;
+
+use tokio::io::unix::AsyncFd;
+
+/// What a new process starts with. Everything that is not named here is not inherited.
+pub(crate) struct ProcessPlan<'a> {
+    pub(crate) program: &'a CStr,
+    pub(crate) arguments: &'a [CString],
+    pub(crate) environment: &'a [CString],
+    pub(crate) directory: &'a CStr,
+    /// `(descriptor here, number there)`, in the order to be placed.
+    pub(crate) descriptors: &'a [(BorrowedFd<'a>, RawFd)],
+    /// The first number that is closed in the new process.
+    pub(crate) close_from: RawFd,
+}
+
+/// Starts a process as the leader of a new session: no controlling terminal, empty signal mask, default dispositions.
+///
+/// `posix_spawn` reports a failing `chdir` or `exec` as an error of this call, so a half-started process never exists.
+#[expect(clippy::disallowed_methods, reason = "the one call that starts a command; only spawn/ uses it")]
+pub(crate) fn start_session_leader(plan: &ProcessPlan<'_>) -> io::Result<i32> {
+    let arguments = pointers(plan.arguments);
+    let environment = pointers(plan.environment);
+    let mut pid: libc::pid_t = 0;
+    // SAFETY: every structure is initialised before use and destroyed after it; all strings outlive the call, and
+    // both pointer arrays end with a null pointer.
+    unsafe {
+        let mut actions: libc::posix_spawn_file_actions_t = mem::zeroed();
+        check(libc::posix_spawn_file_actions_init(&raw mut actions))?;
+        let mut attributes: libc::posix_spawnattr_t = mem::zeroed();
+        let started = check(libc::posix_spawnattr_init(&raw mut attributes)).and_then(|()| {
+            prepare_files(&mut actions, plan)?;
+            prepare_attributes(&mut attributes)?;
+            check(libc::posix_spawn(
+                &raw mut pid,
+                plan.program.as_ptr(),
+                &raw const actions,
+                &raw const attributes,
+                arguments.as_ptr(),
+                environment.as_ptr(),
+            ))
+        });
+        libc::posix_spawnattr_destroy(&raw mut attributes);
+        libc::posix_spawn_file_actions_destroy(&raw mut actions);
+        started.map(|()| pid)
+    }
+}
+
+fn prepare_files(actions: &mut libc::posix_spawn_file_actions_t, plan: &ProcessPlan<'_>) -> io::Result<()> {
+    for (descriptor, number) in plan.descriptors {
+        // SAFETY: `actions` is initialised; numbers are plain integers.
+        check(unsafe { libc::posix_spawn_file_actions_adddup2(actions, descriptor.as_raw_fd(), *number) })?;
+    }
+    // SAFETY: `actions` is initialised; the path outlives the spawn.
+    check(unsafe { libc::posix_spawn_file_actions_addclosefrom_np(actions, plan.close_from) })?;
+    // SAFETY: as above.
+    check(unsafe { libc::posix_spawn_file_actions_addchdir_np(actions, plan.directory.as_ptr()) })
+}
+
+fn prepare_attributes(attributes: &mut libc::posix_spawnattr_t) -> io::Result<()> {
+    let flags = libc::POSIX_SPAWN_SETSIGMASK | libc::POSIX_SPAWN_SETSIGDEF | i32::from(libc::POSIX_SPAWN_SETSID);
+    // SAFETY: `attributes` is initialised, the signal sets are plain data filled in before use.
+    unsafe {
+        let mut none: libc::sigset_t = mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        let mut all: libc::sigset_t = mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        check(libc::posix_spawnattr_setsigmask(attributes, &raw const none))?;
+        check(libc::posix_spawnattr_setsigdefault(attributes, &raw const all))?;
+        #[expect(clippy::cast_possible_truncation, reason = "the flags are defined to fit a short")]
+        check(libc::posix_spawnattr_setflags(attributes, flags as libc::c_short))
+    }
+}
+
+fn pointers(strings: &[CString]) -> Vec<*mut libc::c_char> {
+    strings.iter().map(|string| string.as_ptr().cast_mut()).chain([ptr::null_mut()]).collect()
+}
+
+fn check(code: libc::c_int) -> io::Result<()> {
+    if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
+}
+
+/// Waits until the process behind a pidfd has ended.
+pub(crate) async fn ended(handle: OwnedFd) {
+    // SAFETY: an owned descriptor stays the same one until it is dropped, which the registration outlives not.
+    if let Ok(handle) = unsafe { AsyncFd::register(handle) } {
+        let _ = handle.readable().await;
+    }
+}
+
+/// A child that ended and is now reaped.
+pub(crate) struct Reaped {
+    pub(crate) pid: i32,
+    pub(crate) status: WaitStatus,
+}
+
+/// How a process ended, as the kernel says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitStatus {
+    Exited(i32),
+    Signaled(i32),
+}
+
+/// What `reap` found.
+pub(crate) enum Reap {
+    Ended(Reaped),
+    /// Children exist, none has ended.
+    NothingYet,
+    /// There is no child at all: every descendant is gone, since all orphans come to us.
+    NoChildren,
+}
+
+impl WaitStatus {
+    fn read(status: libc::c_int) -> Self {
+        if libc::WIFSIGNALED(status) {
+            Self::Signaled(libc::WTERMSIG(status))
+        } else {
+            Self::Exited(libc::WEXITSTATUS(status))
+        }
+    }
+}
+
+/// Waits for one child.
+pub(crate) fn wait_for(pid: i32) -> io::Result<WaitStatus> {
+    let mut status = 0;
+    loop {
+        // SAFETY: `status` lives across the call.
+        if unsafe { libc::waitpid(pid, &raw mut status, 0) } == pid {
+            return Ok(WaitStatus::read(status));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// Reaps one ended child without waiting.
+pub(crate) fn reap() -> Reap {
+    let mut status = 0;
+    // SAFETY: `status` lives across the call.
+    match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::__WALL) } {
+        0 => Reap::NothingYet,
+        pid if pid > 0 => Reap::Ended(Reaped { pid, status: WaitStatus::read(status) }),
+        _ => Reap::NoChildren,
+    }
+}
+
+/// What all reaped descendants used: user time, system time, and the memory of the largest of them.
+pub(crate) fn children_usage() -> (Duration, Duration, u64) {
+    // SAFETY: `usage` is plain data that the kernel fills in.
+    let usage = unsafe {
+        let mut usage: libc::rusage = mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+        usage
+    };
+    let time = |value: libc::timeval| {
+        Duration::from_secs(value.tv_sec.unsigned_abs()) + Duration::from_micros(value.tv_usec.unsigned_abs())
+    };
+    (time(usage.ru_utime), time(usage.ru_stime), usage.ru_maxrss.unsigned_abs() * 1024)
+}

@@ -1,0 +1,46 @@
+//! Signals as readable events instead of handlers.
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// The signals a keeper listens to, delivered through a descriptor.
+pub(crate) struct SignalInbox(OwnedFd);
+
+impl SignalInbox {
+    /// Blocks `signals` for this thread and opens the descriptor that brings them.
+    pub(crate) fn open(signals: &[libc::c_int]) -> io::Result<Self> {
+        // SAFETY: `set` is plain data, filled in by the calls right below; all pointers live across the calls.
+        let fd = unsafe {
+            let mut set: libc::sigset_t = mem::zeroed();
+            libc::sigemptyset(&raw mut set);
+            for signal in signals {
+                libc::sigaddset(&raw mut set, *signal);
+            }
+            if libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+        };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel just made this descriptor for us.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// The next pending signal, if there is one.
+    pub(crate) fn next(&self) -> Option<libc::c_int> {
+        // SAFETY: `info` is plain data of exactly the size the kernel fills in.
+        unsafe {
+            let mut info: libc::signalfd_siginfo = mem::zeroed();
+            let size = size_of::<libc::signalfd_siginfo>();
+            let read = libc::read(self.0.as_raw_fd(), (&raw mut info).cast(), size);
+            (read == isize::try_from(size).unwrap_or(0)).then(|| info.ssi_signo.cast_signed())
+        }
+    }
+
+    pub(crate) fn descriptor(&self) -> &OwnedFd {
+        &self.0
+    }
+}
