@@ -2,9 +2,9 @@
 //!
 //! The command lies in a descriptor; bash reads it into a variable and evaluates that ([`Form::Evaluated`]). Two
 //! things bash does differently then: it calls a syntax error one of `eval` instead of `-c`, and it traces (`set -x`)
-//! one level deeper. So a command that traces, or that bash itself finds malformed, is given as an argument after
-//! all ([`Form::Argument`]). Neither can hold a secret: a reference is resolved only in a command that was parsed,
-//! and a traced one is evaluated when it holds one.
+//! one level deeper. So a command that traces, or that bash itself finds malformed, is given as an argument after all
+//! ([`Form::Argument`]). Neither can hold a secret: a reference is resolved only in a command that parses, and one
+//! that holds a value is always evaluated.
 
 use crate::bytes::ByteString;
 use crate::keeper::protocol::Forms;
@@ -38,7 +38,8 @@ pub(super) fn choose(command: &[u8], kind: ShellKind) -> Delivery {
     let has = |word: &str| memchr::memmem::find(command, word.as_bytes()).is_some();
     let form = if kind == ShellKind::Posix || command.len() > ARGUMENT_BYTES {
         Form::Evaluated
-    } else if sets_option(command, b'x') || has("xtrace") {
+    } else if sets_option(command, b'x') || has("xtrace") || has("[[ ]]") {
+        // The empty condition is an error that bash does not even mention with -n.
         Form::Argument
     } else if is_plain(command) {
         Form::Evaluated
@@ -47,16 +48,26 @@ pub(super) fn choose(command: &[u8], kind: ShellKind) -> Delivery {
     };
     Delivery {
         form,
-        sets_exit_trap: has("trap") && (has("EXIT") || has("exit") || has("0")),
+        sets_exit_trap: has("trap") && (["EXIT", "exit", "0", "-p"].into_iter().any(has) || lists_traps(command)),
         hands_back: !(sets_option(command, b'v') || has("verbose")),
     }
+}
+
+/// Whether a bare `trap`, which lists them, stands anywhere in the text.
+fn lists_traps(command: &[u8]) -> bool {
+    memchr::memmem::find_iter(command, b"trap").any(|place| {
+        let next = command[place + 4..].iter().find(|byte| !matches!(byte, b' ' | b'\t'));
+        next.is_none_or(|byte| b"\n;|&)>}`".contains(byte))
+    })
 }
 
 /// Whether `set -…x…` stands anywhere in the text.
 fn sets_option(command: &[u8], letter: u8) -> bool {
     memchr::memmem::find_iter(command, b"set").any(|place| {
         let mut words = command[place + 3..].split(|byte| byte.is_ascii_whitespace() || *byte == b';');
-        words.next() == Some(b"")
+        let is_word = place == 0 || !(command[place - 1].is_ascii_alphanumeric() || b"_-./".contains(&command[place - 1]));
+        is_word
+            && words.next() == Some(b"")
             && words
                 .map_while(|word| word.strip_prefix(b"-"))
                 .any(|letters| letters.first() != Some(&b'-') && letters.contains(&letter))
@@ -188,15 +199,19 @@ impl Scanner<'_> {
         self.skip_blanks();
         match self.rest {
             [] | [b'<' | b'>' | b'(' | b')' | b'|' | b'&' | b';' | b'\n' | b'#', ..] => None,
-            _ => self.word().map(|_| ()),
+            _ => {
+                let start = self.rest;
+                self.word()?;
+                let word = &start[..start.len() - self.rest.len()];
+                // `> 2>&1`: the digits belong to the next redirection, so this one has no operand.
+                let is_number = word.iter().all(u8::is_ascii_digit) && matches!(self.rest, [b'<' | b'>', ..]);
+                (!is_number).then_some(())
+            }
         }
     }
 
     /// One word; gives the bare text it starts with.
-    fn word(&mut self) -> Option<&'static [u8]>
-    where
-        Self: Sized,
-    {
+    fn word(&mut self) -> Option<&'static [u8]> {
         let start = self.rest;
         loop {
             match *self.rest {

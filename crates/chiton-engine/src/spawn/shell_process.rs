@@ -66,6 +66,9 @@ fn decide<'a>(plan: &'a KeeperPlan, script: &OwnedFd) -> io::Result<(&'a [ByteSt
 /// Asks the shell itself whether it could read the script; nothing of it is run.
 fn is_well_formed(plan: &KeeperPlan, script: BorrowedFd<'_>) -> io::Result<bool> {
     let null = raise(&OwnedFd::from(File::options().read(true).write(true).open("/dev/null")?))?;
+    // Some errors, in `[[ ]]` for one, leave the status 0; but none leaves nothing said.
+    let said = rustix::fs::memfd_create("chiton", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let complaints = raise(&said)?;
     let path = format!("/dev/fd/{SCRIPT_FD}");
     let words = ["bash", "--norc", "--noprofile", "-n", &path];
     let arguments: Vec<CString> = words.into_iter().map(CString::new).collect::<Result<_, _>>()?;
@@ -74,12 +77,12 @@ fn is_well_formed(plan: &KeeperPlan, script: BorrowedFd<'_>) -> io::Result<bool>
         arguments: &arguments,
         environment: &[],
         directory: c"/",
-        descriptors: &[(null.as_fd(), 0), (null.as_fd(), 1), (null.as_fd(), 2), (script, SCRIPT_FD)],
+        descriptors: &[(null.as_fd(), 0), (null.as_fd(), 1), (complaints.as_fd(), 2), (script, SCRIPT_FD)],
         close_from: SCRIPT_FD + 1,
     })?;
     let status = wait_for(pid)?;
     rustix::fs::seek(script, rustix::fs::SeekFrom::Start(0))?;
-    Ok(status == WaitStatus::Exited(0))
+    Ok(status == WaitStatus::Exited(0) && rustix::fs::fstat(&said)?.st_size == 0)
 }
 
 fn raise(descriptor: &OwnedFd) -> io::Result<OwnedFd> {

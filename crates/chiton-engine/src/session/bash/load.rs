@@ -158,13 +158,24 @@ fn append_exit_trap(script: &mut Vec<u8>, options: LoadOptions) {
         text.replace("STATE", &format!("/proc/{}/fd/{STATE_FD}", options.keeper))
             .replace("SCRATCH", &format!("/proc/{}/fd/{SCRATCH_FD}", options.keeper))
     };
+    // In front of a trap of the command's own it must leave the shell as it is, so it works in a subshell then, and
+    // in a list that keeps its status without being taken for a failure.
+    let hand_back = if options.sets_exit_trap {
+        format!("( {HAND_BACK};builtin exit \"${{__chiton[0]}}\" ) >|STATE 2>/dev/null&&builtin :;")
+    } else {
+        format!("{{ {HAND_BACK}; }} >|STATE 2>/dev/null")
+    };
+    let hand_back = paths(&hand_back);
     script.extend_from_slice(b"trap -- ");
-    append_quoted(script, paths(&format!("{{ {HAND_BACK}; }} >|STATE 2>/dev/null")).as_bytes());
+    append_quoted(script, hand_back.as_bytes());
     script.extend_from_slice(b" EXIT\n");
     if options.sets_exit_trap {
-        let hand_back = paths(&format!("( {HAND_BACK};builtin exit \"${{__chiton[0]}}\" ) >|STATE 2>/dev/null;"));
+        let mut quoted = Vec::new();
+        append_quoted(&mut quoted, hand_back.as_bytes());
         script.extend_from_slice(b"__chiton_hand_back=");
-        append_quoted(script, hand_back.as_bytes());
+        script.extend_from_slice(&quoted);
+        script.extend_from_slice(b"\n__chiton_shown=");
+        append_quoted(script, &quoted[1..quoted.len() - 1]);
         script.push(b'\n');
         script.extend_from_slice(paths(INTERCEPT).as_bytes());
     }
@@ -187,19 +198,32 @@ const HAND_BACK: &str = concat!(
     r#"builtin declare -f -- "${__chiton_n##* }";builtin printf '\0';done;builtin printf end"#,
 );
 
-/// Stands in for `trap` in commands that may set an exit trap: sets and shows what the command means, and puts the
-/// handing back in front of it. Only the shell itself hands back, never a subshell.
+/// Stands in for `trap` in commands that may set or list an exit trap: sets and shows what the command means, and puts
+/// the handing back in front of it. Only the shell itself hands back, never a subshell.
+///
+/// Nothing may come after setting a DEBUG, ERR or RETURN trap, which would already run for it, and nothing here may
+/// fail outside a condition. An error is reported as if there were no function around it.
 const INTERCEPT: &str = r#"trap() {
-if [[ $BASH_SUBSHELL != 0 ]]; then builtin trap "$@"; return; fi
+if [[ $BASH_SUBSHELL == 0 && " $* " =~ [[:space:]](EXIT|exit|SIGEXIT|0)[[:space:]] || $BASH_SUBSHELL == 0 && ! " $* " =~ [[:space:]](DEBUG|ERR|RETURN)[[:space:]] ]]
+then
 if [[ ${__chiton_user+set} ]]; then builtin trap -- "$__chiton_user" EXIT; else builtin trap - EXIT; fi
-builtin trap "$@"
-__chiton_status=$?
+if builtin trap "$@" 2>|SCRATCH; then __chiton_status=0; else __chiton_status=$?; fi
+IFS= builtin read -r -d '' __chiton_text <SCRATCH || builtin :
+if [[ $__chiton_text ]]; then builtin printf '%s: line %s: trap: %s' "${BASH_SOURCE[1]:-$0}" "${BASH_LINENO[0]}" "${__chiton_text#*: trap: }" >&2; fi
 builtin trap -p EXIT >|SCRATCH
-IFS= builtin read -r -d '' __chiton_text <SCRATCH
+IFS= builtin read -r -d '' __chiton_text <SCRATCH || builtin :
 builtin eval "__chiton_words=(${__chiton_text})"
 if [[ ${#__chiton_words[@]} == 4 ]]; then __chiton_user=${__chiton_words[2]}; else builtin unset -v __chiton_user; fi
 builtin trap -- "$__chiton_hand_back${__chiton_user-}" EXIT
 return "$__chiton_status"
+elif [[ $# == 0 || $1 == -p ]]
+then
+builtin trap "$@" >|SCRATCH
+IFS= builtin read -r -d '' __chiton_text <SCRATCH || builtin :
+__chiton_text=${__chiton_text//"trap -- '$__chiton_shown' EXIT"$'\n'/}
+builtin printf %s "${__chiton_text//"$__chiton_shown"/}"
+else builtin trap "$@"
+fi
 }
 "#;
 

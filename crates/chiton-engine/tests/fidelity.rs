@@ -1,0 +1,53 @@
+//! Whatever bash does, we do: the same bytes on both streams, the same status.
+
+mod harness;
+
+use std::path::Path;
+
+use chiton_engine::Session;
+use chiton_testkit::{cases, oracle};
+use harness::{Harness, PATH, runtime};
+
+/// Variables that both sides get; ours sets a few more so that nothing waits for a person.
+fn environment(home: &str) -> Vec<(&str, &str)> {
+    vec![
+        ("PATH", PATH),
+        ("HOME", home),
+        ("LANG", "C.UTF-8"),
+        ("PAGER", "cat"),
+        ("GIT_PAGER", "cat"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GCM_INTERACTIVE", "never"),
+        ("DEBIAN_FRONTEND", "noninteractive"),
+        ("EDITOR", "true"),
+        ("GIT_EDITOR", "true"),
+    ]
+}
+
+#[test]
+fn every_case_is_byte_for_byte_what_bash_does() {
+    let cases = cases::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/fidelity.cases"));
+    assert!(cases.len() >= 200, "only {} cases", cases.len());
+    let harness = Harness::new();
+    let mut wrong = Vec::new();
+    for case in &cases {
+        // One after the other in the same directory, emptied in between: paths in messages must be the same.
+        let home = harness.folder.path().join("home");
+        let fresh = || {
+            let _ = std::fs::remove_dir_all(&home);
+            std::fs::create_dir(&home).unwrap();
+        };
+        let text = home.to_str().unwrap().to_owned();
+        let environment = environment(&text);
+        fresh();
+        let expected = oracle::bash(&case.command, &home, &environment);
+        fresh();
+        let variables = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
+        let session = Session::new(harness.engine.fresh_state(&home, variables, 0o022));
+        let (observed, _) = runtime().block_on(harness.observe(&session, &case.command));
+        if observed != expected {
+            wrong.push(format!("{}\n-- bash\n{expected:?}\n-- chiton\n{observed:?}\n", case.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} cases differ:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
