@@ -19,6 +19,8 @@ pub(super) struct Delivery {
     pub(super) form: Form,
     /// It may set an exit trap, in front of which the handing back must be put.
     pub(super) sets_exit_trap: bool,
+    /// It may end with a pipeline, whose parts are to be told.
+    pub(super) pipes: bool,
     /// Whether it hands its state back: not where bash would print the trap itself (`set -v`).
     pub(super) hands_back: bool,
 }
@@ -49,6 +51,7 @@ pub(super) fn choose(command: &[u8], kind: ShellKind) -> Delivery {
     Delivery {
         form,
         sets_exit_trap: has("trap") && (["EXIT", "exit", "0", "-p"].into_iter().any(has) || lists_traps(command)),
+        pipes: has("|") && !has("DEBUG") && !command.ends_with(b"\\"),
         hands_back: !(sets_option(command, b'v') || has("verbose")),
     }
 }
@@ -75,16 +78,16 @@ fn sets_option(command: &[u8], letter: u8) -> bool {
 }
 
 /// The arguments with which the shell is executed, in the form that is known to be right, or in both.
-pub(super) fn forms(kind: ShellKind, called_as: &[u8], command: &[u8], form: Form) -> Forms {
+pub(super) fn forms(kind: ShellKind, called_as: &[u8], command: &[u8], delivery: Delivery) -> Forms {
     let arguments = |rest: &[&[u8]]| -> Vec<ByteString> {
         [called_as].iter().chain(rest).map(|argument| (*argument).into()).collect()
     };
     let argument = || arguments(&[b"--norc", b"--noprofile", b"-c", command]);
     let evaluated = match kind {
-        ShellKind::Bash => arguments(&[b"--norc", b"--noprofile", b"-c", bootstrap().as_bytes()]),
+        ShellKind::Bash => arguments(&[b"--norc", b"--noprofile", b"-c", bootstrap(delivery.pipes).as_bytes()]),
         ShellKind::Posix => arguments(&[b"-c", format!(". /dev/fd/{LOADER_FD}\n. /dev/fd/{SCRIPT_FD}").as_bytes()]),
     };
-    match form {
+    match delivery.form {
         Form::Evaluated => Forms { evaluated: Some(evaluated), argument: None },
         Form::Argument => Forms { evaluated: None, argument: Some(argument()) },
         Form::Undecided => Forms { evaluated: Some(evaluated), argument: Some(argument()) },
@@ -92,11 +95,17 @@ pub(super) fn forms(kind: ShellKind, called_as: &[u8], command: &[u8], form: For
 }
 
 /// Loads the state, which brings the command into the variable, then evaluates it. All on line 1, since bash counts
-/// the lines of the command from the line of this `eval`.
-fn bootstrap() -> String {
+/// the lines of the command from the line of this `eval`. The status of a pipeline's parts is gone once `eval` has
+/// returned, so it is remembered inside.
+fn bootstrap(pipes: bool) -> String {
     let variable = "BASH_EXECUTION_STRING";
     let load = format!("IFS= read -r -d '' {variable} <&{LOADER_FD};builtin eval \"${variable}\"");
-    format!("{load};builtin : \"$0\";builtin eval \"${variable}\"")
+    let remember = if pipes {
+        r#"$'\n''__chiton_p=("$?" "${PIPESTATUS[@]}");builtin exit "${__chiton_p[0]}"'"#
+    } else {
+        ""
+    };
+    format!("{load};builtin : \"$0\";builtin eval \"${variable}\"{remember}")
 }
 
 /// For a plain `sh`, which cannot read a descriptor into a variable: it sources the script, closing descriptors first.

@@ -63,11 +63,13 @@ pub(crate) fn launch(
     let mut command = command.into_request();
     // The descriptor is the command's now; were it open here too, whoever writes to it would never see it closed.
     command.input = CommandInput::Nothing;
-    handed_over.and_then(|()| into_async(socket)).map_err(StartError::HandOver).map(|connection| Launched {
-        connection,
-        keeper: settings.keeper.to_owned(),
-        command,
-    })
+    match handed_over.and_then(|()| into_async(socket)) {
+        Ok(connection) => Ok(Launched { connection, keeper: settings.keeper.to_owned(), command }),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Err(StartError::KeeperVanished(settings.keeper.to_owned()))
+        }
+        Err(error) => Err(StartError::HandOver(error)),
+    }
 }
 
 fn into_async(socket: std::os::unix::net::UnixStream) -> io::Result<UnixStream> {
@@ -126,7 +128,7 @@ fn plan(
     KeeperPlan {
         folder: folder.path().to_owned(),
         program: settings.shell.path().as_os_str().as_bytes().into(),
-        forms: delivery::forms(settings.shell.kind(), called_as, &request.command, delivery.form),
+        forms: delivery::forms(settings.shell.kind(), called_as, &request.command, delivery),
         environment: load::environment(&start.state).into_iter().map(Into::into).collect(),
         directory: OsStr::as_bytes(start.state.cwd.as_os_str()).into(),
         input: if matches!(request.input, CommandInput::Nothing) { Input::Nothing } else { Input::Given },

@@ -4,11 +4,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::descendants::signal_all;
+use super::descendants::{kill_children, signal_all};
 use crate::limits::StopLimits;
 
 /// How often the force step looks again within one go, for families that fork faster than one look.
 const SWEEPS: usize = 50;
+/// How often the direct children alone are looked for in between, which is much quicker.
+const QUICK_SWEEPS: usize = 20;
 /// The first pause between two goes of the force step, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(100));
 
@@ -62,6 +64,7 @@ impl Ladder {
             if signal_all(Signal::KILL, |_| true) == 0 {
                 break;
             }
+            (0..QUICK_SWEEPS).for_each(|_| drop(kill_children()));
         }
         self.phase = Phase::Forced { since, again: now + pause, pause };
     }

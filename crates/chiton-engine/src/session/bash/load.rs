@@ -187,7 +187,8 @@ fn append_exit_trap(script: &mut Vec<u8>, options: LoadOptions) {
 /// for one moment, in which `unset` cannot be shadowed), options, traps on every command. The first statement is an
 /// assignment because anything else would overwrite `$?` and `PIPESTATUS`.
 const HAND_BACK: &str = concat!(
-    r#"__chiton=("$?" "${PIPESTATUS[@]}");__chiton_o=$SHELLOPTS;__chiton_b=$BASHOPTS;POSIXLY_CORRECT=y;unset -f builtin;"#,
+    r#"__chiton=("$?" "${PIPESTATUS[@]}");__chiton_o=$SHELLOPTS;__chiton_b=$BASHOPTS;"#,
+    r#"[[ ${__chiton_p+x} ]]&&__chiton=("${__chiton_p[@]}");POSIXLY_CORRECT=y;unset -f builtin;"#,
     r"unset -v POSIXLY_CORRECT;builtin set +euxv;builtin trap - DEBUG ERR RETURN;",
     r#"builtin printf 'chiton 1\0%s\0%s\0' "$__chiton_o" "$__chiton_b";builtin printf '%s ' "${__chiton[@]}";builtin printf '\0';"#,
     r"builtin pwd;builtin printf '\0';builtin umask;builtin printf '\0';",

@@ -1,0 +1,163 @@
+//! A command ends when its shell ends; what it leaves running is named, kept, and heard.
+
+mod harness;
+
+use std::time::{Duration, Instant};
+
+use chiton_engine::capture::spool::SpoolReader;
+use chiton_engine::{CommandRequest, Lifetime, Outcome, Stream};
+use chiton_testkit::processes::{eventually, marked};
+use harness::{Harness, mark, marked_request, runtime, seconds};
+
+/// Ways to leave something behind that holds one or both streams.
+const LEAVING: [(&str, &str); 10] = [
+    ("background", "sleep 60 & echo started"),
+    ("setsid", "setsid sleep 60 & echo started"),
+    ("nohup", "nohup sleep 60 >/dev/null 2>&1 & echo started"),
+    ("double fork", "(sleep 60 &) ; echo started"),
+    ("disown", "sleep 60 & disown; echo started"),
+    ("triple fork in a new session", "(setsid bash -c '(sleep 60 &) & sleep 60' &) ; echo started"),
+    ("holds stdout only", "sleep 60 2>/dev/null & echo started"),
+    ("holds stderr only", "sleep 60 >/dev/null & echo started"),
+    ("coprocess", "coproc sleep 60; echo started"),
+    ("in a function of a subshell", "f() { sleep 60 & }; (f); echo started"),
+];
+
+#[test]
+fn a_command_that_leaves_something_running_returns_at_once_and_names_it() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        for (name, command) in LEAVING {
+            let mark = mark();
+            let start = Instant::now();
+            let response = harness.request(&harness.session(), marked_request(command, &mark)).await;
+            let took = start.elapsed() - response.duration;
+            assert_eq!(response.outcome, Outcome::Exited(0), "{name}");
+            assert_eq!(response.stdout.to_text(), "started\n", "{name}");
+            assert!(took < Duration::from_millis(250), "{name}: answered {took:?} after the end");
+            let named: Vec<i32> = response.leftovers.iter().map(|leftover| leftover.pid).collect();
+            let alive: Vec<i32> = marked(&mark).iter().map(|process| process.pid).collect();
+            assert_eq!(named, alive, "{name}: exactly those that run are named");
+            assert!(response.leftovers.iter().any(|leftover| leftover.command == "sleep 60"), "{name}");
+            end(&alive);
+            assert!(eventually(seconds(5), || marked(&mark).is_empty()), "{name}");
+        }
+    });
+}
+
+fn end(pids: &[i32]) {
+    for pid in pids {
+        let pid = rustix_pid(*pid);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+}
+
+fn rustix_pid(pid: i32) -> rustix::process::Pid {
+    rustix::process::Pid::from_raw(pid).unwrap()
+}
+
+#[test]
+fn what_a_leftover_prints_later_is_kept() {
+    let harness = Harness::new();
+    let gate = harness.folder.path().join("gate");
+    let command = format!(
+        "(until [ -e {0} ]; do sleep 0.02; done; echo later; echo oops >&2; exec sleep 60) & echo now",
+        gate.display()
+    );
+    runtime().block_on(async {
+        let mark = mark();
+        let response = harness.request(&harness.session(), marked_request(&command, &mark)).await;
+        assert_eq!(response.stdout.to_text(), "now\n");
+        std::fs::write(&gate, "").unwrap();
+        let spool = SpoolReader::open(&harness.folder_of(&response.run_id));
+        let text = |stream| -> Vec<u8> {
+            spool.read(stream, 0..u64::MAX).unwrap().into_iter().flat_map(|piece| piece.bytes).collect()
+        };
+        assert!(eventually(seconds(10), || text(Stream::Stdout) == b"now\nlater\n" && text(Stream::Stderr) == b"oops\n"));
+        end(&marked(&mark).iter().map(|process| process.pid).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn output_of_a_helper_that_is_just_finishing_is_part_of_the_answer() {
+    let harness = Harness::new();
+    let response = runtime().block_on(harness.run(&harness.session(), "echo through > >(sleep 0.03; cat)"));
+    assert_eq!(response.stdout.to_text(), "through\n");
+    assert!(response.leftovers.is_empty());
+}
+
+#[test]
+fn leftovers_of_a_session_end_with_it_and_others_do_not() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        for (lifetime, ends) in [(Lifetime::Session, true), (Lifetime::Call, false), (Lifetime::Durable, false)] {
+            let mark = mark();
+            let session = harness.session();
+            let mut request = marked_request("setsid sleep 60 & echo started", &mark);
+            request.lifetime = lifetime;
+            harness.request(&session, request).await;
+            assert_eq!(marked(&mark).len(), 1);
+            session.close();
+            if ends {
+                assert!(eventually(seconds(5), || marked(&mark).is_empty()), "{lifetime:?}");
+            } else {
+                // Something that would have ended them has had its time when another command is done.
+                harness.run(&session, "sleep 0.2").await;
+                assert_eq!(marked(&mark).len(), 1, "{lifetime:?}");
+                end(&marked(&mark).iter().map(|process| process.pid).collect::<Vec<_>>());
+            }
+        }
+    });
+}
+
+#[test]
+fn a_caller_that_goes_away_ends_the_command_by_its_lifetime() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        for (lifetime, ends) in [(Lifetime::Call, true), (Lifetime::Session, true), (Lifetime::Durable, false)] {
+            let mark = mark();
+            let session = harness.session();
+            let mut request = marked_request("sleep 60 & setsid sleep 60; wait", &mark);
+            request.lifetime = lifetime;
+            let control = chiton_engine::RunControl::new();
+            let mut silent = chiton_engine::Silent;
+            let run = harness.engine.run(&session, request, &mut silent, &control);
+            // Dropped in the middle, as when a client's connection closes.
+            let dropped = tokio::time::timeout(Duration::from_millis(300), run).await;
+            assert!(dropped.is_err());
+            if ends {
+                assert!(eventually(seconds(10), || marked(&mark).is_empty()), "{lifetime:?}");
+            } else {
+                harness.run(&session, "sleep 0.2").await;
+                assert_eq!(marked(&mark).len(), 3, "{lifetime:?}: {:?}", marked(&mark));
+                end(&marked(&mark).iter().map(|process| process.pid).collect::<Vec<_>>());
+            }
+        }
+    });
+}
+
+#[test]
+fn nothing_waits_for_a_person() {
+    let harness = Harness::new();
+    let prompts = [
+        "cat",
+        "read x; echo $?",
+        "read -p name? x </dev/tty; echo $?",
+        "bash -c 'read x; echo got $x'",
+        "head -1",
+        "wc -c",
+        "[ -t 0 ] || [ -t 1 ] || [ -t 2 ] || echo none",
+        "exec 3</dev/tty; echo $?",
+        "select x in a b; do :; done",
+        "mapfile x; echo ${#x[@]}",
+        "sort",
+    ];
+    runtime().block_on(async {
+        for prompt in prompts {
+            let mut request = CommandRequest::new(prompt);
+            request.timeout = Some(seconds(10));
+            let response = harness.request(&harness.session(), request).await;
+            assert!(matches!(response.outcome, Outcome::Exited(_)), "{prompt}: {}", response.outcome);
+        }
+    });
+}
