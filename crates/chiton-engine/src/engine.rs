@@ -88,8 +88,9 @@ impl Engine {
         &self.inner.config
     }
 
-    /// The state of a shell that was just started with this environment: what no policy lets pass is not in it, and
-    /// what keeps programs from waiting for a person is.
+    /// The state of a shell that was just started with this environment, and with what keeps programs from waiting
+    /// for a person where the environment does not say otherwise. Dangerous variables are kept from every command, and
+    /// each response says so, rather than here.
     pub fn fresh_state(
         &self,
         directory: impl Into<PathBuf>,

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use super::bash::quote::{append_quoted, read_word};
+use super::bash::quote::{append_single_quoted, read_word};
 use super::state::{ShellState, Value, Variable};
 use crate::bytes::ByteString;
 use crate::keeper::protocol::STATE_FD;
@@ -16,7 +16,7 @@ pub(crate) fn loader(state: &ShellState, keeper: i32) -> Vec<u8> {
          >|/proc/{keeper}/fd/{STATE_FD} 2>/dev/null"
     );
     script.extend_from_slice(b"trap -- ");
-    append_quoted(&mut script, hand_back.as_bytes());
+    append_single_quoted(&mut script, hand_back.as_bytes());
     script.extend_from_slice(b" EXIT\n");
     script
 }

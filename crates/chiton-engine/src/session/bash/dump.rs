@@ -76,19 +76,18 @@ fn read_statuses(text: &[u8]) -> Option<Vec<i32>> {
 }
 
 fn read_variables(text: &[u8], locals: &[u8], start: &ShellState) -> Option<BTreeMap<String, Variable>> {
-    // The shell ended inside a function: what it prints mixes the function's variables with the session's.
-    let in_function = !locals.is_empty();
-    let hidden: BTreeSet<String> = if in_function {
-        declaration::read_all(locals)?.into_iter().map(|(name, _)| name).collect()
-    } else {
-        BTreeSet::new()
-    };
+    // The shell ended inside a function: what it prints mixes the function's variables with the session's. Those of
+    // the function itself are known, those of its callers are not, so new ones count only where there is none.
+    let locals = declaration::read_all(locals)?;
+    let depth = locals.iter().find(|(name, _)| name == "__chiton_d").and_then(|(_, variable)| variable.scalar());
+    let in_nested_function = depth.is_some_and(|depth| depth != b"1");
+    let hidden: BTreeSet<String> = locals.into_iter().map(|(name, _)| name).collect();
     let mut variables: BTreeMap<_, _> =
         start.variables.iter().filter(|(name, _)| is_own(name) || hidden.contains(*name)).map(owned).collect();
     for (name, variable) in declaration::read_all(text)? {
         let known = start.variables.contains_key(&name);
         let made_by_bash = !known && BASH_SETS.contains(&name.as_str()) && !variable.is_exported();
-        let maybe_local = in_function && !known && !variable.is_exported();
+        let maybe_local = in_nested_function && !known && !variable.is_exported();
         if !is_own(&name) && !hidden.contains(&name) && !made_by_bash && !maybe_local {
             variables.insert(name, variable);
         }

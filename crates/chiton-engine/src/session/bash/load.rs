@@ -193,7 +193,7 @@ const HAND_BACK: &str = concat!(
     r#"builtin printf 'chiton 1\0%s\0%s\0' "$__chiton_o" "$__chiton_b";builtin printf '%s ' "${__chiton[@]}";builtin printf '\0';"#,
     r"builtin pwd;builtin printf '\0';builtin umask;builtin printf '\0';",
     r"builtin alias -p;builtin printf '\0';",
-    r#"[[ "${FUNCNAME[*]}" ]]&&{ builtin printf 'declare -- __chiton_f\n';builtin local -p;};builtin printf '\0';"#,
+    r#"[[ "${FUNCNAME[*]}" ]]&&{ builtin printf 'declare -- __chiton_d="%s"\n' "${#FUNCNAME[@]}";builtin local -p;};builtin printf '\0';"#,
     r"builtin declare -p;builtin printf '\0';builtin declare -F >|SCRATCH;builtin mapfile -t __chiton_f <SCRATCH;",
     r#"for __chiton_n in "${__chiton_f[@]}";do builtin printf '%s\n' "$__chiton_n";"#,
     r#"builtin declare -f -- "${__chiton_n##* }";builtin printf '\0';done;builtin printf end"#,

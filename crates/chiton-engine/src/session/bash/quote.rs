@@ -2,6 +2,24 @@
 
 /// Appends `value` as one word that bash reads back to exactly these bytes.
 pub(crate) fn append_quoted(script: &mut Vec<u8>, value: &[u8]) {
+    // Bash uses some control bytes itself and loses them next to broken characters, unless they are written out.
+    let plain = |byte: &u8| (0x20..0x7f).contains(byte) || *byte >= 0x80 || matches!(byte, b'\n' | b'\t');
+    if value.iter().all(plain) && std::str::from_utf8(value).is_ok() {
+        return append_single_quoted(script, value);
+    }
+    script.extend_from_slice(b"$'");
+    for byte in value {
+        match byte {
+            b'\'' | b'\\' => script.extend_from_slice(&[b'\\', *byte]),
+            0x20..0x7f => script.push(*byte),
+            _ => script.extend_from_slice(format!("\\{byte:03o}").as_bytes()),
+        }
+    }
+    script.push(b'\'');
+}
+
+/// As above, in a way that every POSIX shell reads.
+pub(crate) fn append_single_quoted(script: &mut Vec<u8>, value: &[u8]) {
     script.push(b'\'');
     for byte in value {
         if *byte == b'\'' {
@@ -119,7 +137,7 @@ mod tests {
 
     #[test]
     fn what_is_quoted_reads_back() {
-        for value in [&b""[..], b"'", b"''a'", b"\x00\xff\n\"$`\\!"] {
+        for value in [&b""[..], b"'", b"''a'", b"\x01\xff\n\"$`\\!'", b"\x7f1", "\u{e9}\n".as_bytes()] {
             let mut text = Vec::new();
             append_quoted(&mut text, value);
             assert_eq!(read_word(&text, |_| false).unwrap().0, value);

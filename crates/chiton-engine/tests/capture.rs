@@ -1,0 +1,145 @@
+//! Output arrives whole, in order, and as it was written.
+
+mod harness;
+
+use std::time::{Duration, Instant};
+
+use chiton_engine::capture::spool::SpoolReader;
+use chiton_engine::limits::ViewLimits;
+use chiton_engine::{CommandInput, CommandRequest, Outcome, RunControl, RunEvent, Stream, Streams};
+use chiton_testkit::processes::{peak_memory, with_command};
+use harness::{Harness, runtime, seconds};
+
+#[test]
+fn any_bytes_survive_and_the_text_view_is_valid() {
+    let harness = Harness::new();
+    let command = b"for i in {0..255}; do printf \"\\\\x$(printf %02x $i)\"; done";
+    let (observed, response) = runtime().block_on(harness.observe(&harness.session(), command));
+    let all: Vec<u8> = (0..=255).collect();
+    assert_eq!(observed.stdout, all);
+    let spool = SpoolReader::open(&harness.folder_of(&response.run_id));
+    assert_eq!(spool.read(Stream::Stdout, 0..u64::MAX).unwrap()[0].bytes, all);
+    assert!(response.stdout.to_text().contains('\u{fffd}'));
+}
+
+#[test]
+fn a_character_split_over_writes_is_not_damaged() {
+    let harness = Harness::new();
+    // A four-byte character, split at every place, with time in between for each part to be read alone.
+    let command = r"for cut in 1 2 3; do
+        printf '\xf0\x9f\x98\x80' | head -c $cut; sleep 0.02
+        printf '\xf0\x9f\x98\x80' | tail -c $((4 - cut)); sleep 0.02
+    done";
+    let response = runtime().block_on(harness.run(&harness.session(), command));
+    assert_eq!(response.stdout.to_text(), "\u{1f600}\u{1f600}\u{1f600}");
+}
+
+#[test]
+fn one_pipe_for_both_streams_keeps_the_order_of_writing() {
+    let harness = Harness::new();
+    let mut request = CommandRequest::new("for i in {1..500}; do echo $i; echo e$i >&2; done");
+    request.streams = Streams::Merged;
+    let response = runtime().block_on(harness.request(&harness.session(), request));
+    let expected: String = (1..=500).map(|number| format!("{number}\ne{number}\n")).collect();
+    assert_eq!(response.output.to_text(), expected);
+    assert_eq!(response.stdout, response.output);
+    assert_eq!(response.stderr.to_text(), "");
+}
+
+#[test]
+fn two_pipes_keep_the_streams_apart() {
+    let harness = Harness::new();
+    let response = runtime().block_on(harness.run(&harness.session(), "echo out; echo err >&2; exit 7"));
+    assert_eq!(response.stdout.to_text(), "out\n");
+    assert_eq!(response.stderr.to_text(), "err\n");
+    assert_eq!(response.outcome, Outcome::Exited(7));
+    let both = response.output.to_text();
+    assert!(both == "out\nerr\n" || both == "err\nout\n", "{both}");
+}
+
+#[test]
+fn input_arrives_byte_for_byte_and_ends() {
+    let harness = Harness::new();
+    let text: Vec<u8> = (1..=255).cycle().take(300_000).collect();
+    runtime().block_on(async {
+        let mut request = CommandRequest::new("cat | wc -c; cat");
+        request.input = CommandInput::Text(text.clone().into());
+        assert_eq!(harness.request(&harness.session(), request).await.stdout.to_text(), "300000\n");
+        let (read, write) = std::io::pipe().unwrap();
+        let mut request = CommandRequest::new("cat");
+        request.input = CommandInput::Descriptor(read.into());
+        std::thread::spawn(move || std::io::Write::write_all(&mut { write }, b"through a pipe\n").unwrap());
+        assert_eq!(harness.request(&harness.session(), request).await.stdout.to_text(), "through a pipe\n");
+    });
+}
+
+#[test]
+fn a_slow_listener_slows_the_command_and_loses_nothing_and_the_deadline_holds() {
+    let harness = Harness::new();
+    let session = harness.session();
+    runtime().block_on(async {
+        let mut bytes = 0usize;
+        let mut slow = |event: RunEvent<'_>| {
+            if let RunEvent::Output { bytes: more, .. } = event {
+                bytes += more.len();
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        };
+        let request = CommandRequest::new("head -c 20000000 /dev/zero");
+        harness.engine.run(&session, request, &mut slow, &RunControl::new()).await.unwrap();
+        assert_eq!(bytes, 20_000_000);
+
+        let mut keeper_peak = 0;
+        let mut id = String::new();
+        let mut stuck = |event: RunEvent<'_>| match event {
+            RunEvent::Started { run_id, .. } => run_id.clone_into(&mut id),
+            RunEvent::Output { .. } => {
+                // Nobody reads for a while; what piles up is bounded.
+                if keeper_peak == 0 {
+                    std::thread::sleep(Duration::from_secs(2));
+                    let keepers = with_command(&format!("chiton-keeper {id}"));
+                    keeper_peak = keepers.first().map_or(1, |keeper| peak_memory(keeper.pid.unsigned_abs()));
+                }
+            }
+        };
+        let mut request = CommandRequest::new("yes");
+        request.timeout = Some(seconds(1));
+        let start = Instant::now();
+        let response = harness.engine.run(&session, request, &mut stuck, &RunControl::new()).await.unwrap();
+        assert_eq!(response.outcome, Outcome::TimedOut);
+        assert!(response.duration < Duration::from_millis(1500), "{:?}", response.duration);
+        assert!(start.elapsed() < seconds(4));
+        assert!(keeper_peak < 8 << 20, "{keeper_peak}");
+    });
+}
+
+#[test]
+fn a_small_view_shows_beginning_and_end_and_counts_the_rest() {
+    let harness = Harness::new();
+    let mut request = CommandRequest::new("seq 1 10000; seq 1 2000 >&2");
+    request.view = Some(ViewLimits { head: 10, tail: 6 });
+    let response = runtime().block_on(harness.request(&harness.session(), request));
+    assert_eq!(response.stdout.head, "1\n2\n3\n4\n5\n");
+    assert_eq!(response.stdout.tail.as_deref(), Some("10000\n"));
+    assert_eq!(response.stdout.omitted, 48_894 - 16);
+    assert!(response.is_truncated());
+    assert_eq!(response.omitted_bytes(), 48_894 - 16 + 8893 - 16);
+}
+
+#[test]
+fn a_keeper_is_small() {
+    let harness = Harness::new();
+    let mut memory = 0;
+    let mut id = String::new();
+    let mut listener = |event: RunEvent<'_>| match event {
+        RunEvent::Started { run_id, .. } => run_id.clone_into(&mut id),
+        RunEvent::Output { .. } => {
+            let keeper = &with_command(&format!("chiton-keeper {id}"))[0];
+            memory = chiton_testkit::processes::resident_memory(keeper.pid.unsigned_abs());
+        }
+    };
+    let session = harness.session();
+    let request = CommandRequest::new("sleep 0.1; echo now; sleep 0.1");
+    runtime().block_on(harness.engine.run(&session, request, &mut listener, &RunControl::new())).unwrap();
+    assert!(memory > 0 && memory < 3_000_000, "{memory} bytes");
+}

@@ -1,0 +1,338 @@
+//! What a command changes is there for the next one, whatever it is called and whatever it holds.
+
+mod harness;
+
+use std::collections::BTreeMap;
+
+use chiton_engine::session::state::{Value, Variable};
+use chiton_engine::{CommandRequest, EnvironmentChange, Outcome, Session, Shell, ShellState, StateReport};
+use harness::{Harness, runtime};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+/// First command, second command, what the second prints.
+const CARRIED: [(&str, &str, &str); 45] = [
+    ("cd /usr/lib", "pwd; echo $OLDPWD", "/usr/lib\n/tmp\n"),
+    ("cd /usr/lib; cd /etc", "cd -; pwd", "/usr/lib\n/usr/lib\n"),
+    ("export A=1", "echo $A; env | grep ^A=", "1\nA=1\n"),
+    ("a=1", "echo $a; env | grep ^a= || echo not exported", "1\nnot exported\n"),
+    ("export A=1; export -n A", "echo $A; env | grep ^A= || echo not exported", "1\nnot exported\n"),
+    ("unset HOME", "echo ${HOME-unset}", "unset\n"),
+    ("unset PATH", "echo ${PATH-unset}", "unset\n"),
+    ("a=(1 'two words' '' $'new\\nline'); a[9]=x", "declare -p a", "declare -a a=([0]=\"1\" [1]=\"two words\" [2]=\"\" [3]=$'new\\nline' [9]=\"x\")\n"),
+    ("declare -A m=([k]=v [\"a b\"]='x y' ['*']=star)", "echo \"${m[k]}|${m[a b]}|${m[\\*]}|${#m[@]}\"", "v|x y|star|3\n"),
+    ("declare -a none=(); declare -A also=()", "declare -p none also", "declare -a none=()\ndeclare -A also=()\n"),
+    ("declare -i n=5", "n+=3; n=n*2; echo $n", "16\n"),
+    ("readonly R=1", "R=2; echo no", ""),
+    ("readonly R=1", "echo $R; (R=2) 2>/dev/null || echo still readonly", "1\nstill readonly\n"),
+    ("declare -l low=ABC; declare -u up=abc", "low=DeF up=dEf; echo $low $up", "def DEF\n"),
+    ("x=target; declare -n ref=x", "ref=changed; echo $x; declare -p ref", "changed\ndeclare -n ref=\"x\"\n"),
+    ("declare -a list=(a b); declare -n ref=list", "ref+=(c); echo ${list[@]}", "a b c\n"),
+    ("declare -n ref=later", "later=now; echo $ref", "now\n"),
+    ("f() { echo \"f $*\"; }", "f 1 2", "f 1 2\n"),
+    ("f() { cat <<E\n} not the end\ng () \n{ \nE\n}; g() { echo g; }", "f; g", "} not the end\ng () \n{ \ng\n"),
+    ("f() { echo exported; }; export -f f", "bash -c f", "exported\n"),
+    ("f() { :; }; readonly -f f", "f() { echo no; }; f; echo kept", "kept\n"),
+    ("f() { :; }", "unset -f f; type f 2>&1 | tail -1", "bash: line 1: type: f: not found\n"),
+    ("my-func.v2() { echo odd; }", "my-func.v2", "odd\n"),
+    ("cd() { echo shadowed; }; declare() { :; }; printf() { :; }; set() { :; }", "cd /; builtin pwd; A=1", "shadowed\n/tmp\n"),
+    ("eval() { :; }; builtin() { :; }; trap() { :; }; read() { :; }; B=2", "echo $B; type -t eval read", "2\nfunction\nfunction\n"),
+    ("shopt -s extglob\nf() { case $1 in +(a|b)) echo match;; esac; }; shopt -u extglob", "shopt -p extglob; shopt -s extglob; f abab", "shopt -u extglob\nmatch\n"),
+    ("alias ll='echo listing'; shopt -s expand_aliases", "ll", "listing\n"),
+    ("alias ll='echo listing'", "alias; ll 2>/dev/null || echo not expanded", "alias ll='echo listing'\nnot expanded\n"),
+    ("alias x=$'a\\nb'\"'c\"; alias -- -y=z", "alias x; alias -- -y", "alias x='a\nb'\\''c'\nalias -- -y='z'\n"),
+    ("alias x=y", "unalias x; alias", ""),
+    ("shopt -s nullglob dotglob; shopt -u sourcepath", "shopt -p nullglob dotglob sourcepath", "shopt -s nullglob\nshopt -s dotglob\nshopt -u sourcepath\n"),
+    ("set -o noclobber; set +o braceexpand", "set -o | grep -E 'noclobber|braceexpand'; echo {a,b}", "braceexpand    \toff\nnoclobber      \ton\n{a,b}\n"),
+    ("set -euxfv -o pipefail", "echo $-; false | true; echo $? $nope *", "hBc\n0 state\n"),
+    ("umask 027", "umask; touch new; stat -c %a new; rm new", "0027\n640\n"),
+    ("false; true | false", "echo $? ${PIPESTATUS[@]}", "0 0\n"),
+    ("echo one two three >/dev/null", "echo $_", "bash\n"),
+    ("trap 'echo bye' EXIT; cd /usr; A=1", "trap; echo $A $PWD", "1 /usr\n"),
+    ("trap 'echo bye' EXIT; cd /usr; A=1; exit 7", "trap; echo $A $PWD", "1 /usr\n"),
+    ("set -e; trap 'echo bye' EXIT; cd /usr; A=1; false", "trap; echo $A $PWD", "1 /usr\n"),
+    ("trap 'echo got' TERM; ulimit -n 50; sleep 0.01 &", "trap; ulimit -n | grep -c '^50$'; jobs", "0\n"),
+    ("f() { local inner=1; A=2; exit 3; }; A=1; f", "echo ${inner-unset} $A", "unset 2\n"),
+    ("g() { exit 3; }; f() { local inner=1; export A=2; B=3; g; }; f", "echo ${inner-unset} $A ${B-not known}", "unset 2 not known\n"),
+    ("set -- a b c", "echo $#", "0\n"),
+    ("export LD_PRELOAD=/nonexistent.so BASH_ENV=/tmp/x PROMPT_COMMAND=evil; A=1", "echo \"${LD_PRELOAD-} ${BASH_ENV-} ${PROMPT_COMMAND-} $A\"", "   1\n"),
+    ("IFS=,; x='a,b'", "for y in $x; do echo $y; done", "a,b\n"),
+];
+
+#[test]
+fn each_kind_of_state_survives_to_the_next_command() {
+    let harness = Harness::new();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("state")).unwrap();
+    runtime().block_on(async {
+        for (first, second, expected) in CARRIED {
+            let directory: &std::path::Path = if expected.contains("state") || first.contains("umask") { folder.path() } else { "/tmp".as_ref() };
+            let session = harness.session_in(directory);
+            let set = harness.run(&session, first).await;
+            let response = harness.run(&session, second).await;
+            assert_eq!(response.stdout.to_text(), expected, "{first}\n{second}\n{:?}", set.state);
+        }
+    });
+}
+
+#[test]
+fn the_working_directory_keeps_its_symbolic_links() {
+    let harness = Harness::new();
+    let link = harness.folder.path().join("link");
+    std::os::unix::fs::symlink("/usr/lib", &link).unwrap();
+    runtime().block_on(async {
+        let session = harness.session();
+        harness.run(&session, &format!("cd {}", link.display())).await;
+        let response = harness.run(&session, "pwd; pwd -P; cd ..; pwd").await;
+        let parent = harness.folder.path().display();
+        assert_eq!(response.stdout.to_text(), format!("{}\n/usr/lib\n{parent}\n", link.display()));
+    });
+}
+
+#[test]
+fn a_working_directory_that_vanished_is_said_and_its_nearest_parent_used() {
+    let harness = Harness::new();
+    let deep = harness.folder.path().join("a/b/c");
+    std::fs::create_dir_all(&deep).unwrap();
+    runtime().block_on(async {
+        let session = harness.session_in(&deep);
+        harness.run(&session, "A=1").await;
+        std::fs::remove_dir_all(harness.folder.path().join("a")).unwrap();
+        let response = harness.run(&session, "pwd; echo $A").await;
+        assert_eq!(response.stdout.to_text(), format!("{}\n1\n", harness.folder.path().display()));
+        assert!(response.notices.iter().any(|notice| notice.contains("a/b/c")), "{:?}", response.notices);
+    });
+}
+
+#[test]
+fn two_sessions_never_see_each_other() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let (first, second) = (harness.session_in("/tmp".as_ref()), harness.session_in("/tmp".as_ref()));
+        harness.run(&first, "cd /usr; export A=first; f() { :; }; alias x=y").await;
+        let response = harness.run(&second, "echo \"${A-unset} $PWD\"; type -t f; alias").await;
+        assert_eq!(response.stdout.to_text(), "unset /tmp\n");
+    });
+}
+
+#[test]
+fn undo_is_the_previous_value_and_a_branch_is_a_copy() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let session = harness.session();
+        harness.run(&session, "A=1").await;
+        let before = session.state();
+        let branch = Session::new(ShellState::clone(&before));
+        harness.run(&session, "A=2; cd /").await;
+        assert_ne!(before.content_hash(), session.state().content_hash());
+        assert_eq!(harness.run(&branch, "echo $A").await.stdout.to_text(), "1\n");
+        session.restore(before);
+        assert_eq!(harness.run(&session, "echo $A").await.stdout.to_text(), "1\n");
+    });
+}
+
+#[test]
+fn commands_of_one_session_at_the_same_time_commit_only_what_they_changed() {
+    let harness = Harness::new();
+    let runtime = runtime();
+    let session = harness.session();
+    let all: Vec<_> = (0..16)
+        .map(|number| {
+            let (engine, session) = (harness.engine.clone(), session.clone());
+            runtime.spawn(async move {
+                let request = CommandRequest::new(format!("sleep 0.0{number}; V{number}={number}; f{number}() {{ :; }}"));
+                let (mut silent, control) = (chiton_engine::Silent, chiton_engine::RunControl::new());
+                engine.run(&session, request, &mut silent, &control).await.unwrap()
+            })
+        })
+        .collect();
+    for one in all {
+        runtime.block_on(one).unwrap();
+    }
+    let state = session.state();
+    for number in 0..16 {
+        assert!(state.variables.contains_key(&format!("V{number}")), "V{number}");
+        assert!(state.functions.contains_key(&format!("f{number}").into()), "f{number}");
+    }
+}
+
+#[test]
+fn a_call_s_own_directory_and_variables_are_for_that_call_alone() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let session = harness.session_in("/tmp".as_ref());
+        harness.run(&session, "export OWN=session").await;
+        let mut request = CommandRequest::new("pwd; echo $OWN $CALL");
+        request.directory = Some("/usr".into());
+        request.environment =
+            EnvironmentChange::Merge([("OWN".to_owned(), "call".into()), ("CALL".to_owned(), "x".into())].into());
+        let response = harness.request(&session, request).await;
+        assert_eq!(response.stdout.to_text(), "/usr\ncall x\n");
+        assert_eq!(response.state, StateReport::Unchanged);
+        let next = harness.run(&session, "pwd; echo $OWN ${CALL-unset}").await;
+        assert_eq!(next.stdout.to_text(), "/tmp\nsession unset\n");
+    });
+}
+
+#[test]
+fn a_replaced_environment_is_all_the_command_sees_and_costs_the_session_nothing() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let session = harness.session();
+        harness.run(&session, "export MINE=1; plain=2").await;
+        let mut request = CommandRequest::new("env | sort; export NEW=3");
+        request.environment = EnvironmentChange::Replace([("FOO".to_owned(), "bar".into())].into());
+        let response = harness.request(&session, request).await;
+        let text = response.stdout.to_text();
+        let names: Vec<_> = text.lines().map(|line| line.split('=').next().unwrap()).collect();
+        assert_eq!(names, ["FOO", "PWD", "SHLVL", "_"]);
+        let next = harness.run(&session, "echo $MINE $plain $NEW ${FOO-unset}; echo $PATH; ls / >/dev/null && echo ok").await;
+        assert_eq!(next.stdout.to_text(), format!("1 2 3 unset\n{}\nok\n", harness::PATH));
+    });
+}
+
+#[test]
+fn dangerous_variables_never_arrive_and_the_response_says_so() {
+    let harness = Harness::new();
+    let environment = [("PATH", harness::PATH), ("LD_PRELOAD", "/x.so"), ("BASH_FUNC_ls%%", "() { :; }"), ("XDG_RUNTIME_DIR", "/run")];
+    let environment = environment.map(|(name, value)| (name.to_owned(), value.into()));
+    let session = Session::new(harness.engine.fresh_state("/tmp", environment, 0o022));
+    runtime().block_on(async {
+        let mut request = CommandRequest::new("env; type -t ls");
+        request.environment = EnvironmentChange::Merge([("LD_AUDIT".to_owned(), "/y.so".into()), ("ENV".to_owned(), "/z".into())].into());
+        let response = harness.request(&session, request).await;
+        let text = response.stdout.to_text();
+        assert!(!text.contains("LD_") && !text.contains("ENV=") && !text.contains("BASH_FUNC"), "{text}");
+        assert!(text.contains("XDG_RUNTIME_DIR=/run") && text.ends_with("file\n"), "{text}");
+        let removed: Vec<_> = response.removed_variables.iter().map(|removed| removed.name.as_str()).collect();
+        assert_eq!(removed, ["BASH_FUNC_ls%%", "ENV", "LD_AUDIT", "LD_PRELOAD"]);
+        let exported = harness.run(&session, "export LD_PRELOAD=; export OK=1").await;
+        assert!(exported.removed_variables.iter().any(|removed| removed.name == "LD_PRELOAD"));
+        let next = harness.run(&session, "echo \"${LD_PRELOAD-unset} $OK\"").await;
+        assert_eq!(next.stdout.to_text(), "unset 1\n");
+    });
+}
+
+#[test]
+fn a_plain_sh_carries_directory_exported_variables_and_mask() {
+    let harness = Harness::with(|config| config.shell = Shell::at("/bin/sh".as_ref()));
+    runtime().block_on(async {
+        let session = harness.session_in("/tmp".as_ref());
+        let first = harness.run(&session, "cd /usr; export A=\"it's\n1\"; umask 027; echo out; echo err >&2; exit 3").await;
+        assert_eq!((first.outcome, first.stdout.to_text(), first.stderr.to_text()), (Outcome::Exited(3), "out\n".into(), "err\n".into()));
+        let response = harness.run(&session, "pwd; echo \"$A\"; umask; ls /proc/self/fd | wc -l; false").await;
+        assert_eq!(response.stdout.to_text(), "/usr\nit's\n1\n0027\n4\n");
+        assert_eq!(response.outcome, Outcome::Exited(1));
+        assert_eq!(harness.run(&session, "echo \"open").await.outcome, Outcome::Exited(2));
+        assert_eq!(harness.run(&session, "pwd").await.stdout.to_text(), "/usr\n");
+    });
+}
+
+#[test]
+fn no_private_descriptor_reaches_a_child() {
+    let harness = Harness::new();
+    for command in ["ls /proc/self/fd", "bash -c 'echo /proc/$$/fd/*' | tr ' ' '\\n' | wc -l", "set -x; ls /proc/self/fd"] {
+        let response = runtime().block_on(harness.run(&harness.session(), command));
+        // The fourth is the directory that is being listed.
+        let expected = if command.starts_with("bash") { "4\n" } else { "0\n1\n2\n3\n" };
+        assert_eq!(response.stdout.to_text(), expected, "{command}");
+    }
+}
+
+#[test]
+fn a_script_of_ten_megabytes_arrives() {
+    let harness = Harness::new();
+    let script = format!(": {}\necho arrived $LINENO", "x".repeat(10 << 20));
+    let response = runtime().block_on(harness.run(&harness.session(), &script));
+    assert_eq!(response.stdout.to_text(), "arrived 2\n");
+}
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-zA-Z_][a-zA-Z0-9_]{0,12}", "if|then|done|select|time|declare|local|path|function|ref"]
+        .prop_filter("bash's own", |name| {
+            let own = ["_", "IFS", "PS4", "OPTIND", "UID", "EUID", "PPID", "RANDOM", "SECONDS", "GROUPS", "DIRSTACK", "ENV"];
+            !own.contains(&name.as_str()) && !name.starts_with("BASH") && !name.starts_with("LD_")
+        })
+}
+
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        "[ -~]{0,20}".prop_map(String::into_bytes),
+        prop::collection::vec(1u8.., 0..20),
+        "['\"$`\\\\!*?\\[\\](){}<>|&;#~\\n\\t\\r =-]{0,12}".prop_map(String::into_bytes),
+        "\\PC{0,8}".prop_map(|text| text.replace('\0', "").into_bytes()),
+    ]
+    // A value that looks like an exported function is not carried, on purpose.
+    .prop_filter("function in disguise", |bytes| !bytes.starts_with(b"()"))
+}
+
+fn variable() -> impl Strategy<Value = Variable> {
+    let value = prop_oneof![
+        bytes().prop_map(|bytes| Value::Scalar(bytes.into())),
+        prop::collection::btree_map(0u64..1000, bytes(), 0..4)
+            .prop_map(|items| Value::Indexed(items.into_iter().map(|(key, value)| (key, value.into())).collect())),
+        prop::collection::btree_map(bytes().prop_filter("empty key", |key| !key.is_empty()), bytes(), 0..4).prop_map(|items| {
+            Value::Associative(items.into_iter().map(|(key, value)| (key.into(), value.into())).collect())
+        }),
+    ];
+    (value, prop::sample::select(vec!["", "x", "r", "rx"]))
+        .prop_map(|(value, attributes)| Variable { attributes: attributes.to_owned(), value })
+}
+
+fn function() -> impl Strategy<Value = Vec<u8>> {
+    bytes().prop_map(|text| {
+        let mut body = b"printf '%s' '".to_vec();
+        body.extend(text.iter().flat_map(|byte| if *byte == b'\'' { b"'\\''".to_vec() } else { vec![*byte] }));
+        body.extend(b"'");
+        body
+    })
+}
+
+#[test]
+fn any_variables_and_functions_survive_two_round_trips() {
+    let harness = Harness::new();
+    let runtime = runtime();
+    let names = "[a-z_][a-z0-9_.:+@%-]{0,10}".prop_filter("reserved", |name| {
+        !["if", "in", "do", "fi", "for", "case", "done", "elif", "else", "esac", "then", "time", "until", "while", "select", "coproc", "function", "builtin"].contains(&name.as_str())
+    });
+    let strategy = (
+        prop::collection::btree_map(name(), variable(), 0..6),
+        prop::collection::btree_map(names, function(), 0..4),
+    );
+    let mut runner = TestRunner::new(Config { cases: 150, failure_persistence: None, ..Config::default() });
+    runner
+        .run(&strategy, |(variables, functions)| {
+            let session = harness.session();
+            let mut state = ShellState::clone(&session.state());
+            state.variables.extend(variables.clone());
+            session.restore(state.into());
+            // Each function comes as its definition, and is compared by what it prints.
+            let mut define = Vec::new();
+            for (name, body) in &functions {
+                define.extend([name.as_bytes(), b"() { ", body, b"\n}\n"].concat());
+            }
+            runtime.block_on(async {
+                let (defined, response) = harness.observe(&session, &define).await;
+                prop_assert_eq!(defined.status, 0, "{:?}", defined);
+                let _ = response;
+                let mut before = BTreeMap::new();
+                for name in functions.keys() {
+                    before.insert(name, harness.observe(&session, name.as_bytes()).await.0.stdout);
+                }
+                let first = session.state();
+                harness.run(&session, "touch_state=1").await;
+                harness.run(&session, "unset touch_state").await;
+                let second = session.state();
+                for (name, variable) in &variables {
+                    prop_assert_eq!(second.variables.get(name), Some(variable), "{}", name);
+                }
+                prop_assert_eq!(&first.functions, &second.functions);
+                prop_assert_eq!(second.functions.len(), functions.len());
+                for (name, printed) in before {
+                    prop_assert_eq!(&harness.observe(&session, name.as_bytes()).await.0.stdout, &printed);
+                }
+                Ok(())
+            })
+        })
+        .unwrap();
+}
