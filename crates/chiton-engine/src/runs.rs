@@ -112,9 +112,11 @@ impl Runs {
         finished.sort_by_key(|run| run.changed);
         let mut left = finished.len();
         let now = SystemTime::now();
+        // A tenth more than necessary goes, so that a full folder is not looked through again for every run.
+        let most = if left > retention.finished { retention.finished - retention.finished / 10 } else { left };
         for run in finished {
             let old = now.duration_since(run.changed).is_ok_and(|age| age > retention.age);
-            if !(old || left > retention.finished || used > in_all) {
+            if !(old || left > most || used > in_all) {
                 break;
             }
             if remove_if_ended(&run.path) {

@@ -139,7 +139,7 @@ fn a_keeper_is_small() {
         }
     };
     let session = harness.session();
-    let request = CommandRequest::new("sleep 0.1; echo now; sleep 0.1");
+    let request = CommandRequest::new("sleep 0.5; echo now; sleep 0.1");
     runtime().block_on(harness.engine.run(&session, request, &mut listener, &RunControl::new())).unwrap();
     assert!(memory > 0 && memory < 3_000_000, "{memory} bytes");
 }

@@ -23,12 +23,16 @@ use crate::limits::READ_BYTES;
 use crate::outcome::{Lifetime, Outcome, Signal, Usage};
 use crate::spawn::start_shell;
 use crate::stop::{self, Ladder};
+use crate::sys::memory::release_code;
 use crate::sys::process::{Reap, WaitStatus, children_usage, reap};
 use crate::sys::signals::SignalInbox;
 
 /// More than a pipe can hold: what the leader wrote before it ended is read with certainty, a chatty leftover is not
 /// followed for ever.
 const DRAIN_BYTES: usize = 2 << 20;
+
+/// A command that takes longer than this is not about latency any more.
+const LONG_RUN: Duration = Duration::from_millis(250);
 
 struct Keeper {
     plan: KeeperPlan,
@@ -44,6 +48,8 @@ struct Keeper {
     deadline: Option<Instant>,
     stopping: Option<(StopCause, Ladder)>,
     announced: bool,
+    /// When a command turns out to take long, and its keeper makes itself small.
+    slims_at: Option<Instant>,
 }
 
 enum Leader {
@@ -81,6 +87,7 @@ pub(super) fn own(
         deadline: plan.timeout.and_then(|timeout| started.checked_add(timeout)),
         stopping: None,
         announced: false,
+        slims_at: Some(started + LONG_RUN),
         plan,
     };
     keeper.run();
@@ -154,6 +161,10 @@ impl Keeper {
                 }
             }
         }
+        if self.slims_at.is_some_and(|time| Instant::now() >= time) {
+            self.slims_at = None;
+            release_code();
+        }
         let timed_out = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         if timed_out && self.stopping.is_none() && matches!(self.leader, Leader::Running(_)) {
             self.stop(StopCause::TimedOut, None);
@@ -167,7 +178,7 @@ impl Keeper {
             (None, Leader::Running(_)) => self.deadline,
             (None, Leader::Ended { at, .. }) => (!self.announced).then(|| *at + self.plan.stop.settle),
         };
-        ladder.into_iter().chain(ending).min()
+        ladder.into_iter().chain(ending).chain(self.slims_at).min()
     }
 
     fn poll(&self, timeout: Option<&Timespec>) -> Vec<(Source, PollFlags)> {

@@ -4,6 +4,7 @@
 #![expect(unsafe_code, reason = "this is the one module that talks to the kernel and libc directly")]
 
 pub(crate) mod descriptors;
+pub(crate) mod memory;
 pub(crate) mod messages;
 pub(crate) mod process;
 pub(crate) mod signals;

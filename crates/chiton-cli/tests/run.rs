@@ -1,0 +1,346 @@
+//! `chiton run` as a person or a script uses it.
+#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use chiton_testkit::processes::{MARK, eventually, marked, resident_memory, with_command};
+use tempfile::TempDir;
+
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_chiton"));
+        command
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.folder.path())
+            .env("XDG_STATE_HOME", self.folder.path().join("state"))
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command().arg("run").args(arguments).output().unwrap()
+    }
+
+    fn json(&self, arguments: &[&str]) -> serde_json::Value {
+        let output = self.run(&[&["--json"], arguments].concat());
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stdout)))
+    }
+
+    fn start(&self, mark: &str, arguments: &[&str]) -> Child {
+        let mut command = self.command();
+        command.env(MARK, mark).arg("run").args(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn mark(name: &str) -> String {
+    format!("cli-{}-{name}", std::process::id())
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// Arguments, standard output, a part of standard error, exit code.
+const CASES: [(&[&str], &str, &str, i32); 24] = [
+    (&["echo hello"], "hello\n", "", 0),
+    (&["echo out; echo err >&2; exit 3"], "out\n", "err\n", 3),
+    (&["nosuchcommand"], "", "bash: line 1: nosuchcommand: command not found\n", 127),
+    (&["/etc/passwd"], "", "Permission denied", 126),
+    (&["kill -9 $$"], "", "", 137),
+    (&["kill -TERM $$"], "", "", 143),
+    (&["exit 137"], "", "", 137),
+    (&["--timeout", "200ms", "echo before; sleep 100"], "before\n", "timed out after 200ms", 124),
+    (&["--timeout", "100ms", "--grace", "100ms", "trap '' TERM; while :; do sleep 1; done"], "", "timed out", 124),
+    (&["--dir", "/usr", "pwd"], "/usr\n", "", 0),
+    (&["--dir", "/no/such", "echo no"], "", "/no/such", 125),
+    (&["--env", "A=b c", "--env", "D=", "echo \"$A|$D|\""], "b c||\n", "", 0),
+    (&["--env", "A", "echo no"], "", "NAME=VALUE", 125),
+    (&["--env", "1A=x", "echo no"], "", "1A", 125),
+    (&["--clear-env", "--env", "A=b", "env | sort | cut -d= -f1 | tr '\\n' ' '"], "A PWD SHLVL _ ", "", 0),
+    (&["--stdin", "/no/such", "cat"], "", "/no/such", 125),
+    (&["--merge", "echo a; echo b >&2; echo c"], "a\nb\nc\n", "", 0),
+    (&["--timeout", "5", "true"], "", "30s", 125),
+    (&["--timeout", "-5s", "true"], "", "", 125),
+    (&["--nonsense", "true"], "", "--nonsense", 125),
+    (&["one", "two"], "", "two", 125),
+    (&["--session", "../x", "true"], "", "'../x' is not a session name", 125),
+    (&["cat"], "", "", 0),
+    (&["sleep 60 >/dev/null 2>&1 & pid=$!; echo up; kill $pid"], "up\n", "", 0),
+];
+
+#[test]
+fn options_output_and_exit_codes_are_as_documented() {
+    let place = Place::new();
+    for (arguments, stdout, stderr, code) in CASES {
+        let output = place.run(arguments);
+        assert_eq!(text(&output.stdout), stdout, "{arguments:?}");
+        assert!(text(&output.stderr).contains(stderr), "{arguments:?}: {}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", text(&output.stderr));
+        assert!(!text(&output.stderr).contains("panicked"), "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_response_as_json_has_every_field() {
+    let place = Place::new();
+    let response = place.json(&["echo out; echo err >&2; (exit 3) | (exit 4)"]);
+    assert_eq!(response["outcome"], "exited");
+    assert_eq!(response["exit_code"], 4);
+    assert_eq!(response["signal"], serde_json::Value::Null);
+    assert_eq!(response["pipe_status"], serde_json::json!([3, 4]));
+    assert_eq!(response["stdout"], "out\n");
+    assert_eq!(response["stderr"], "err\n");
+    assert_eq!(response["truncated"], false);
+    assert_eq!(response["omitted_bytes"], 0);
+    assert_eq!(response["leftovers"], serde_json::json!([]));
+    assert_eq!(response["cwd"].as_str().unwrap(), place.folder.path().to_str().unwrap());
+    assert!(response["run_id"].as_str().unwrap().starts_with("shell_"));
+    assert!(response["duration_ms"].is_u64() && response["usage"]["user_us"].is_u64());
+    assert!(response["output"].as_str().unwrap().contains("out\n"));
+    let killed = place.json(&["kill -9 $$"]);
+    assert_eq!((&killed["outcome"], &killed["signal"]), (&"signaled".into(), &"SIGKILL".into()));
+    assert_eq!(killed["exit_code"], serde_json::Value::Null);
+    let timed_out = place.json(&["--timeout", "100ms", "echo before; sleep 100"]);
+    assert_eq!((&timed_out["outcome"], &timed_out["stdout"]), (&"timed_out".into(), &"before\n".into()));
+    assert_eq!(timed_out["state"]["result"], "unchanged");
+    let cut = place.json(&["--max-output", "20", "seq 1 1000"]);
+    assert_eq!(cut["truncated"], true);
+    assert_eq!(cut["omitted_bytes"], 3893 - 20);
+    let left = place.json(&["sleep 60 & echo $!"]);
+    let pid = left["stdout"].as_str().unwrap().trim().to_owned();
+    assert_eq!(left["leftovers"][0]["pid"].to_string(), pid);
+    assert_eq!(left["leftovers"][0]["command"], "sleep 60");
+    place.run(&[&format!("kill {pid}")]);
+}
+
+#[test]
+fn a_session_continues_where_the_last_process_ended() {
+    let place = Place::new();
+    place.run(&["--session", "work", "cd /usr; export A=1; b=2; f() { echo f $1; }; shopt -s nullglob; alias x=y"]);
+    let next = place.run(&["--session", "work", "pwd; echo $A $b; f 3; shopt nullglob; alias; cd lib"]);
+    assert_eq!(text(&next.stdout), "/usr\n1 2\nf 3\nnullglob       \ton\nalias x='y'\n");
+    let other = place.run(&["--session", "other", "echo ${A-unset}; pwd"]);
+    assert_eq!(text(&other.stdout), format!("unset\n{}\n", place.folder.path().display()));
+    assert_eq!(text(&place.run(&["--session", "work", "pwd"]).stdout), "/usr/lib\n");
+    let file = place.folder.path().join("state/chiton/sessions/work.json");
+    fs::write(&file, "{ damaged").unwrap();
+    let damaged = place.run(&["--session", "work", "touch ran"]);
+    assert_eq!(damaged.status.code(), Some(125));
+    assert!(text(&damaged.stderr).contains("work.json"), "{}", text(&damaged.stderr));
+    assert!(!place.folder.path().join("ran").exists());
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{ damaged", "nothing is lost");
+}
+
+#[test]
+fn output_is_shown_as_it_comes() {
+    let place = Place::new();
+    let mut child = place.start(&mark("live"), &["echo first; read x < gate; echo second"]);
+    Command::new("mkfifo").arg(place.folder.path().join("gate")).status().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut first = [0; 6];
+    stdout.read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"first\n");
+    // The gate may not have been there when the command looked for it; that is an ending as well.
+    let _ = fs::OpenOptions::new().write(true).open(place.folder.path().join("gate")).map(|mut gate| gate.write_all(b"\n"));
+    child.wait().unwrap();
+}
+
+#[test]
+fn standard_input_is_passed_on_when_asked_for() {
+    let place = Place::new();
+    let mut command = place.command();
+    command.args(["run", "--stdin", "-", "cat; echo end"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"from outside\n").unwrap();
+    assert_eq!(text(&child.wait_with_output().unwrap().stdout), "from outside\nend\n");
+    fs::write(place.folder.path().join("file"), "in a file\n").unwrap();
+    assert_eq!(text(&place.run(&["--stdin", "file", "cat"]).stdout), "in a file\n");
+}
+
+#[test]
+fn a_signal_stops_the_command_and_everything_it_started() {
+    let place = Place::new();
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let mark = mark(signal);
+        let mut child = place.start(&mark, &["setsid sleep 100 & echo up; sleep 100"]);
+        let mut up = [0; 3];
+        child.stdout.take().unwrap().read_exact(&mut up).unwrap();
+        Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+        assert_eq!(marked(&mark), [], "{signal}");
+    }
+}
+
+#[test]
+fn when_nobody_reads_the_output_any_more_the_command_ends() {
+    let place = Place::new();
+    let mark = mark("pipe");
+    let mut child = place.start(&mark, &["yes"]);
+    let mut some = [0; 100];
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut some).unwrap();
+    drop(stdout);
+    assert_eq!(child.wait().unwrap().code(), Some(141));
+    assert_eq!(marked(&mark), []);
+}
+
+#[test]
+fn a_killed_chiton_leaves_what_its_lifetime_says() {
+    let place = Place::new();
+    for (lifetime, survives) in [("call", false), ("session", false), ("durable", true)] {
+        let mark = mark(lifetime);
+        let log = place.folder.path().join(format!("log-{lifetime}"));
+        let command = format!("setsid sleep 2 & echo up; sleep 1; echo done > {}", log.display());
+        let mut child = place.start(&mark, &["--lifetime", lifetime, &command]);
+        let mut up = [0; 3];
+        child.stdout.take().unwrap().read_exact(&mut up).unwrap();
+        child.kill().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+        if survives {
+            assert!(eventually(seconds(10), || log.exists()), "{lifetime} goes on");
+        } else {
+            assert!(eventually(seconds(10), || marked(&mark).is_empty()), "{lifetime} is stopped");
+            assert!(!log.exists(), "{lifetime} is stopped before its end");
+        }
+        assert!(eventually(seconds(10), || marked(&mark).is_empty()));
+        // The keeper wrote down how it ended, whoever was there to hear it.
+        let runs = place.folder.path().join("state/chiton/runs");
+        assert!(eventually(seconds(5), || ended_runs(&runs) == fs::read_dir(&runs).unwrap().count()));
+    }
+    // Of a command that has ended, `call` lets the leftovers be and `session` does not.
+    for (lifetime, survives) in [("call", true), ("session", false), ("durable", true)] {
+        let mark = mark(&format!("left-{lifetime}"));
+        let child = place.start(&mark, &["--lifetime", lifetime, "sleep 100 & echo started"]);
+        let output = child.wait_with_output().unwrap();
+        assert!(text(&output.stderr).contains("left running"), "{}", text(&output.stderr));
+        if survives {
+            assert_eq!(marked(&mark).len(), 1, "{lifetime}");
+            Command::new("kill").arg(marked(&mark)[0].pid.to_string()).status().unwrap();
+        }
+        assert!(eventually(seconds(10), || marked(&mark).is_empty()), "{lifetime}");
+    }
+}
+
+fn ended_runs(runs: &Path) -> usize {
+    let entries = fs::read_dir(runs).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.join("ending.json").exists() || path.ends_with(".tidied")).count()
+}
+
+#[test]
+fn a_full_disk_costs_output_on_disk_and_nothing_else() {
+    let place = Place::new();
+    let state = place.folder.path().join("small");
+    fs::create_dir(&state).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=2m,mode=700 none {0} && exec {1} run --json --state-dir {0} 'head -c 20000000 /dev/zero | tr \"\\0\" x; echo; echo end; df {0} | tail -1 >&2'",
+        state.display(),
+        env!("CARGO_BIN_EXE_chiton"),
+    );
+    let output = place.command_of("unshare").args(["-rm", "sh", "-c", &script]).output();
+    let Ok(output) = output else { return };
+    if output.stdout.is_empty() {
+        // Namespaces are not to be had everywhere.
+        eprintln!("skipped: {}", text(&output.stderr));
+        return;
+    }
+    let response: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(response["outcome"], "exited", "{response}");
+    assert!(response["stdout"].as_str().unwrap().ends_with("x\nend\n"));
+    let lost = response["lost_bytes"].as_u64().unwrap();
+    assert!(lost > 17_500_000 && lost < 20_000_005, "{lost}");
+}
+
+impl Place {
+    fn command_of(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("HOME", self.folder.path()).current_dir(self.folder.path()).stdin(Stdio::null());
+        command
+    }
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_used_is_named() {
+    let place = Place::new();
+    let link = place.folder.path().join("link");
+    std::os::unix::fs::symlink("/tmp", &link).unwrap();
+    fs::write(place.folder.path().join("file"), "").unwrap();
+    for directory in ["link", "file", "file/below", "/proc/nowhere"] {
+        let output = place.run(&["--state-dir", directory, "touch ran"]);
+        assert_eq!(output.status.code(), Some(125), "{directory}");
+        assert!(text(&output.stderr).contains("state directory"), "{directory}: {}", text(&output.stderr));
+    }
+    assert!(!place.folder.path().join("ran").exists());
+    let output = place.command().env_remove("HOME").env_remove("XDG_STATE_HOME").args(["run", "true"]).output().unwrap();
+    assert!(text(&output.stderr).contains("--state-dir"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn the_command_is_not_in_any_argument_list() {
+    let place = Place::new();
+    let mark = mark("argv");
+    let mut child = place.start(&mark, &["--env", "X=1", "--stdin", "/dev/null", ": needle-in-a-haystack; echo up; sleep 100"]);
+    let mut up = [0; 3];
+    child.stdout.take().unwrap().read_exact(&mut up).unwrap();
+    let own = child.id().to_string();
+    let seen: Vec<_> = with_command("needle-in-a-haystack").into_iter().filter(|found| found.pid.to_string() != own).collect();
+    Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    child.wait().unwrap();
+    assert_eq!(seen, []);
+}
+
+#[test]
+fn the_keeper_of_the_command_line_is_small_too() {
+    let place = Place::new();
+    let mark = mark("small");
+    let mut child = place.start(&mark, &["echo up; sleep 100"]);
+    let mut up = [0; 3];
+    child.stdout.take().unwrap().read_exact(&mut up).unwrap();
+    let shell = marked(&mark).into_iter().find(|process| process.command.starts_with("bash")).unwrap();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", shell.pid)).unwrap();
+    let keeper: u32 = stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().parse().unwrap();
+    let small = eventually(seconds(5), || (1..3_000_000).contains(&resident_memory(keeper)));
+    let memory = resident_memory(keeper);
+    Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    child.wait().unwrap();
+    assert!(small, "{memory} bytes");
+}
+
+#[test]
+fn help_teaches() {
+    let place = Place::new();
+    let output = place.run(&["--help"]);
+    assert_eq!(output.status.code(), Some(0));
+    for word in ["--timeout", "--session", "Examples:", "124", "chiton run"] {
+        assert!(text(&output.stdout).contains(word), "{word}");
+    }
+}
+
+#[test]
+fn a_command_outlives_its_terminal_no_longer_than_its_call() {
+    // A run that takes long shows nothing when nobody looks: no terminal, no status line.
+    let place = Place::new();
+    let start = Instant::now();
+    let output = place.run(&["sleep 2.3; echo done"]);
+    assert!(start.elapsed() > seconds(2));
+    assert_eq!((text(&output.stdout), text(&output.stderr)), ("done\n".to_owned(), String::new()));
+}

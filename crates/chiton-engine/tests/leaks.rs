@@ -1,0 +1,96 @@
+//! Ten thousand commands later nothing is left but what is kept on purpose.
+
+mod harness;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use chiton_engine::{Outcome, RunControl, RunEvent};
+use chiton_testkit::processes::{eventually, marked, open_descriptors, resident_memory, with_command, zombies_of};
+use harness::{Harness, mark, marked_request, runtime, seconds};
+
+const COMMANDS: usize = 10_000;
+const AT_A_TIME: usize = 16;
+
+/// A command and the word its outcome has.
+const MIX: [(&str, &str); 10] = [
+    ("true", "exited"),
+    ("echo out; echo err >&2; exit 3", "exited"),
+    ("cd /usr; export A=$RANDOM; f() { :; }", "exited"),
+    ("seq 1 20000", "exited"),
+    ("kill -9 $$", "signaled"),
+    ("echo \"open", "exited"),
+    ("(sleep 0.05 &); echo left", "exited"),
+    ("sleep 100", "timed_out"),
+    ("echo up; sleep 100", "cancelled"),
+    ("ls / | wc -l | cat", "exited"),
+];
+
+#[test]
+fn ten_thousand_mixed_commands_leave_nothing_behind() {
+    let harness = Arc::new(Harness::new());
+    let runtime = runtime();
+    let mark = mark();
+    let session = harness.session();
+    let next = Arc::new(AtomicUsize::new(0));
+    let batch = |until: usize| {
+        let workers: Vec<_> = (0..AT_A_TIME)
+            .map(|_| {
+                let (harness, session, next, mark) =
+                    (Arc::clone(&harness), session.clone(), Arc::clone(&next), mark.clone());
+                runtime.spawn(async move {
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        if number >= until {
+                            next.fetch_sub(1, Ordering::Relaxed);
+                            return;
+                        }
+                        one(&harness, &session, number, &mark).await;
+                    }
+                })
+            })
+            .collect();
+        for worker in workers {
+            runtime.block_on(worker).unwrap();
+        }
+        assert!(eventually(seconds(10), || marked(&mark).is_empty()), "{:?}", marked(&mark));
+        assert!(eventually(seconds(10), || zombies_of(std::process::id()).is_empty()));
+        (open_descriptors(), resident_memory(std::process::id()))
+    };
+    let (descriptors, memory) = batch(1000);
+    let (descriptors_after, memory_after) = batch(COMMANDS);
+    assert!(descriptors_after <= descriptors, "{descriptors} descriptors became {descriptors_after}");
+    assert!(memory_after < memory + (10 << 20), "{memory} bytes became {memory_after}");
+    let own_keepers = || {
+        let runs = std::fs::read_dir(harness.folder.path().join("state/runs")).unwrap();
+        let runs: Vec<String> = runs.map(|run| run.unwrap().file_name().into_string().unwrap()).collect();
+        with_command("chiton-keeper shell_")
+            .into_iter()
+            .filter(|keeper| runs.iter().any(|run| keeper.command.ends_with(run)))
+            .count()
+    };
+    assert!(eventually(seconds(10), || own_keepers() == 0), "{} keepers are left", own_keepers());
+    let names = std::fs::read_dir(harness.folder.path().join("state/runs")).unwrap();
+    let kept = names.filter(|entry| entry.as_ref().unwrap().file_name() != ".tidied").count();
+    assert!(kept <= 1000 + AT_A_TIME, "{kept} runs are kept");
+}
+
+async fn one(harness: &Harness, session: &chiton_engine::Session, number: usize, mark: &str) {
+    let (command, word) = MIX[number % MIX.len()];
+    let control = RunControl::new();
+    let remote = control.clone();
+    let cancels = word == "cancelled";
+    let mut listener = move |event: RunEvent<'_>| {
+        if cancels && matches!(event, RunEvent::Output { .. }) {
+            remote.cancel();
+        }
+    };
+    let mut request = marked_request(command, mark);
+    if word == "timed_out" {
+        request.timeout = Some(Duration::from_millis(30));
+    }
+    let response = harness.engine.run(session, request, &mut listener, &control).await.unwrap();
+    assert_eq!(response.outcome.word(), word, "{command}: {}", response.outcome);
+    assert!(!matches!(response.outcome, Outcome::Lost));
+}
