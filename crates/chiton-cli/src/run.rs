@@ -82,7 +82,7 @@ pub(crate) struct RunArguments {
     /// What ends the command besides its own end
     #[arg(long, value_enum, default_value_t = LifetimeArgument::Call)]
     lifetime: LifetimeArgument,
-    /// Where runs and sessions are kept [default: $XDG_STATE_HOME/chiton]
+    /// Where runs and sessions are kept [default: chiton in $XDG_STATE_HOME]
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
 }
@@ -172,16 +172,13 @@ fn request(arguments: &RunArguments) -> Result<CommandRequest> {
     for entry in &arguments.env {
         let bytes = entry.clone().into_vec();
         let split = bytes.iter().position(|byte| *byte == b'=');
-        let (name, value) = split.map(|place| (&bytes[..place], &bytes[place + 1..])).with_context(|| {
-            format!("--env {}: write it as NAME=VALUE", entry.to_string_lossy())
-        })?;
+        let (name, value) = split
+            .map(|place| (&bytes[..place], &bytes[place + 1..]))
+            .with_context(|| format!("--env {}: write it as NAME=VALUE", entry.to_string_lossy()))?;
         variables.insert(String::from_utf8_lossy(name).into_owned(), ByteString::from(value));
     }
-    let environment = if arguments.clear_env {
-        EnvironmentChange::Replace(variables)
-    } else {
-        EnvironmentChange::Merge(variables)
-    };
+    let environment =
+        if arguments.clear_env { EnvironmentChange::Replace(variables) } else { EnvironmentChange::Merge(variables) };
     let mut request = CommandRequest::new(arguments.command.clone().into_vec());
     request.timeout = arguments.timeout;
     request.grace = arguments.grace;

@@ -17,7 +17,9 @@ pub(crate) fn state_directory() -> Result<PathBuf> {
     }
     match absolute("HOME") {
         Some(home) => Ok(home.join(".local/state/chiton")),
-        None => bail!("neither XDG_STATE_HOME nor HOME is set to a directory, so there is no place for state: set one of them, or give --state-dir"),
+        None => bail!(
+            "neither XDG_STATE_HOME nor HOME is set to a directory, so there is no place for state: set one of them, or give --state-dir"
+        ),
     }
 }
 

@@ -1,4 +1,5 @@
 //! `chiton run` as a person or a script uses it.
+#![allow(clippy::unwrap_used, clippy::similar_names, reason = "a test that cannot go on fails")]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 use std::fs;
@@ -161,7 +162,8 @@ fn output_is_shown_as_it_comes() {
     stdout.read_exact(&mut first).unwrap();
     assert_eq!(&first, b"first\n");
     // The gate may not have been there when the command looked for it; that is an ending as well.
-    let _ = fs::OpenOptions::new().write(true).open(place.folder.path().join("gate")).map(|mut gate| gate.write_all(b"\n"));
+    let _ =
+        fs::OpenOptions::new().write(true).open(place.folder.path().join("gate")).map(|mut gate| gate.write_all(b"\n"));
     child.wait().unwrap();
 }
 
@@ -290,7 +292,8 @@ fn a_state_directory_that_cannot_be_used_is_named() {
         assert!(text(&output.stderr).contains("state directory"), "{directory}: {}", text(&output.stderr));
     }
     assert!(!place.folder.path().join("ran").exists());
-    let output = place.command().env_remove("HOME").env_remove("XDG_STATE_HOME").args(["run", "true"]).output().unwrap();
+    let output =
+        place.command().env_remove("HOME").env_remove("XDG_STATE_HOME").args(["run", "true"]).output().unwrap();
     assert!(text(&output.stderr).contains("--state-dir"), "{}", text(&output.stderr));
 }
 
@@ -298,11 +301,13 @@ fn a_state_directory_that_cannot_be_used_is_named() {
 fn the_command_is_not_in_any_argument_list() {
     let place = Place::new();
     let mark = mark("argv");
-    let mut child = place.start(&mark, &["--env", "X=1", "--stdin", "/dev/null", ": needle-in-a-haystack; echo up; sleep 100"]);
+    let mut child =
+        place.start(&mark, &["--env", "X=1", "--stdin", "/dev/null", ": needle-in-a-haystack; echo up; sleep 100"]);
     let mut up = [0; 3];
     child.stdout.take().unwrap().read_exact(&mut up).unwrap();
     let own = child.id().to_string();
-    let seen: Vec<_> = with_command("needle-in-a-haystack").into_iter().filter(|found| found.pid.to_string() != own).collect();
+    let seen: Vec<_> =
+        with_command("needle-in-a-haystack").into_iter().filter(|found| found.pid.to_string() != own).collect();
     Command::new("kill").arg(child.id().to_string()).status().unwrap();
     child.wait().unwrap();
     assert_eq!(seen, []);

@@ -127,9 +127,13 @@ impl Engine {
         let collected = collect(launched, run.folder.id(), view, listener, control).await?;
         run.keep();
         let (state, pipe_status, not_carried) = self.commit(session, &start, &collected);
-        let response = respond(&run, session, start, collected, state, asked, config.policy);
+        let response = respond(&run, session, start, collected, state, &asked, config.policy);
         self.tidy(&response);
-        Ok(CommandResponse { pipe_status, removed_variables: joined(response.removed_variables, not_carried), ..response })
+        Ok(CommandResponse {
+            pipe_status,
+            removed_variables: joined(response.removed_variables, not_carried),
+            ..response
+        })
     }
 
     fn open_run(&self, request: &CommandRequest, start: &StartingPoint) -> Result<OpenRun, StartError> {
@@ -224,7 +228,7 @@ fn respond(
     start: StartingPoint,
     collected: Collected,
     state: StateReport,
-    asked: Asked,
+    asked: &Asked,
     policy: Policy,
 ) -> CommandResponse {
     let Collected { ending, stdout, stderr, output, connection, .. } = collected;

@@ -26,7 +26,9 @@ pub enum EngineError {
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
     /// A NUL byte cannot be part of a shell command.
-    #[error("the command has a NUL byte at position {0}, which no shell can read: remove it, or write it as $'\\0' data in a file")]
+    #[error(
+        "the command has a NUL byte at position {0}, which no shell can read: remove it, or write it as $'\\0' data in a file"
+    )]
     Nul(usize),
     /// Too long.
     #[error("the command has {0} bytes, more than the {1} that are accepted: put it into a file and run that")]

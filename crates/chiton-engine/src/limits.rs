@@ -19,11 +19,7 @@ pub struct StopLimits {
 
 impl Default for StopLimits {
     fn default() -> Self {
-        Self {
-            grace: Duration::from_secs(5),
-            verify: Duration::from_secs(5),
-            settle: Duration::from_millis(100),
-        }
+        Self { grace: Duration::from_secs(5), verify: Duration::from_secs(5), settle: Duration::from_millis(100) }
     }
 }
 

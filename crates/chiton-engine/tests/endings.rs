@@ -1,4 +1,5 @@
 //! Every way to end has its name, and none is mistaken for another.
+#![allow(clippy::unwrap_used, clippy::similar_names, reason = "a test that cannot go on fails")]
 
 mod harness;
 
@@ -64,7 +65,8 @@ fn the_status_of_every_part_of_a_pipeline_is_known() {
 #[test]
 fn an_ending_says_what_was_used() {
     let harness = Harness::new();
-    let command = "i=0; while ((i < 200000)); do ((i++)); done; head -c 50000000 /dev/zero | tail -c 50000000 >/dev/null";
+    let command =
+        "i=0; while ((i < 200000)); do ((i++)); done; head -c 50000000 /dev/zero | tail -c 50000000 >/dev/null";
     let response = runtime().block_on(harness.run(&harness.session(), command));
     assert!(response.usage.user_us > 10_000, "{:?}", response.usage);
     assert!(response.usage.peak_memory > 40_000_000, "tail keeps 50 MB: {:?}", response.usage);

@@ -1,4 +1,5 @@
 //! A command ends when its shell ends; what it leaves running is named, kept, and heard.
+#![allow(clippy::unwrap_used, clippy::similar_names, reason = "a test that cannot go on fails")]
 
 mod harness;
 
@@ -73,7 +74,9 @@ fn what_a_leftover_prints_later_is_kept() {
         let text = |stream| -> Vec<u8> {
             spool.read(stream, 0..u64::MAX).unwrap().into_iter().flat_map(|piece| piece.bytes).collect()
         };
-        assert!(eventually(seconds(10), || text(Stream::Stdout) == b"now\nlater\n" && text(Stream::Stderr) == b"oops\n"));
+        assert!(
+            eventually(seconds(10), || text(Stream::Stdout) == b"now\nlater\n" && text(Stream::Stderr) == b"oops\n")
+        );
         end(&marked(&mark).iter().map(|process| process.pid).collect::<Vec<_>>());
     });
 }

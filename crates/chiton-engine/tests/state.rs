@@ -1,4 +1,5 @@
 //! What a command changes is there for the next one, whatever it is called and whatever it holds.
+#![allow(clippy::unwrap_used, clippy::similar_names, reason = "a test that cannot go on fails")]
 
 mod harness;
 
@@ -19,8 +20,16 @@ const CARRIED: [(&str, &str, &str); 45] = [
     ("export A=1; export -n A", "echo $A; env | grep ^A= || echo not exported", "1\nnot exported\n"),
     ("unset HOME", "echo ${HOME-unset}", "unset\n"),
     ("unset PATH", "echo ${PATH-unset}", "unset\n"),
-    ("a=(1 'two words' '' $'new\\nline'); a[9]=x", "declare -p a", "declare -a a=([0]=\"1\" [1]=\"two words\" [2]=\"\" [3]=$'new\\nline' [9]=\"x\")\n"),
-    ("declare -A m=([k]=v [\"a b\"]='x y' ['*']=star)", "echo \"${m[k]}|${m[a b]}|${m[\\*]}|${#m[@]}\"", "v|x y|star|3\n"),
+    (
+        "a=(1 'two words' '' $'new\\nline'); a[9]=x",
+        "declare -p a",
+        "declare -a a=([0]=\"1\" [1]=\"two words\" [2]=\"\" [3]=$'new\\nline' [9]=\"x\")\n",
+    ),
+    (
+        "declare -A m=([k]=v [\"a b\"]='x y' ['*']=star)",
+        "echo \"${m[k]}|${m[a b]}|${m[\\*]}|${#m[@]}\"",
+        "v|x y|star|3\n",
+    ),
     ("declare -a none=(); declare -A also=()", "declare -p none also", "declare -a none=()\ndeclare -A also=()\n"),
     ("declare -i n=5", "n+=3; n=n*2; echo $n", "16\n"),
     ("readonly R=1", "R=2; echo no", ""),
@@ -35,15 +44,39 @@ const CARRIED: [(&str, &str, &str); 45] = [
     ("f() { :; }; readonly -f f", "f() { echo no; }; f; echo kept", "kept\n"),
     ("f() { :; }", "unset -f f; type f 2>&1 | tail -1", "bash: line 1: type: f: not found\n"),
     ("my-func.v2() { echo odd; }", "my-func.v2", "odd\n"),
-    ("cd() { echo shadowed; }; declare() { :; }; printf() { :; }; set() { :; }", "cd /; builtin pwd; A=1", "shadowed\n/tmp\n"),
-    ("eval() { :; }; builtin() { :; }; trap() { :; }; read() { :; }; B=2", "echo $B; type -t eval read", "2\nfunction\nfunction\n"),
-    ("shopt -s extglob\nf() { case $1 in +(a|b)) echo match;; esac; }; shopt -u extglob", "shopt -p extglob; shopt -s extglob; f abab", "shopt -u extglob\nmatch\n"),
+    (
+        "cd() { echo shadowed; }; declare() { :; }; printf() { :; }; set() { :; }",
+        "cd /; builtin pwd; A=1",
+        "shadowed\n/tmp\n",
+    ),
+    (
+        "eval() { :; }; builtin() { :; }; trap() { :; }; read() { :; }; B=2",
+        "echo $B; type -t eval read",
+        "2\nfunction\nfunction\n",
+    ),
+    (
+        "shopt -s extglob\nf() { case $1 in +(a|b)) echo match;; esac; }; shopt -u extglob",
+        "shopt -p extglob; shopt -s extglob; f abab",
+        "shopt -u extglob\nmatch\n",
+    ),
     ("alias ll='echo listing'; shopt -s expand_aliases", "ll", "listing\n"),
-    ("alias ll='echo listing'", "alias; ll 2>/dev/null || echo not expanded", "alias ll='echo listing'\nnot expanded\n"),
+    (
+        "alias ll='echo listing'",
+        "alias; ll 2>/dev/null || echo not expanded",
+        "alias ll='echo listing'\nnot expanded\n",
+    ),
     ("alias x=$'a\\nb'\"'c\"; alias -- -y=z", "alias x; alias -- -y", "alias x='a\nb'\\''c'\nalias -- -y='z'\n"),
     ("alias x=y", "unalias x; alias", ""),
-    ("shopt -s nullglob dotglob; shopt -u sourcepath", "shopt -p nullglob dotglob sourcepath", "shopt -s nullglob\nshopt -s dotglob\nshopt -u sourcepath\n"),
-    ("set -o noclobber; set +o braceexpand", "set -o | grep -E 'noclobber|braceexpand'; echo {a,b}", "braceexpand    \toff\nnoclobber      \ton\n{a,b}\n"),
+    (
+        "shopt -s nullglob dotglob; shopt -u sourcepath",
+        "shopt -p nullglob dotglob sourcepath",
+        "shopt -s nullglob\nshopt -s dotglob\nshopt -u sourcepath\n",
+    ),
+    (
+        "set -o noclobber; set +o braceexpand",
+        "set -o | grep -E 'noclobber|braceexpand'; echo {a,b}",
+        "braceexpand    \toff\nnoclobber      \ton\n{a,b}\n",
+    ),
     ("set -euxfv -o pipefail", "echo $-; false | true; echo $? $nope *", "hBc\n0 state\n"),
     ("umask 027", "umask; touch new; stat -c %a new; rm new", "0027\n640\n"),
     ("false; true | false", "echo $? ${PIPESTATUS[@]}", "0 0\n"),
@@ -53,9 +86,17 @@ const CARRIED: [(&str, &str, &str); 45] = [
     ("set -e; trap 'echo bye' EXIT; cd /usr; A=1; false", "trap; echo $A $PWD", "1 /usr\n"),
     ("trap 'echo got' TERM; ulimit -n 50; sleep 0.01 &", "trap; ulimit -n | grep -c '^50$'; jobs", "0\n"),
     ("f() { local inner=1; A=2; exit 3; }; A=1; f", "echo ${inner-unset} $A", "unset 2\n"),
-    ("g() { exit 3; }; f() { local inner=1; export A=2; B=3; g; }; f", "echo ${inner-unset} $A ${B-not known}", "unset 2 not known\n"),
+    (
+        "g() { exit 3; }; f() { local inner=1; export A=2; B=3; g; }; f",
+        "echo ${inner-unset} $A ${B-not known}",
+        "unset 2 not known\n",
+    ),
     ("set -- a b c", "echo $#", "0\n"),
-    ("export LD_PRELOAD=/nonexistent.so BASH_ENV=/tmp/x PROMPT_COMMAND=evil; A=1", "echo \"${LD_PRELOAD-} ${BASH_ENV-} ${PROMPT_COMMAND-} $A\"", "   1\n"),
+    (
+        "export LD_PRELOAD=/nonexistent.so BASH_ENV=/tmp/x PROMPT_COMMAND=evil; A=1",
+        "echo \"${LD_PRELOAD-} ${BASH_ENV-} ${PROMPT_COMMAND-} $A\"",
+        "   1\n",
+    ),
     ("IFS=,; x='a,b'", "for y in $x; do echo $y; done", "a,b\n"),
 ];
 
@@ -66,7 +107,8 @@ fn each_kind_of_state_survives_to_the_next_command() {
     std::fs::create_dir(folder.path().join("state")).unwrap();
     runtime().block_on(async {
         for (first, second, expected) in CARRIED {
-            let directory: &std::path::Path = if expected.contains("state") || first.contains("umask") { folder.path() } else { "/tmp".as_ref() };
+            let directory: &std::path::Path =
+                if expected.contains("state") || first.contains("umask") { folder.path() } else { "/tmp".as_ref() };
             let session = harness.session_in(directory);
             let set = harness.run(&session, first).await;
             let response = harness.run(&session, second).await;
@@ -140,7 +182,8 @@ fn commands_of_one_session_at_the_same_time_commit_only_what_they_changed() {
         .map(|number| {
             let (engine, session) = (harness.engine.clone(), session.clone());
             runtime.spawn(async move {
-                let request = CommandRequest::new(format!("sleep 0.0{number}; V{number}={number}; f{number}() {{ :; }}"));
+                let request =
+                    CommandRequest::new(format!("sleep 0.0{number}; V{number}={number}; f{number}() {{ :; }}"));
                 let (mut silent, control) = (chiton_engine::Silent, chiton_engine::RunControl::new());
                 engine.run(&session, request, &mut silent, &control).await.unwrap()
             })
@@ -186,7 +229,8 @@ fn a_replaced_environment_is_all_the_command_sees_and_costs_the_session_nothing(
         let text = response.stdout.to_text();
         let names: Vec<_> = text.lines().map(|line| line.split('=').next().unwrap()).collect();
         assert_eq!(names, ["FOO", "PWD", "SHLVL", "_"]);
-        let next = harness.run(&session, "echo $MINE $plain $NEW ${FOO-unset}; echo $PATH; ls / >/dev/null && echo ok").await;
+        let next =
+            harness.run(&session, "echo $MINE $plain $NEW ${FOO-unset}; echo $PATH; ls / >/dev/null && echo ok").await;
         assert_eq!(next.stdout.to_text(), format!("1 2 3 unset\n{}\nok\n", harness::PATH));
     });
 }
@@ -194,12 +238,18 @@ fn a_replaced_environment_is_all_the_command_sees_and_costs_the_session_nothing(
 #[test]
 fn dangerous_variables_never_arrive_and_the_response_says_so() {
     let harness = Harness::new();
-    let environment = [("PATH", harness::PATH), ("LD_PRELOAD", "/x.so"), ("BASH_FUNC_ls%%", "() { :; }"), ("XDG_RUNTIME_DIR", "/run")];
+    let environment = [
+        ("PATH", harness::PATH),
+        ("LD_PRELOAD", "/x.so"),
+        ("BASH_FUNC_ls%%", "() { :; }"),
+        ("XDG_RUNTIME_DIR", "/run"),
+    ];
     let environment = environment.map(|(name, value)| (name.to_owned(), value.into()));
     let session = Session::new(harness.engine.fresh_state("/tmp", environment, 0o022));
     runtime().block_on(async {
         let mut request = CommandRequest::new("env; type -t ls");
-        request.environment = EnvironmentChange::Merge([("LD_AUDIT".to_owned(), "/y.so".into()), ("ENV".to_owned(), "/z".into())].into());
+        request.environment =
+            EnvironmentChange::Merge([("LD_AUDIT".to_owned(), "/y.so".into()), ("ENV".to_owned(), "/z".into())].into());
         let response = harness.request(&session, request).await;
         let text = response.stdout.to_text();
         assert!(!text.contains("LD_") && !text.contains("ENV=") && !text.contains("BASH_FUNC"), "{text}");
@@ -218,8 +268,12 @@ fn a_plain_sh_carries_directory_exported_variables_and_mask() {
     let harness = Harness::with(|config| config.shell = Shell::at("/bin/sh".as_ref()));
     runtime().block_on(async {
         let session = harness.session_in("/tmp".as_ref());
-        let first = harness.run(&session, "cd /usr; export A=\"it's\n1\"; umask 027; echo out; echo err >&2; exit 3").await;
-        assert_eq!((first.outcome, first.stdout.to_text(), first.stderr.to_text()), (Outcome::Exited(3), "out\n".into(), "err\n".into()));
+        let first =
+            harness.run(&session, "cd /usr; export A=\"it's\n1\"; umask 027; echo out; echo err >&2; exit 3").await;
+        assert_eq!(
+            (first.outcome, first.stdout.to_text(), first.stderr.to_text()),
+            (Outcome::Exited(3), "out\n".into(), "err\n".into())
+        );
         let response = harness.run(&session, "pwd; echo \"$A\"; umask; ls /proc/self/fd | wc -l; false").await;
         assert_eq!(response.stdout.to_text(), "/usr\nit's\n1\n0027\n4\n");
         assert_eq!(response.outcome, Outcome::Exited(1));
@@ -231,7 +285,9 @@ fn a_plain_sh_carries_directory_exported_variables_and_mask() {
 #[test]
 fn no_private_descriptor_reaches_a_child() {
     let harness = Harness::new();
-    for command in ["ls /proc/self/fd", "bash -c 'echo /proc/$$/fd/*' | tr ' ' '\\n' | wc -l", "set -x; ls /proc/self/fd"] {
+    for command in
+        ["ls /proc/self/fd", "bash -c 'echo /proc/$$/fd/*' | tr ' ' '\\n' | wc -l", "set -x; ls /proc/self/fd"]
+    {
         let response = runtime().block_on(harness.run(&harness.session(), command));
         // The fourth is the directory that is being listed.
         let expected = if command.starts_with("bash") { "4\n" } else { "0\n1\n2\n3\n" };
@@ -248,11 +304,14 @@ fn a_script_of_ten_megabytes_arrives() {
 }
 
 fn name() -> impl Strategy<Value = String> {
-    prop_oneof!["[a-zA-Z_][a-zA-Z0-9_]{0,12}", "if|then|done|select|time|declare|local|path|function|ref"]
-        .prop_filter("bash's own", |name| {
-            let own = ["_", "IFS", "PS4", "OPTIND", "UID", "EUID", "PPID", "RANDOM", "SECONDS", "GROUPS", "DIRSTACK", "ENV"];
+    prop_oneof!["[a-zA-Z_][a-zA-Z0-9_]{0,12}", "if|then|done|select|time|declare|local|path|function|ref"].prop_filter(
+        "bash's own",
+        |name| {
+            let own =
+                ["_", "IFS", "PS4", "OPTIND", "UID", "EUID", "PPID", "RANDOM", "SECONDS", "GROUPS", "DIRSTACK", "ENV"];
             !own.contains(&name.as_str()) && !name.starts_with("BASH") && !name.starts_with("LD_")
-        })
+        },
+    )
 }
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -271,9 +330,9 @@ fn variable() -> impl Strategy<Value = Variable> {
         bytes().prop_map(|bytes| Value::Scalar(bytes.into())),
         prop::collection::btree_map(0u64..1000, bytes(), 0..4)
             .prop_map(|items| Value::Indexed(items.into_iter().map(|(key, value)| (key, value.into())).collect())),
-        prop::collection::btree_map(bytes().prop_filter("empty key", |key| !key.is_empty()), bytes(), 0..4).prop_map(|items| {
-            Value::Associative(items.into_iter().map(|(key, value)| (key.into(), value.into())).collect())
-        }),
+        prop::collection::btree_map(bytes().prop_filter("empty key", |key| !key.is_empty()), bytes(), 0..4).prop_map(
+            |items| { Value::Associative(items.into_iter().map(|(key, value)| (key.into(), value.into())).collect()) }
+        ),
     ];
     (value, prop::sample::select(vec!["", "x", "r", "rx"]))
         .prop_map(|(value, attributes)| Variable { attributes: attributes.to_owned(), value })
@@ -293,12 +352,14 @@ fn any_variables_and_functions_survive_two_round_trips() {
     let harness = Harness::new();
     let runtime = runtime();
     let names = "[a-z_][a-z0-9_.:+@%-]{0,10}".prop_filter("reserved", |name| {
-        !["if", "in", "do", "fi", "for", "case", "done", "elif", "else", "esac", "then", "time", "until", "while", "select", "coproc", "function", "builtin"].contains(&name.as_str())
+        ![
+            "if", "in", "do", "fi", "for", "case", "done", "elif", "else", "esac", "then", "time", "until", "while",
+            "select", "coproc", "function", "builtin",
+        ]
+        .contains(&name.as_str())
     });
-    let strategy = (
-        prop::collection::btree_map(name(), variable(), 0..6),
-        prop::collection::btree_map(names, function(), 0..4),
-    );
+    let strategy =
+        (prop::collection::btree_map(name(), variable(), 0..6), prop::collection::btree_map(names, function(), 0..4));
     let mut runner = TestRunner::new(Config { cases: 150, failure_persistence: None, ..Config::default() });
     runner
         .run(&strategy, |(variables, functions)| {

@@ -1,4 +1,5 @@
 //! After a timeout, a cancel or a kill nobody is left, however they tried to get away.
+#![allow(clippy::unwrap_used, clippy::similar_names, reason = "a test that cannot go on fails")]
 
 mod harness;
 
@@ -26,7 +27,10 @@ const ESCAPES: [(&str, &str); 16] = [
     ("a leader that is stopped", "sleep 300 & echo up; kill -STOP $$; sleep 300"),
     ("a changed name", "exec -a innocent sleep 300 & setsid bash -c 'exec -a \"[kworker]\" sleep 300' & echo up; wait"),
     ("a pipeline", "sleep 300 | (setsid sleep 300; cat) | sleep 300 & echo up; wait"),
-    ("generation after generation", "ulimit -u 4000; f() { f & }; setsid bash -c \"$(declare -f f); f\" & f & echo up; sleep 300"),
+    (
+        "generation after generation",
+        "ulimit -u 4000; f() { f & }; setsid bash -c \"$(declare -f f); f\" & f & echo up; sleep 300",
+    ),
 ];
 
 const ROUNDS: usize = 100;
@@ -118,7 +122,8 @@ fn a_kill_by_the_group_from_a_second_command_ends_the_first() {
     let harness = Harness::new();
     runtime().block_on(async {
         let mark = mark();
-        let response = harness.request(&harness.session(), marked_request("sleep 300 & sleep 300 & echo $$", &mark)).await;
+        let response =
+            harness.request(&harness.session(), marked_request("sleep 300 & sleep 300 & echo $$", &mark)).await;
         let group = response.stdout.to_text().trim().to_owned();
         assert_eq!(marked(&mark).len(), 2);
         harness.run(&harness.session(), &format!("kill -9 -{group}")).await;

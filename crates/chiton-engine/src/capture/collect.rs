@@ -4,6 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
 use super::head_tail::HeadTail;
+use super::spool::StreamTotals;
 use crate::bytes::ByteString;
 use crate::control::{RunControl, StopWatch};
 use crate::error::StartError;
@@ -72,8 +73,8 @@ fn lost() -> Ending {
         survivors: Vec::new(),
         usage: Usage::default(),
         wall_us: 0,
-        stdout: Default::default(),
-        stderr: Default::default(),
+        stdout: StreamTotals::default(),
+        stderr: StreamTotals::default(),
     }
 }
 
@@ -90,12 +91,12 @@ impl Reports {
             if let Some(report) = self.buffer.next().ok()? {
                 return Some(report);
             }
-            let mut chunk = [0u8; 64 << 10];
             tokio::select! {
-                read = self.connection.read(&mut chunk) => match read {
-                    Ok(0) | Err(_) => return None,
-                    Ok(count) => self.buffer.extend(&chunk[..count]),
-                },
+                read = self.connection.read_buf(self.buffer.space()) => {
+                    if !read.is_ok_and(|count| count > 0) {
+                        return None;
+                    }
+                }
                 stop = self.stops.next() => {
                     // A keeper that is gone is noticed by the read.
                     let _ = self.connection.write_all(&encode(&stop)).await;

@@ -33,8 +33,7 @@ pub(crate) const KEEPER_ARGUMENT: &str = "chiton-keeper";
 /// another executable that does in [`crate::EngineConfig::keeper`], for instance the `chiton` command.
 pub fn serve_if_asked() {
     if std::env::args_os().nth(1).as_deref() == Some(OsStr::new(KEEPER_ARGUMENT)) {
-        let code = if serve().is_ok() { 0 } else { 1 };
-        std::process::exit(code);
+        std::process::exit(i32::from(serve().is_err()));
     }
 }
 

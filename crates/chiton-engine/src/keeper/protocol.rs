@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::ByteString;
 use crate::capture::spool::StreamTotals;
 use crate::event::Stream;
-use crate::limits::{FRAME_BYTES, SpoolLimits, StopLimits};
+use crate::limits::{FRAME_BYTES, READ_BYTES, SpoolLimits, StopLimits};
 use crate::outcome::{Leftover, Lifetime, Outcome, Usage};
 
 /// Raised with every change of a message; the two sides are the same executable unless it was replaced meanwhile.
@@ -96,11 +96,21 @@ impl From<StopCause> for Outcome {
 /// From a keeper.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Report {
-    Started { pid: i32 },
-    FailedToStart { reason: String },
-    Output { stream: Stream, bytes: ByteString },
+    Started {
+        pid: i32,
+    },
+    FailedToStart {
+        reason: String,
+    },
+    Output {
+        stream: Stream,
+        bytes: ByteString,
+    },
     /// The end, and what the shell handed back about its state, undigested.
-    Ended { ending: Ending, state: Option<ByteString> },
+    Ended {
+        ending: Ending,
+        state: Option<ByteString>,
+    },
 }
 
 /// How a run ended; also what is written down about it.
@@ -146,11 +156,17 @@ pub(crate) struct BadFrame;
 
 impl FrameBuffer {
     pub(crate) fn extend(&mut self, bytes: &[u8]) {
+        self.space().extend_from_slice(bytes);
+    }
+
+    /// Where the next bytes go, with room for some.
+    pub(crate) fn space(&mut self) -> &mut Vec<u8> {
         if self.start > 0 && self.start == self.bytes.len() {
             self.bytes.clear();
             self.start = 0;
         }
-        self.bytes.extend_from_slice(bytes);
+        self.bytes.reserve(READ_BYTES);
+        &mut self.bytes
     }
 
     /// The next whole message, if it is there.

@@ -38,11 +38,7 @@ pub(crate) fn present(captured: HeadTail) -> TextView {
     }
     let (head, cut) = head.split_at(whole_characters(&head));
     let skipped = continuation_bytes(&tail);
-    TextView {
-        head: lossy(head),
-        tail: Some(lossy(&tail[skipped..])),
-        omitted: omitted + (cut.len() + skipped) as u64,
-    }
+    TextView { head: lossy(head), tail: Some(lossy(&tail[skipped..])), omitted: omitted + (cut.len() + skipped) as u64 }
 }
 
 fn lossy(bytes: &[u8]) -> String {

@@ -105,10 +105,8 @@ impl ShellState {
         environment: impl IntoIterator<Item = (String, ByteString)>,
         umask: u32,
     ) -> Self {
-        let variables = environment
-            .into_iter()
-            .map(|(name, value)| (name, Variable::exported(Value::Scalar(value))))
-            .collect();
+        let variables =
+            environment.into_iter().map(|(name, value)| (name, Variable::exported(Value::Scalar(value)))).collect();
         Self { cwd: cwd.into(), variables, umask, ..Self::default() }
     }
 

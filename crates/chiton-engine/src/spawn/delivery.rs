@@ -68,7 +68,8 @@ fn lists_traps(command: &[u8]) -> bool {
 fn sets_option(command: &[u8], letter: u8) -> bool {
     memchr::memmem::find_iter(command, b"set").any(|place| {
         let mut words = command[place + 3..].split(|byte| byte.is_ascii_whitespace() || *byte == b';');
-        let is_word = place == 0 || !(command[place - 1].is_ascii_alphanumeric() || b"_-./".contains(&command[place - 1]));
+        let is_word =
+            place == 0 || !(command[place - 1].is_ascii_alphanumeric() || b"_-./".contains(&command[place - 1]));
         is_word
             && words.next() == Some(b"")
             && words
@@ -100,11 +101,8 @@ pub(super) fn forms(kind: ShellKind, called_as: &[u8], command: &[u8], delivery:
 fn bootstrap(pipes: bool) -> String {
     let variable = "BASH_EXECUTION_STRING";
     let load = format!("IFS= read -r -d '' {variable} <&{LOADER_FD};builtin eval \"${variable}\"");
-    let remember = if pipes {
-        r#"$'\n''__chiton_p=("$?" "${PIPESTATUS[@]}");builtin exit "${__chiton_p[0]}"'"#
-    } else {
-        ""
-    };
+    let remember =
+        if pipes { r#"$'\n''__chiton_p=("$?" "${PIPESTATUS[@]}");builtin exit "${__chiton_p[0]}"'"# } else { "" };
     format!("{load};builtin : \"$0\";builtin eval \"${variable}\"{remember}")
 }
 
@@ -126,8 +124,28 @@ struct Scanner<'a> {
 
 const MAX_DEPTH: usize = 20;
 const RESERVED: [&[u8]; 22] = [
-    b"!", b"[[", b"]]", b"{", b"}", b"case", b"coproc", b"do", b"done", b"elif", b"else", b"esac", b"fi", b"for",
-    b"function", b"if", b"in", b"select", b"then", b"time", b"until", b"while",
+    b"!",
+    b"[[",
+    b"]]",
+    b"{",
+    b"}",
+    b"case",
+    b"coproc",
+    b"do",
+    b"done",
+    b"elif",
+    b"else",
+    b"esac",
+    b"fi",
+    b"for",
+    b"function",
+    b"if",
+    b"in",
+    b"select",
+    b"then",
+    b"time",
+    b"until",
+    b"while",
 ];
 
 impl Scanner<'_> {
@@ -305,10 +323,25 @@ mod tests {
     #[test]
     fn everyday_commands_are_plain() {
         let cases = [
-            "true", "ls -la | wc -l", "cd /tmp && make 2>&1 | tee log; echo $?", "echo \"$(date +%s) ${HOME}/x\" # note",
-            "git commit -m 'it works'", "FOO=bar cargo test -- --nocapture &", "sleep 1 &", "cat < in > out 2>> err",
-            "echo a\\\n b", "printf $'a\\'b'", "grep -rn \"foo bar\" src/ || true", "", "\n\n", "# only a comment",
-            "a=$(b=$(c))", "echo {a,b}", "x; y;", "echo $", "command 2>&1 &>all",
+            "true",
+            "ls -la | wc -l",
+            "cd /tmp && make 2>&1 | tee log; echo $?",
+            "echo \"$(date +%s) ${HOME}/x\" # note",
+            "git commit -m 'it works'",
+            "FOO=bar cargo test -- --nocapture &",
+            "sleep 1 &",
+            "cat < in > out 2>> err",
+            "echo a\\\n b",
+            "printf $'a\\'b'",
+            "grep -rn \"foo bar\" src/ || true",
+            "",
+            "\n\n",
+            "# only a comment",
+            "a=$(b=$(c))",
+            "echo {a,b}",
+            "x; y;",
+            "echo $",
+            "command 2>&1 &>all",
         ];
         for case in cases {
             assert!(is_plain(case.as_bytes()), "{case}");
@@ -319,8 +352,9 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "bash is the oracle here")]
     fn nothing_that_bash_finds_malformed_is_plain() {
         let pieces = [
-            "echo", "a", " ", "'", "\"", "$(", ")", "(", "{", "}", ";", "&", "&&", "|", "||", ">", "<", "2>&1", "\n", "#",
-            "if", "then", "fi", "${x}", "${", "`", "\\", "$'", "done", "!", "<<E", "for", "[[", "x=1", "$((", "))", "=(",
+            "echo", "a", " ", "'", "\"", "$(", ")", "(", "{", "}", ";", "&", "&&", "|", "||", ">", "<", "2>&1", "\n",
+            "#", "if", "then", "fi", "${x}", "${", "`", "\\", "$'", "done", "!", "<<E", "for", "[[", "x=1", "$((",
+            "))", "=(",
         ];
         let mut seed = 7u64;
         let mut next = |bound: usize| {

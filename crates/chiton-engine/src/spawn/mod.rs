@@ -88,11 +88,7 @@ fn hand_over(
     let request = command.request();
     let called_as = request.called_as.as_deref().unwrap_or(settings.shell.usual_name());
     let delivery = delivery::choose(&request.command, settings.shell.kind());
-    let options = LoadOptions {
-        keeper,
-        sets_exit_trap: delivery.sets_exit_trap,
-        hands_back: delivery.hands_back,
-    };
+    let options = LoadOptions { keeper, sets_exit_trap: delivery.sets_exit_trap, hands_back: delivery.hands_back };
     let (loader, script) = match settings.shell.kind() {
         ShellKind::Bash => (load::loader(&start.state, called_as, options), request.command.to_vec()),
         ShellKind::Posix => (posix::loader(&start.state, keeper), delivery::posix_script(&request.command)),

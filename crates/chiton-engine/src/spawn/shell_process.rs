@@ -15,12 +15,7 @@ use crate::sys::process::{ProcessPlan, WaitStatus, start_session_leader, wait_fo
 const ABOVE: i32 = 20;
 
 /// Starts the shell of `plan` with these streams; gives its process id, which is also its group and session.
-pub(crate) fn start_shell(
-    plan: &KeeperPlan,
-    given: GivenFiles,
-    stdout: &OwnedFd,
-    stderr: &OwnedFd,
-) -> io::Result<i32> {
+pub(crate) fn start_shell(plan: &KeeperPlan, given: GivenFiles, stdout: &OwnedFd, stderr: &OwnedFd) -> io::Result<i32> {
     let script = raise(&given.script)?;
     let (arguments, startup_file) = decide(plan, &script)?;
     let loader = raise(&given.loader)?;

@@ -41,12 +41,14 @@ pub(crate) fn signal_all(signal: Signal, wanted: impl Fn(i32) -> bool) -> usize 
 
 /// Kills every direct child, in as little time as possible: a family that forks from generation to generation, each
 /// parent ending at once, is caught by being faster than its forks. Direct children are not reaped here, so their
-/// numbers are theirs. Tells how many there were, zombies included.
-pub(crate) fn kill_children() -> usize {
+/// numbers are theirs.
+pub(crate) fn kill_children() {
     let own = rustix::process::getpid().as_raw_nonzero().get();
-    let Ok(text) = fs::read_to_string(format!("/proc/{own}/task/{own}/children")) else { return 0 };
+    let Ok(text) = fs::read_to_string(format!("/proc/{own}/task/{own}/children")) else { return };
     let children = text.split_ascii_whitespace().filter_map(|word| Pid::from_raw(word.parse().ok()?));
-    children.map(|child| rustix::process::kill_process(child, Signal::KILL)).count()
+    for child in children {
+        let _ = rustix::process::kill_process(child, Signal::KILL);
+    }
 }
 
 /// The process ids of all descendants. A snapshot: who forks meanwhile is found by the next look.

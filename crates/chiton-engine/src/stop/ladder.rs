@@ -64,7 +64,7 @@ impl Ladder {
             if signal_all(Signal::KILL, |_| true) == 0 {
                 break;
             }
-            (0..QUICK_SWEEPS).for_each(|_| drop(kill_children()));
+            (0..QUICK_SWEEPS).for_each(|_| kill_children());
         }
         self.phase = Phase::Forced { since, again: now + pause, pause };
     }

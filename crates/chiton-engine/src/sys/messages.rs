@@ -28,8 +28,7 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<(u8, Vec<OwnedFd>)
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0u8];
-    let received =
-        recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let received = recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
     if received.bytes == 0 {
         return Ok(None);
     }

@@ -25,8 +25,11 @@ fn read_one(text: &[u8]) -> Option<(String, Variable, &[u8])> {
     let name = String::from_utf8(rest[..end].to_vec()).ok()?;
     let rest = &rest[end..];
     let is_array = letters.contains(&b'a') || letters.contains(&b'A');
-    let mut attributes: Vec<u8> =
-        letters.iter().copied().filter(|letter| letter.is_ascii_alphabetic() && !matches!(letter, b'a' | b'A')).collect();
+    let mut attributes: Vec<u8> = letters
+        .iter()
+        .copied()
+        .filter(|letter| letter.is_ascii_alphabetic() && !matches!(letter, b'a' | b'A'))
+        .collect();
     attributes.sort_unstable();
     let (value, rest) = match rest {
         [b'\n', after @ ..] if letters.contains(&b'A') => (Value::Associative(Vec::new()), after),
@@ -93,8 +96,15 @@ declare -a none
         assert_eq!(
             names,
             [
-                ("PATH", "x"), ("plain", ""), ("UID", "ir"), ("list", ""), ("empty", "x"), ("map", ""), ("ref", "n"),
-                ("declared", "x"), ("none", ""),
+                ("PATH", "x"),
+                ("plain", ""),
+                ("UID", "ir"),
+                ("list", ""),
+                ("empty", "x"),
+                ("map", ""),
+                ("ref", "n"),
+                ("declared", "x"),
+                ("none", ""),
             ]
         );
         assert_eq!(read[1].1.value, Value::Scalar("a\nb".into()));

@@ -31,9 +31,8 @@ pub(crate) struct LoadOptions {
 /// The environment to execute bash with.
 pub(crate) fn environment(state: &ShellState) -> Vec<Vec<u8>> {
     let plain = state.variables.iter().filter(|(name, variable)| in_environment(name, variable));
-    let mut entries: Vec<Vec<u8>> = plain
-        .filter_map(|(name, variable)| Some([name.as_bytes(), b"=", variable.scalar()?].concat()))
-        .collect();
+    let mut entries: Vec<Vec<u8>> =
+        plain.filter_map(|(name, variable)| Some([name.as_bytes(), b"=", variable.scalar()?].concat())).collect();
     entries.push([b"PWD=", state.cwd.as_os_str().as_bytes()].concat());
     entries
 }

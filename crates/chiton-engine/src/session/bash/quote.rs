@@ -61,18 +61,14 @@ pub(crate) fn read_word(text: &[u8], ends: impl Fn(u8) -> bool) -> Option<(Vec<u
 
 fn read_double<'a>(mut rest: &'a [u8], value: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
-        match rest {
-            [b'"', after @ ..] => return Some(after),
-            [b'\\', byte @ (b'$' | b'`' | b'"' | b'\\'), after @ ..] => {
-                value.push(*byte);
-                rest = after;
-            }
-            [byte, after @ ..] => {
-                value.push(*byte);
-                rest = after;
-            }
-            [] => return None,
+        if let [b'\\', b'$' | b'`' | b'"' | b'\\', ..] = rest {
+            rest = &rest[1..];
+        } else if let [b'"', after @ ..] = rest {
+            return Some(after);
         }
+        let (byte, after) = rest.split_first()?;
+        value.push(*byte);
+        rest = after;
     }
 }
 
@@ -80,9 +76,8 @@ fn read_ansi_c<'a>(mut rest: &'a [u8], value: &mut Vec<u8>) -> Option<&'a [u8]> 
     loop {
         match rest {
             [b'\'', after @ ..] => return Some(after),
-            [b'\\', digit @ b'0'..=b'7', ..] => {
+            [b'\\', b'0'..=b'7', ..] => {
                 let count = rest[1..].iter().take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
-                let _ = digit;
                 let digits = std::str::from_utf8(&rest[1..=count]).ok()?;
                 // Bash wraps what does not fit a byte.
                 value.push(u8::try_from(u16::from_str_radix(digits, 8).ok()? & 0xff).ok()?);
