@@ -82,8 +82,7 @@ pub(crate) struct RunArguments {
     /// What ends the command besides its own end
     #[arg(long, value_enum, default_value_t = LifetimeArgument::Call)]
     lifetime: LifetimeArgument,
-    /// Where runs and sessions are kept [default: chiton in $XDG_STATE_HOME]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help = "Where runs and sessions are kept [default: $XDG_STATE_HOME/chiton]")]
     state_dir: Option<PathBuf>,
 }
 
