@@ -1,28 +1,34 @@
 //! The path of one command, from request to response.
 
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::bytes::ByteString;
-use crate::capture::collect::{Collected, collect};
+use crate::capture::collect::{Collected, collect, release};
 use crate::control::RunControl;
 use crate::error::{EngineError, StartError};
 use crate::event::Listener;
 use crate::guard::{self, Policy, Refusal};
-use crate::limits::Limits;
+use crate::limits::{Limits, RetentionLimits};
 use crate::outcome::{Lifetime, Outcome, Usage};
 use crate::render::{TextView, present};
-use crate::request::{self, CommandRequest, Streams};
+use crate::request::{self, CommandRequest, Streams, TaskLifetime};
 use crate::response::{CommandResponse, StateReport};
-use crate::runs::{self, RunFolder, Runs};
 use crate::secrets::{self, SecretStore};
 use crate::session::change::Change;
 use crate::session::environment::{EnvironmentPolicy, PATIENCE, RemovedVariable};
 use crate::session::state::ShellState;
 use crate::session::{self, Session, StartingPoint, bash, posix};
-use crate::spawn::{self, LaunchSettings, Shell, ShellKind};
+use crate::spawn::{self, LaunchSettings, Launched, Shell, ShellKind};
+use crate::tasks::folder::{self, RunFolder};
+use crate::tasks::record::RequestRecord;
+use crate::tasks::sweep::{self, Swept};
+use crate::tasks::{Task, Tasks};
 
 /// What an engine is given. It looks at nothing by itself: no home directory, no environment, no settings file.
 #[derive(Clone, Debug)]
@@ -68,7 +74,7 @@ pub struct Engine {
 #[derive(Debug)]
 struct Inner {
     config: EngineConfig,
-    runs: Runs,
+    tasks: Tasks,
     /// Bytes that finished runs had on disk when that was last looked at.
     spooled: AtomicU64,
     /// Bytes that running ones may still write.
@@ -78,8 +84,12 @@ struct Inner {
 impl Engine {
     /// An engine with this configuration.
     pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
-        let runs = Runs::open(&config.state_directory)?;
-        let inner = Inner { config, runs, spooled: AtomicU64::new(0), reserved: AtomicU64::new(0) };
+        let tasks = Tasks::new(&config.state_directory);
+        for path in [&config.state_directory, tasks.folder()] {
+            let path = path.to_owned();
+            folder::make_own(&path).map_err(|error| StartError::StateDirectory { path, error })?;
+        }
+        let inner = Inner { config, tasks, spooled: AtomicU64::new(0), reserved: AtomicU64::new(0) };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -118,36 +128,108 @@ impl Engine {
             Err(refusal) => return Ok(refused(&refusal, session, config.policy)),
         };
         let command = secrets::resolve(approved, &config.secrets);
-        let asked = command.request();
-        let start = session::begin(session, asked.directory.as_deref(), &asked.environment, &config.environment)?;
-        let run = self.open_run(asked, &start)?;
-        let launched = spawn::launch(command, &start, &run.folder, &self.launch_settings(&run))?;
-        let view = launched.command.view.unwrap_or(config.limits.view);
-        let asked = Asked { lifetime: launched.command.lifetime, streams: launched.command.streams };
+        let start = self.begin(session, command.request())?;
+        let run = self.open_run(session, command.request(), &start, Waiting::Foreground)?;
+        let launched = spawn::launch(command, &start, &run.folder, &self.launch_settings(session, &run))?;
+        let (view, asked) = (launched.command.view.unwrap_or(config.limits.view), Asked::of(&launched));
         let collected = collect(launched, run.folder.id(), view, listener, control).await?;
         run.keep();
         let (state, pipe_status, not_carried) = self.commit(session, &start, &collected);
-        let response = respond(&run, session, start, collected, state, &asked, config.policy);
+        let response = respond(&run, session, start, collected, state, &asked, config.policy).await;
         self.tidy(&response);
-        Ok(CommandResponse {
-            pipe_status,
-            removed_variables: joined(response.removed_variables, not_carried),
-            ..response
-        })
+        Ok(CommandResponse { pipe_status, removed_variables: joined(response.removed_variables, not_carried), ..response })
     }
 
-    fn open_run(&self, request: &CommandRequest, start: &StartingPoint) -> Result<OpenRun, StartError> {
+    /// Starts one command as a task of `session` and comes back at once. What it changes in its shell is not
+    /// committed: a session's state is that of the commands it waited for.
+    ///
+    /// # Errors
+    /// As for [`Engine::run`], and when the session has as many tasks as it may have. Nothing is started then. A
+    /// refusal by the guard is a response, so it comes as one.
+    pub async fn start(&self, session: &Session, request: CommandRequest) -> Result<StartedTask, EngineError> {
+        let Inner { config, tasks, .. } = &*self.inner;
+        let mut known = session.tasks.lock().await;
+        self.check_limit(session, &mut known)?;
+        let request = request::accept(request)?;
+        let approved = match guard::review(request, config.policy) {
+            Ok(approved) => approved,
+            Err(refusal) => return Ok(StartedTask::Refused(Box::new(refused(&refusal, session, config.policy)))),
+        };
+        let command = secrets::resolve(approved, &config.secrets);
+        let start = self.begin(session, command.request())?;
+        let run = self.open_run(session, command.request(), &start, Waiting::Background)?;
+        let launched = spawn::launch(command, &start, &run.folder, &self.launch_settings(session, &run))?;
+        let lifetime = launched.command.task_lifetime;
+        let (_, connection) = release(launched).await?;
+        run.keep();
+        known.push(run.folder.id().to_owned());
+        if lifetime == TaskLifetime::Session {
+            session.hold(connection);
+        }
+        let task = tasks.get(run.folder.id()).map_err(|_| StartError::KeeperVanished(config.keeper.clone()))?;
+        Ok(StartedTask::Started(Box::new(task)))
+    }
+
+    /// The tasks of this engine's state directory, whoever started them.
+    pub fn tasks(&self) -> &Tasks {
+        &self.inner.tasks
+    }
+
+    /// Removes finished runs beyond these limits, oldest first.
+    pub fn clean(&self, retention: RetentionLimits, in_all: u64) -> Swept {
+        sweep::sweep(self.inner.tasks.folder(), retention, in_all)
+    }
+
+    fn begin(&self, session: &Session, asked: &CommandRequest) -> Result<StartingPoint, EngineError> {
+        let policy = &self.inner.config.environment;
+        Ok(session::begin(session, asked.directory.as_deref(), &asked.environment, policy)?)
+    }
+
+    /// Refuses one more task where the session has enough of them running.
+    fn check_limit(&self, session: &Session, known: &mut Vec<String>) -> Result<(), EngineError> {
+        let Some(limit) = self.inner.config.limits.tasks_per_session else { return Ok(()) };
+        let tasks = &self.inner.tasks;
+        known.retain(|id| tasks.get(id).is_ok_and(|task| task.status.is_running()));
+        let mut running = known.len();
+        if let Some(name) = session.name() {
+            let all = tasks.running().unwrap_or_default();
+            let same = |task: &&Task| task.session.as_deref() == Some(name) && task.background;
+            running = all.iter().filter(same).count();
+        }
+        if running >= limit { Err(EngineError::TaskLimit(limit)) } else { Ok(()) }
+    }
+
+    fn open_run(
+        &self,
+        session: &Session,
+        request: &CommandRequest,
+        start: &StartingPoint,
+        waiting: Waiting,
+    ) -> Result<OpenRun, StartError> {
         let limits = self.inner.config.limits.spool;
         let taken = self.inner.spooled.load(Ordering::Relaxed) + self.inner.reserved.load(Ordering::Relaxed);
         let allowance = limits.in_all.saturating_sub(taken).max(LEAST_ALLOWANCE).min(limits.per_run);
-        let folder = self.inner.runs.create(request, &start.state)?;
+        let runs = self.inner.tasks.folder();
+        let (folder, lock) = RunFolder::create(runs)
+            .map_err(|error| StartError::StateDirectory { path: runs.to_owned(), error })?;
+        let directory = start.state.cwd.as_os_str().as_bytes().into();
+        let mut record = RequestRecord::new(folder.id(), request.command.clone(), directory);
+        record.session = session.name().map(str::to_owned);
+        record.description.clone_from(&request.description);
+        record.timeout_ms = request.timeout.and_then(|timeout| u64::try_from(timeout.as_millis()).ok());
+        record.background = waiting == Waiting::Background;
+        record.lifetime = if record.background { request.task_lifetime.into() } else { request.lifetime };
+        record.streams = request.streams;
+        // Best effort: on a full disk the command still runs, it only cannot be looked up later.
+        let _ = folder.write_request(&record);
         self.inner.reserved.fetch_add(allowance, Ordering::Relaxed);
-        Ok(OpenRun { engine: Arc::clone(&self.inner), folder, allowance, started: false.into() })
+        Ok(OpenRun { engine: Arc::clone(&self.inner), folder, lock, allowance, started: AtomicBool::new(false) })
     }
 
-    fn launch_settings(&self, run: &OpenRun) -> LaunchSettings<'_> {
+    fn launch_settings<'a>(&'a self, session: &'a Session, run: &'a OpenRun) -> LaunchSettings<'a> {
         let EngineConfig { keeper, shell, limits, .. } = &self.inner.config;
-        LaunchSettings { keeper, shell, limits, spool_allowance: run.allowance }
+        let (spool_allowance, lock, session) = (run.allowance, run.lock.as_fd(), session.name());
+        LaunchSettings { keeper, shell, limits, spool_allowance, lock, session }
     }
 
     /// Commits what the command changed, if it ended in a way that lets it.
@@ -184,8 +266,9 @@ impl Engine {
         let limits = &self.inner.config.limits;
         let shown = response.stdout.head.len() + response.stderr.head.len();
         let bytes = shown as u64 + response.omitted_bytes();
-        if let Some(used) = self.inner.runs.tidy(bytes, limits.retention, limits.spool.in_all) {
-            self.inner.spooled.store(used, Ordering::Relaxed);
+        let runs = self.inner.tasks.folder();
+        if let Some(swept) = sweep::tidy(runs, bytes, limits.retention, limits.spool.in_all) {
+            self.inner.spooled.store(swept.used, Ordering::Relaxed);
         }
     }
 }
@@ -193,25 +276,44 @@ impl Engine {
 /// Even where the sum of all runs is used up, a run may keep this much; the oldest finished ones make room for it.
 const LEAST_ALLOWANCE: u64 = 16 << 20;
 
+/// Whether a call waits for the end of its run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waiting {
+    Foreground,
+    Background,
+}
+
+/// What came of starting a task.
+#[derive(Clone, Debug)]
+pub enum StartedTask {
+    /// It runs.
+    Started(Box<Task>),
+    /// The guard refused it; nothing was started.
+    Refused(Box<CommandResponse>),
+}
+
 /// A run while its call lasts. One that never started leaves no folder.
 struct OpenRun {
     engine: Arc<Inner>,
     folder: RunFolder,
+    /// Held until the keeper has its own copy: from the first moment the run counts as alive.
+    lock: File,
     allowance: u64,
-    started: std::cell::Cell<bool>,
+    started: AtomicBool,
 }
 
 impl OpenRun {
     fn keep(&self) {
-        self.started.set(true);
+        self.started.store(true, Ordering::Relaxed);
     }
 }
 
 impl Drop for OpenRun {
     fn drop(&mut self) {
         self.engine.reserved.fetch_sub(self.allowance, Ordering::Relaxed);
-        if !self.started.get() {
-            runs::discard(&self.folder);
+        // A call that was dropped while its command ran has left a run behind, unless it never came to that.
+        if !self.started.load(Ordering::Relaxed) && self.folder.start().is_err() {
+            self.folder.discard();
         }
     }
 }
@@ -219,10 +321,18 @@ impl Drop for OpenRun {
 /// What the response needs of the request.
 struct Asked {
     lifetime: Lifetime,
+    task_lifetime: TaskLifetime,
     streams: Streams,
 }
 
-fn respond(
+impl Asked {
+    fn of(launched: &Launched) -> Self {
+        let CommandRequest { lifetime, task_lifetime, streams, .. } = launched.command;
+        Self { lifetime, task_lifetime, streams }
+    }
+}
+
+async fn respond(
     run: &OpenRun,
     session: &Session,
     start: StartingPoint,
@@ -231,8 +341,13 @@ fn respond(
     asked: &Asked,
     policy: Policy,
 ) -> CommandResponse {
-    let Collected { ending, stdout, stderr, output, connection, .. } = collected;
-    if asked.lifetime == Lifetime::Session && !ending.leftovers.is_empty() {
+    let Collected { pid, ending, stdout, stderr, output, connection, .. } = collected;
+    let handed_back = ending.outcome == Outcome::Running;
+    if handed_back {
+        session.tasks.lock().await.push(run.folder.id().to_owned());
+    }
+    let holds = handed_back && asked.task_lifetime == TaskLifetime::Session;
+    if holds || (asked.lifetime == Lifetime::Session && !ending.leftovers.is_empty()) {
         session.hold(connection);
     }
     let lost = |totals: crate::capture::spool::StreamTotals| totals.written - totals.kept;
@@ -240,6 +355,7 @@ fn respond(
     let output = if asked.streams == Streams::Merged { stdout.clone() } else { present(output) };
     CommandResponse {
         run_id: run.folder.id().to_owned(),
+        pid: Some(pid),
         pipe_status: Vec::new(),
         stdout,
         stderr: present(stderr),
@@ -249,6 +365,7 @@ fn respond(
         state,
         outcome: ending.outcome,
         leftovers: ending.leftovers,
+        leftover_task: ending.leftover_task,
         survivors: ending.survivors,
         usage: ending.usage,
         duration: Duration::from_micros(ending.wall_us),
@@ -261,6 +378,7 @@ fn respond(
 fn refused(refusal: &Refusal, session: &Session, policy: Policy) -> CommandResponse {
     CommandResponse {
         run_id: String::new(),
+        pid: None,
         outcome: Outcome::Refused(refusal.reason.clone()),
         pipe_status: Vec::new(),
         stdout: TextView::default(),
@@ -270,6 +388,7 @@ fn refused(refusal: &Refusal, session: &Session, policy: Policy) -> CommandRespo
         cwd: session.state().cwd.clone(),
         state: StateReport::Discarded("the command was refused".to_owned()),
         leftovers: Vec::new(),
+        leftover_task: None,
         survivors: Vec::new(),
         usage: Usage::default(),
         duration: Duration::ZERO,

@@ -20,6 +20,9 @@ pub enum EngineError {
     /// A named session cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The session has as many tasks running as it may have.
+    #[error("maximum concurrent background task limit ({0}) reached: nothing was started; wait for a task to end, or kill one")]
+    TaskLimit(usize),
 }
 
 /// A request that cannot be run as it is.

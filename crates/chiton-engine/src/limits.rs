@@ -92,6 +92,8 @@ pub struct Limits {
     pub retention: RetentionLimits,
     /// Output in a response.
     pub view: ViewLimits,
+    /// Tasks that one session may have running; without it, any number.
+    pub tasks_per_session: Option<usize>,
 }
 
 /// The longest command that is accepted. Bash itself copies a script several times while it parses it.

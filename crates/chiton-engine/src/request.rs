@@ -34,6 +34,16 @@ pub struct CommandRequest {
     pub view: Option<ViewLimits>,
     /// What `$0` is, where it differs from `bash`.
     pub called_as: Option<ByteString>,
+    /// How long the call waits; then the run is handed back alive. Without it, until the end.
+    pub wait: Option<Duration>,
+    /// What happens when its time is over.
+    pub on_timeout: OnTimeout,
+    /// What ends a run that outlives its call.
+    pub task_lifetime: TaskLifetime,
+    /// What it is for, for people who look at it later.
+    pub description: Option<String>,
+    /// Whether a plain file gets all output as well, with a last line that says how it ended.
+    pub transcript: bool,
 }
 
 impl CommandRequest {
@@ -76,6 +86,37 @@ pub enum CommandInput {
     Text(ByteString),
     /// An open file, pipe or socket.
     Descriptor(OwnedFd),
+    /// Nothing yet: what is written to the task later. A program that reads waits for that.
+    Open,
+}
+
+/// What happens to a run when its time is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnTimeout {
+    /// It is stopped, with everything it started. Work it had half done is lost.
+    #[default]
+    Stop,
+    /// It goes on as a task, and the call is answered with its id. Nothing is lost, and somebody has to look after it.
+    HandBack,
+}
+
+/// What ends a run that outlives its call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TaskLifetime {
+    /// The end of the session, or of the process that holds it.
+    #[default]
+    Session,
+    /// Nothing but itself, its deadline, or a kill.
+    Durable,
+}
+
+impl From<TaskLifetime> for Lifetime {
+    fn from(lifetime: TaskLifetime) -> Self {
+        match lifetime {
+            TaskLifetime::Session => Self::Session,
+            TaskLifetime::Durable => Self::Durable,
+        }
+    }
 }
 
 /// A request that can be run. Only [`accept`] makes one.

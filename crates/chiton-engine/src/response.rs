@@ -16,6 +16,8 @@ pub struct CommandResponse {
     pub run_id: String,
     /// How it ended.
     pub outcome: Outcome,
+    /// Process id of its shell, which is also the id of its process group; none where nothing was started.
+    pub pid: Option<i32>,
     /// The status of each part of the last pipeline, where the shell could say it.
     pub pipe_status: Vec<i32>,
     /// Standard output; with one pipe for both streams, all output.
@@ -32,6 +34,8 @@ pub struct CommandResponse {
     pub state: StateReport,
     /// What the command left running.
     pub leftovers: Vec<Leftover>,
+    /// The id under which that is a task of its own.
+    pub leftover_task: Option<String>,
     /// What was to be stopped and could not be: held by the kernel.
     pub survivors: Vec<Leftover>,
     /// What it used.

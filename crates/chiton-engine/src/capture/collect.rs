@@ -1,7 +1,10 @@
 //! The engine's side of capture: everything a keeper reports until the end.
 
+use std::time::Duration;
+
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
+use tokio::time::Instant;
 
 use super::head_tail::HeadTail;
 use super::spool::StreamTotals;
@@ -9,14 +12,15 @@ use crate::bytes::ByteString;
 use crate::control::{RunControl, StopWatch};
 use crate::error::StartError;
 use crate::event::{Listener, RunEvent, Stream};
-use crate::keeper::protocol::{Ending, FrameBuffer, Report, encode};
+use crate::keeper::protocol::{Control, Ending, FrameBuffer, Report, encode};
 use crate::limits::ViewLimits;
 use crate::outcome::{Outcome, Usage};
-use crate::request::Streams;
+use crate::request::{OnTimeout, Streams};
 use crate::spawn::Launched;
 
 /// What a run gave.
 pub(crate) struct Collected {
+    pub(crate) pid: i32,
     pub(crate) ending: Ending,
     /// What the shell handed back about its state.
     pub(crate) state: Option<ByteString>,
@@ -38,17 +42,29 @@ pub(crate) async fn collect(
     listener: &mut dyn Listener,
     control: &RunControl,
 ) -> Result<Collected, StartError> {
+    let begun = Instant::now();
     let Launched { connection, keeper, command } = launched;
     let mut reports = Reports { connection, buffer: FrameBuffer::default(), stops: control.watch() };
-    match reports.next().await {
-        Some(Report::Started { pid }) => listener.hear(RunEvent::Started { run_id, pid }),
+    let pid = match reports.next().await {
+        Some(Report::Started { pid }) => pid,
         Some(Report::FailedToStart { reason }) => return Err(StartError::Shell(reason)),
         _ => return Err(StartError::KeeperVanished(keeper)),
-    }
+    };
+    listener.hear(RunEvent::Started { run_id, pid });
+    let limit = command.timeout.filter(|_| command.on_timeout == OnTimeout::HandBack);
+    let mut hand_back_at = command.wait.into_iter().chain(limit).min().map(|wait| begun + wait);
     let mut kept = [HeadTail::new(view), HeadTail::new(view)];
     let mut output = HeadTail::new(view);
     let (ending, state) = loop {
-        match reports.next().await {
+        let report = tokio::select! {
+            report = reports.next() => report,
+            () = at(hand_back_at) => {
+                hand_back_at = None;
+                reports.send(&Control::HandOver { lifetime: command.task_lifetime.into() }).await;
+                continue;
+            }
+        };
+        match report {
             Some(Report::Output { stream, bytes }) => {
                 listener.hear(RunEvent::Output { stream, bytes: &bytes });
                 kept[usize::from(stream == Stream::Stderr)].push(&bytes);
@@ -57,22 +73,46 @@ pub(crate) async fn collect(
                 }
             }
             Some(Report::Ended { ending, state }) => break (ending, state),
-            Some(Report::Started { .. } | Report::FailedToStart { .. }) => {}
-            None => break (lost(), None),
+            Some(Report::HandedOver) => break (without_ending(Outcome::Running, begun.elapsed()), None),
+            Some(_) => {}
+            // The keeper itself was killed: what became of the command nobody can say.
+            None => break (without_ending(Outcome::Lost, begun.elapsed()), None),
         }
     };
     let [stdout, stderr] = kept;
-    Ok(Collected { ending, state, stdout, stderr, output, connection: reports.connection })
+    Ok(Collected { pid, ending, state, stdout, stderr, output, connection: reports.connection })
 }
 
-/// The keeper itself was killed: what became of the command nobody can say.
-fn lost() -> Ending {
+/// Starts following a run and lets it go at once: it is a task then. Gives its process id and what holds it.
+pub(crate) async fn release(launched: Launched) -> Result<(i32, UnixStream), StartError> {
+    let Launched { connection, keeper, command } = launched;
+    let mut reports = Reports { connection, buffer: FrameBuffer::default(), stops: RunControl::new().watch() };
+    let pid = match reports.next().await {
+        Some(Report::Started { pid }) => pid,
+        Some(Report::FailedToStart { reason }) => return Err(StartError::Shell(reason)),
+        _ => return Err(StartError::KeeperVanished(keeper)),
+    };
+    reports.send(&Control::HandOver { lifetime: command.task_lifetime.into() }).await;
+    // Output that was on its way is in the spool like all the rest.
+    while !matches!(reports.next().await, None | Some(Report::HandedOver | Report::Ended { .. })) {}
+    Ok((pid, reports.connection))
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn without_ending(outcome: Outcome, since: Duration) -> Ending {
     Ending {
-        outcome: Outcome::Lost,
+        outcome,
         leftovers: Vec::new(),
+        leftover_task: None,
         survivors: Vec::new(),
         usage: Usage::default(),
-        wall_us: 0,
+        wall_us: u64::try_from(since.as_micros()).unwrap_or(u64::MAX),
         stdout: StreamTotals::default(),
         stderr: StreamTotals::default(),
     }
@@ -98,10 +138,14 @@ impl Reports {
                     }
                 }
                 stop = self.stops.next() => {
-                    // A keeper that is gone is noticed by the read.
-                    let _ = self.connection.write_all(&encode(&stop)).await;
+                    self.send(&stop).await;
                 }
             }
         }
+    }
+
+    async fn send(&mut self, control: &Control) {
+        // A keeper that is gone is noticed by the next read.
+        let _ = self.connection.write_all(&encode(control)).await;
     }
 }

@@ -281,31 +281,46 @@ impl SpoolReader {
         Ok(pieces)
     }
 
-    /// Which stream the bytes came from, in the order of arrival, as `(stream, from, to)`.
-    pub fn order(&self) -> io::Result<Vec<(Stream, u64, u64)>> {
+    /// The order of arrival of what lies beyond `from`, as far as it is written by now.
+    ///
+    /// A change of stream is written down before the bytes it leads to. So the ends are looked at first: everything
+    /// before them has its place in the order.
+    pub fn order(&self, from: [u64; 2]) -> io::Result<Vec<Span>> {
+        let ends = [self.end(Stream::Stdout)?, self.end(Stream::Stderr)?];
         let log = match fs::read(self.folder.join("order")) {
             Ok(log) => log,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error),
         };
-        let mut spans: Vec<(Stream, u64, u64)> = vec![(Stream::Stdout, 0, 0)];
-        let mut reached = [0u64; 2];
-        for entry in log.chunks_exact(9) {
+        let mut spans = vec![Span { stream: Stream::Stdout, from: 0, to: 0 }];
+        spans.extend(log.chunks_exact(9).map(|entry| {
             let stream = if entry[0] == 1 { Stream::Stderr } else { Stream::Stdout };
             let offset = u64::from_le_bytes(entry[1..].try_into().unwrap_or_default());
-            spans.push((stream, offset, offset));
-        }
-        // Each span ends where its own stream goes on next, the last ones at the end of their streams.
-        for stream in [Stream::Stderr, Stream::Stdout] {
-            reached[index(stream)] = self.end(stream)?;
-        }
+            Span { stream, from: offset, to: offset }
+        }));
+        // Each span ends where its own stream goes on next, the last ones at the ends.
+        let mut reached = ends;
         for span in spans.iter_mut().rev() {
-            span.2 = reached[index(span.0)].max(span.1);
-            reached[index(span.0)] = span.1;
+            let slot = index(span.stream);
+            span.to = reached[slot].max(span.from);
+            reached[slot] = reached[slot].min(span.from);
+            span.to = span.to.min(ends[slot]);
+            span.from = span.from.max(from[slot]);
         }
-        spans.retain(|span| span.1 < span.2);
+        spans.retain(|span| span.from < span.to);
         Ok(spans)
     }
+}
+
+/// A stretch of one stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The stream.
+    pub stream: Stream,
+    /// Offset of the first byte.
+    pub from: u64,
+    /// Offset after the last byte.
+    pub to: u64,
 }
 
 #[cfg(test)]
@@ -373,12 +388,14 @@ mod tests {
         }
         let reader = SpoolReader::open(folder.path());
         let mut text = String::new();
-        for (stream, from, to) in reader.order().unwrap() {
-            for piece in reader.read(stream, from..to).unwrap() {
+        for span in reader.order([0, 0]).unwrap() {
+            for piece in reader.read(span.stream, span.from..span.to).unwrap() {
                 text.push_str(std::str::from_utf8(&piece.bytes).unwrap());
             }
         }
         assert_eq!(text, "one two three four five");
+        let later = reader.order([4, 5]).unwrap();
+        assert_eq!(later[0], Span { stream: Stream::Stderr, from: 5, to: 10 });
     }
 
     #[test]

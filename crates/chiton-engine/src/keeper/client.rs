@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use super::protocol::{Control, FrameBuffer, Report, encode};
+use super::protocol::{Control, FrameBuffer, Report, VERSION, encode};
 use crate::limits::{QUEUE_BYTES, READ_BYTES};
 
 pub(super) struct Client {
@@ -12,12 +12,48 @@ pub(super) struct Client {
     inbox: FrameBuffer,
     outbox: Vec<u8>,
     sent: usize,
+    role: Role,
+    greeted: bool,
+    /// There was more output while an earlier word of it was still unsent.
+    owes_growth: bool,
+}
+
+/// What a connection is to the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The call that waits for it: gets all output, and holds up the command when it does not read.
+    Caller,
+    /// Holds a run that was handed over: says by being there that its session lives.
+    Holder,
+    /// Told when there is something new.
+    Watcher,
+    /// Asks and is answered.
+    Visitor,
 }
 
 impl Client {
-    pub(super) fn new(socket: UnixStream) -> io::Result<Self> {
+    /// The engine that started this keeper.
+    pub(super) fn caller(socket: UnixStream) -> io::Result<Self> {
+        Self::new(socket, Role::Caller, true)
+    }
+
+    /// Somebody who connected later.
+    pub(super) fn visitor(socket: UnixStream) -> io::Result<Self> {
+        Self::new(socket, Role::Visitor, false)
+    }
+
+    fn new(socket: UnixStream, role: Role, greeted: bool) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, inbox: FrameBuffer::default(), outbox: Vec::new(), sent: 0 })
+        let inbox = FrameBuffer::default();
+        Ok(Self { socket, inbox, outbox: Vec::new(), sent: 0, role, greeted, owes_growth: false })
+    }
+
+    pub(super) fn role(&self) -> Role {
+        self.role
+    }
+
+    pub(super) fn become_role(&mut self, role: Role) {
+        self.role = role;
     }
 
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
@@ -28,6 +64,17 @@ impl Client {
     pub(super) fn tell(&mut self, report: &Report) -> bool {
         self.outbox.extend_from_slice(&encode(report));
         self.flush()
+    }
+
+    /// Tells a watcher of new output, once until it has read that.
+    pub(super) fn tell_growth(&mut self, growth: &Report) -> bool {
+        self.owes_growth = self.has_unsent();
+        self.owes_growth || self.tell(growth)
+    }
+
+    /// Whether a watcher that has caught up should be told again.
+    pub(super) fn takes_growth(&mut self) -> bool {
+        !self.has_unsent() && std::mem::take(&mut self.owes_growth)
     }
 
     /// Whether more should wait: the other side reads slower than the command writes.
@@ -69,8 +116,12 @@ impl Client {
         let mut controls = Vec::new();
         loop {
             match self.socket.read(&mut chunk) {
-                Ok(0) => return None,
-                Ok(count) => self.inbox.extend(&chunk[..count]),
+                // What was asked before going away is still done.
+                Ok(0) => return (!controls.is_empty()).then_some(controls),
+                Ok(count) => {
+                    let bytes = self.greet(&chunk[..count])?;
+                    self.inbox.extend(bytes);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(controls),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return None,
@@ -79,5 +130,13 @@ impl Client {
                 controls.push(control);
             }
         }
+    }
+
+    /// The first byte of a connection is the version it speaks.
+    fn greet<'a>(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        if std::mem::replace(&mut self.greeted, true) {
+            return Some(bytes);
+        }
+        bytes.split_first().filter(|(version, _)| **version == VERSION).map(|(_, rest)| rest)
     }
 }

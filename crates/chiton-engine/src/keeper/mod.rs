@@ -8,8 +8,12 @@
 //! No thread, no async runtime, no policy: what to run and for how long is the engine's decision.
 
 mod client;
+mod input;
+mod leftover_task;
+mod lifecycle;
 mod owner;
 pub(crate) mod protocol;
+mod transcript;
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -58,8 +62,7 @@ fn serve() -> io::Result<()> {
     if version != protocol::VERSION {
         return Err(io::Error::other("engine and keeper are of different versions"));
     }
-    let (plan, given) = GivenFiles::read(descriptors)?;
-    let _alive = crate::runs::hold(&plan.folder);
+    let (plan, _alive, given) = GivenFiles::read(descriptors)?;
     owner::own(plan, given, socket, signals, shared)
 }
 
@@ -90,16 +93,17 @@ pub(crate) struct GivenFiles {
 }
 
 impl GivenFiles {
-    fn read(descriptors: Vec<OwnedFd>) -> io::Result<(KeeperPlan, Self)> {
+    /// The plan; the run's folder, locked, which says as long as it is open that the run is alive; and the rest.
+    fn read(descriptors: Vec<OwnedFd>) -> io::Result<(KeeperPlan, OwnedFd, Self)> {
         let mut descriptors = descriptors.into_iter();
         let mut next = || descriptors.next().ok_or_else(|| io::Error::other("a descriptor is missing"));
         let mut plan = File::from(next()?);
-        let (loader, script) = (next()?, next()?);
+        let (folder, loader, script) = (next()?, next()?, next()?);
         let input = next().ok();
         let mut bytes = Vec::new();
         plan.rewind()?;
         plan.read_to_end(&mut bytes)?;
         let plan = postcard::from_bytes(&bytes).map_err(|_| io::Error::other("the plan cannot be read"))?;
-        Ok((plan, Self { loader, script, input }))
+        Ok((plan, folder, Self { loader, script, input }))
     }
 }

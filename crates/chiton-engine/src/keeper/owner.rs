@@ -1,21 +1,25 @@
-//! The life of one command, driven by events: signals, pipes, the engine's messages, deadlines.
+//! The life of one command, driven by events: signals, pipes, messages, deadlines.
 //!
 //! A loop without ticks: it sleeps until something happens or something is due. The order within one round matters
 //! only in this: children are reaped before deadlines are looked at, so that a command that ended in time is never
-//! called timed out.
+//! called timed out. Which ending counts is decided in [`super::lifecycle`].
 
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::client::Client;
-use super::protocol::{Control, Ending, KeeperPlan, Report, StopCause, Streams};
+use super::client::{Client, Role};
+use super::input::OpenInput;
+use super::leftover_task::LeftoverTask;
+use super::lifecycle::{Lifecycle, StopEffect};
+use super::protocol::{Control, Ending, Input, KeeperPlan, Report, StopCause, Streams};
+use super::transcript::Transcript;
 use super::{GivenFiles, SharedFiles};
 use crate::capture::spool::SpoolWriter;
 use crate::event::Stream;
@@ -26,35 +30,37 @@ use crate::stop::{self, Ladder};
 use crate::sys::memory::release_code;
 use crate::sys::process::{Reap, WaitStatus, children_usage, reap};
 use crate::sys::signals::SignalInbox;
+use crate::tasks::folder::RunFolder;
+use crate::tasks::record::StartRecord;
 
 /// More than a pipe can hold: what the leader wrote before it ended is read with certainty, a chatty leftover is not
 /// followed for ever.
 const DRAIN_BYTES: usize = 2 << 20;
-
 /// A command that takes longer than this is not about latency any more.
 const LONG_RUN: Duration = Duration::from_millis(250);
 
 struct Keeper {
     plan: KeeperPlan,
-    engine: Option<Client>,
+    folder: RunFolder,
+    clients: Vec<Client>,
+    door: Option<UnixListener>,
     signals: SignalInbox,
     shared: SharedFiles,
     pipes: [Option<OwnedFd>; 2],
+    input: OpenInput,
     spool: SpoolWriter,
+    transcript: Option<Transcript>,
     buffer: Vec<u8>,
-    leader: Leader,
-    childless: bool,
+    lifecycle: Lifecycle,
+    ladder: Option<Ladder>,
+    stopped_after: Option<Outcome>,
     started: Instant,
+    leader_ended: Option<Instant>,
     deadline: Option<Instant>,
-    stopping: Option<(StopCause, Ladder)>,
-    announced: bool,
     /// When a command turns out to take long, and its keeper makes itself small.
     slims_at: Option<Instant>,
-}
-
-enum Leader {
-    Running(i32),
-    Ended { status: WaitStatus, at: Instant },
+    ending: Option<Ending>,
+    leftover_task: Option<LeftoverTask>,
 }
 
 pub(super) fn own(
@@ -64,44 +70,62 @@ pub(super) fn own(
     signals: SignalInbox,
     shared: SharedFiles,
 ) -> io::Result<()> {
-    let mut engine = Client::new(socket)?;
-    let (pid, pipes) = match start(&plan, given) {
+    let mut caller = Client::caller(socket)?;
+    let folder = RunFolder::at(&plan.folder)?;
+    let (pid, pipes, input) = match start(&plan, given) {
         Ok(started) => started,
         Err(error) => {
-            engine.tell(&Report::FailedToStart { reason: explain(&plan, &error) });
+            caller.tell(&Report::FailedToStart { reason: explain(&plan, &error) });
             return Ok(());
         }
     };
     let started = Instant::now();
-    engine.tell(&Report::Started { pid });
+    let keeper = rustix::process::getpid().as_raw_nonzero().get();
+    let _ = folder.write_start(&StartRecord { pid, keeper });
+    caller.tell(&Report::Started { pid });
     let keeper = Keeper {
-        spool: SpoolWriter::new(&plan.folder, plan.spool),
-        engine: Some(engine),
+        clients: vec![caller],
+        door: folder.open_door().ok(),
         signals,
         shared,
         pipes,
+        input: OpenInput::new(input),
+        spool: SpoolWriter::new(&plan.folder, plan.spool),
+        transcript: plan.transcript.as_ref().and_then(|path| Transcript::create(path, plan.spool.per_run).ok()),
         buffer: vec![0; READ_BYTES],
-        leader: Leader::Running(pid),
-        childless: false,
+        lifecycle: Lifecycle::new(pid),
+        ladder: None,
+        stopped_after: None,
         started,
+        leader_ended: None,
         deadline: plan.timeout.and_then(|timeout| started.checked_add(timeout)),
-        stopping: None,
-        announced: false,
         slims_at: Some(started + LONG_RUN),
+        ending: None,
+        leftover_task: None,
+        folder,
         plan,
     };
     keeper.run();
     Ok(())
 }
 
-fn start(plan: &KeeperPlan, given: GivenFiles) -> io::Result<(i32, [Option<OwnedFd>; 2])> {
+type Started = (i32, [Option<OwnedFd>; 2], Option<io::PipeWriter>);
+
+fn start(plan: &KeeperPlan, mut given: GivenFiles) -> io::Result<Started> {
     let (stdout, stdout_end) = output_pipe()?;
     let (stderr, stderr_end) = match plan.streams {
         Streams::Separate => output_pipe().map(|(read, write)| (Some(read), write))?,
         Streams::Merged => (None, stdout_end.try_clone()?),
     };
+    let mut input = None;
+    if plan.input == Input::Open {
+        let (read, write) = io::pipe()?;
+        rustix::io::ioctl_fionbio(&write, true)?;
+        given.input = Some(read.into());
+        input = Some(write);
+    }
     let pid = start_shell(plan, given, &stdout_end, &stderr_end)?;
-    Ok((pid, [Some(stdout), stderr]))
+    Ok((pid, [Some(stdout), stderr], input))
 }
 
 fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -119,83 +143,102 @@ fn explain(plan: &KeeperPlan, error: &io::Error) -> String {
     format!("{} in {directory}: {error}", plan.program.to_text())
 }
 
+#[derive(Clone, Copy)]
+enum Source {
+    Signals,
+    Door,
+    Client(usize),
+    Pipe(Stream),
+    Input,
+}
+
 impl Keeper {
     fn run(mut self) {
         loop {
             let now = Instant::now();
             self.step_ladder(now);
-            if !self.announced && self.is_over(now) {
+            let settled = self.leader_ended.is_some_and(|ended| now >= ended + self.plan.stop.settle);
+            let overdue = self.ladder.as_ref().is_some_and(|ladder| ladder.overdue(now));
+            if self.lifecycle.is_over(settled, overdue) {
                 self.announce(now);
             }
             if self.is_done() {
-                return;
+                break;
             }
             self.wait(now);
         }
-    }
-
-    /// Whether the call can be answered.
-    fn is_over(&self, now: Instant) -> bool {
-        match (&self.stopping, &self.leader) {
-            (Some((_, ladder)), _) => self.childless || ladder.overdue(now),
-            (None, Leader::Ended { at, .. }) => self.childless || now >= *at + self.plan.stop.settle,
-            (None, Leader::Running(_)) => false,
+        if let Some(task) = &self.leftover_task {
+            task.finish(self.summary(Outcome::Lost, Instant::now()), self.stopped_after.take());
         }
+        self.folder.close_door();
     }
 
     fn is_done(&self) -> bool {
-        self.announced && self.childless && !self.engine.as_ref().is_some_and(Client::has_unsent)
+        let unsent = self.clients.iter().any(|client| client.role() == Role::Caller && client.has_unsent());
+        self.lifecycle.is_announced() && self.lifecycle.is_childless() && !unsent
     }
 
     /// Sleeps until an event or the next time something is due, and handles what happened.
     fn wait(&mut self, now: Instant) {
-        let due = self.next_due();
-        let timeout = due.map(|due| timespec(due.saturating_duration_since(now)));
+        let timeout = self.next_due().map(|due| timespec(due.saturating_duration_since(now)));
         let ready = self.poll(timeout.as_ref());
-        for (source, flags) in ready {
+        // Backwards, since a client that is gone leaves the list.
+        for (source, flags) in ready.into_iter().rev() {
             match source {
                 Source::Signals => self.take_signals(),
-                Source::Engine => self.serve_engine(flags),
-                Source::Pipe(stream) => {
-                    self.pump(stream, READ_BYTES);
-                }
+                Source::Door => self.let_in(),
+                Source::Client(index) => self.serve_client(index, flags),
+                Source::Pipe(stream) => drop(self.pump(stream, READ_BYTES)),
+                Source::Input => self.input.push(),
             }
         }
-        if self.slims_at.is_some_and(|time| Instant::now() >= time) {
+        let now = Instant::now();
+        if self.slims_at.is_some_and(|time| now >= time) {
             self.slims_at = None;
             release_code();
         }
-        let timed_out = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if timed_out && self.stopping.is_none() && matches!(self.leader, Leader::Running(_)) {
-            self.stop(StopCause::TimedOut, None);
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            self.deadline = None;
+            if self.lifecycle.unreaped_leader().is_some() {
+                self.stop(StopCause::TimedOut, None);
+            }
         }
     }
 
     fn next_due(&self) -> Option<Instant> {
-        let ladder = self.stopping.as_ref().map(|(_, ladder)| ladder.wake_at());
-        let ending = match (&self.stopping, &self.leader) {
-            (Some(_), _) => None,
-            (None, Leader::Running(_)) => self.deadline,
-            (None, Leader::Ended { at, .. }) => (!self.announced).then(|| *at + self.plan.stop.settle),
+        let ladder = if self.lifecycle.is_childless() { None } else { self.ladder.as_ref().map(Ladder::wake_at) };
+        let settle = if self.lifecycle.is_announced() || self.lifecycle.is_stopping() {
+            None
+        } else {
+            self.leader_ended.map(|ended| ended + self.plan.stop.settle)
         };
-        ladder.into_iter().chain(ending).chain(self.slims_at).min()
+        let deadline = self.lifecycle.unreaped_leader().and(self.deadline);
+        ladder.into_iter().chain(settle).chain(deadline).chain(self.slims_at).min()
     }
 
     fn poll(&self, timeout: Option<&Timespec>) -> Vec<(Source, PollFlags)> {
         let mut sources = vec![Source::Signals];
         let mut polled = vec![PollFd::new(self.signals.descriptor(), PollFlags::IN)];
-        let mut reading = true;
-        if let Some(engine) = &self.engine {
-            let wanted = if engine.has_unsent() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-            polled.push(PollFd::from_borrowed_fd(engine.descriptor(), wanted));
-            sources.push(Source::Engine);
-            // The pipe is the back-pressure: while the engine is behind, the command waits.
-            reading = self.announced || !engine.is_full();
+        if let Some(door) = &self.door {
+            sources.push(Source::Door);
+            polled.push(PollFd::new(door, PollFlags::IN));
         }
+        for (index, client) in self.clients.iter().enumerate() {
+            let wanted = if client.has_unsent() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+            sources.push(Source::Client(index));
+            polled.push(PollFd::from_borrowed_fd(client.descriptor(), wanted));
+        }
+        if let Some(pipe) = self.input.wants_to_write() {
+            sources.push(Source::Input);
+            polled.push(PollFd::from_borrowed_fd(pipe, PollFlags::OUT));
+        }
+        // The pipe is the back-pressure: while the caller is behind, the command waits.
+        let behind = |client: &Client| client.role() == Role::Caller && client.is_full();
+        let reading = self.lifecycle.is_announced() || !self.clients.iter().any(behind);
         for stream in [Stream::Stdout, Stream::Stderr] {
             if let (true, Some(pipe)) = (reading, &self.pipes[usize::from(stream == Stream::Stderr)]) {
-                polled.push(PollFd::new(pipe, PollFlags::IN));
                 sources.push(Source::Pipe(stream));
+                polled.push(PollFd::new(pipe, PollFlags::IN));
             }
         }
         match poll(&mut polled, timeout) {
@@ -219,41 +262,86 @@ impl Keeper {
         loop {
             match reap() {
                 Reap::Ended(child) => {
-                    if matches!(self.leader, Leader::Running(pid) if pid == child.pid) {
-                        self.leader = Leader::Ended { status: child.status, at: Instant::now() };
+                    if self.lifecycle.reaped(child.pid, child.status) {
+                        self.leader_ended = Some(Instant::now());
+                    } else if let Some(task) = &mut self.leftover_task {
+                        task.last = match child.status {
+                            WaitStatus::Exited(code) => Outcome::Exited(code),
+                            WaitStatus::Signaled(number) => {
+                                Signal::from_number(number).map_or(Outcome::Lost, Outcome::Signaled)
+                            }
+                        };
                     }
                 }
                 Reap::NothingYet => return,
-                Reap::NoChildren => {
-                    self.childless = true;
-                    return;
-                }
+                Reap::NoChildren => return self.lifecycle.childless(),
             }
         }
     }
 
-    fn serve_engine(&mut self, flags: PollFlags) {
-        let Some(engine) = &mut self.engine else { return };
-        let alive = !flags.contains(PollFlags::OUT) || engine.flush();
-        let controls = if flags.contains(PollFlags::OUT) && !flags.intersects(PollFlags::IN | PollFlags::HUP) {
-            Some(Vec::new())
-        } else {
-            engine.listen()
+    fn let_in(&mut self) {
+        let Some(Ok((socket, _))) = self.door.as_ref().map(UnixListener::accept) else { return };
+        if let Ok(client) = Client::visitor(socket) {
+            self.clients.push(client);
+        }
+    }
+
+    fn serve_client(&mut self, index: usize, flags: PollFlags) {
+        // Somebody may have left the list since it was looked at; whoever is meant is looked at again.
+        let Some(client) = self.clients.get_mut(index) else { return };
+        let mut alive = !flags.contains(PollFlags::OUT) || client.flush();
+        if flags.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+            match client.listen() {
+                None => alive = false,
+                Some(controls) => controls.into_iter().for_each(|control| self.obey(index, control)),
+            }
+        }
+        if alive && self.clients[index].takes_growth() {
+            let growth = self.growth();
+            alive = self.clients[index].tell_growth(&growth);
+        }
+        if !alive {
+            let gone = self.clients.swap_remove(index);
+            self.client_is_gone(gone.role());
+        }
+    }
+
+    fn obey(&mut self, index: usize, control: Control) {
+        let answer = match control {
+            Control::Stop { cause, grace } => return self.stop(cause, grace),
+            Control::HandOver { lifetime } => {
+                self.plan.lifetime = lifetime;
+                self.clients[index].become_role(Role::Holder);
+                Report::HandedOver
+            }
+            Control::Watch => {
+                self.clients[index].become_role(Role::Watcher);
+                match &self.ending {
+                    Some(ending) => Report::Ended { ending: ending.clone(), state: None },
+                    None => self.growth(),
+                }
+            }
+            Control::Input(bytes) => Report::Answer(self.while_running().and_then(|()| self.input.write(&bytes))),
+            Control::EndInput => Report::Answer(self.while_running().and_then(|()| self.input.end())),
+            Control::Signal(number) => Report::Answer(self.signal(number)),
         };
-        match controls {
-            Some(controls) if alive => {
-                for Control::Stop { cause, grace } in controls {
-                    self.stop(cause, grace);
-                }
-            }
-            _ => self.engine_is_gone(),
-        }
+        self.clients[index].tell(&answer);
     }
 
-    fn engine_is_gone(&mut self) {
-        self.engine = None;
+    fn while_running(&self) -> Result<(), String> {
+        self.lifecycle.unreaped_leader().map(|_| ()).ok_or_else(|| "it has ended".to_owned())
+    }
+
+    fn signal(&self, number: i32) -> Result<(), String> {
+        stop::signal_run(self.lifecycle.unreaped_leader(), number)
+    }
+
+    fn client_is_gone(&mut self, role: Role) {
+        if !matches!(role, Role::Caller | Role::Holder) {
+            return;
+        }
         let stop = match self.plan.lifetime {
-            Lifetime::Call => !self.announced,
+            Lifetime::Call => !self.lifecycle.is_announced(),
             Lifetime::Session => true,
             Lifetime::Durable => false,
         };
@@ -265,29 +353,32 @@ impl Keeper {
     /// Starts the ladder, or hurries the one that runs. The first cause stays the cause.
     fn stop(&mut self, cause: StopCause, grace: Option<Duration>) {
         let now = Instant::now();
-        if let Some((_, ladder)) = &mut self.stopping {
-            ladder.hurry(grace.unwrap_or(self.plan.stop.grace), now);
-            return;
-        }
         let mut limits = self.plan.stop;
         limits.grace = grace.unwrap_or(limits.grace);
-        self.stopping = Some((cause, Ladder::start(self.unreaped_leader(), limits, now)));
-        self.reap();
+        match self.lifecycle.stop(cause) {
+            StopEffect::Nothing => {}
+            StopEffect::Hurry => {
+                if let Some(ladder) = &mut self.ladder {
+                    ladder.hurry(limits.grace, now);
+                }
+            }
+            StopEffect::Begin => {
+                self.stopped_after = Some(cause.into());
+                self.ladder = Some(Ladder::start(self.lifecycle.unreaped_leader(), limits, now));
+                self.reap();
+            }
+        }
     }
 
     fn step_ladder(&mut self, now: Instant) {
-        let leader = self.unreaped_leader();
-        if let (Some((_, ladder)), false) = (&mut self.stopping, self.childless) {
+        let leader = self.lifecycle.unreaped_leader();
+        if let (Some(ladder), false) = (&mut self.ladder, self.lifecycle.is_childless()) {
             ladder.step(leader, now);
             self.reap();
         }
     }
 
-    fn unreaped_leader(&self) -> Option<i32> {
-        if let Leader::Running(pid) = self.leader { Some(pid) } else { None }
-    }
-
-    /// Moves up to `max` bytes of `stream` to the spool and the engine; tells how many came.
+    /// Moves up to `max` bytes of `stream` to the spool and the clients; tells how many came.
     fn pump(&mut self, stream: Stream, max: usize) -> usize {
         let slot = usize::from(stream == Stream::Stderr);
         let Some(pipe) = &self.pipes[slot] else { return 0 };
@@ -306,15 +397,30 @@ impl Keeper {
     fn deliver(&mut self, stream: Stream, count: usize) {
         let bytes = &self.buffer[..count];
         self.spool.append(stream, bytes);
-        if self.announced {
-            return;
+        if let Some(transcript) = &mut self.transcript {
+            transcript.append(bytes);
         }
-        if let Some(engine) = &mut self.engine {
-            let report = Report::Output { stream, bytes: bytes.into() };
-            if !engine.tell(&report) {
-                self.engine_is_gone();
+        let growth = self.growth();
+        let announced = self.lifecycle.is_announced();
+        for index in (0..self.clients.len()).rev() {
+            let client = &mut self.clients[index];
+            let alive = match client.role() {
+                Role::Caller if !announced => {
+                    client.tell(&Report::Output { stream, bytes: self.buffer[..count].into() })
+                }
+                Role::Watcher => client.tell_growth(&growth),
+                Role::Caller | Role::Holder | Role::Visitor => true,
+            };
+            if !alive {
+                let gone = self.clients.swap_remove(index);
+                self.client_is_gone(gone.role());
             }
         }
+    }
+
+    fn growth(&self) -> Report {
+        let written = |stream| self.spool.totals(stream).written;
+        Report::Grew { stdout: written(Stream::Stdout), stderr: written(Stream::Stderr) }
     }
 
     fn announce(&mut self, now: Instant) {
@@ -327,32 +433,37 @@ impl Keeper {
                 }
             }
         }
-        let ending = self.ending(now);
-        let state = if matches!(ending.outcome, Outcome::Exited(_)) { self.read_state() } else { None };
-        // From here on only the spool is left to serve; the engine may take its time or be gone.
-        self.announced = true;
-        self.record(&ending);
-        if let Some(engine) = &mut self.engine {
-            engine.tell(&Report::Ended { ending, state });
+        let Some(outcome) = self.lifecycle.announce() else { return };
+        let mut ending = self.summary(outcome, now);
+        if !self.lifecycle.is_stopping() {
+            self.leftover_task = LeftoverTask::create(&self.plan, &ending.leftovers, &self.spool);
+            ending.leftover_task = self.leftover_task.as_ref().map(|task| task.id().to_owned());
+            // A later request to stop is about the leftovers alone.
+            self.stopped_after = None;
         }
+        if let Some(transcript) = &mut self.transcript {
+            transcript.finish(&ending.outcome);
+        }
+        let _ = self.folder.write_ending(&ending, self.plan.lifetime == Lifetime::Durable);
+        let state = if matches!(ending.outcome, Outcome::Exited(_)) { self.read_state() } else { None };
+        for client in &mut self.clients {
+            let state = if client.role() == Role::Caller { state.clone() } else { None };
+            // Whoever is gone is noticed in the next round.
+            client.tell(&Report::Ended { ending: ending.clone(), state });
+        }
+        self.ending = Some(ending);
     }
 
-    fn ending(&self, now: Instant) -> Ending {
+    fn summary(&self, outcome: Outcome, now: Instant) -> Ending {
         let (user, system, peak_memory) = children_usage();
-        let alive = if self.childless { Vec::new() } else { stop::alive() };
-        let (leftovers, survivors) = if self.stopping.is_some() { (Vec::new(), alive) } else { (alive, Vec::new()) };
-        let outcome = match (&self.stopping, &self.leader) {
-            (Some((cause, _)), _) => (*cause).into(),
-            (None, Leader::Ended { status: WaitStatus::Exited(code), .. }) => Outcome::Exited(*code),
-            (None, Leader::Ended { status: WaitStatus::Signaled(number), .. }) => {
-                Signal::from_number(*number).map_or(Outcome::Killed, Outcome::Signaled)
-            }
-            (None, Leader::Running(_)) => Outcome::Running,
-        };
-        let end = if let Leader::Ended { at, .. } = self.leader { at } else { now };
+        let alive = if self.lifecycle.is_childless() { Vec::new() } else { stop::alive() };
+        let (leftovers, survivors) =
+            if self.lifecycle.is_stopping() { (Vec::new(), alive) } else { (alive, Vec::new()) };
+        let end = if self.lifecycle.is_stopping() { now } else { self.leader_ended.unwrap_or(now) };
         Ending {
             outcome,
             leftovers,
+            leftover_task: None,
             survivors,
             usage: Usage { user_us: micros(user), system_us: micros(system), peak_memory },
             wall_us: micros(end.duration_since(self.started)),
@@ -367,22 +478,6 @@ impl Keeper {
         self.shared.state.read_exact_at(&mut bytes, 0).ok()?;
         (!bytes.is_empty()).then(|| bytes.into())
     }
-
-    /// Old or new, never half: written beside and moved into place.
-    fn record(&self, ending: &Ending) {
-        let (beside, place) = (self.plan.folder.join("ending.new"), self.plan.folder.join("ending.json"));
-        let Ok(text) = serde_json::to_vec_pretty(ending) else { return };
-        if fs::write(&beside, text).is_ok() {
-            let _ = fs::rename(&beside, &place);
-        }
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Source {
-    Signals,
-    Engine,
-    Pipe(Stream),
 }
 
 fn micros(duration: Duration) -> u64 {

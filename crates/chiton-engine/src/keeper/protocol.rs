@@ -19,13 +19,17 @@ use crate::outcome::{Leftover, Lifetime, Outcome, Usage};
 /// Raised with every change of a message; the two sides are the same executable unless it was replaced meanwhile.
 pub(crate) const VERSION: u8 = 1;
 
+/// The name of the socket in a run's folder, where anybody who may enter the folder can talk to the keeper. A
+/// connection begins with one byte, the version.
+pub(crate) const SOCKET: &str = "keeper.sock";
+
 /// The number of the descriptor in the keeper through which the shell hands its state back, opened by path.
 pub(crate) const STATE_FD: i32 = 100;
 /// The number of a second one, where the shell puts lists that it reads again itself.
 pub(crate) const SCRATCH_FD: i32 = 101;
 
-/// The run a keeper is to own. Descriptors that travel with it, in this order: this plan, the loader, the script,
-/// and standard input where it is [`Input::Given`].
+/// The run a keeper is to own. Descriptors that travel with it, in this order: this plan, the run's folder, locked,
+/// the loader, the script, and standard input where it is [`Input::Given`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct KeeperPlan {
     pub(crate) folder: PathBuf,
@@ -39,6 +43,10 @@ pub(crate) struct KeeperPlan {
     pub(crate) lifetime: Lifetime,
     pub(crate) stop: StopLimits,
     pub(crate) spool: SpoolLimits,
+    /// The name of the session it belongs to.
+    pub(crate) session: Option<String>,
+    /// A plain file that gets all output as well, and a last line that says how it ended.
+    pub(crate) transcript: Option<PathBuf>,
 }
 
 /// The arguments of the shell. With both, the keeper asks the shell whether the script is well-formed: if so it is
@@ -56,6 +64,8 @@ pub(crate) enum Input {
     Nothing,
     /// The descriptor that came along.
     Given,
+    /// A pipe that the keeper holds: what is written to the run later arrives there.
+    Open,
 }
 
 /// How the two output streams are captured.
@@ -71,8 +81,19 @@ pub enum Streams {
 /// To a keeper.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Control {
-    /// Stop everything, for this reason.
+    /// Stop everything, for this reason. Answered by [`Report::Ended`].
     Stop { cause: StopCause, grace: Option<Duration> },
+    /// From now on this run lives as long as that, and this connection wants no more output. Answered by
+    /// [`Report::HandedOver`].
+    HandOver { lifetime: Lifetime },
+    /// Write to its standard input. Answered.
+    Input(ByteString),
+    /// Close its standard input. Answered.
+    EndInput,
+    /// Send a signal to its group. Answered.
+    Signal(i32),
+    /// Tell whenever there is more output, and the end.
+    Watch,
 }
 
 /// Why a run is stopped.
@@ -102,6 +123,15 @@ pub(crate) enum Report {
     FailedToStart {
         reason: String,
     },
+    /// The last report of output on a connection that handed its run over.
+    HandedOver,
+    /// A request was done, or could not be.
+    Answer(Result<(), String>),
+    /// So many bytes are in the spool now.
+    Grew {
+        stdout: u64,
+        stderr: u64,
+    },
     Output {
         stream: Stream,
         bytes: ByteString,
@@ -120,6 +150,8 @@ pub struct Ending {
     pub outcome: Outcome,
     /// What is still running and will go on.
     pub leftovers: Vec<Leftover>,
+    /// The id under which the leftovers are a task of their own.
+    pub leftover_task: Option<String>,
     /// What could not be killed; empty unless the kernel itself holds a process.
     pub survivors: Vec<Leftover>,
     /// What the tree used.

@@ -34,12 +34,32 @@ pub struct Session {
     current: Arc<Mutex<Arc<ShellState>>>,
     /// Connections to keepers whose runs end with this session.
     held: Arc<Mutex<Vec<UnixStream>>>,
+    name: Option<Arc<str>>,
+    /// Tasks this session started. Locked while one more is started, so that a limit is never overrun.
+    pub(crate) tasks: Arc<tokio::sync::Mutex<Vec<String>>>,
 }
 
 impl Session {
     /// A session that starts from `state`.
     pub fn new(state: ShellState) -> Self {
-        Self { current: Arc::new(Mutex::new(Arc::new(state))), held: Arc::default() }
+        Self {
+            current: Arc::new(Mutex::new(Arc::new(state))),
+            held: Arc::default(),
+            name: None,
+            tasks: Arc::default(),
+        }
+    }
+
+    /// The same with a name, under which its tasks are known to others.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Its name.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// The state right now.

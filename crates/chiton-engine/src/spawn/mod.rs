@@ -23,12 +23,12 @@ use tokio::net::UnixStream;
 use crate::error::StartError;
 use crate::keeper::protocol::{Input, KeeperPlan, VERSION};
 use crate::limits::Limits;
-use crate::request::{CommandInput, CommandRequest};
-use crate::runs::RunFolder;
+use crate::request::{CommandInput, CommandRequest, OnTimeout};
 use crate::secrets::ResolvedCommand;
 use crate::session::bash::load::{self, LoadOptions};
 use crate::session::{StartingPoint, posix};
 use crate::sys::messages;
+use crate::tasks::folder::RunFolder;
 
 pub use shell::Shell;
 pub(crate) use shell::ShellKind;
@@ -39,6 +39,7 @@ pub(crate) use shell_process::start_shell;
 pub(crate) struct Launched {
     pub(crate) connection: UnixStream,
     pub(crate) keeper: PathBuf,
+    /// What was asked, its input given away.
     pub(crate) command: CommandRequest,
 }
 
@@ -48,6 +49,9 @@ pub(crate) struct LaunchSettings<'a> {
     pub(crate) shell: &'a Shell,
     pub(crate) limits: &'a Limits,
     pub(crate) spool_allowance: u64,
+    /// The run's folder, locked.
+    pub(crate) lock: BorrowedFd<'a>,
+    pub(crate) session: Option<&'a str>,
 }
 
 /// Starts a keeper and hands it the command.
@@ -95,17 +99,18 @@ fn hand_over(
     };
     let plan = plan(request, start, folder, settings, called_as, delivery);
     let encoded = postcard::to_stdvec(&plan).map_err(|error| io::Error::other(error.to_string()))?;
-    let files = [memory_file(&encoded)?, memory_file(&loader)?, memory_file(&script)?];
+    let (plan, loader, script) = (memory_file(&encoded)?, memory_file(&loader)?, memory_file(&script)?);
     let text_input;
     let input: Option<BorrowedFd<'_>> = match &request.input {
-        CommandInput::Nothing => None,
+        CommandInput::Nothing | CommandInput::Open => None,
         CommandInput::Descriptor(descriptor) => Some(descriptor.as_fd()),
         CommandInput::Text(text) => {
             text_input = memory_file(text)?;
             Some(text_input.as_fd())
         }
     };
-    let descriptors: Vec<BorrowedFd<'_>> = files.iter().map(OwnedFd::as_fd).chain(input).collect();
+    let files = [plan.as_fd(), settings.lock, loader.as_fd(), script.as_fd()];
+    let descriptors: Vec<BorrowedFd<'_>> = files.into_iter().chain(input).collect();
     messages::send(socket, VERSION, &descriptors)
 }
 
@@ -127,10 +132,16 @@ fn plan(
         forms: delivery::forms(settings.shell.kind(), called_as, &request.command, delivery),
         environment: load::environment(&start.state).into_iter().map(Into::into).collect(),
         directory: OsStr::as_bytes(start.state.cwd.as_os_str()).into(),
-        input: if matches!(request.input, CommandInput::Nothing) { Input::Nothing } else { Input::Given },
+        input: match request.input {
+            CommandInput::Nothing => Input::Nothing,
+            CommandInput::Text(_) | CommandInput::Descriptor(_) => Input::Given,
+            CommandInput::Open => Input::Open,
+        },
         streams: request.streams,
-        timeout: request.timeout,
+        timeout: request.timeout.filter(|_| request.on_timeout == OnTimeout::Stop),
         lifetime: request.lifetime,
+        session: settings.session.map(str::to_owned),
+        transcript: request.transcript.then(|| folder.path().join("output.log")),
         stop,
         spool,
     }

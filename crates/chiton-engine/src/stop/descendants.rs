@@ -39,6 +39,17 @@ pub(crate) fn signal_all(signal: Signal, wanted: impl Fn(i32) -> bool) -> usize 
     reached
 }
 
+/// Sends a signal to the run: to its group while its leader lives, else to all that is left of it.
+pub(crate) fn signal_run(leader: Option<i32>, number: i32) -> Result<(), String> {
+    let signal = Signal::from_named_raw(number).ok_or_else(|| format!("signal {number} cannot be sent"))?;
+    match leader.and_then(Pid::from_raw) {
+        // Our own child and not reaped, so its number is its group's.
+        Some(group) => rustix::process::kill_process_group(group, signal).map_err(|error| error.to_string()),
+        None if signal_all(signal, |_| true) > 0 => Ok(()),
+        None => Err("it has ended".to_owned()),
+    }
+}
+
 /// Kills every direct child, in as little time as possible: a family that forks from generation to generation, each
 /// parent ending at once, is caught by being faster than its forks. Direct children are not reaped here, so their
 /// numbers are theirs.

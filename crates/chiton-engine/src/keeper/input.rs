@@ -1,0 +1,68 @@
+//! The writing end of a run's standard input, where it was left open.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// What may wait for a command that does not read: more than anybody types, less than would matter.
+const MOST_WAITING: usize = 1 << 20;
+
+pub(super) struct OpenInput {
+    pipe: Option<io::PipeWriter>,
+    waiting: VecDeque<u8>,
+    ends: bool,
+}
+
+impl OpenInput {
+    pub(super) fn new(pipe: Option<io::PipeWriter>) -> Self {
+        Self { pipe, waiting: VecDeque::new(), ends: false }
+    }
+
+    /// Takes bytes for the command, all or none.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
+        if self.pipe.is_none() || self.ends {
+            return Err("its standard input is closed; to write to a task, start it with an open input".to_owned());
+        }
+        if self.waiting.len() + bytes.len() > MOST_WAITING {
+            return Err(format!("it does not read: {} bytes are waiting already", self.waiting.len()));
+        }
+        self.waiting.extend(bytes);
+        self.push();
+        Ok(())
+    }
+
+    /// Closes it once everything written has been read.
+    pub(super) fn end(&mut self) -> Result<(), String> {
+        if self.pipe.is_none() {
+            return Err("its standard input is closed already".to_owned());
+        }
+        self.ends = true;
+        self.push();
+        Ok(())
+    }
+
+    /// The pipe, while something waits to be written.
+    pub(super) fn wants_to_write(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().filter(|_| !self.waiting.is_empty()).map(AsFd::as_fd)
+    }
+
+    /// Writes as much as the pipe takes.
+    pub(super) fn push(&mut self) {
+        let Some(pipe) = &mut self.pipe else { return };
+        while !self.waiting.is_empty() {
+            match pipe.write(self.waiting.as_slices().0) {
+                Ok(count) => drop(self.waiting.drain(..count)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // Nobody will ever read it.
+                Err(_) => {
+                    self.waiting.clear();
+                    self.ends = true;
+                }
+            }
+        }
+        if self.ends {
+            self.pipe = None;
+        }
+    }
+}

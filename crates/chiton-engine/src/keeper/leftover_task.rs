@@ -1,0 +1,60 @@
+//! What a command left running, as a task of its own.
+//!
+//! It has a folder and an id like any other; its output is what the command's spool gets from now on, and its keeper
+//! is the command's.
+
+use std::fs::File;
+use std::os::unix::fs::symlink;
+
+use super::protocol::{Ending, KeeperPlan, SOCKET};
+use crate::capture::spool::{SpoolWriter, StreamTotals};
+use crate::event::Stream;
+use crate::outcome::{Leftover, Lifetime, Outcome};
+use crate::tasks::folder::RunFolder;
+use crate::tasks::record::{LeftoverOf, RequestRecord, StartRecord};
+
+pub(super) struct LeftoverTask {
+    folder: RunFolder,
+    from: LeftoverOf,
+    /// How the one that was reaped last ended.
+    pub(super) last: Outcome,
+    _alive: Option<File>,
+}
+
+impl LeftoverTask {
+    pub(super) fn create(plan: &KeeperPlan, leftovers: &[Leftover], spool: &SpoolWriter) -> Option<Self> {
+        let first = leftovers.first()?;
+        let (folder, alive) = RunFolder::create(plan.folder.parent()?).ok()?;
+        let from = LeftoverOf {
+            run: plan.folder.file_name()?.to_str()?.to_owned(),
+            stdout: spool.totals(Stream::Stdout).written,
+            stderr: spool.totals(Stream::Stderr).written,
+        };
+        let commands: Vec<&str> = leftovers.iter().map(|leftover| leftover.command.as_str()).collect();
+        let mut record = RequestRecord::new(folder.id(), commands.join(" & ").into(), plan.directory.clone());
+        record.session.clone_from(&plan.session);
+        record.lifetime = if plan.lifetime == Lifetime::Session { Lifetime::Session } else { Lifetime::Durable };
+        record.leftover_of = Some(from.clone());
+        folder.write_request(&record).ok()?;
+        let keeper = rustix::process::getpid().as_raw_nonzero().get();
+        let _ = folder.write_start(&StartRecord { pid: first.pid, keeper });
+        let _ = symlink(plan.folder.join(SOCKET), folder.path().join(SOCKET));
+        Some(Self { folder, from, last: Outcome::Lost, _alive: Some(alive) })
+    }
+
+    pub(super) fn id(&self) -> &str {
+        self.folder.id()
+    }
+
+    /// Writes down how it ended: `ending` is what can be said of the keeper as a whole.
+    pub(super) fn finish(&self, mut ending: Ending, stopped: Option<Outcome>) {
+        let since = |totals: StreamTotals, from: u64| StreamTotals {
+            written: totals.written - from,
+            kept: totals.kept.min(totals.written - from),
+        };
+        ending.outcome = stopped.unwrap_or_else(|| self.last.clone());
+        ending.stdout = since(ending.stdout, self.from.stdout);
+        ending.stderr = since(ending.stderr, self.from.stderr);
+        let _ = self.folder.write_ending(&ending, false);
+    }
+}

@@ -1,0 +1,39 @@
+//! A plain file that grows with a run's output and ends with a line that says how it ended.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::outcome::Outcome;
+
+pub(super) struct Transcript {
+    file: File,
+    room: u64,
+    open_line: bool,
+    dropped: u64,
+}
+
+impl Transcript {
+    /// A new file at `path` for up to `room` bytes of output.
+    pub(super) fn create(path: &Path, room: u64) -> io::Result<Self> {
+        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
+        Ok(Self { file, room, open_line: false, dropped: 0 })
+    }
+
+    pub(super) fn append(&mut self, bytes: &[u8]) {
+        let fits = bytes.len().min(usize::try_from(self.room).unwrap_or(usize::MAX));
+        let written = if self.dropped == 0 { self.file.write(&bytes[..fits]).unwrap_or(0) } else { 0 };
+        self.room -= written as u64;
+        self.dropped += (bytes.len() - written) as u64;
+        if let Some(last) = bytes[..written].last() {
+            self.open_line = *last != b'\n';
+        }
+    }
+
+    pub(super) fn finish(&mut self, outcome: &Outcome) {
+        let start = if self.open_line { "\n" } else { "" };
+        let gap = if self.dropped > 0 { format!("[{} more bytes are not in this file]\n", self.dropped) } else { String::new() };
+        let _ = write!(self.file, "{start}{gap}[the command {outcome}]\n");
+    }
+}

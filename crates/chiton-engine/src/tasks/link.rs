@@ -1,0 +1,303 @@
+//! The connection to a running task, whoever started it: wait, write, signal, stop.
+
+use std::io;
+use std::time::Duration;
+
+use regex::bytes::Regex;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::folder::RunFolder;
+use super::list::{NotFound, Task, Tasks};
+use super::read::{Cursor, ReadError};
+use crate::bytes::ByteString;
+use crate::event::Stream;
+use crate::keeper::protocol::{Control, FrameBuffer, Report, StopCause, VERSION, encode};
+use crate::outcome::Signal;
+
+/// What a wait is for. Whatever comes first ends it; the end of the task always does.
+#[derive(Clone, Debug, Default)]
+pub struct WaitFor {
+    /// A line of output that matches, also one that is there already.
+    pub pattern: Option<Regex>,
+    /// No output for so long.
+    pub idle: Option<Duration>,
+    /// So many bytes of output since the wait began.
+    pub bytes: Option<u64>,
+    /// So much time.
+    pub timeout: Option<Duration>,
+    /// Output before this is not looked at for the pattern.
+    pub from: Cursor,
+}
+
+/// Why a wait is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WaitReason {
+    /// The task has ended.
+    Ended,
+    /// This line matched.
+    Matched(String),
+    /// It was silent for long enough.
+    Idle,
+    /// Enough output has come.
+    Bytes,
+    /// The time is over.
+    TimedOut,
+}
+
+/// The result of a wait.
+#[derive(Clone, Debug)]
+pub struct Waited {
+    /// Why it is over.
+    pub reason: WaitReason,
+    /// The task as it is now.
+    pub task: Task,
+}
+
+/// What cannot be done to a task.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    /// There is none of this id.
+    #[error(transparent)]
+    NotFound(#[from] NotFound),
+    /// It has ended.
+    #[error("task {id} has ended ({status}), so {what}")]
+    Ended {
+        /// The task.
+        id: String,
+        /// How.
+        status: String,
+        /// What could not be done.
+        what: &'static str,
+    },
+    /// Its keeper says no.
+    #[error("task {id}: {reason}")]
+    Refused {
+        /// The task.
+        id: String,
+        /// Why.
+        reason: String,
+    },
+    /// Its output cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// What a kill did.
+#[derive(Clone, Debug)]
+pub enum Killed {
+    /// It ran, and is gone now with everything it started.
+    Stopped(Task),
+    /// It had ended before.
+    AlreadyStopped(Task),
+}
+
+impl Killed {
+    /// The task as it is now.
+    pub fn task(&self) -> &Task {
+        let (Self::Stopped(task) | Self::AlreadyStopped(task)) = self;
+        task
+    }
+}
+
+/// How long a keeper may take to open its door or to be gone.
+const DOOR: Duration = Duration::from_secs(5);
+
+impl Tasks {
+    /// Writes to its standard input.
+    pub async fn write(&self, id: &str, text: impl Into<ByteString>) -> Result<(), SendError> {
+        self.ask(id, Control::Input(text.into()), "nothing was written").await
+    }
+
+    /// Closes its standard input.
+    pub async fn end_input(&self, id: &str) -> Result<(), SendError> {
+        self.ask(id, Control::EndInput, "its input cannot be closed").await
+    }
+
+    /// Sends a signal to its process group.
+    pub async fn signal(&self, id: &str, signal: Signal) -> Result<(), SendError> {
+        self.ask(id, Control::Signal(signal.number()), "no signal was sent").await
+    }
+
+    /// Stops it, with everything it started, and comes back when nothing of that is left.
+    pub async fn kill(&self, id: &str, grace: Option<Duration>) -> Result<Killed, NotFound> {
+        let folder = self.find(id).ok_or_else(|| self.not_found(id))?;
+        let Some(mut link) = Link::open(&folder).await else {
+            return self.get(folder.id()).map(Killed::AlreadyStopped);
+        };
+        let ran = self.get(folder.id())?.status.is_running();
+        link.send(&Control::Watch).await;
+        link.send(&Control::Stop { cause: StopCause::Killed, grace }).await;
+        // The end of the connection is the end of the keeper, which stays as long as anything does.
+        while let Some(report) = link.next().await {
+            if matches!(report, Report::Ended { ref ending, .. } if ran && ending.leftovers.is_empty()) {
+                break;
+            }
+        }
+        self.get(folder.id()).map(Killed::Stopped)
+    }
+
+    /// Stops all that run; tells how many there were.
+    pub async fn kill_all(&self, grace: Option<Duration>) -> io::Result<usize> {
+        let running = self.running()?;
+        let mut kills = tokio::task::JoinSet::new();
+        for task in running {
+            let tasks = self.clone();
+            kills.spawn(async move { matches!(tasks.kill(&task.id, grace).await, Ok(Killed::Stopped(_))) });
+        }
+        Ok(kills.join_all().await.into_iter().filter(|stopped| *stopped).count())
+    }
+
+    /// Waits for the first of several things. Nothing wakes up in between.
+    pub async fn wait(&self, id: &str, wanted: WaitFor) -> Result<Waited, SendError> {
+        let folder = self.find(id).ok_or_else(|| self.not_found(id))?;
+        let deadline = wanted.timeout.map(|timeout| Instant::now() + timeout);
+        let mut link = Link::open(&folder).await;
+        if let Some(link) = &mut link {
+            link.send(&Control::Watch).await;
+        }
+        let mut progress = Progress { heard: Instant::now(), first: None, last: 0, searched: wanted.from };
+        loop {
+            let task = self.get(folder.id())?;
+            if let Some(line) = progress.search(&task, wanted.pattern.as_ref())? {
+                return Ok(Waited { reason: WaitReason::Matched(line), task });
+            }
+            let running = task.status.is_running();
+            let Some(link) = link.as_mut().filter(|_| running) else {
+                return Ok(Waited { reason: WaitReason::Ended, task });
+            };
+            let silent_at = wanted.idle.map(|idle| progress.heard + idle);
+            let reason = tokio::select! {
+                report = link.next() => progress.note(report.as_ref(), wanted.bytes),
+                () = at(silent_at) => Some(WaitReason::Idle),
+                () = at(deadline) => Some(WaitReason::TimedOut),
+            };
+            if let Some(reason) = reason {
+                return Ok(Waited { reason, task: self.get(folder.id())? });
+            }
+        }
+    }
+
+    async fn ask(&self, id: &str, control: Control, what: &'static str) -> Result<(), SendError> {
+        let folder = self.find(id).ok_or_else(|| self.not_found(id))?;
+        if let Some(mut link) = Link::open(&folder).await {
+            link.send(&control).await;
+            while let Some(report) = link.next().await {
+                match report {
+                    Report::Answer(Ok(())) => return Ok(()),
+                    Report::Answer(Err(reason)) if reason == "it has ended" => break,
+                    Report::Answer(Err(reason)) => {
+                        return Err(SendError::Refused { id: folder.id().to_owned(), reason });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let task = self.get(folder.id())?;
+        Err(SendError::Ended { id: task.id, status: task.status.to_string(), what })
+    }
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+struct Progress {
+    heard: Instant,
+    first: Option<u64>,
+    last: u64,
+    searched: Cursor,
+}
+
+impl Progress {
+    fn note(&mut self, report: Option<&Report>, bytes: Option<u64>) -> Option<WaitReason> {
+        if let Some(Report::Grew { stdout, stderr }) = report {
+            let total = stdout + stderr;
+            let first = *self.first.get_or_insert(total);
+            if total > self.last {
+                // The first report says where the run stands, later ones that it moved.
+                if self.last > 0 || first == 0 {
+                    self.heard = Instant::now();
+                }
+                self.last = total;
+            }
+            return bytes.filter(|bytes| total - first >= *bytes).map(|_| WaitReason::Bytes);
+        }
+        None
+    }
+
+    /// The first line not looked at before that matches. An unfinished line is looked at again when it has grown.
+    fn search(&mut self, task: &Task, pattern: Option<&Regex>) -> Result<Option<String>, ReadError> {
+        let Some(pattern) = pattern else { return Ok(None) };
+        for (stream, place) in [(Stream::Stdout, &mut self.searched.stdout), (Stream::Stderr, &mut self.searched.stderr)] {
+            loop {
+                let piece = task.bytes_from(stream, *place, SEARCH_STEP)?;
+                let lines = piece.bytes.split(|byte| *byte == b'\n');
+                if let Some(line) = lines.into_iter().find(|line| !line.is_empty() && pattern.is_match(line)) {
+                    return Ok(Some(String::from_utf8_lossy(line).into_owned()));
+                }
+                let full = piece.bytes.len() == SEARCH_STEP;
+                let finished = memchr::memrchr(b'\n', &piece.bytes).map_or(0, |newline| newline + 1);
+                *place = piece.offset + if finished == 0 && full { SEARCH_STEP } else { finished } as u64;
+                if !full {
+                    break;
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// How much is searched in one go; a line longer than this is searched in pieces.
+const SEARCH_STEP: usize = 1 << 20;
+
+/// A connection to a keeper.
+struct Link {
+    socket: UnixStream,
+    buffer: FrameBuffer,
+}
+
+impl Link {
+    /// Connects, unless the keeper is gone.
+    async fn open(folder: &RunFolder) -> Option<Self> {
+        let end = Instant::now() + DOOR;
+        loop {
+            if let Some(socket) = folder.connect().ok().and_then(|socket| into_async(socket).ok()) {
+                let mut link = Self { socket, buffer: FrameBuffer::default() };
+                link.socket.write_all(&[VERSION]).await.ok()?;
+                return Some(link);
+            }
+            // Held but without a door: just starting, or just ending. Both take a moment.
+            if !folder.is_held() || Instant::now() > end {
+                return None;
+            }
+            sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    async fn send(&mut self, control: &Control) {
+        // A keeper that is gone is noticed by the next read.
+        let _ = self.socket.write_all(&encode(control)).await;
+    }
+
+    /// The next report; `None` when the keeper is gone. Cancel-safe: what was read stays in the buffer.
+    async fn next(&mut self) -> Option<Report> {
+        loop {
+            if let Some(report) = self.buffer.next().ok()? {
+                return Some(report);
+            }
+            if !self.socket.read_buf(self.buffer.space()).await.is_ok_and(|count| count > 0) {
+                return None;
+            }
+        }
+    }
+}
+
+fn into_async(socket: std::os::unix::net::UnixStream) -> io::Result<UnixStream> {
+    socket.set_nonblocking(true)?;
+    UnixStream::from_std(socket)
+}

@@ -1,0 +1,327 @@
+//! Which runs there are, and in what state.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use super::folder::{RunFolder, Unreadable, is_id};
+use super::record::{LeftoverOf, RequestRecord, VERSION};
+use crate::capture::spool::StreamTotals;
+use crate::keeper::protocol::Ending;
+use crate::outcome::{Leftover, Lifetime, Outcome, Signal};
+
+/// All runs under one state directory.
+#[derive(Clone, Debug)]
+pub struct Tasks {
+    runs: PathBuf,
+}
+
+/// One run, as it is at this moment.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Its id.
+    pub id: String,
+    /// The command as it was asked for.
+    pub command: String,
+    /// Where it runs.
+    pub directory: PathBuf,
+    /// The session it belongs to, where that has a name.
+    pub session: Option<String>,
+    /// What it is for, in the words of whoever asked.
+    pub description: Option<String>,
+    /// In what state it is.
+    pub status: TaskStatus,
+    /// How it ended, once it has.
+    pub outcome: Option<Outcome>,
+    /// Process id of its shell, which is also the id of its process group.
+    pub pid: Option<i32>,
+    /// What ends it besides its own end.
+    pub lifetime: Lifetime,
+    /// Whether its call did not wait for it.
+    pub background: bool,
+    /// When it started.
+    pub started_at: SystemTime,
+    /// How long it took, or has taken so far.
+    pub duration: Duration,
+    /// The run that left it behind, where it is a leftover.
+    pub leftover_of: Option<String>,
+    /// What it left running.
+    pub leftovers: Vec<Leftover>,
+    /// Its output in numbers, once it has ended.
+    pub totals: Option<(StreamTotals, StreamTotals)>,
+    /// Where its output is.
+    pub(crate) source: Source,
+}
+
+/// Where the output of a task is: a folder, and from where on it is the task's.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub(crate) folder: PathBuf,
+    pub(crate) stdout: u64,
+    pub(crate) stderr: u64,
+}
+
+/// The state of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskStatus {
+    /// Asked for, not yet started.
+    Pending,
+    /// Running.
+    Running,
+    /// Ended by itself with exit code 0.
+    Completed,
+    /// Ended by itself with another code, or by a signal.
+    Failed,
+    /// Stopped because its time was over.
+    #[serde(rename = "timeout")]
+    TimedOut,
+    /// Stopped because somebody wanted it.
+    Killed,
+    /// Its keeper was killed, so nobody knows.
+    Lost,
+}
+
+impl TaskStatus {
+    /// Whether it has not ended.
+    pub fn is_running(self) -> bool {
+        matches!(self, Self::Pending | Self::Running)
+    }
+
+    fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Exited(0) => Self::Completed,
+            Outcome::Signaled(Signal::KILL) | Outcome::Killed | Outcome::Cancelled => Self::Killed,
+            Outcome::Exited(_) | Outcome::Signaled(_) | Outcome::Refused(_) | Outcome::FailedToStart(_) => Self::Failed,
+            Outcome::TimedOut => Self::TimedOut,
+            Outcome::Lost => Self::Lost,
+            Outcome::Running => Self::Running,
+        }
+    }
+}
+
+impl fmt::Display for TaskStatus {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::TimedOut => "timeout",
+            Self::Killed => "killed",
+            Self::Lost => "lost",
+        })
+    }
+}
+
+/// An id that no run has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("task {id} not found{}", Self::hint(nearest))]
+pub struct NotFound {
+    /// The id asked for.
+    pub id: String,
+    /// The nearest ids that exist.
+    pub nearest: Vec<String>,
+}
+
+impl NotFound {
+    fn hint(nearest: &[String]) -> String {
+        if nearest.is_empty() { String::new() } else { format!("; did you mean {}?", nearest.join(" or ")) }
+    }
+}
+
+/// A run whose records cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damaged {
+    /// Its id.
+    pub id: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// How many ids are suggested for one that does not exist.
+const SUGGESTIONS: usize = 3;
+
+impl Tasks {
+    /// The runs under `state_directory`, also where there is none yet.
+    pub fn new(state_directory: &Path) -> Self {
+        Self { runs: state_directory.join("runs") }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.runs
+    }
+
+    /// All of them, the newest first, and those whose records cannot be read.
+    pub fn list(&self) -> io::Result<(Vec<Task>, Vec<Damaged>)> {
+        let (mut tasks, mut damaged) = (Vec::new(), Vec::new());
+        for folder in self.folders()? {
+            match read(&folder) {
+                Ok(Some(task)) => tasks.push(task),
+                Ok(None) => {}
+                Err(reason) => damaged.push(Damaged { id: folder.id().to_owned(), reason }),
+            }
+        }
+        tasks.sort_by(|one, other| other.started_at.cmp(&one.started_at).then_with(|| one.id.cmp(&other.id)));
+        Ok((tasks, damaged))
+    }
+
+    /// Those that have not ended.
+    pub fn running(&self) -> io::Result<Vec<Task>> {
+        let mut running = Vec::new();
+        for folder in self.folders()?.into_iter().filter(RunFolder::is_held) {
+            running.extend(read(&folder).ok().flatten().filter(|task| task.status.is_running()));
+        }
+        running.sort_by(|one, other| other.started_at.cmp(&one.started_at).then_with(|| one.id.cmp(&other.id)));
+        Ok(running)
+    }
+
+    /// The one with this id. A unique beginning of an id is enough.
+    pub fn get(&self, id: &str) -> Result<Task, NotFound> {
+        self.find(id).and_then(|folder| read(&folder).ok().flatten()).ok_or_else(|| self.not_found(id))
+    }
+
+    /// All ids.
+    pub fn ids(&self) -> Vec<String> {
+        self.folders().unwrap_or_default().into_iter().map(|folder| folder.id().to_owned()).collect()
+    }
+
+    pub(crate) fn find(&self, id: &str) -> Option<RunFolder> {
+        if is_id(id) {
+            return RunFolder::at(&self.runs.join(id)).ok().filter(|folder| folder.path().is_dir());
+        }
+        let beginning = if id.starts_with("shell_") { id.to_owned() } else { format!("shell_{id}") };
+        let mut matching = self.folders().ok()?.into_iter().filter(|folder| folder.id().starts_with(&beginning));
+        let found = matching.next().filter(|_| beginning.len() > "shell_".len())?;
+        matching.next().is_none().then_some(found)
+    }
+
+    pub(crate) fn not_found(&self, id: &str) -> NotFound {
+        let mut known: BTreeMap<(usize, String), ()> = BTreeMap::new();
+        for candidate in self.ids() {
+            known.insert((distance(id, &candidate), candidate), ());
+        }
+        let near = known.into_keys().filter(|(distance, _)| *distance <= 4).take(SUGGESTIONS);
+        NotFound { id: id.to_owned(), nearest: near.map(|(_, id)| id).collect() }
+    }
+
+    fn folders(&self) -> io::Result<Vec<RunFolder>> {
+        match fs::read_dir(&self.runs) {
+            Ok(entries) => Ok(entries.flatten().filter_map(|entry| RunFolder::at(&entry.path()).ok()).collect()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// One run from its folder. `None` where it is just being made, or just being removed.
+fn read(folder: &RunFolder) -> Result<Option<Task>, String> {
+    // Before the records: who holds the lock may write the ending while we look, and that must not read as lost.
+    let held = folder.is_held();
+    let request = match folder.request() {
+        Ok(request) if request.version == VERSION => request,
+        Ok(request) => return Err(format!("it is of version {}, this program reads {VERSION}", request.version)),
+        Err(Unreadable::Missing) if held || !folder.path().exists() => return Ok(None),
+        Err(Unreadable::Missing) => return Err("request.json is missing".to_owned()),
+        Err(Unreadable::Damaged(reason)) => return Err(reason),
+    };
+    let ending = match folder.ending() {
+        Ok(ending) => Some(ending),
+        Err(Unreadable::Missing) => None,
+        Err(Unreadable::Damaged(reason)) => return Err(reason),
+    };
+    let pid = folder.start().ok().map(|start| start.pid);
+    let status = match &ending {
+        Some(ending) => TaskStatus::of(&ending.outcome),
+        None if !held => TaskStatus::Lost,
+        None if pid.is_none() => TaskStatus::Pending,
+        None => TaskStatus::Running,
+    };
+    Ok(Some(task(folder, request, ending, status, pid)))
+}
+
+fn task(
+    folder: &RunFolder,
+    request: RequestRecord,
+    ending: Option<Ending>,
+    status: TaskStatus,
+    pid: Option<i32>,
+) -> Task {
+    let duration = match &ending {
+        Some(ending) => Duration::from_micros(ending.wall_us),
+        None => request.age(),
+    };
+    let source = match &request.leftover_of {
+        Some(LeftoverOf { run, stdout, stderr }) => {
+            Source { folder: folder.path().with_file_name(run), stdout: *stdout, stderr: *stderr }
+        }
+        None => Source { folder: folder.path().to_owned(), stdout: 0, stderr: 0 },
+    };
+    Task {
+        id: request.id,
+        command: request.command.to_text(),
+        directory: request.directory.to_text().into(),
+        session: request.session,
+        description: request.description,
+        status,
+        pid,
+        lifetime: request.lifetime,
+        background: request.background,
+        started_at: UNIX_EPOCH + Duration::from_millis(request.started_at),
+        duration,
+        leftover_of: request.leftover_of.map(|from| from.run),
+        leftovers: ending.as_ref().map(|ending| ending.leftovers.clone()).unwrap_or_default(),
+        totals: ending.as_ref().map(|ending| (ending.stdout, ending.stderr)),
+        outcome: ending.map(|ending| ending.outcome).or((status == TaskStatus::Lost).then_some(Outcome::Lost)),
+        source,
+    }
+}
+
+/// How many letters have to change to make one word of the other.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (line, left) in one.chars().take(64).enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
+        for (column, right) in other.iter().enumerate() {
+            let change = diagonal + usize::from(left != *right);
+            diagonal = row[column + 1];
+            row[column + 1] = change.min(row[column] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distance_of_words_is_the_number_of_changes() {
+        for (one, other, expected) in [("abc", "abc", 0), ("abc", "abd", 1), ("", "abc", 3), ("shell_1", "shell_12", 1)] {
+            assert_eq!(distance(one, other), expected);
+        }
+    }
+
+    #[test]
+    fn every_outcome_has_its_status() {
+        let cases = [
+            (Outcome::Exited(0), TaskStatus::Completed),
+            (Outcome::Exited(1), TaskStatus::Failed),
+            (Outcome::Signaled(Signal::TERM), TaskStatus::Failed),
+            (Outcome::Signaled(Signal::KILL), TaskStatus::Killed),
+            (Outcome::TimedOut, TaskStatus::TimedOut),
+            (Outcome::Cancelled, TaskStatus::Killed),
+            (Outcome::Killed, TaskStatus::Killed),
+            (Outcome::Lost, TaskStatus::Lost),
+        ];
+        for (outcome, status) in cases {
+            assert_eq!(TaskStatus::of(&outcome), status);
+        }
+    }
+}

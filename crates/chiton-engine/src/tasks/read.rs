@@ -1,0 +1,426 @@
+//! The output of a task: whole, in parts, only what is new, or only what matches.
+//!
+//! Everything works on a *view*: the stretches of both streams in the order of arrival, or those of one stream. A part
+//! of a view is found first and read then, so that nothing large is ever in memory.
+
+use std::io;
+use std::ops::Range;
+
+use regex::bytes::Regex;
+
+use super::list::{Source, Task};
+use crate::capture::spool::{Piece, Span, SpoolReader};
+use crate::event::Stream;
+use crate::render::whole_characters;
+
+/// Where a reader is in both streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    /// Bytes of stdout it has had.
+    pub stdout: u64,
+    /// Bytes of stderr it has had.
+    pub stderr: u64,
+}
+
+/// Which stream is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Marked {
+    /// Both, in the order of arrival, each part with its stream.
+    #[default]
+    Both,
+    /// One alone.
+    Only(Stream),
+}
+
+/// What of it is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// Everything. Moves no cursor.
+    #[default]
+    All,
+    /// What this reader has not had yet. Moves the cursor by exactly what is given.
+    New,
+    /// These bytes of the view.
+    Bytes(Range<u64>),
+    /// These lines of the view, counted from 0.
+    Lines(Range<u64>),
+    /// So many lines from the beginning.
+    Head(u64),
+    /// So many lines from the end.
+    Tail(u64),
+}
+
+/// Which lines are given. Searching never consumes: with a filter, no cursor moves.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    pattern: Regex,
+    /// Lines before a match that come with it.
+    pub before: usize,
+    /// Lines after a match that come with it.
+    pub after: usize,
+}
+
+impl Filter {
+    /// Lines that match `pattern`.
+    pub fn new(pattern: &str) -> Result<Self, ReadError> {
+        let pattern = Regex::new(pattern)
+            .map_err(|error| ReadError::BadFilter { pattern: pattern.to_owned(), reason: error.to_string() })?;
+        Ok(Self { pattern, before: 0, after: 0 })
+    }
+}
+
+/// A wish to read.
+#[derive(Clone, Debug)]
+pub struct ReadRequest {
+    /// Which stream.
+    pub streams: Marked,
+    /// What of it.
+    pub part: Part,
+    /// Which lines of that.
+    pub filter: Option<Filter>,
+    /// How many bytes at most.
+    pub limit: u64,
+}
+
+impl Default for ReadRequest {
+    fn default() -> Self {
+        Self { streams: Marked::Both, part: Part::All, filter: None, limit: u64::MAX }
+    }
+}
+
+/// What was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    /// Stretches in order; neighbours are of different streams.
+    pub chunks: Vec<Chunk>,
+    /// Bytes of the part asked for that the limit left out; for [`Part::New`] the next read gives them, for any other
+    /// part a narrower one does.
+    pub left_out: u64,
+    /// Bytes of it that are not kept in the spool.
+    pub not_kept: u64,
+    /// Lines that matched, with a filter.
+    pub matches: u64,
+}
+
+/// A stretch of one stream, as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// The stream.
+    pub stream: Stream,
+    /// The text; bytes that are no UTF-8 are replaced.
+    pub text: String,
+}
+
+impl Output {
+    /// All of it, streams not marked.
+    pub fn to_text(&self) -> String {
+        self.chunks.iter().map(|chunk| chunk.text.as_str()).collect()
+    }
+
+    /// The text of one stream.
+    pub fn of(&self, stream: Stream) -> String {
+        self.chunks.iter().filter(|chunk| chunk.stream == stream).map(|chunk| chunk.text.as_str()).collect()
+    }
+}
+
+/// Output that cannot be read as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The filter is no regular expression.
+    #[error("Invalid filter regex '{pattern}': {reason}")]
+    BadFilter {
+        /// The filter.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The spool cannot be read.
+    #[error("the output of task {id} cannot be read: {error}")]
+    Unreadable {
+        /// The task.
+        id: String,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+/// How much is looked at in one go.
+const STEP: u64 = 64 << 10;
+
+impl Task {
+    /// Reads its output. Works while it runs; a half character at the end waits for its other half.
+    pub fn read(&self, cursor: &mut Cursor, request: &ReadRequest) -> Result<Output, ReadError> {
+        let unreadable = |error| ReadError::Unreadable { id: self.id.clone(), error };
+        self.read_view(cursor, request).map_err(unreadable)
+    }
+
+    /// What is kept of one stream from `offset` on, up to the first gap.
+    pub(crate) fn bytes_from(&self, stream: Stream, offset: u64, max: usize) -> Result<Piece, ReadError> {
+        let base = [self.source.stdout, self.source.stderr][slot(stream)];
+        let spool = SpoolReader::open(&self.source.folder);
+        let pieces = spool.read(stream, base + offset..(base + offset).saturating_add(max as u64));
+        let pieces = pieces.map_err(|error| ReadError::Unreadable { id: self.id.clone(), error })?;
+        let first = pieces.into_iter().next();
+        Ok(first.map_or(Piece { offset, bytes: Vec::new() }, |piece| Piece { offset: piece.offset - base, ..piece }))
+    }
+
+    fn read_view(&self, cursor: &mut Cursor, request: &ReadRequest) -> io::Result<Output> {
+        let from = if request.part == Part::New { *cursor } else { Cursor::default() };
+        let view = View::open(&self.source, request.streams, from)?;
+        if let Some(filter) = &request.filter {
+            return view.search(&view.range(&request.part)?, filter, request.limit);
+        }
+        let wanted = view.range(&request.part)?;
+        let length = (wanted.end - wanted.start).min(request.limit);
+        let cut = if matches!(request.part, Part::Tail(_)) {
+            wanted.end - length..wanted.end
+        } else {
+            wanted.start..wanted.start + length
+        };
+        let (pieces, not_kept) = view.read(cut.clone())?;
+        // Who reads on later gets the other half of a character then; who does not gets what there is.
+        let reads_on = request.part == Part::New && (self.status.is_running() || cut.end < view.length());
+        let (chunks, held_back) = to_chunks(pieces, reads_on);
+        if request.part == Part::New {
+            let reached = view.reached(cut.end);
+            cursor.stdout = reached[0].max(cursor.stdout) - held_back[0];
+            cursor.stderr = reached[1].max(cursor.stderr) - held_back[1];
+        }
+        Ok(Output { chunks, left_out: wanted.end - wanted.start - length, not_kept, matches: 0 })
+    }
+}
+
+/// Stretches of output in an order, addressed as one text.
+struct View {
+    spool: SpoolReader,
+    base: [u64; 2],
+    spans: Vec<Span>,
+}
+
+fn slot(stream: Stream) -> usize {
+    usize::from(stream == Stream::Stderr)
+}
+
+impl View {
+    fn open(source: &Source, streams: Marked, cursor: Cursor) -> io::Result<Self> {
+        let spool = SpoolReader::open(&source.folder);
+        let base = [source.stdout, source.stderr];
+        let mut spans = spool.order([base[0] + cursor.stdout, base[1] + cursor.stderr])?;
+        if let Marked::Only(only) = streams {
+            spans.retain(|span| span.stream == only);
+        }
+        Ok(Self { spool, base, spans })
+    }
+
+    fn length(&self) -> u64 {
+        self.spans.iter().map(|span| span.to - span.from).sum()
+    }
+
+    /// Where each stream stands, as a reader counts it, at this place of the view.
+    fn reached(&self, mut place: u64) -> [u64; 2] {
+        let mut reached = [0; 2];
+        for span in &self.spans {
+            let take = place.min(span.to - span.from);
+            if take > 0 {
+                reached[slot(span.stream)] = span.from + take - self.base[slot(span.stream)];
+            }
+            place -= take;
+        }
+        reached
+    }
+
+    /// The bytes of a range with their streams, and how many of them are not kept.
+    fn read(&self, range: Range<u64>) -> io::Result<(Vec<(Stream, Vec<u8>)>, u64)> {
+        let (mut pieces, mut kept, mut start) = (Vec::new(), 0, 0);
+        for span in &self.spans {
+            let end = start + (span.to - span.from);
+            let (from, to) = (range.start.max(start), range.end.min(end));
+            if from < to {
+                let found = self.spool.read(span.stream, span.from + (from - start)..span.from + (to - start))?;
+                for piece in found {
+                    kept += piece.bytes.len() as u64;
+                    pieces.push((span.stream, piece.bytes));
+                }
+            }
+            start = end;
+        }
+        let wanted = range.end.min(start).saturating_sub(range.start.min(start));
+        Ok((pieces, wanted - kept.min(wanted)))
+    }
+
+    /// The range of the view that a part stands for.
+    fn range(&self, part: &Part) -> io::Result<Range<u64>> {
+        let length = self.length();
+        Ok(match part {
+            Part::All | Part::New => 0..length,
+            Part::Bytes(range) => range.start.min(length)..range.end.clamp(range.start.min(length), length),
+            Part::Head(lines) => 0..self.line_start(*lines)?,
+            Part::Lines(lines) => {
+                let start = self.line_start(lines.start)?;
+                start..self.line_start(lines.end)?.max(start)
+            }
+            Part::Tail(lines) => self.tail_start(*lines)?..length,
+        })
+    }
+
+    /// Where line `number` begins; the end, where there are fewer.
+    fn line_start(&self, number: u64) -> io::Result<u64> {
+        let (mut left, length) = (number, self.length());
+        let mut place = 0;
+        while left > 0 && place < length {
+            let step = self.flat(place..place + STEP)?;
+            for offset in memchr::memchr_iter(b'\n', &step) {
+                left -= 1;
+                if left == 0 {
+                    return Ok(place + offset as u64 + 1);
+                }
+            }
+            place += STEP;
+        }
+        Ok(if number == 0 { 0 } else { length })
+    }
+
+    /// Where the last `lines` lines begin.
+    fn tail_start(&self, lines: u64) -> io::Result<u64> {
+        let length = self.length();
+        if lines == 0 {
+            return Ok(length);
+        }
+        let mut left = lines;
+        // The newline at the very end finishes the last line, it does not begin another.
+        let mut end = length.saturating_sub(1);
+        while end > 0 {
+            let start = end.saturating_sub(STEP);
+            let step = self.flat(start..end)?;
+            for offset in memchr::memrchr_iter(b'\n', &step) {
+                left -= 1;
+                if left == 0 {
+                    return Ok(start + offset as u64 + 1);
+                }
+            }
+            end = start;
+        }
+        Ok(0)
+    }
+
+    /// A range as bytes; what is not kept counts as NUL, so that places stay places.
+    fn flat(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
+        let (mut bytes, mut start) = (Vec::new(), 0);
+        for span in &self.spans {
+            let end = start + (span.to - span.from);
+            let (from, to) = (range.start.max(start), range.end.min(end));
+            if from < to {
+                let base = bytes.len();
+                bytes.resize(base + usize::try_from(to - from).unwrap_or(0), 0);
+                let first = span.from + (from - start);
+                for piece in self.spool.read(span.stream, first..span.from + (to - start))? {
+                    let place = base + usize::try_from(piece.offset - first).unwrap_or(0);
+                    bytes[place..place + piece.bytes.len()].copy_from_slice(&piece.bytes);
+                }
+            }
+            start = end;
+        }
+        Ok(bytes)
+    }
+
+    /// The lines of a range that match, with their surroundings.
+    fn search(&self, range: &Range<u64>, filter: &Filter, limit: u64) -> io::Result<Output> {
+        let mut search = Search { filter, limit, output: Output::default(), before: Vec::new(), after: 0 };
+        // A line belongs to a stream as a whole, so each stream has its own unfinished one.
+        let mut unfinished = [Vec::new(), Vec::new()];
+        let mut place = range.start;
+        while place < range.end {
+            let (pieces, not_kept) = self.read(place..(place + STEP).min(range.end))?;
+            search.output.not_kept += not_kept;
+            for (stream, bytes) in pieces {
+                let line = &mut unfinished[slot(stream)];
+                for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+                    line.extend_from_slice(part);
+                    if part.ends_with(b"\n") || line.len() > LONGEST_LINE {
+                        search.line(stream, line);
+                        line.clear();
+                    }
+                }
+            }
+            place += STEP;
+        }
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            if !unfinished[slot(stream)].is_empty() {
+                search.line(stream, &unfinished[slot(stream)]);
+            }
+        }
+        Ok(search.output)
+    }
+}
+
+/// A longer line is searched in pieces.
+const LONGEST_LINE: usize = 1 << 20;
+
+struct Search<'a> {
+    filter: &'a Filter,
+    limit: u64,
+    output: Output,
+    before: Vec<(Stream, Vec<u8>)>,
+    after: usize,
+}
+
+impl Search<'_> {
+    fn line(&mut self, stream: Stream, line: &[u8]) {
+        let content = line.strip_suffix(b"\n").unwrap_or(line);
+        if self.filter.pattern.is_match(content) {
+            self.output.matches += 1;
+            for (stream, line) in std::mem::take(&mut self.before) {
+                self.give(stream, &line);
+            }
+            self.give(stream, line);
+            self.after = self.filter.after;
+        } else if self.after > 0 {
+            self.after -= 1;
+            self.give(stream, line);
+        } else if self.filter.before > 0 {
+            if self.before.len() == self.filter.before {
+                self.before.remove(0);
+            }
+            self.before.push((stream, line.to_vec()));
+        }
+    }
+
+    fn give(&mut self, stream: Stream, line: &[u8]) {
+        let given: usize = self.output.chunks.iter().map(|chunk| chunk.text.len()).sum();
+        if (given + line.len()) as u64 > self.limit {
+            self.output.left_out += line.len() as u64;
+            return;
+        }
+        push(&mut self.output.chunks, stream, &String::from_utf8_lossy(line));
+    }
+}
+
+/// Turns pieces into text; what each stream ends with of an unfinished character is held back, or shown as damaged.
+fn to_chunks(pieces: Vec<(Stream, Vec<u8>)>, hold_back: bool) -> (Vec<Chunk>, [u64; 2]) {
+    let mut chunks = Vec::new();
+    let mut carried = [Vec::new(), Vec::new()];
+    for (stream, bytes) in pieces {
+        let mut whole = std::mem::take(&mut carried[slot(stream)]);
+        whole.extend(bytes);
+        carried[slot(stream)] = whole.split_off(whole_characters(&whole));
+        push(&mut chunks, stream, &String::from_utf8_lossy(&whole));
+    }
+    let mut held_back = [0; 2];
+    for stream in [Stream::Stdout, Stream::Stderr] {
+        let rest = &carried[slot(stream)];
+        if hold_back {
+            held_back[slot(stream)] = rest.len() as u64;
+        } else {
+            push(&mut chunks, stream, &String::from_utf8_lossy(rest));
+        }
+    }
+    (chunks, held_back)
+}
+
+fn push(chunks: &mut Vec<Chunk>, stream: Stream, text: &str) {
+    match chunks.last_mut() {
+        _ if text.is_empty() => {}
+        Some(last) if last.stream == stream => last.text.push_str(text),
+        _ => chunks.push(Chunk { stream, text: text.to_owned() }),
+    }
+}

@@ -1,0 +1,82 @@
+//! Which finished runs go: the oldest, when there are too many, they are too old, or too large in sum.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::folder::RunFolder;
+use crate::limits::RetentionLimits;
+
+/// A run with this much output on disk, or more, is reason enough to look at the sum.
+const LARGE_RUN: u64 = 1 << 20;
+/// Old runs are looked for this often.
+const AGE_CHECK: Duration = Duration::from_secs(600);
+
+/// What a look through all runs did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Runs that were removed.
+    pub removed: usize,
+    /// Bytes that are left, running ones included.
+    pub used: u64,
+}
+
+/// Sweeps if there is reason to: a full folder, a large run, or a while since the last time.
+pub(crate) fn tidy(runs: &Path, kept_bytes: u64, retention: RetentionLimits, in_all: u64) -> Option<Swept> {
+    let count = fs::read_dir(runs).map_or(0, Iterator::count);
+    let marker = runs.join(".tidied");
+    let recent = fs::metadata(&marker)
+        .and_then(|data| data.modified())
+        .is_ok_and(|time| time.elapsed().is_ok_and(|age| age < AGE_CHECK));
+    if count <= retention.finished && kept_bytes < LARGE_RUN && recent {
+        return None;
+    }
+    let _ = File::create(&marker);
+    Some(sweep(runs, retention, in_all))
+}
+
+/// Removes what is beyond the limits, oldest first. Running ones are never removed.
+pub(crate) fn sweep(runs: &Path, retention: RetentionLimits, in_all: u64) -> Swept {
+    let Ok(entries) = fs::read_dir(runs) else { return Swept::default() };
+    let mut found: Vec<Measured> = entries.flatten().filter_map(|entry| Measured::of(&entry.path())).collect();
+    found.sort_by_key(|run| run.changed);
+    let mut used: u64 = found.iter().map(|run| run.bytes).sum();
+    let mut left = found.len();
+    // A tenth more than necessary goes, so that a full folder is not looked through again for every run.
+    let most = if left > retention.finished { retention.finished - retention.finished / 10 } else { left };
+    let mut removed = 0;
+    for run in found {
+        let old = run.changed.elapsed().is_ok_and(|age| age > retention.age);
+        if !(old || left > most || used > in_all) {
+            break;
+        }
+        if run.folder.remove() {
+            used -= run.bytes;
+            left -= 1;
+            removed += 1;
+        }
+    }
+    Swept { removed, used }
+}
+
+struct Measured {
+    folder: RunFolder,
+    bytes: u64,
+    changed: SystemTime,
+}
+
+impl Measured {
+    /// Bytes in a folder, and when something in it changed last. `None` for what is no run's folder.
+    fn of(path: &Path) -> Option<Self> {
+        let folder = RunFolder::at(path).ok()?;
+        let mut bytes = 0;
+        let mut changed = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir)?.modified().unwrap_or(UNIX_EPOCH);
+        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+            if let Ok(data) = entry.metadata() {
+                bytes += data.len();
+                changed = changed.max(data.modified().unwrap_or(UNIX_EPOCH));
+            }
+        }
+        Some(Self { folder, bytes, changed })
+    }
+}
