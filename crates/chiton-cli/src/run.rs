@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -17,7 +17,7 @@ use chiton_engine::limits::ViewLimits;
 use chiton_engine::session::store::SessionStore;
 use chiton_engine::{
     ByteString, CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, EnvironmentChange, Lifetime,
-    Listener, Outcome, RunControl, RunEvent, Session, Stream, Streams,
+    Listener, OnTimeout, Outcome, RunControl, RunEvent, Session, StartedTask, Stream, Streams, TaskLifetime,
 };
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -39,7 +39,9 @@ Examples:
   chiton run --session api 'cd src; export PORT=8080' remember directory, variables, functions, options …
   chiton run --session api 'echo $PORT; pwd'          … and go on from there, in another terminal if you like
   chiton run --json 'cargo build'                     the whole story as one JSON object
-  chiton run 'python3 -m http.server &'               returns at once and says what it left running")]
+  chiton run 'python3 -m http.server &'               returns at once and says what it left running
+  chiton run --background 'npm run dev'               a task: see `chiton ps`, `chiton logs`, `chiton wait`, `chiton kill`
+  chiton run --wait 50s 'cargo test'                  wait 50 s; if it is not done by then, hand back its id")]
 pub(crate) struct RunArguments {
     /// The command, as one argument: quote it
     command: OsString,
@@ -82,8 +84,29 @@ pub(crate) struct RunArguments {
     /// What ends the command besides its own end
     #[arg(long, value_enum, default_value_t = LifetimeArgument::Call)]
     lifetime: LifetimeArgument,
-    #[arg(long, value_name = "DIR", help = "Where runs and sessions are kept [default: $XDG_STATE_HOME/chiton]")]
-    state_dir: Option<PathBuf>,
+    /// Start it and come back at once with its id; it goes on until it ends or is killed
+    #[arg(long)]
+    background: bool,
+    /// Leave the input of a background command open for `chiton send`
+    #[arg(long, requires = "background", conflicts_with = "stdin")]
+    open_stdin: bool,
+    /// Wait at most this long, then come back with the id of the running command
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "background")]
+    wait: Option<Duration>,
+    /// What happens when --timeout is over
+    #[arg(long, value_enum, default_value_t = OnTimeoutArgument::Stop, requires = "timeout")]
+    on_timeout: OnTimeoutArgument,
+    /// What the command is for, shown by `chiton ps`
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OnTimeoutArgument {
+    /// Stop the command and everything it started
+    Stop,
+    /// Come back with its id and let it go on
+    Background,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -106,7 +129,7 @@ impl From<LifetimeArgument> for Lifetime {
     }
 }
 
-fn duration(text: &str) -> Result<Duration> {
+pub(crate) fn duration(text: &str) -> Result<Duration> {
     let wrong = || anyhow!("write a number with a unit, like 500ms, 30s, 5m or 1h30m");
     if text.parse::<f64>().is_ok() {
         return Err(wrong());
@@ -115,20 +138,16 @@ fn duration(text: &str) -> Result<Duration> {
     Duration::try_from(signed).map_err(|_| wrong())
 }
 
-pub(crate) fn run(arguments: RunArguments) -> Result<ExitCode> {
+pub(crate) fn run(arguments: RunArguments, state_directory: &Path) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let code = runtime.block_on(run_async(arguments));
+    let code = runtime.block_on(run_async(arguments, state_directory));
     // What still runs in there (a keeper being waited for) is no reason to stay.
     runtime.shutdown_background();
     code
 }
 
-async fn run_async(arguments: RunArguments) -> Result<ExitCode> {
-    let state_directory = match &arguments.state_dir {
-        Some(path) => std::path::absolute(path)?,
-        None => setting::state_directory()?,
-    };
-    let mut config = EngineConfig::new(&state_directory)?;
+async fn run_async(arguments: RunArguments, state_directory: &Path) -> Result<ExitCode> {
+    let mut config = EngineConfig::new(state_directory)?;
     config.environment.strict = arguments.strict_env;
     config.environment.pass = arguments.keep_env.iter().cloned().collect();
     let engine = Engine::new(config)?;
@@ -138,8 +157,14 @@ async fn run_async(arguments: RunArguments) -> Result<ExitCode> {
         Some(name) => store.load(name, &base)?,
         None => base.clone(),
     };
-    let session = Session::new(before.clone());
+    let mut session = Session::new(before.clone());
+    if let Some(name) = &arguments.session {
+        session = session.named(name);
+    }
     let request = request(&arguments)?;
+    if arguments.background {
+        return start(&engine, &session, request, arguments.json).await;
+    }
 
     let control = RunControl::new();
     let stopped_by = stop_on_signals(&control)?;
@@ -166,6 +191,22 @@ async fn run_async(arguments: RunArguments) -> Result<ExitCode> {
     Ok(exit_code(&response.outcome, stopped_by.load(Ordering::Relaxed)))
 }
 
+/// A background command: its id is all there is to say.
+async fn start(engine: &Engine, session: &Session, request: CommandRequest, json: bool) -> Result<ExitCode> {
+    match engine.start(session, request).await? {
+        StartedTask::Started(task) if json => println!("{}", crate::ps::as_json(&task)),
+        StartedTask::Started(task) => {
+            println!("{}", task.id);
+            remark(&format!("started; `chiton logs -f {0}` shows its output, `chiton kill {0}` ends it", task.id));
+        }
+        StartedTask::Refused(response) => {
+            complain(&format!("the command {}", response.outcome));
+            return Ok(ExitCode::from(crate::OWN_FAILURE));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 fn request(arguments: &RunArguments) -> Result<CommandRequest> {
     let mut variables = BTreeMap::new();
     for entry in &arguments.env {
@@ -186,11 +227,22 @@ fn request(arguments: &RunArguments) -> Result<CommandRequest> {
     request.input = input(arguments)?;
     request.streams = if arguments.merge { Streams::Merged } else { Streams::Separate };
     request.lifetime = arguments.lifetime.into();
+    request.wait = arguments.wait;
+    request.on_timeout = match arguments.on_timeout {
+        OnTimeoutArgument::Stop => OnTimeout::Stop,
+        OnTimeoutArgument::Background => OnTimeout::HandBack,
+    };
+    // Our process ends with this command, so a task that ended with it would be none.
+    request.task_lifetime = TaskLifetime::Durable;
+    request.description.clone_from(&arguments.description);
     request.view = Some(ViewLimits::split(if arguments.json { arguments.max_output } else { 0 }));
     Ok(request)
 }
 
 fn input(arguments: &RunArguments) -> Result<CommandInput> {
+    if arguments.open_stdin {
+        return Ok(CommandInput::Open);
+    }
     let Some(path) = &arguments.stdin else { return Ok(CommandInput::Nothing) };
     let descriptor: OwnedFd = if path.as_os_str() == "-" {
         io::stdin().as_fd().try_clone_to_owned()?
@@ -269,10 +321,17 @@ fn say_what_matters(response: &CommandResponse, timeout: Option<Duration>) {
         Outcome::Cancelled | Outcome::Killed | Outcome::Lost | Outcome::Refused(_) | Outcome::FailedToStart(_) => {
             complain(&format!("the command {}", response.outcome));
         }
-        Outcome::Exited(_) | Outcome::Signaled(_) | Outcome::Running => {}
+        Outcome::Running => {
+            let id = &response.run_id;
+            remark(&format!(
+                "still running as {id}; `chiton logs -f {id}` goes on showing it, `chiton kill {id}` ends it"
+            ));
+        }
+        Outcome::Exited(_) | Outcome::Signaled(_) => {}
     }
+    let task = response.leftover_task.as_deref().map(|id| format!(" (task {id})")).unwrap_or_default();
     for leftover in &response.leftovers {
-        remark(&format!("left running: {} {}", leftover.pid, leftover.command));
+        remark(&format!("left running{task}: {} {}", leftover.pid, leftover.command));
     }
     for survivor in &response.survivors {
         complain(&format!("could not be killed: {} {}", survivor.pid, survivor.command));
@@ -285,6 +344,7 @@ fn say_what_matters(response: &CommandResponse, timeout: Option<Duration>) {
 fn as_json(response: &CommandResponse) -> serde_json::Value {
     json!({
         "run_id": response.run_id,
+        "pid": response.pid,
         "outcome": response.outcome.word(),
         "exit_code": response.outcome.exit_code(),
         "signal": response.outcome.signal().map(|signal| signal.to_string()),
@@ -298,6 +358,7 @@ fn as_json(response: &CommandResponse) -> serde_json::Value {
         "cwd": response.cwd.to_string_lossy(),
         "state": { "result": response.state.word(), "why": response.state.why() },
         "leftovers": response.leftovers,
+        "leftover_task": response.leftover_task,
         "survivors": response.survivors,
         "usage": response.usage,
         "duration_ms": u64::try_from(response.duration.as_millis()).unwrap_or(u64::MAX),
@@ -307,7 +368,7 @@ fn as_json(response: &CommandResponse) -> serde_json::Value {
     })
 }
 
-fn exit_code(outcome: &Outcome, stopped_by: i32) -> ExitCode {
+pub(crate) fn exit_code(outcome: &Outcome, stopped_by: i32) -> ExitCode {
     let code = match outcome {
         Outcome::Exited(code) => *code,
         Outcome::Signaled(signal) => 128 + signal.number(),
@@ -316,7 +377,8 @@ fn exit_code(outcome: &Outcome, stopped_by: i32) -> ExitCode {
         // Nobody read our output any more.
         Outcome::Cancelled => 128 + rustix::process::Signal::PIPE.as_raw(),
         Outcome::Killed => 128 + rustix::process::Signal::KILL.as_raw(),
-        Outcome::Lost | Outcome::Running | Outcome::Refused(_) | Outcome::FailedToStart(_) => 125,
+        Outcome::Running => 0,
+        Outcome::Lost | Outcome::Refused(_) | Outcome::FailedToStart(_) => 125,
     };
     ExitCode::from(u8::try_from(code & 0xff).unwrap_or(crate::OWN_FAILURE))
 }

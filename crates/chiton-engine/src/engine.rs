@@ -137,7 +137,11 @@ impl Engine {
         let (state, pipe_status, not_carried) = self.commit(session, &start, &collected);
         let response = respond(&run, session, start, collected, state, &asked, config.policy).await;
         self.tidy(&response);
-        Ok(CommandResponse { pipe_status, removed_variables: joined(response.removed_variables, not_carried), ..response })
+        Ok(CommandResponse {
+            pipe_status,
+            removed_variables: joined(response.removed_variables, not_carried),
+            ..response
+        })
     }
 
     /// Starts one command as a task of `session` and comes back at once. What it changes in its shell is not
@@ -146,8 +150,10 @@ impl Engine {
     /// # Errors
     /// As for [`Engine::run`], and when the session has as many tasks as it may have. Nothing is started then. A
     /// refusal by the guard is a response, so it comes as one.
-    pub async fn start(&self, session: &Session, request: CommandRequest) -> Result<StartedTask, EngineError> {
+    pub async fn start(&self, session: &Session, mut request: CommandRequest) -> Result<StartedTask, EngineError> {
         let Inner { config, tasks, .. } = &*self.inner;
+        // From its first moment: this process may be gone in the next one.
+        request.lifetime = request.task_lifetime.into();
         let mut known = session.tasks.lock().await;
         self.check_limit(session, &mut known)?;
         let request = request::accept(request)?;
@@ -210,15 +216,15 @@ impl Engine {
         let taken = self.inner.spooled.load(Ordering::Relaxed) + self.inner.reserved.load(Ordering::Relaxed);
         let allowance = limits.in_all.saturating_sub(taken).max(LEAST_ALLOWANCE).min(limits.per_run);
         let runs = self.inner.tasks.folder();
-        let (folder, lock) = RunFolder::create(runs)
-            .map_err(|error| StartError::StateDirectory { path: runs.to_owned(), error })?;
+        let (folder, lock) =
+            RunFolder::create(runs).map_err(|error| StartError::StateDirectory { path: runs.to_owned(), error })?;
         let directory = start.state.cwd.as_os_str().as_bytes().into();
         let mut record = RequestRecord::new(folder.id(), request.command.clone(), directory);
         record.session = session.name().map(str::to_owned);
         record.description.clone_from(&request.description);
         record.timeout_ms = request.timeout.and_then(|timeout| u64::try_from(timeout.as_millis()).ok());
         record.background = waiting == Waiting::Background;
-        record.lifetime = if record.background { request.task_lifetime.into() } else { request.lifetime };
+        record.lifetime = request.lifetime;
         record.streams = request.streams;
         // Best effort: on a full disk the command still runs, it only cannot be looked up later.
         let _ = folder.write_request(&record);

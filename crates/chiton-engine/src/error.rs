@@ -21,7 +21,9 @@ pub enum EngineError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The session has as many tasks running as it may have.
-    #[error("maximum concurrent background task limit ({0}) reached: nothing was started; wait for a task to end, or kill one")]
+    #[error(
+        "maximum concurrent background task limit ({0}) reached: nothing was started; wait for a task to end, or kill one"
+    )]
     TaskLimit(usize),
 }
 

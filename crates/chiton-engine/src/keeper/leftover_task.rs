@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::symlink;
+use std::time::Instant;
 
 use super::protocol::{Ending, KeeperPlan, SOCKET};
 use crate::capture::spool::{SpoolWriter, StreamTotals};
@@ -16,6 +17,7 @@ use crate::tasks::record::{LeftoverOf, RequestRecord, StartRecord};
 pub(super) struct LeftoverTask {
     folder: RunFolder,
     from: LeftoverOf,
+    since: Instant,
     /// How the one that was reaped last ended.
     pub(super) last: Outcome,
     _alive: Option<File>,
@@ -39,7 +41,7 @@ impl LeftoverTask {
         let keeper = rustix::process::getpid().as_raw_nonzero().get();
         let _ = folder.write_start(&StartRecord { pid: first.pid, keeper });
         let _ = symlink(plan.folder.join(SOCKET), folder.path().join(SOCKET));
-        Some(Self { folder, from, last: Outcome::Lost, _alive: Some(alive) })
+        Some(Self { folder, from, since: Instant::now(), last: Outcome::Lost, _alive: Some(alive) })
     }
 
     pub(super) fn id(&self) -> &str {
@@ -53,6 +55,7 @@ impl LeftoverTask {
             kept: totals.kept.min(totals.written - from),
         };
         ending.outcome = stopped.unwrap_or_else(|| self.last.clone());
+        ending.wall_us = u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX);
         ending.stdout = since(ending.stdout, self.from.stdout);
         ending.stderr = since(ending.stderr, self.from.stderr);
         let _ = self.folder.write_ending(&ending, false);

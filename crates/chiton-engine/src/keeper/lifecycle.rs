@@ -77,7 +77,13 @@ impl Lifecycle {
             _ if self.announced => false,
             _ if self.childless => true,
             Leader::Running(_) => overdue,
-            Leader::Ended => if self.stopping { overdue } else { settled },
+            Leader::Ended => {
+                if self.stopping {
+                    overdue
+                } else {
+                    settled
+                }
+            }
         }
     }
 

@@ -181,9 +181,10 @@ impl Keeper {
     /// Sleeps until an event or the next time something is due, and handles what happened.
     fn wait(&mut self, now: Instant) {
         let timeout = self.next_due().map(|due| timespec(due.saturating_duration_since(now)));
-        let ready = self.poll(timeout.as_ref());
-        // Backwards, since a client that is gone leaves the list.
-        for (source, flags) in ready.into_iter().rev() {
+        let (clients, others): (Vec<_>, Vec<_>) =
+            self.poll(timeout.as_ref()).into_iter().partition(|(source, _)| matches!(source, Source::Client(_)));
+        // Clients last and backwards, since one that is gone leaves the list.
+        for (source, flags) in others.into_iter().chain(clients.into_iter().rev()) {
             match source {
                 Source::Signals => self.take_signals(),
                 Source::Door => self.let_in(),
@@ -312,6 +313,10 @@ impl Keeper {
             Control::HandOver { lifetime } => {
                 self.plan.lifetime = lifetime;
                 self.clients[index].become_role(Role::Holder);
+                if let Some(mut record) = self.folder.request().ok().filter(|record| !record.background) {
+                    (record.background, record.lifetime) = (true, lifetime);
+                    let _ = self.folder.write_request(&record);
+                }
                 Report::HandedOver
             }
             Control::Watch => {

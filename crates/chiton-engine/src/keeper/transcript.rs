@@ -33,7 +33,11 @@ impl Transcript {
 
     pub(super) fn finish(&mut self, outcome: &Outcome) {
         let start = if self.open_line { "\n" } else { "" };
-        let gap = if self.dropped > 0 { format!("[{} more bytes are not in this file]\n", self.dropped) } else { String::new() };
+        let gap = if self.dropped > 0 {
+            format!("[{} more bytes are not in this file]\n", self.dropped)
+        } else {
+            String::new()
+        };
         let _ = write!(self.file, "{start}{gap}[the command {outcome}]\n");
     }
 }

@@ -42,12 +42,7 @@ pub struct Session {
 impl Session {
     /// A session that starts from `state`.
     pub fn new(state: ShellState) -> Self {
-        Self {
-            current: Arc::new(Mutex::new(Arc::new(state))),
-            held: Arc::default(),
-            name: None,
-            tasks: Arc::default(),
-        }
+        Self { current: Arc::new(Mutex::new(Arc::new(state))), held: Arc::default(), name: None, tasks: Arc::default() }
     }
 
     /// The same with a name, under which its tasks are known to others.

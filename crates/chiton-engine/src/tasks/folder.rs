@@ -125,9 +125,7 @@ impl RunFolder {
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T, Unreadable> {
         match fs::read(self.path.join(name)) {
-            Ok(text) => {
-                serde_json::from_slice(&text).map_err(|error| Unreadable::Damaged(format!("{name}: {error}")))
-            }
+            Ok(text) => serde_json::from_slice(&text).map_err(|error| Unreadable::Damaged(format!("{name}: {error}"))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Unreadable::Missing),
             Err(error) => Err(Unreadable::Damaged(format!("{name}: {error}"))),
         }

@@ -23,11 +23,11 @@ pub struct WaitFor {
     pub pattern: Option<Regex>,
     /// No output for so long.
     pub idle: Option<Duration>,
-    /// So many bytes of output since the wait began.
+    /// So many bytes of output beyond `from`.
     pub bytes: Option<u64>,
     /// So much time.
     pub timeout: Option<Duration>,
-    /// Output before this is not looked at for the pattern.
+    /// Where the waiting reader is: output before this is neither searched nor counted.
     pub from: Cursor,
 }
 
@@ -123,15 +123,18 @@ impl Tasks {
     /// Stops it, with everything it started, and comes back when nothing of that is left.
     pub async fn kill(&self, id: &str, grace: Option<Duration>) -> Result<Killed, NotFound> {
         let folder = self.find(id).ok_or_else(|| self.not_found(id))?;
+        let task = self.get(folder.id())?;
+        if !task.status.is_running() && task.leftovers.is_empty() {
+            return Ok(Killed::AlreadyStopped(task));
+        }
         let Some(mut link) = Link::open(&folder).await else {
             return self.get(folder.id()).map(Killed::AlreadyStopped);
         };
-        let ran = self.get(folder.id())?.status.is_running();
         link.send(&Control::Watch).await;
         link.send(&Control::Stop { cause: StopCause::Killed, grace }).await;
         // The end of the connection is the end of the keeper, which stays as long as anything does.
         while let Some(report) = link.next().await {
-            if matches!(report, Report::Ended { ref ending, .. } if ran && ending.leftovers.is_empty()) {
+            if matches!(&report, Report::Ended { ending, .. } if !ending.survivors.is_empty()) {
                 break;
             }
         }
@@ -157,7 +160,8 @@ impl Tasks {
         if let Some(link) = &mut link {
             link.send(&Control::Watch).await;
         }
-        let mut progress = Progress { heard: Instant::now(), first: None, last: 0, searched: wanted.from };
+        let from = wanted.from.stdout + wanted.from.stderr;
+        let mut progress = Progress { heard: Instant::now(), from, last: None, searched: wanted.from };
         loop {
             let task = self.get(folder.id())?;
             if let Some(line) = progress.search(&task, wanted.pattern.as_ref())? {
@@ -169,7 +173,7 @@ impl Tasks {
             };
             let silent_at = wanted.idle.map(|idle| progress.heard + idle);
             let reason = tokio::select! {
-                report = link.next() => progress.note(report.as_ref(), wanted.bytes),
+                report = link.next() => progress.note(report.as_ref(), &task, wanted.bytes),
                 () = at(silent_at) => Some(WaitReason::Idle),
                 () = at(deadline) => Some(WaitReason::TimedOut),
             };
@@ -208,32 +212,28 @@ async fn at(time: Option<Instant>) {
 
 struct Progress {
     heard: Instant,
-    first: Option<u64>,
-    last: u64,
+    from: u64,
+    last: Option<u64>,
     searched: Cursor,
 }
 
 impl Progress {
-    fn note(&mut self, report: Option<&Report>, bytes: Option<u64>) -> Option<WaitReason> {
-        if let Some(Report::Grew { stdout, stderr }) = report {
-            let total = stdout + stderr;
-            let first = *self.first.get_or_insert(total);
-            if total > self.last {
-                // The first report says where the run stands, later ones that it moved.
-                if self.last > 0 || first == 0 {
-                    self.heard = Instant::now();
-                }
-                self.last = total;
-            }
-            return bytes.filter(|bytes| total - first >= *bytes).map(|_| WaitReason::Bytes);
+    fn note(&mut self, report: Option<&Report>, task: &Task, bytes: Option<u64>) -> Option<WaitReason> {
+        let Some(Report::Grew { stdout, stderr }) = report else { return None };
+        let total = (stdout + stderr).saturating_sub(task.source.stdout + task.source.stderr);
+        // The first report says where the run stands, later ones that it moved.
+        if self.last.replace(total).is_some_and(|last| last != total) {
+            self.heard = Instant::now();
         }
-        None
+        bytes.filter(|bytes| total.saturating_sub(self.from) >= *bytes).map(|_| WaitReason::Bytes)
     }
 
     /// The first line not looked at before that matches. An unfinished line is looked at again when it has grown.
     fn search(&mut self, task: &Task, pattern: Option<&Regex>) -> Result<Option<String>, ReadError> {
         let Some(pattern) = pattern else { return Ok(None) };
-        for (stream, place) in [(Stream::Stdout, &mut self.searched.stdout), (Stream::Stderr, &mut self.searched.stderr)] {
+        for (stream, place) in
+            [(Stream::Stdout, &mut self.searched.stdout), (Stream::Stderr, &mut self.searched.stderr)]
+        {
             loop {
                 let piece = task.bytes_from(stream, *place, SEARCH_STEP)?;
                 let lines = piece.bytes.split(|byte| *byte == b'\n');

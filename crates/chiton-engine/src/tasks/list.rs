@@ -219,14 +219,15 @@ impl Tasks {
     }
 }
 
-/// One run from its folder. `None` where it is just being made, or just being removed.
+/// One run from its folder. `None` where nothing was ever started in it.
 fn read(folder: &RunFolder) -> Result<Option<Task>, String> {
     // Before the records: who holds the lock may write the ending while we look, and that must not read as lost.
     let held = folder.is_held();
     let request = match folder.request() {
         Ok(request) if request.version == VERSION => request,
         Ok(request) => return Err(format!("it is of version {}, this program reads {VERSION}", request.version)),
-        Err(Unreadable::Missing) if held || !folder.path().exists() => return Ok(None),
+        // Just being made, just being removed, or given up before anything was asked of it: nothing ran.
+        Err(Unreadable::Missing) if held || matches!(folder.start(), Err(Unreadable::Missing)) => return Ok(None),
         Err(Unreadable::Missing) => return Err("request.json is missing".to_owned()),
         Err(Unreadable::Damaged(reason)) => return Err(reason),
     };
@@ -303,7 +304,8 @@ mod tests {
 
     #[test]
     fn the_distance_of_words_is_the_number_of_changes() {
-        for (one, other, expected) in [("abc", "abc", 0), ("abc", "abd", 1), ("", "abc", 3), ("shell_1", "shell_12", 1)] {
+        for (one, other, expected) in [("abc", "abc", 0), ("abc", "abd", 1), ("", "abc", 3), ("shell_1", "shell_12", 1)]
+        {
             assert_eq!(distance(one, other), expected);
         }
     }

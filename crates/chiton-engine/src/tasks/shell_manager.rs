@@ -40,7 +40,9 @@ pub struct ShellProcess {
 
 impl ShellManager {
     /// The one manager of this process; made by `make` where there is none.
-    pub fn instance(make: impl FnOnce() -> Result<(Engine, ShellState), EngineError>) -> Result<Arc<Self>, EngineError> {
+    pub fn instance(
+        make: impl FnOnce() -> Result<(Engine, ShellState), EngineError>,
+    ) -> Result<Arc<Self>, EngineError> {
         let mut instance = INSTANCE.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(manager) = &*instance {
             return Ok(Arc::clone(manager));

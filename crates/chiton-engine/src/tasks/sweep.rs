@@ -1,6 +1,7 @@
 //! Which finished runs go: the oldest, when there are too many, they are too old, or too large in sum.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -31,8 +32,13 @@ pub(crate) fn tidy(runs: &Path, kept_bytes: u64, retention: RetentionLimits, in_
     if count <= retention.finished && kept_bytes < LARGE_RUN && recent {
         return None;
     }
-    let _ = File::create(&marker);
-    Some(sweep(runs, retention, in_all))
+    let _ = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&marker);
+    let mut goal = retention;
+    if count > retention.finished {
+        // A tenth more than necessary goes, so that a full folder is not looked through again for every run.
+        goal.finished -= goal.finished / 10;
+    }
+    Some(sweep(runs, goal, in_all))
 }
 
 /// Removes what is beyond the limits, oldest first. Running ones are never removed.
@@ -42,12 +48,10 @@ pub(crate) fn sweep(runs: &Path, retention: RetentionLimits, in_all: u64) -> Swe
     found.sort_by_key(|run| run.changed);
     let mut used: u64 = found.iter().map(|run| run.bytes).sum();
     let mut left = found.len();
-    // A tenth more than necessary goes, so that a full folder is not looked through again for every run.
-    let most = if left > retention.finished { retention.finished - retention.finished / 10 } else { left };
     let mut removed = 0;
     for run in found {
         let old = run.changed.elapsed().is_ok_and(|age| age > retention.age);
-        if !(old || left > most || used > in_all) {
+        if !(old || left > retention.finished || used > in_all) {
             break;
         }
         if run.folder.remove() {
@@ -70,7 +74,8 @@ impl Measured {
     fn of(path: &Path) -> Option<Self> {
         let folder = RunFolder::at(path).ok()?;
         let mut bytes = 0;
-        let mut changed = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir)?.modified().unwrap_or(UNIX_EPOCH);
+        let mut changed =
+            fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir)?.modified().unwrap_or(UNIX_EPOCH);
         for entry in fs::read_dir(path).into_iter().flatten().flatten() {
             if let Ok(data) = entry.metadata() {
                 bytes += data.len();

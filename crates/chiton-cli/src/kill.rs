@@ -1,0 +1,50 @@
+//! `chiton kill`: ends commands, and comes back when nothing of them is left.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use chiton_engine::Tasks;
+use chiton_engine::tasks::link::Killed;
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
+
+use crate::run::duration;
+use crate::terminal::complain;
+
+/// End commands with everything they started
+#[derive(Args)]
+#[command(after_help = "\
+SIGTERM first, SIGKILL after the grace; it returns when no process of the command is left, wherever it went.")]
+pub(crate) struct KillArguments {
+    /// Ids, or beginnings of them that no other has
+    #[arg(required_unless_present = "all", add = ArgValueCandidates::new(crate::known_ids))]
+    ids: Vec<String>,
+    /// Every command that runs
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
+    /// How long a command may clean up before it is killed [default: the one it was started with]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    grace: Option<Duration>,
+}
+
+pub(crate) async fn kill(arguments: KillArguments, state: &Path) -> Result<ExitCode> {
+    let tasks = Tasks::new(state);
+    if arguments.all {
+        println!("{} terminated", tasks.kill_all(arguments.grace).await?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut code = ExitCode::SUCCESS;
+    for id in &arguments.ids {
+        match tasks.kill(id, arguments.grace).await {
+            Ok(Killed::Stopped(task)) => println!("{} terminated", task.id),
+            Ok(Killed::AlreadyStopped(task)) => println!("{} already stopped ({})", task.id, task.status),
+            Err(error) => {
+                complain(&error.to_string());
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    Ok(code)
+}

@@ -1,0 +1,113 @@
+//! `chiton ps`: which commands run, and which have.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::UNIX_EPOCH;
+
+use anyhow::{Context, Result};
+use chiton_engine::{Task, TaskStatus, Tasks};
+use clap::Args;
+use serde_json::json;
+
+use crate::table::{lay_out, span};
+use crate::terminal::complain;
+
+/// List commands that run, or all that are kept
+#[derive(Args)]
+#[command(after_help = "\
+Status: pending, running, completed (exit code 0), failed (another code, or a signal), timeout, killed, lost (its
+keeper was killed). An id can be shortened to any beginning that no other has.")]
+pub(crate) struct PsArguments {
+    /// Those that have ended as well
+    #[arg(long, short)]
+    all: bool,
+    /// One JSON object for each, one a line
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn ps(arguments: &PsArguments, state: &Path) -> Result<ExitCode> {
+    let tasks = Tasks::new(state);
+    let context = || format!("the runs in {} cannot be listed", state.display());
+    let (found, damaged) = if arguments.all {
+        tasks.list().with_context(context)?
+    } else {
+        (tasks.running().with_context(context)?, Vec::new())
+    };
+    for one in damaged {
+        complain(&format!("{} cannot be read: {}", one.id, one.reason));
+    }
+    let mut stdout = std::io::stdout().lock();
+    if arguments.json {
+        for task in &found {
+            writeln!(stdout, "{}", as_json(task))?;
+        }
+    } else if found.is_empty() {
+        let hint = if arguments.all { "" } else { "; `chiton ps --all` lists those that have ended" };
+        if stdout.is_terminal() {
+            writeln!(stdout, "nothing runs{hint}")?;
+        }
+    } else {
+        let rows: Vec<Vec<String>> = found.iter().map(row).collect();
+        let text = lay_out(&["ID", "STATUS", "STARTED", "TIME", "PID", "COMMAND"], &rows);
+        write!(stdout, "{}", if stdout.is_terminal() { coloured(&text) } else { text })?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn row(task: &Task) -> Vec<String> {
+    let status = match &task.outcome {
+        Some(outcome) if task.status == TaskStatus::Failed => outcome.exit_code().map_or_else(
+            || outcome.signal().map_or_else(|| "failed".to_owned(), |signal| format!("failed ({signal})")),
+            |code| format!("failed ({code})"),
+        ),
+        _ => task.status.to_string(),
+    };
+    let age = task.started_at.elapsed().unwrap_or_default();
+    let what = task.description.as_ref().map(|text| format!("{text}: ")).unwrap_or_default();
+    let command = task.command.split_whitespace().collect::<Vec<_>>().join(" ");
+    let pid = task.pid.filter(|_| task.status.is_running()).map(|pid| pid.to_string()).unwrap_or_default();
+    vec![task.id.clone(), status, format!("{} ago", span(age)), span(task.duration), pid, format!("{what}{command}")]
+}
+
+/// Dims what is not about the moment, brightens what went wrong.
+fn coloured(text: &str) -> String {
+    let mut lines = text.lines().map(|line| {
+        let wrong = ["failed", "timeout", "killed", "lost"].iter().any(|word| line.contains(&format!("  {word}")));
+        let style = if wrong {
+            "\x1b[31m"
+        } else if line.contains("  running") {
+            "\x1b[32m"
+        } else {
+            "\x1b[2m"
+        };
+        format!("{style}{line}\x1b[0m")
+    });
+    let head = lines.next().map(|line| line.replace("\x1b[2m", "\x1b[1m"));
+    head.into_iter().chain(lines).map(|line| line + "\n").collect()
+}
+
+/// A task for machines.
+pub(crate) fn as_json(task: &Task) -> serde_json::Value {
+    let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    json!({
+        "run_id": task.id,
+        "status": task.status,
+        "is_running": task.status.is_running(),
+        "outcome": task.outcome.as_ref().map(chiton_engine::Outcome::word),
+        "exit_code": task.outcome.as_ref().and_then(chiton_engine::Outcome::exit_code),
+        "signal": task.outcome.as_ref().and_then(chiton_engine::Outcome::signal).map(|signal| signal.to_string()),
+        "pid": task.pid,
+        "command": task.command,
+        "description": task.description,
+        "directory": task.directory,
+        "session": task.session,
+        "background": task.background,
+        "lifetime": task.lifetime,
+        "leftover_of": task.leftover_of,
+        "leftovers": task.leftovers,
+        "started_at_ms": task.started_at.duration_since(UNIX_EPOCH).map_or(0, millis),
+        "duration_ms": millis(task.duration),
+    })
+}

@@ -1,0 +1,62 @@
+//! `chiton send`: text, the end of input, or a signal for a running command.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow};
+use chiton_engine::{Signal, Tasks};
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
+
+/// Write to a running command, end its input, or send it a signal
+#[derive(Args)]
+#[command(after_help = "\
+Text can be sent to a command that was started with `chiton run --background --open-stdin`; any other reads the end of
+its input at once. A signal goes to the command's whole process group.
+
+Examples:
+  chiton send shell_1a2b3c4d yes             the word and a newline
+  chiton send --eof shell_1a                 nothing more will come
+  chiton send --signal INT shell_1a          as Ctrl-C would")]
+#[group(id = "what", required = true, multiple = true)]
+pub(crate) struct SendArguments {
+    /// The command's id, or a beginning of it that no other has
+    #[arg(add = ArgValueCandidates::new(crate::known_ids), group = "whom")]
+    id: String,
+    /// The text; a newline is added
+    #[arg(group = "what")]
+    text: Option<OsString>,
+    /// Add no newline
+    #[arg(long, short = 'n', requires = "text")]
+    no_newline: bool,
+    /// End its input, after the text if there is one
+    #[arg(long, group = "what")]
+    eof: bool,
+    /// Send a signal: INT, TERM, HUP, USR1, or a number
+    #[arg(long, value_name = "NAME", group = "what", value_parser = signal)]
+    signal: Option<Signal>,
+}
+
+fn signal(text: &str) -> Result<Signal> {
+    Signal::parse(text).ok_or_else(|| anyhow!("there is no signal of this name; `kill -l` lists them"))
+}
+
+pub(crate) async fn send(arguments: SendArguments, state: &Path) -> Result<ExitCode> {
+    let tasks = Tasks::new(state);
+    if let Some(text) = arguments.text {
+        let mut bytes = text.into_vec();
+        if !arguments.no_newline {
+            bytes.push(b'\n');
+        }
+        tasks.write(&arguments.id, bytes).await?;
+    }
+    if arguments.eof {
+        tasks.end_input(&arguments.id).await?;
+    }
+    if let Some(signal) = arguments.signal {
+        tasks.signal(&arguments.id, signal).await?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,78 @@
+//! `chiton wait`: until a command ends, says something, or falls silent.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use chiton_engine::tasks::{WaitFor, WaitReason};
+use chiton_engine::{Outcome, Tasks};
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
+
+use crate::run::duration;
+use crate::terminal::remark;
+
+/// Wait until a command ends, prints something, or is silent
+#[derive(Args)]
+#[command(after_help = "\
+Whatever comes first ends the wait. Exit code: that of the command when it has ended, 0 for a match or silence, 124
+when the time is over.
+
+Examples:
+  chiton wait shell_1a2b3c4d                               until it has ended
+  chiton wait --for 'listening on' --timeout 30s shell_1a  until the server is up
+  chiton wait --idle 2s shell_1a                           until it has been silent for 2 s")]
+pub(crate) struct WaitArguments {
+    /// The command's id, or a beginning of it that no other has
+    #[arg(add = ArgValueCandidates::new(crate::known_ids))]
+    id: String,
+    /// Until a line of its output matches, also one that is there already
+    #[arg(long = "for", value_name = "REGEX")]
+    pattern: Option<String>,
+    /// Until it has printed nothing for this long
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    idle: Option<Duration>,
+    /// Until it has printed this many bytes
+    #[arg(long, value_name = "BYTES")]
+    bytes: Option<u64>,
+    /// At most this long
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    timeout: Option<Duration>,
+}
+
+pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitCode> {
+    let pattern = arguments.pattern.as_deref().map(regex::bytes::Regex::new).transpose();
+    let pattern = pattern.with_context(|| format!("--for {}", arguments.pattern.unwrap_or_default()))?;
+    let wanted = WaitFor {
+        pattern,
+        idle: arguments.idle,
+        bytes: arguments.bytes,
+        timeout: arguments.timeout,
+        ..WaitFor::default()
+    };
+    let waited = Tasks::new(state).wait(&arguments.id, wanted).await?;
+    let id = &waited.task.id;
+    Ok(match waited.reason {
+        WaitReason::Matched(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        WaitReason::Idle => {
+            remark(&format!("{id} is silent"));
+            ExitCode::SUCCESS
+        }
+        WaitReason::Bytes => ExitCode::SUCCESS,
+        WaitReason::TimedOut => {
+            remark(&format!("{id} is still running"));
+            ExitCode::from(124)
+        }
+        WaitReason::Ended => {
+            let outcome = waited.task.outcome.unwrap_or(Outcome::Lost);
+            if !matches!(outcome, Outcome::Exited(_)) {
+                remark(&format!("{id} {outcome}"));
+            }
+            crate::run::exit_code(&outcome, 0)
+        }
+    })
+}

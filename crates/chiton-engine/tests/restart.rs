@@ -1,0 +1,105 @@
+//! `kill -9` of the server at any moment: its tasks go on, and the next server finds them all, once, with everything
+//! they printed and how they ended.
+#![allow(clippy::unwrap_used, clippy::similar_names, reason = "a test that cannot go on fails")]
+
+mod harness;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use chiton_engine::tasks::{Cursor, ReadRequest, WaitFor};
+use chiton_engine::{
+    CommandRequest, Engine, EngineConfig, Outcome, Session, StartedTask, TaskLifetime, TaskStatus, Tasks,
+};
+use harness::{runtime, seconds};
+
+const ROUNDS: usize = 300;
+const TASKS: usize = 5;
+const SERVER: &str = "CHITON_TEST_SERVER";
+
+/// Not a test by itself: started by the one below as the server that is killed.
+#[test]
+fn server_process() {
+    let Some(folder) = std::env::var_os(SERVER).map(PathBuf::from) else { return };
+    runtime().block_on(async {
+        let mut config = EngineConfig::new(folder.join("state")).unwrap();
+        config.keeper = harness::keeper();
+        let engine = Engine::new(config).unwrap();
+        let environment = [("PATH".to_owned(), harness::PATH.into())];
+        let session = Session::new(engine.fresh_state(&folder, environment, 0o022));
+        for number in 0..TASKS {
+            // Each logs on its own what it prints, and exits with its number.
+            let log = folder.join(format!("log-{number}"));
+            let log = log.display();
+            let command = format!(
+                "echo {number} > {log}.start; for i in {{1..20}}; do echo line $i >> {log}; echo line $i; \
+                 [ $((i % 5)) = 0 ] && sleep 0.01; done; echo over >> {log}.end; exit {number}"
+            );
+            let mut request = CommandRequest::new(command);
+            request.task_lifetime = TaskLifetime::Durable;
+            match engine.start(&session, request).await.unwrap() {
+                StartedTask::Started(task) => fs::write(folder.join(format!("id-{number}")), task.id).unwrap(),
+                StartedTask::Refused(_) => unreachable!(),
+            }
+        }
+        tokio::time::sleep(seconds(60)).await;
+    });
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the server is a process of its own, so that it can be killed")]
+fn no_task_is_lost_or_doubled_whenever_the_server_dies() {
+    let own = std::env::current_exe().unwrap();
+    let runtime = runtime();
+    let mut started_in_all = 0;
+    for round in 0..ROUNDS {
+        let folder = tempfile::tempdir().unwrap();
+        let mut server = Command::new(&own)
+            .args(["--exact", "server_process", "--nocapture"])
+            .env(SERVER, folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // From before the first start to after the last end.
+        std::thread::sleep(Duration::from_micros((round as u64 * 7919) % 90_000));
+        server.kill().unwrap();
+        server.wait().unwrap();
+        started_in_all += runtime.block_on(check(folder.path(), round));
+    }
+    assert!(started_in_all > ROUNDS, "only {started_in_all} tasks were started at all");
+}
+
+/// Compares what the registry says with what the tasks themselves logged; tells how many there were.
+async fn check(folder: &Path, round: usize) -> usize {
+    let tasks = Tasks::new(&folder.join("state"));
+    let (found, damaged) = tasks.list().unwrap();
+    assert_eq!(damaged, [], "round {round}");
+    let mut numbers = BTreeSet::new();
+    for task in found {
+        let limit = WaitFor { timeout: Some(seconds(30)), ..WaitFor::default() };
+        let task = tasks.wait(&task.id, limit).await.unwrap().task;
+        let number: usize = task.command.split_whitespace().nth(1).unwrap().parse().unwrap();
+        assert!(numbers.insert(number), "round {round}: task {number} is there twice");
+        let log = folder.join(format!("log-{number}"));
+        let logged = fs::read_to_string(&log).unwrap_or_default();
+        let printed = task.read(&mut Cursor::default(), &ReadRequest::default()).unwrap().to_text();
+        assert_eq!(printed, logged, "round {round}: task {number}, {:?}", task.status);
+        if log.with_extension("end").exists() {
+            assert_eq!(task.outcome, Some(Outcome::Exited(i32::try_from(number).unwrap())), "round {round}");
+        } else {
+            // The engine died before the keeper had its plan: nothing ran, and nothing is said to have run.
+            assert!(!log.with_extension("start").exists(), "round {round}: {number} was cut off: {:?}", task.status);
+            assert_eq!(task.status, TaskStatus::Lost, "round {round}");
+        }
+    }
+    let logs = fs::read_dir(folder).unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+    for log in logs.filter(|name| name.ends_with(".start")) {
+        let number: usize = log.trim_start_matches("log-").trim_end_matches(".start").parse().unwrap();
+        assert!(numbers.contains(&number), "round {round}: task {number} ran and is not found");
+    }
+    numbers.len()
+}
