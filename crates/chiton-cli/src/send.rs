@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use chiton_engine::{Signal, Tasks};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
@@ -20,22 +20,20 @@ Examples:
   chiton send shell_1a2b3c4d yes             the word and a newline
   chiton send --eof shell_1a                 nothing more will come
   chiton send --signal INT shell_1a          as Ctrl-C would")]
-#[group(id = "what", required = true, multiple = true)]
 pub(crate) struct SendArguments {
     /// The command's id, or a beginning of it that no other has
-    #[arg(add = ArgValueCandidates::new(crate::known_ids), group = "whom")]
+    #[arg(add = ArgValueCandidates::new(crate::known_ids))]
     id: String,
     /// The text; a newline is added
-    #[arg(group = "what")]
     text: Option<OsString>,
     /// Add no newline
     #[arg(long, short = 'n', requires = "text")]
     no_newline: bool,
     /// End its input, after the text if there is one
-    #[arg(long, group = "what")]
+    #[arg(long)]
     eof: bool,
     /// Send a signal: INT, TERM, HUP, USR1, or a number
-    #[arg(long, value_name = "NAME", group = "what", value_parser = signal)]
+    #[arg(long, value_name = "NAME", value_parser = signal)]
     signal: Option<Signal>,
 }
 
@@ -44,6 +42,9 @@ fn signal(text: &str) -> Result<Signal> {
 }
 
 pub(crate) async fn send(arguments: SendArguments, state: &Path) -> Result<ExitCode> {
+    if arguments.text.is_none() && !arguments.eof && arguments.signal.is_none() {
+        bail!("nothing to send: give a text, --eof or --signal NAME");
+    }
     let tasks = Tasks::new(state);
     if let Some(text) = arguments.text {
         let mut bytes = text.into_vec();

@@ -2,56 +2,17 @@
 #![allow(clippy::unwrap_used, clippy::similar_names, reason = "a test that cannot go on fails")]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
+mod place;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use chiton_testkit::processes::{MARK, eventually, marked, resident_memory, with_command};
-use tempfile::TempDir;
-
-struct Place {
-    folder: TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
-    }
-
-    fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_chiton"));
-        command
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("HOME", self.folder.path())
-            .env("XDG_STATE_HOME", self.folder.path().join("state"))
-            .current_dir(self.folder.path())
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command().arg("run").args(arguments).output().unwrap()
-    }
-
-    fn json(&self, arguments: &[&str]) -> serde_json::Value {
-        let output = self.run(&[&["--json"], arguments].concat());
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stdout)))
-    }
-
-    fn start(&self, mark: &str, arguments: &[&str]) -> Child {
-        let mut command = self.command();
-        command.env(MARK, mark).arg("run").args(arguments);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use chiton_testkit::processes::{eventually, marked, resident_memory, with_command};
+use place::{Place, text};
 
 fn mark(name: &str) -> String {
     format!("cli-{}-{name}", std::process::id())
@@ -270,14 +231,6 @@ fn a_full_disk_costs_output_on_disk_and_nothing_else() {
     assert!(response["stdout"].as_str().unwrap().ends_with("x\nend\n"));
     let lost = response["lost_bytes"].as_u64().unwrap();
     assert!(lost > 17_500_000 && lost < 20_000_005, "{lost}");
-}
-
-impl Place {
-    fn command_of(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
-        command.env("HOME", self.folder.path()).current_dir(self.folder.path()).stdin(Stdio::null());
-        command
-    }
 }
 
 #[test]

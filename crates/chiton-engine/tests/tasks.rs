@@ -352,7 +352,7 @@ fn a_session_has_no_more_tasks_than_it_may() {
         let eleventh = durable(&format!("touch {}", marker.display()));
         match harness.engine.start(&session, eleventh).await {
             Err(error @ EngineError::TaskLimit(10)) => {
-                assert!(error.to_string().contains("maximum concurrent background task limit"))
+                assert!(error.to_string().contains("maximum concurrent background task limit"));
             }
             other => panic!("{other:?}"),
         }

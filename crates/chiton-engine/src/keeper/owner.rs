@@ -81,7 +81,7 @@ pub(super) fn own(
     };
     let started = Instant::now();
     let keeper = rustix::process::getpid().as_raw_nonzero().get();
-    let _ = folder.write_start(&StartRecord { pid, keeper });
+    let _ = folder.write_start(StartRecord { pid, keeper });
     caller.tell(&Report::Started { pid });
     let keeper = Keeper {
         clients: vec![caller],

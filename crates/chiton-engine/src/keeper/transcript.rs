@@ -38,6 +38,6 @@ impl Transcript {
         } else {
             String::new()
         };
-        let _ = write!(self.file, "{start}{gap}[the command {outcome}]\n");
+        let _ = writeln!(self.file, "{start}{gap}[the command {outcome}]");
     }
 }

@@ -92,8 +92,8 @@ impl RunFolder {
         self.write(REQUEST, record, false)
     }
 
-    pub(crate) fn write_start(&self, record: &StartRecord) -> io::Result<()> {
-        self.write(START, record, false)
+    pub(crate) fn write_start(&self, record: StartRecord) -> io::Result<()> {
+        self.write(START, &record, false)
     }
 
     pub(crate) fn write_ending(&self, ending: &Ending, durable: bool) -> io::Result<()> {

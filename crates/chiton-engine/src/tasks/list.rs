@@ -1,6 +1,6 @@
 //! Which runs there are, and in what state.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -146,6 +146,8 @@ pub struct Damaged {
 
 /// How many ids are suggested for one that does not exist.
 const SUGGESTIONS: usize = 3;
+/// By how many letters an id may differ to be suggested: more than a typing mistake is another id.
+const MOST_CHANGES: usize = 3;
 
 impl Tasks {
     /// The runs under `state_directory`, also where there is none yet.
@@ -202,11 +204,9 @@ impl Tasks {
     }
 
     pub(crate) fn not_found(&self, id: &str) -> NotFound {
-        let mut known: BTreeMap<(usize, String), ()> = BTreeMap::new();
-        for candidate in self.ids() {
-            known.insert((distance(id, &candidate), candidate), ());
-        }
-        let near = known.into_keys().filter(|(distance, _)| *distance <= 4).take(SUGGESTIONS);
+        let known: BTreeSet<(usize, String)> =
+            self.ids().into_iter().map(|candidate| (distance(id, &candidate), candidate)).collect();
+        let near = known.into_iter().filter(|(distance, _)| *distance <= MOST_CHANGES).take(SUGGESTIONS);
         NotFound { id: id.to_owned(), nearest: near.map(|(_, id)| id).collect() }
     }
 

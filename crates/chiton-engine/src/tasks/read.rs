@@ -197,6 +197,9 @@ struct View {
     spans: Vec<Span>,
 }
 
+/// Bytes with the stream they came from.
+type Pieces = Vec<(Stream, Vec<u8>)>;
+
 fn slot(stream: Stream) -> usize {
     usize::from(stream == Stream::Stderr)
 }
@@ -230,7 +233,7 @@ impl View {
     }
 
     /// The bytes of a range with their streams, and how many of them are not kept.
-    fn read(&self, range: Range<u64>) -> io::Result<(Vec<(Stream, Vec<u8>)>, u64)> {
+    fn read(&self, range: Range<u64>) -> io::Result<(Pieces, u64)> {
         let (mut pieces, mut kept, mut start) = (Vec::new(), 0, 0);
         for span in &self.spans {
             let end = start + (span.to - span.from);
@@ -396,7 +399,7 @@ impl Search<'_> {
 }
 
 /// Turns pieces into text; what each stream ends with of an unfinished character is held back, or shown as damaged.
-fn to_chunks(pieces: Vec<(Stream, Vec<u8>)>, hold_back: bool) -> (Vec<Chunk>, [u64; 2]) {
+fn to_chunks(pieces: Pieces, reads_on: bool) -> (Vec<Chunk>, [u64; 2]) {
     let mut chunks = Vec::new();
     let mut carried = [Vec::new(), Vec::new()];
     for (stream, bytes) in pieces {
@@ -408,7 +411,7 @@ fn to_chunks(pieces: Vec<(Stream, Vec<u8>)>, hold_back: bool) -> (Vec<Chunk>, [u
     let mut held_back = [0; 2];
     for stream in [Stream::Stdout, Stream::Stderr] {
         let rest = &carried[slot(stream)];
-        if hold_back {
+        if reads_on {
             held_back[slot(stream)] = rest.len() as u64;
         } else {
             push(&mut chunks, stream, &String::from_utf8_lossy(rest));
