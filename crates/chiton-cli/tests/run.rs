@@ -1,5 +1,5 @@
 //! `chiton run` as a person or a script uses it.
-#![allow(clippy::unwrap_used, clippy::similar_names, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;

@@ -1,6 +1,6 @@
 //! Background commands from the command line.
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-#![allow(clippy::unwrap_used, clippy::similar_names, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod place;
 

@@ -1,5 +1,5 @@
 //! Every way to end has its name, and none is mistaken for another.
-#![allow(clippy::unwrap_used, clippy::similar_names, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod harness;
 

@@ -1,5 +1,5 @@
 //! Whatever bash does, we do: the same bytes on both streams, the same status.
-#![allow(clippy::unwrap_used, clippy::similar_names, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod harness;
 

@@ -1,5 +1,5 @@
 //! The face for programs that think in shells. One test, since there is one manager per process.
-#![allow(clippy::unwrap_used, clippy::similar_names, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod harness;
 

@@ -1,5 +1,5 @@
 //! What a command changes is there for the next one, whatever it is called and whatever it holds.
-#![allow(clippy::unwrap_used, clippy::similar_names, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod harness;
 

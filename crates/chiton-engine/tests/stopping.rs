@@ -1,5 +1,5 @@
 //! After a timeout, a cancel or a kill nobody is left, however they tried to get away.
-#![allow(clippy::unwrap_used, clippy::similar_names, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod harness;
 
