@@ -97,8 +97,7 @@ async fn check(folder: &Path, round: usize) -> usize {
         }
     }
     let logs = fs::read_dir(folder).unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
-    for log in logs.filter(|name| name.ends_with(".start")) {
-        let number: usize = log.trim_start_matches("log-").trim_end_matches(".start").parse().unwrap();
+    for number in logs.filter_map(|name| name.strip_suffix(".start")?.strip_prefix("log-")?.parse().ok()) {
         assert!(numbers.contains(&number), "round {round}: task {number} ran and is not found");
     }
     numbers.len()
