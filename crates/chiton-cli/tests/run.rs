@@ -234,6 +234,37 @@ fn a_full_disk_costs_output_on_disk_and_nothing_else() {
 }
 
 #[test]
+fn a_full_or_read_only_disk_refuses_a_task_it_could_not_find_again_and_keeps_the_endings_of_others() {
+    let place = Place::new();
+    let state = place.folder.path().join("small");
+    fs::create_dir(&state).unwrap();
+    // A task starts while there is room; then the disk is full; then the task ends.
+    let script = format!(
+        r#"S={0}; C={1}; mount -t tmpfs -o size=1m,mode=700 none $S || exit 0
+        id=$($C --state-dir $S run --background 'echo before; until [ -e {2}/go ]; do sleep 0.02; done; exit 7' 2>/dev/null)
+        $C --state-dir $S wait --for before $id >/dev/null
+        head -c 2000000 /dev/zero > $S/fill 2>/dev/null
+        $C --state-dir $S run --background 'touch {2}/ran' 2>&1; echo "refused $?"
+        touch {2}/go; $C --state-dir $S wait $id; echo "code $?"
+        rm $S/fill; $C --state-dir $S run 'echo recovered'
+        mount -o remount,ro $S; $C --state-dir $S run 'touch {2}/ran' 2>&1; echo "read-only $?""#,
+        state.display(),
+        env!("CARGO_BIN_EXE_chiton"),
+        place.folder.path().display(),
+    );
+    let Ok(output) = place.command_of("unshare").args(["-rm", "sh", "-c", &script]).output() else { return };
+    let said = text(&output.stdout);
+    if said.is_empty() {
+        eprintln!("skipped: {}", text(&output.stderr));
+        return;
+    }
+    for words in ["No space left", "refused 125", "code 7", "recovered", "Read-only file system", "read-only 125"] {
+        assert!(said.contains(words), "{words} in {said}");
+    }
+    assert!(!place.folder.path().join("ran").exists());
+}
+
+#[test]
 fn a_state_directory_that_cannot_be_used_is_named() {
     let place = Place::new();
     let link = place.folder.path().join("link");
@@ -243,6 +274,13 @@ fn a_state_directory_that_cannot_be_used_is_named() {
         let output = place.run(&["--state-dir", directory, "touch ran"]);
         assert_eq!(output.status.code(), Some(125), "{directory}");
         assert!(text(&output.stderr).contains("state directory"), "{directory}: {}", text(&output.stderr));
+    }
+    if rustix::process::geteuid().is_root() {
+        let foreign = place.folder.path().join("foreign");
+        fs::create_dir(&foreign).unwrap();
+        std::os::unix::fs::chown(&foreign, Some(12345), None).unwrap();
+        let output = place.run(&["--state-dir", "foreign", "touch ran"]);
+        assert!(text(&output.stderr).contains("belongs to user 12345"), "{}", text(&output.stderr));
     }
     assert!(!place.folder.path().join("ran").exists());
     let output =

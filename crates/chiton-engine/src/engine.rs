@@ -1,7 +1,6 @@
 //! The path of one command, from request to response.
 
 use std::fs::File;
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -117,11 +116,12 @@ impl Engine {
     pub async fn run(
         &self,
         session: &Session,
-        request: CommandRequest,
+        mut request: CommandRequest,
         listener: &mut dyn Listener,
         control: &RunControl,
     ) -> Result<CommandResponse, EngineError> {
         let Inner { config, .. } = &*self.inner;
+        request.timeout = request.timeout.or(config.limits.default_timeout);
         let request = request::accept(request)?;
         let approved = match guard::review(request, config.policy) {
             Ok(approved) => approved,
@@ -129,10 +129,10 @@ impl Engine {
         };
         let command = secrets::resolve(approved, &config.secrets);
         let start = self.begin(session, command.request())?;
-        let run = self.open_run(session, command.request(), &start, Waiting::Foreground)?;
-        let launched = spawn::launch(command, &start, &run.folder, &self.launch_settings(session, &run))?;
+        let (run, lock) = self.open_run(session, command.request(), &start, Waiting::Foreground)?;
+        let launched = spawn::launch(command, &start, &run.folder, self.launch_settings(session, &run, lock))?;
         let (view, asked) = (launched.command.view.unwrap_or(config.limits.view), Asked::of(&launched));
-        let collected = collect(launched, run.folder.id(), view, listener, control).await?;
+        let collected = collect(launched, &run.folder, view, listener, control).await?;
         run.keep();
         let (state, pipe_status, not_carried) = self.commit(session, &start, &collected);
         let response = respond(&run, session, start, collected, state, &asked, config.policy).await;
@@ -163,10 +163,10 @@ impl Engine {
         };
         let command = secrets::resolve(approved, &config.secrets);
         let start = self.begin(session, command.request())?;
-        let run = self.open_run(session, command.request(), &start, Waiting::Background)?;
-        let launched = spawn::launch(command, &start, &run.folder, &self.launch_settings(session, &run))?;
+        let (run, lock) = self.open_run(session, command.request(), &start, Waiting::Background)?;
+        let launched = spawn::launch(command, &start, &run.folder, self.launch_settings(session, &run, lock))?;
         let lifetime = launched.command.task_lifetime;
-        let (_, connection) = release(launched).await?;
+        let connection = release(launched, &run.folder).await?;
         run.keep();
         known.push(run.folder.id().to_owned());
         if lifetime == TaskLifetime::Session {
@@ -211,7 +211,7 @@ impl Engine {
         request: &CommandRequest,
         start: &StartingPoint,
         waiting: Waiting,
-    ) -> Result<OpenRun, StartError> {
+    ) -> Result<(OpenRun, File), StartError> {
         let limits = self.inner.config.limits.spool;
         let taken = self.inner.spooled.load(Ordering::Relaxed) + self.inner.reserved.load(Ordering::Relaxed);
         let allowance = limits.in_all.saturating_sub(taken).max(LEAST_ALLOWANCE).min(limits.per_run);
@@ -226,15 +226,22 @@ impl Engine {
         record.background = waiting == Waiting::Background;
         record.lifetime = request.lifetime;
         record.streams = request.streams;
-        // Best effort: on a full disk the command still runs, it only cannot be looked up later.
-        let _ = folder.write_request(&record);
+        // On a full disk a command that somebody waits for still runs; it only cannot be looked up later. A task that
+        // could not be looked up would be lost from its first moment, so it is not started.
+        let written =
+            folder.write_request(&record).and_then(|()| if record.background { folder.reserve() } else { Ok(()) });
+        if let (Err(error), true) = (written, record.background) {
+            folder.discard();
+            return Err(StartError::StateDirectory { path: runs.to_owned(), error });
+        }
         self.inner.reserved.fetch_add(allowance, Ordering::Relaxed);
-        Ok(OpenRun { engine: Arc::clone(&self.inner), folder, lock, allowance, started: AtomicBool::new(false) })
+        let engine = Arc::clone(&self.inner);
+        Ok((OpenRun { engine, folder, allowance, started: AtomicBool::new(false) }, lock))
     }
 
-    fn launch_settings<'a>(&'a self, session: &'a Session, run: &'a OpenRun) -> LaunchSettings<'a> {
+    fn launch_settings<'a>(&'a self, session: &'a Session, run: &OpenRun, lock: File) -> LaunchSettings<'a> {
         let EngineConfig { keeper, shell, limits, .. } = &self.inner.config;
-        let (spool_allowance, lock, session) = (run.allowance, run.lock.as_fd(), session.name());
+        let (spool_allowance, session) = (run.allowance, session.name());
         LaunchSettings { keeper, shell, limits, spool_allowance, lock, session }
     }
 
@@ -302,8 +309,6 @@ pub enum StartedTask {
 struct OpenRun {
     engine: Arc<Inner>,
     folder: RunFolder,
-    /// Held until the keeper has its own copy: from the first moment the run counts as alive.
-    lock: File,
     allowance: u64,
     started: AtomicBool,
 }

@@ -92,6 +92,8 @@ pub struct Limits {
     pub retention: RetentionLimits,
     /// Output in a response.
     pub view: ViewLimits,
+    /// How long a command may take that its caller gave no time, and waits for; without it, as long as it wants.
+    pub default_timeout: Option<Duration>,
     /// Tasks that one session may have running; without it, any number.
     pub tasks_per_session: Option<usize>,
 }

@@ -16,7 +16,8 @@ use crate::outcome::Lifetime;
 pub struct CommandRequest {
     /// The command, byte for byte as the shell shall read it.
     pub command: ByteString,
-    /// How long it may take; without it, as long as it wants.
+    /// How long it may take; without it, as long as the engine's limits say. A task that nobody waits for has no limit
+    /// but this one.
     pub timeout: Option<Duration>,
     /// From SIGTERM to SIGKILL, where it differs from the engine's.
     pub grace: Option<Duration>,

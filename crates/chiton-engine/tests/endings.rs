@@ -3,6 +3,8 @@
 
 mod harness;
 
+use std::time::Duration;
+
 use chiton_engine::{CommandRequest, Outcome, RunControl, Session, Silent, StateReport};
 use chiton_testkit::oracle;
 use harness::{Harness, runtime, seconds};
@@ -131,6 +133,18 @@ fn a_timeout_holds_within_grace_for_one_that_ignores_it() {
 }
 
 #[test]
+fn a_call_s_own_limit_wins_over_the_engine_s() {
+    let harness = Harness::with(|config| config.limits.default_timeout = Some(Duration::from_millis(300)));
+    runtime().block_on(async {
+        let session = harness.session();
+        assert_eq!(harness.run(&session, "sleep 5").await.outcome, Outcome::TimedOut);
+        let mut request = CommandRequest::new("sleep 0.6; echo done");
+        request.timeout = Some(seconds(20));
+        assert_eq!(harness.request(&session, request).await.stdout.to_text(), "done\n");
+    });
+}
+
+#[test]
 fn a_stopped_command_is_cancelled_or_killed_as_asked() {
     let harness = Harness::new();
     runtime().block_on(async {
@@ -187,7 +201,7 @@ fn what_cannot_be_run_is_said_before_anything_starts() {
     refuse(request, &session, &["/etc/hostname", "not a directory"]);
     refuse(CommandRequest::new(format!("{command}\0")), &session, &["NUL"]);
     let mut request = CommandRequest::new(command.as_str());
-    request.timeout = Some(std::time::Duration::ZERO);
+    request.timeout = Some(Duration::ZERO);
     refuse(request, &session, &["timeout"]);
     let mut request = CommandRequest::new(command.as_str());
     request.environment = chiton_engine::EnvironmentChange::Merge([("1X".to_owned(), "v".into())].into());

@@ -283,6 +283,33 @@ fn a_plain_sh_carries_directory_exported_variables_and_mask() {
 }
 
 #[test]
+fn the_shell_is_bash_where_there_is_one_and_goes_by_the_name_it_is_given() {
+    let harness = Harness::new();
+    let mut request = CommandRequest::new("echo $0; [ -n \"$BASH_VERSION\" ] && echo bash; nosuch");
+    request.called_as = Some("/bin/bash".into());
+    let response = runtime().block_on(harness.request(&harness.session(), request));
+    assert_eq!(response.stdout.to_text(), "/bin/bash\nbash\n");
+    assert_eq!(response.stderr.to_text(), "/bin/bash: line 1: nosuch: command not found\n");
+    let places = |names: &[&'static str]| Shell::find_in(names.to_vec().into_iter().map(std::path::Path::new));
+    assert_eq!(places(&["/nowhere/bash", "/bin/bash", "/bin/sh"]).unwrap(), Shell::at("/bin/bash".as_ref()));
+    assert_eq!(places(&["/nowhere/bash", "/bin/sh"]).unwrap(), Shell::at("/bin/sh".as_ref()));
+    let error = places(&["/nowhere/bash", "/nowhere/sh"]).unwrap_err().to_string();
+    assert!(error.contains("/nowhere/bash, /nowhere/sh"), "{error}");
+}
+
+#[test]
+fn permissions_are_those_of_the_user_and_bash_syntax_works() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let session = harness.session();
+        let denied = harness.run(&session, "touch denied; chmod 000 denied; ./denied").await;
+        assert_eq!(denied.outcome, Outcome::Exited(126));
+        let command = "[[ abc == a* ]] && a=(1 2 3) && cat <(echo ${a[1]}) && echo {x,y}{1,2}";
+        assert_eq!(harness.run(&session, command).await.stdout.to_text(), "2\nx1 x2 y1 y2\n");
+    });
+}
+
+#[test]
 fn no_private_descriptor_reaches_a_child() {
     let harness = Harness::new();
     for command in

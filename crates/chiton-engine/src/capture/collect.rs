@@ -1,5 +1,6 @@
 //! The engine's side of capture: everything a keeper reports until the end.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -17,6 +18,7 @@ use crate::limits::ViewLimits;
 use crate::outcome::{Outcome, Usage};
 use crate::request::{OnTimeout, Streams};
 use crate::spawn::Launched;
+use crate::tasks::folder::RunFolder;
 
 /// What a run gave.
 pub(crate) struct Collected {
@@ -37,7 +39,7 @@ pub(crate) struct Collected {
 /// stays. Nothing is held here that is not also there.
 pub(crate) async fn collect(
     launched: Launched,
-    run_id: &str,
+    folder: &RunFolder,
     view: ViewLimits,
     listener: &mut dyn Listener,
     control: &RunControl,
@@ -45,12 +47,8 @@ pub(crate) async fn collect(
     let begun = Instant::now();
     let Launched { connection, keeper, command } = launched;
     let mut reports = Reports { connection, buffer: FrameBuffer::default(), stops: control.watch() };
-    let pid = match reports.next().await {
-        Some(Report::Started { pid }) => pid,
-        Some(Report::FailedToStart { reason }) => return Err(StartError::Shell(reason)),
-        _ => return Err(StartError::KeeperVanished(keeper)),
-    };
-    listener.hear(RunEvent::Started { run_id, pid });
+    let pid = reports.started(folder, keeper).await?;
+    listener.hear(RunEvent::Started { run_id: folder.id(), pid });
     let limit = command.timeout.filter(|_| command.on_timeout == OnTimeout::HandBack);
     let mut hand_back_at = command.wait.into_iter().chain(limit).min().map(|wait| begun + wait);
     let mut kept = [HeadTail::new(view), HeadTail::new(view)];
@@ -83,19 +81,15 @@ pub(crate) async fn collect(
     Ok(Collected { pid, ending, state, stdout, stderr, output, connection: reports.connection })
 }
 
-/// Starts following a run and lets it go at once: it is a task then. Gives its process id and what holds it.
-pub(crate) async fn release(launched: Launched) -> Result<(i32, UnixStream), StartError> {
+/// Starts following a run and lets it go at once: it is a task then. Gives what holds it.
+pub(crate) async fn release(launched: Launched, folder: &RunFolder) -> Result<UnixStream, StartError> {
     let Launched { connection, keeper, command } = launched;
     let mut reports = Reports { connection, buffer: FrameBuffer::default(), stops: RunControl::new().watch() };
-    let pid = match reports.next().await {
-        Some(Report::Started { pid }) => pid,
-        Some(Report::FailedToStart { reason }) => return Err(StartError::Shell(reason)),
-        _ => return Err(StartError::KeeperVanished(keeper)),
-    };
+    reports.started(folder, keeper).await?;
     reports.send(&Control::HandOver { lifetime: command.task_lifetime.into() }).await;
     // Output that was on its way is in the spool like all the rest.
     while !matches!(reports.next().await, None | Some(Report::HandedOver | Report::Ended { .. })) {}
-    Ok((pid, reports.connection))
+    Ok(reports.connection)
 }
 
 async fn at(time: Option<Instant>) {
@@ -125,6 +119,16 @@ struct Reports {
 }
 
 impl Reports {
+    /// Waits for the start; gives the shell's process id.
+    async fn started(&mut self, folder: &RunFolder, keeper: PathBuf) -> Result<i32, StartError> {
+        match self.next().await {
+            Some(Report::Started { pid }) => Ok(pid),
+            Some(Report::FailedToStart { reason }) => Err(StartError::Shell(reason)),
+            // A keeper that was killed by its very command has still written down that it started it.
+            _ => folder.start().map(|start| start.pid).map_err(|_| StartError::KeeperVanished(keeper)),
+        }
+    }
+
     /// The next report; requests to stop are passed on while waiting. `None` when the keeper is gone.
     async fn next(&mut self) -> Option<Report> {
         loop {

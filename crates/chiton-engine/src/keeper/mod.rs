@@ -62,8 +62,8 @@ fn serve() -> io::Result<()> {
     if version != protocol::VERSION {
         return Err(io::Error::other("engine and keeper are of different versions"));
     }
-    let (plan, _alive, given) = GivenFiles::read(descriptors)?;
-    owner::own(plan, given, socket, signals, shared)
+    let (plan, alive, given) = GivenFiles::read(descriptors)?;
+    owner::own(plan, alive, given, socket, signals, shared)
 }
 
 /// Files in memory that the shell opens by the path of our descriptor, so that it never inherits one.

@@ -65,6 +65,7 @@ struct Keeper {
 
 pub(super) fn own(
     plan: KeeperPlan,
+    alive: OwnedFd,
     given: GivenFiles,
     socket: UnixStream,
     signals: SignalInbox,
@@ -105,7 +106,7 @@ pub(super) fn own(
         folder,
         plan,
     };
-    keeper.run();
+    keeper.run(alive);
     Ok(())
 }
 
@@ -153,7 +154,7 @@ enum Source {
 }
 
 impl Keeper {
-    fn run(mut self) {
+    fn run(mut self, alive: OwnedFd) {
         loop {
             let now = Instant::now();
             self.step_ladder(now);
@@ -171,6 +172,9 @@ impl Keeper {
             task.finish(self.summary(Outcome::Lost, Instant::now()), self.stopped_after.take());
         }
         self.folder.close_door();
+        // Before the connections: whoever sees them end may count on the run not being alive any more.
+        drop(self.leftover_task.take());
+        drop(alive);
     }
 
     fn is_done(&self) -> bool {

@@ -49,8 +49,8 @@ pub(crate) struct LaunchSettings<'a> {
     pub(crate) shell: &'a Shell,
     pub(crate) limits: &'a Limits,
     pub(crate) spool_allowance: u64,
-    /// The run's folder, locked.
-    pub(crate) lock: BorrowedFd<'a>,
+    /// The run's folder, locked: from its first moment the run counts as alive. Held until the keeper has it.
+    pub(crate) lock: File,
     pub(crate) session: Option<&'a str>,
 }
 
@@ -59,19 +59,19 @@ pub(crate) fn launch(
     command: ResolvedCommand,
     start: &StartingPoint,
     folder: &RunFolder,
-    settings: &LaunchSettings<'_>,
+    settings: LaunchSettings<'_>,
 ) -> Result<Launched, StartError> {
     let (socket, pid) = keeper_process::start(settings.keeper, folder.id())
         .map_err(|error| StartError::Keeper { path: settings.keeper.to_owned(), error })?;
-    let handed_over = hand_over(&socket, pid, &command, start, folder, settings);
+    let handed_over = hand_over(&socket, pid, &command, start, folder, &settings);
+    let keeper = settings.keeper.to_owned();
+    drop(settings);
     let mut command = command.into_request();
     // The descriptor is the command's now; were it open here too, whoever writes to it would never see it closed.
     command.input = CommandInput::Nothing;
     match handed_over.and_then(|()| into_async(socket)) {
-        Ok(connection) => Ok(Launched { connection, keeper: settings.keeper.to_owned(), command }),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-            Err(StartError::KeeperVanished(settings.keeper.to_owned()))
-        }
+        Ok(connection) => Ok(Launched { connection, keeper, command }),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(StartError::KeeperVanished(keeper)),
         Err(error) => Err(StartError::HandOver(error)),
     }
 }
@@ -109,7 +109,7 @@ fn hand_over(
             Some(text_input.as_fd())
         }
     };
-    let files = [plan.as_fd(), settings.lock, loader.as_fd(), script.as_fd()];
+    let files = [plan.as_fd(), settings.lock.as_fd(), loader.as_fd(), script.as_fd()];
     let descriptors: Vec<BorrowedFd<'_>> = files.into_iter().chain(input).collect();
     messages::send(socket, VERSION, &descriptors)
 }

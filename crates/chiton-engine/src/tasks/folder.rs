@@ -18,6 +18,8 @@ use crate::keeper::protocol::{Ending, SOCKET};
 const REQUEST: &str = "request.json";
 const START: &str = "start.json";
 const ENDING: &str = "ending.json";
+/// More than an ending needs unless it names many leftovers.
+const ENDING_BYTES: usize = 4096;
 
 /// The folder of one run; its name is the run's id.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +102,13 @@ impl RunFolder {
         self.write(ENDING, ending, durable)
     }
 
+    /// Takes the room on disk that the ending will need, so that a disk that fills up meanwhile cannot hide it.
+    pub(crate) fn reserve(&self) -> io::Result<()> {
+        let path = self.path.join(format!("{ENDING}.new"));
+        let mut file = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(path)?;
+        io::Write::write_all(&mut file, &[b' '; ENDING_BYTES])
+    }
+
     pub(crate) fn request(&self) -> Result<RequestRecord, Unreadable> {
         self.read(REQUEST)
     }
@@ -115,8 +124,11 @@ impl RunFolder {
     /// Old or new, never half: written beside, brought to disk where it must survive a power cut, moved into place.
     fn write(&self, name: &str, record: &impl Serialize, durable: bool) -> io::Result<()> {
         let beside = self.path.join(format!("{name}.new"));
-        let mut file = fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&beside)?;
-        io::Write::write_all(&mut file, &serde_json::to_vec(record)?)?;
+        // Not truncated before it is written: the room may have been reserved.
+        let mut file = fs::OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(&beside)?;
+        let text = serde_json::to_vec(record)?;
+        io::Write::write_all(&mut file, &text)?;
+        file.set_len(text.len() as u64)?;
         if durable {
             file.sync_data()?;
         }
