@@ -67,9 +67,10 @@ impl Inner {
         if self.open_line {
             return;
         }
-        let columns = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(80, |size| usize::from(size.ws_col));
+        let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+        let columns = size.filter(|size| size.ws_col > 0).map_or(80, |size| usize::from(size.ws_col));
         let seconds = self.started.elapsed().as_secs();
-        let mut text = format!("{}:{:02}  {}", seconds / 60, seconds % 60, size(self.bytes));
+        let mut text = format!("{}:{:02}  {}", seconds / 60, seconds % 60, amount(self.bytes));
         let last = String::from_utf8_lossy(&self.last_line);
         let last: String = last.chars().filter(|character| !character.is_control()).collect();
         if !last.is_empty() {
@@ -88,7 +89,7 @@ impl Inner {
 }
 
 /// `1.2 MB`, for people.
-fn size(bytes: u64) -> String {
+fn amount(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
     match bytes {
         0..1000 => format!("{bytes} B"),

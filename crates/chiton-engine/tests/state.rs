@@ -290,7 +290,7 @@ fn the_shell_is_bash_where_there_is_one_and_goes_by_the_name_it_is_given() {
     let response = runtime().block_on(harness.request(&harness.session(), request));
     assert_eq!(response.stdout.to_text(), "/bin/bash\nbash\n");
     assert_eq!(response.stderr.to_text(), "/bin/bash: line 1: nosuch: command not found\n");
-    let places = |names: &[&'static str]| Shell::find_in(names.to_vec().into_iter().map(std::path::Path::new));
+    let places = |names: &[&'static str]| Shell::find_in(names.iter().copied().map(std::path::Path::new));
     assert_eq!(places(&["/nowhere/bash", "/bin/bash", "/bin/sh"]).unwrap(), Shell::at("/bin/bash".as_ref()));
     assert_eq!(places(&["/nowhere/bash", "/bin/sh"]).unwrap(), Shell::at("/bin/sh".as_ref()));
     let error = places(&["/nowhere/bash", "/nowhere/sh"]).unwrap_err().to_string();

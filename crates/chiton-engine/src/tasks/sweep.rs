@@ -1,11 +1,12 @@
 //! Which finished runs go: the oldest, when there are too many, they are too old, or too large in sum.
 
+use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::folder::RunFolder;
+use super::folder::{RunFolder, is_id};
 use crate::limits::RetentionLimits;
 
 /// A run with this much output on disk, or more, is reason enough to look at the sum.
@@ -24,7 +25,9 @@ pub struct Swept {
 
 /// Sweeps if there is reason to: a full folder, a large run, or a while since the last time.
 pub(crate) fn tidy(runs: &Path, kept_bytes: u64, retention: RetentionLimits, in_all: u64) -> Option<Swept> {
-    let count = fs::read_dir(runs).map_or(0, Iterator::count);
+    let is_run = |name: &OsStr| name.to_str().is_some_and(is_id);
+    let count =
+        fs::read_dir(runs).map_or(0, |entries| entries.flatten().filter(|entry| is_run(&entry.file_name())).count());
     let marker = runs.join(".tidied");
     let recent = fs::metadata(&marker)
         .and_then(|data| data.modified())
