@@ -25,8 +25,13 @@ pub(crate) fn state_directory() -> Result<PathBuf> {
 
 /// The working directory as the calling shell names it, symbolic links kept.
 pub(crate) fn working_directory() -> Result<PathBuf> {
-    let physical = env::current_dir().context("the current directory cannot be found")?;
     let logical = env::var_os("PWD").map(PathBuf::from).filter(|path| path.is_absolute());
+    let physical = match (env::current_dir(), &logical) {
+        (Ok(physical), _) => physical,
+        // It is gone; the engine finds its nearest parent that exists and says so.
+        (Err(_), Some(logical)) => return Ok(logical.clone()),
+        (Err(error), None) => return Err(error).context("the current directory cannot be found"),
+    };
     let same = |path: &PathBuf| {
         let identity = |path: &PathBuf| fs::metadata(path).ok().map(|data| (data.dev(), data.ino()));
         identity(path).is_some() && identity(path) == identity(&physical)

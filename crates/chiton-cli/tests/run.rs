@@ -322,6 +322,34 @@ fn the_keeper_of_the_command_line_is_small_too() {
 }
 
 #[test]
+fn a_current_directory_that_is_gone_is_said_and_its_parent_used() {
+    let place = Place::new();
+    let gone = place.folder.path().join("gone");
+    fs::create_dir(&gone).unwrap();
+    let script = format!("cd {0} && rmdir {0} && exec {1} run pwd", gone.display(), env!("CARGO_BIN_EXE_chiton"));
+    let mut shell = place.command_of("bash");
+    let output = shell.args(["-c", &script]).env("XDG_STATE_HOME", place.folder.path()).output().unwrap();
+    assert_eq!(text(&output.stdout), format!("{}\n", place.folder.path().display()));
+    assert!(text(&output.stderr).contains("is gone"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn few_descriptors_are_enough_or_the_error_says_so() {
+    let place = Place::new();
+    for limit in [8, 12, 16, 24, 32, 64] {
+        let script = format!("ulimit -n {limit}; exec {} run 'echo ran'", env!("CARGO_BIN_EXE_chiton"));
+        let mut shell = place.command_of("bash");
+        let output = shell.args(["-c", &script]).env("XDG_STATE_HOME", place.folder.path()).output().unwrap();
+        let said = text(&output.stderr);
+        match output.status.code() {
+            Some(0) => assert_eq!(text(&output.stdout), "ran\n"),
+            Some(125) => assert!(limit < 32 && said.contains("Too many open files"), "{limit}: {said}"),
+            other => panic!("{limit}: {other:?} {said}"),
+        }
+    }
+}
+
+#[test]
 fn help_teaches() {
     let place = Place::new();
     let output = place.run(&["--help"]);

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use rustix::process::{Resource, Rlimit};
 
 use crate::sys::{descriptors, messages, signals::SignalInbox};
-use protocol::{KeeperPlan, SCRATCH_FD, STATE_FD};
+use protocol::{KeeperPlan, Report, SCRATCH_FD, STATE_FD, encode};
 
 /// The first argument that makes this executable a keeper. What follows it is only for people who read `ps`.
 pub(crate) const KEEPER_ARGUMENT: &str = "chiton-keeper";
@@ -49,6 +49,15 @@ pub fn serve_always() -> ExitCode {
 fn serve() -> io::Result<()> {
     descriptors::close_from(3);
     let socket = UnixStream::from(descriptors::take_stdin()?);
+    let report = socket.try_clone()?;
+    take_over(socket).inspect_err(|error| {
+        // Whoever waits at the other end is told why, rather than that.
+        let reason = format!("its keeper could not take over: {error}");
+        let _ = io::Write::write_all(&mut &report, &encode(&Report::FailedToStart { reason }));
+    })
+}
+
+fn take_over(socket: UnixStream) -> io::Result<()> {
     // A session of our own: the terminal's Ctrl-C is for the engine to judge, not for us to die of.
     let _ = rustix::process::setsid();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;

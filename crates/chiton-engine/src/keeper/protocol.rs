@@ -24,9 +24,9 @@ pub(crate) const VERSION: u8 = 1;
 pub(crate) const SOCKET: &str = "keeper.sock";
 
 /// The number of the descriptor in the keeper through which the shell hands its state back, opened by path.
-pub(crate) const STATE_FD: i32 = 100;
+pub(crate) const STATE_FD: i32 = 10;
 /// The number of a second one, where the shell puts lists that it reads again itself.
-pub(crate) const SCRATCH_FD: i32 = 101;
+pub(crate) const SCRATCH_FD: i32 = 11;
 
 /// The run a keeper is to own. Descriptors that travel with it, in this order: this plan, the run's folder, locked,
 /// the loader, the script, and standard input where it is [`Input::Given`].

@@ -12,7 +12,7 @@ use crate::session::bash::load::{LOADER_FD, SCRIPT_FD};
 use crate::sys::process::{ProcessPlan, WaitStatus, start_session_leader, wait_for};
 
 /// Descriptors are moved above this number before they are placed, so that none is overwritten on the way.
-const ABOVE: i32 = 20;
+const ABOVE: i32 = 12;
 
 /// Starts the shell of `plan` with these streams; gives its process id, which is also its group and session.
 pub(crate) fn start_shell(plan: &KeeperPlan, given: GivenFiles, stdout: &OwnedFd, stderr: &OwnedFd) -> io::Result<i32> {
