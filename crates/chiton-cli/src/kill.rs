@@ -40,6 +40,10 @@ pub(crate) async fn kill(arguments: KillArguments, state: &Path) -> Result<ExitC
         match tasks.kill(id, arguments.grace).await {
             Ok(Killed::Stopped(task)) => println!("{} terminated", task.id),
             Ok(Killed::AlreadyStopped(task)) => println!("{} already stopped ({})", task.id, task.status),
+            Ok(Killed::Survived(task)) => {
+                complain(&format!("{} was told to end and is still there", task.id));
+                code = ExitCode::FAILURE;
+            }
             Err(error) => {
                 complain(&error.to_string());
                 code = ExitCode::FAILURE;

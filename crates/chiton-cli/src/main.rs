@@ -1,8 +1,12 @@
 //! The command line of Chiton. One file per verb; this one only finds the verb and turns errors into exit codes.
 
+mod call;
 mod clean;
+mod dialects;
 mod kill;
 mod logs;
+mod mcp;
+mod operate;
 mod ps;
 mod run;
 mod send;
@@ -50,6 +54,10 @@ enum Verb {
     Send(send::SendArguments),
     Kill(kill::KillArguments),
     Clean(clean::CleanArguments),
+    Mcp(mcp::McpArguments),
+    Call(call::CallArguments),
+    Dialects(dialects::DialectsArguments),
+    Schema(dialects::SchemaArguments),
 }
 
 /// Our own failure, as `timeout` and `env` have it: nothing of the command ran.
@@ -84,6 +92,10 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Send(arguments) => on_runtime(send::send(arguments, &state)),
         Verb::Kill(arguments) => on_runtime(kill::kill(arguments, &state)),
         Verb::Clean(arguments) => clean::clean(&arguments, &state),
+        Verb::Mcp(arguments) => mcp::mcp(&arguments, &state),
+        Verb::Call(arguments) => call::call(&arguments, &state),
+        Verb::Dialects(_) => dialects::dialects(),
+        Verb::Schema(arguments) => dialects::schema(&arguments),
     }
 }
 

@@ -16,8 +16,8 @@ use crate::terminal::complain;
 /// List commands that run, or all that are kept
 #[derive(Args)]
 #[command(after_help = "\
-Status: pending, running, completed (exit code 0), failed (another code, or a signal), timeout, killed, lost (its
-keeper was killed). An id can be shortened to any beginning that no other has.")]
+Status: pending, running, completed (exit code 0), failed (another code, or a signal), timeout, killed (stopped, or by
+SIGKILL), lost (its keeper was killed). An id can be shortened to any beginning that no other has.")]
 pub(crate) struct PsArguments {
     /// Those that have ended as well
     #[arg(long, short)]

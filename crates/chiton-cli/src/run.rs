@@ -30,8 +30,8 @@ use crate::terminal::{complain, remark};
 /// Run one command and show its output as it comes
 #[derive(Args)]
 #[command(after_help = "\
-Exit code: the command's own; 124 timed out, 125 chiton itself failed and nothing ran, 126 and 127 as bash has them,
-128+N ended by signal N.
+Exit code: the command's own; 124 timed out, 125 chiton itself failed, 126 and 127 as bash has them, 128+N ended by
+signal N.
 
 Examples:
   chiton run 'make test'                              run it, see the output live
@@ -82,7 +82,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
     max_output: usize,
     /// What ends the command besides its own end
-    #[arg(long, value_enum, default_value_t = LifetimeArgument::Call)]
+    #[arg(long, value_enum, default_value_t = LifetimeArgument::Call, conflicts_with = "background")]
     lifetime: LifetimeArgument,
     /// Start it and come back at once with its id; it goes on until it ends or is killed
     #[arg(long)]
@@ -166,6 +166,7 @@ async fn run_async(arguments: RunArguments, state_directory: &Path) -> Result<Ex
         return start(&engine, &session, request, arguments.json).await;
     }
 
+    let given: Vec<String> = request.environment.variables().keys().cloned().collect();
     let control = RunControl::new();
     let stopped_by = stop_on_signals(&control)?;
     let status = StatusLine::new();
@@ -176,7 +177,10 @@ async fn run_async(arguments: RunArguments, state_directory: &Path) -> Result<Ex
     status.finish();
     let response = response?;
     if let Some(name) = &arguments.session {
-        store.save(name, &base, &before, &session.state())?;
+        // The command has run, so its own ending is what counts.
+        if let Err(error) = store.save(name, &base, &before, &session.state()) {
+            complain(&format!("{error}; the session stays as it was before"));
+        }
     }
     if arguments.json {
         let mut stdout = io::stdout().lock();
@@ -184,6 +188,12 @@ async fn run_async(arguments: RunArguments, state_directory: &Path) -> Result<Ex
         writeln!(stdout)?;
     } else {
         say_what_matters(&response, arguments.timeout);
+        for removed in response.removed_variables.iter().filter(|removed| given.contains(&removed.name)) {
+            remark(&format!(
+                "{} was kept from the command: it {} (--keep-env {0} lets it pass)",
+                removed.name, removed.why
+            ));
+        }
     }
     if let Some(error) = show.broken.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(error).context("the output could not be written, so the command was stopped");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use chiton_engine::tasks::{WaitFor, WaitReason};
-use chiton_engine::{Outcome, Tasks};
+use chiton_engine::{Outcome, Signal, Tasks};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
@@ -72,7 +72,7 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
             if !matches!(outcome, Outcome::Exited(_)) {
                 remark(&format!("{id} {outcome}"));
             }
-            crate::run::exit_code(&outcome, 0)
+            crate::run::exit_code(&outcome, Signal::KILL.number())
         }
     })
 }

@@ -136,7 +136,8 @@ impl Engine {
         run.keep();
         let (state, pipe_status, not_carried) = self.commit(session, &start, &collected);
         let response = respond(&run, session, start, collected, state, &asked, config.policy).await;
-        self.tidy(&response);
+        let shown = response.stdout.head.len() + response.stderr.head.len();
+        self.tidy(shown as u64 + response.omitted_bytes());
         Ok(CommandResponse {
             pipe_status,
             removed_variables: joined(response.removed_variables, not_carried),
@@ -168,10 +169,13 @@ impl Engine {
         let lifetime = launched.command.task_lifetime;
         let connection = release(launched, &run.folder).await?;
         run.keep();
-        known.push(run.folder.id().to_owned());
+        if config.limits.tasks_per_session.is_some() {
+            known.push(run.folder.id().to_owned());
+        }
         if lifetime == TaskLifetime::Session {
             session.hold(connection);
         }
+        self.tidy(0);
         let task = tasks.get(run.folder.id()).map_err(|_| StartError::KeeperVanished(config.keeper.clone()))?;
         Ok(StartedTask::Started(Box::new(task)))
     }
@@ -262,7 +266,8 @@ impl Engine {
             ShellKind::Posix => posix::read(text, &start.state).map(|state| (state, Vec::new())),
         };
         let Some((mut state, pipe_status)) = handed_back else {
-            let why = "the shell ended without handing its state back (exec, or set -v)";
+            let why = "the shell handed no state back: it was replaced (exec), it lists what it reads (set -v), or its \
+                       state is larger than what is carried";
             return (StateReport::Discarded(why.to_owned()), Vec::new(), Vec::new());
         };
         let not_carried = self.inner.config.environment.filter(&mut state.variables);
@@ -275,10 +280,8 @@ impl Engine {
     }
 
     /// Old runs go, after the answer is known and before the next command asks for room.
-    fn tidy(&self, response: &CommandResponse) {
+    fn tidy(&self, bytes: u64) {
         let limits = &self.inner.config.limits;
-        let shown = response.stdout.head.len() + response.stderr.head.len();
-        let bytes = shown as u64 + response.omitted_bytes();
         let runs = self.inner.tasks.folder();
         if let Some(swept) = sweep::tidy(runs, bytes, limits.retention, limits.spool.in_all) {
             self.inner.spooled.store(swept.used, Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! Every number that bounds something, with the reason for it. All are configurable; none is hidden elsewhere.
+//! The numbers a user meets, with the reason for each; those in structs are configurable. Numbers that only one file
+//! is about stand there.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// How long stopping and settling may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopLimits {
-    /// From SIGTERM to SIGKILL. 5 s is what people expect of `docker stop`-like tools and what three seeds ask for.
+    /// From SIGTERM to SIGKILL. Long enough to write a file and close a port, short enough to wait for.
     pub grace: Duration,
     /// How long a killed tree may take to vanish before the answer names the survivors instead of waiting on.
     /// Only a process stuck in the kernel needs longer than a few milliseconds.
@@ -54,7 +55,7 @@ pub struct RetentionLimits {
 
 impl Default for RetentionLimits {
     fn default() -> Self {
-        Self { age: Duration::from_secs(24 * 3600), finished: 1000 }
+        Self { age: Duration::from_hours(24), finished: 1000 }
     }
 }
 
@@ -103,6 +104,10 @@ pub const COMMAND_BYTES: usize = 64 << 20;
 
 /// The largest frame on a keeper's socket. Requests to a keeper are small; a state that comes back may be large.
 pub const FRAME_BYTES: usize = 64 << 20;
+
+/// The largest state that is carried from one command to the next: thousands of times what people have, and well
+/// below what a frame takes.
+pub const STATE_BYTES: u64 = 32 << 20;
 
 /// What a keeper reads from a pipe at once: the default size of a pipe, so one read empties it.
 pub const READ_BYTES: usize = 64 << 10;

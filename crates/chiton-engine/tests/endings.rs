@@ -48,7 +48,7 @@ fn death_by_every_signal_is_exact_and_no_exit_code() {
 #[test]
 fn the_status_of_every_part_of_a_pipeline_is_known() {
     let harness = Harness::new();
-    let cases: [(&str, &[i32]); 8] = [
+    let cases: [(&str, &[i32]); 10] = [
         ("exit 3 | true | (exit 5)", &[3, 0, 5]),
         ("false | true", &[1, 0]),
         ("false | true # comment", &[1, 0]),
@@ -57,6 +57,8 @@ fn the_status_of_every_part_of_a_pipeline_is_known() {
         ("if true; then (exit 2) | (exit 3); fi", &[2, 3]),
         ("set -x; false | true", &[1, 0]),
         ("(exit 9)", &[9]),
+        ("true | true; exit 3", &[3]),
+        ("true | true\n)", &[2]),
     ];
     for (command, statuses) in cases {
         let response = runtime().block_on(harness.run(&harness.session(), command));

@@ -424,3 +424,19 @@ fn any_variables_and_functions_survive_two_round_trips() {
         })
         .unwrap();
 }
+
+#[test]
+fn a_state_too_large_to_carry_is_said_and_costs_nothing_else() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let session = harness.session_in("/tmp".as_ref());
+        let response = harness.run(&session, "cd /usr; x=$(head -c 40000000 /dev/zero | tr '\\0' a); echo done").await;
+        assert_eq!((response.outcome, response.stdout.to_text().as_str()), (Outcome::Exited(0), "done\n"));
+        assert!(
+            matches!(&response.state, StateReport::Discarded(why) if why.contains("larger")),
+            "{:?}",
+            response.state
+        );
+        assert_eq!(harness.run(&session, "pwd").await.stdout.to_text(), "/tmp\n");
+    });
+}

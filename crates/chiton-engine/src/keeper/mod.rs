@@ -61,8 +61,9 @@ fn take_over(socket: UnixStream) -> io::Result<()> {
     // A session of our own: the terminal's Ctrl-C is for the engine to judge, not for us to die of.
     let _ = rustix::process::setsid();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    let none = Rlimit { current: Some(0), maximum: Some(0) };
-    rustix::process::setrlimit(Resource::Core, none)?;
+    // No core files by themselves; a command that wants one may still raise its own limit.
+    let core = rustix::process::getrlimit(Resource::Core);
+    rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), ..core })?;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     std::env::set_current_dir("/")?;
     let signals = SignalInbox::open(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;

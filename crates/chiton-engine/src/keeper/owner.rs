@@ -23,7 +23,7 @@ use super::transcript::Transcript;
 use super::{GivenFiles, SharedFiles};
 use crate::capture::spool::SpoolWriter;
 use crate::event::Stream;
-use crate::limits::READ_BYTES;
+use crate::limits::{READ_BYTES, STATE_BYTES};
 use crate::outcome::{Lifetime, Outcome, Signal, Usage};
 use crate::spawn::start_shell;
 use crate::stop::{self, Ladder};
@@ -483,6 +483,9 @@ impl Keeper {
 
     fn read_state(&self) -> Option<crate::ByteString> {
         let length = self.shared.state.metadata().ok()?.len();
+        if length > STATE_BYTES {
+            return None;
+        }
         let mut bytes = vec![0; usize::try_from(length).ok()?];
         self.shared.state.read_exact_at(&mut bytes, 0).ok()?;
         (!bytes.is_empty()).then(|| bytes.into())

@@ -74,13 +74,27 @@ impl Session {
 
     /// Keeps a keeper's run alive as long as this session lives.
     pub(crate) fn hold(&self, connection: UnixStream) {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.retain(is_open);
+        held.push(connection);
     }
 
     /// Applies what a command changed to the state as it is now, which another command may have moved on meanwhile.
     pub(crate) fn commit(&self, change: &Change) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         *current = Arc::new(change.apply(&current));
+    }
+}
+
+/// Whether the keeper at the other end is still there. What it reports meanwhile is in its records as well.
+fn is_open(connection: &UnixStream) -> bool {
+    let mut passed_over = [0; 4096];
+    loop {
+        match connection.try_read(&mut passed_over) {
+            Ok(0) => return false,
+            Ok(_) => {}
+            Err(error) => return error.kind() == std::io::ErrorKind::WouldBlock,
+        }
     }
 }
 

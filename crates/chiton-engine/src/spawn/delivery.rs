@@ -3,8 +3,7 @@
 //! The command lies in a descriptor; bash reads it into a variable and evaluates that ([`Form::Evaluated`]). Two
 //! things bash does differently then: it calls a syntax error one of `eval` instead of `-c`, and it traces (`set -x`)
 //! one level deeper. So a command that traces, or that bash itself finds malformed, is given as an argument after all
-//! ([`Form::Argument`]). Neither can hold a secret: a reference is resolved only in a command that parses, and one
-//! that holds a value is always evaluated.
+//! ([`Form::Argument`]). When references to secrets come, a command that holds a value must always be evaluated.
 
 use crate::bytes::ByteString;
 use crate::keeper::protocol::Forms;
@@ -52,7 +51,7 @@ pub(super) fn choose(command: &[u8], kind: ShellKind) -> Delivery {
         form,
         sets_exit_trap: has("trap") && (["EXIT", "exit", "0", "-p"].into_iter().any(has) || lists_traps(command)),
         pipes: has("|") && !has("DEBUG") && !command.ends_with(b"\\"),
-        hands_back: !(sets_option(command, b'v') || has("verbose")),
+        hands_back: !(sets_option(command, b'v') || has("set -o verbose")),
     }
 }
 
@@ -74,7 +73,7 @@ fn sets_option(command: &[u8], letter: u8) -> bool {
             && words.next() == Some(b"")
             && words
                 .map_while(|word| word.strip_prefix(b"-"))
-                .any(|letters| letters.first() != Some(&b'-') && letters.contains(&letter))
+                .any(|letters| letters.iter().all(u8::is_ascii_alphabetic) && letters.contains(&letter))
     })
 }
 
@@ -390,5 +389,8 @@ mod tests {
         }
         assert!(choose(b"trap 'rm -f x' EXIT", ShellKind::Bash).sets_exit_trap);
         assert!(!choose(b"set -v; ls", ShellKind::Bash).hands_back);
+        for text in ["make --verbose", "kubectl set -v=5 image", "echo verbose", "tar -xvf a"] {
+            assert!(choose(text.as_bytes(), ShellKind::Bash).hands_back, "{text}");
+        }
     }
 }

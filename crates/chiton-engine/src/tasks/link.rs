@@ -91,12 +91,14 @@ pub enum Killed {
     Stopped(Task),
     /// It had ended before.
     AlreadyStopped(Task),
+    /// It was told to end, and something of it is still there: held by the kernel, or its keeper does not answer.
+    Survived(Task),
 }
 
 impl Killed {
     /// The task as it is now.
     pub fn task(&self) -> &Task {
-        let (Self::Stopped(task) | Self::AlreadyStopped(task)) = self;
+        let (Self::Stopped(task) | Self::AlreadyStopped(task) | Self::Survived(task)) = self;
         task
     }
 }
@@ -135,10 +137,11 @@ impl Tasks {
         // The end of the connection is the end of the keeper, which stays as long as anything does.
         while let Some(report) = link.next().await {
             if matches!(&report, Report::Ended { ending, .. } if !ending.survivors.is_empty()) {
-                break;
+                return self.get(folder.id()).map(Killed::Survived);
             }
         }
-        self.get(folder.id()).map(Killed::Stopped)
+        let task = self.get(folder.id())?;
+        Ok(if task.status.is_running() { Killed::Survived(task) } else { Killed::Stopped(task) })
     }
 
     /// Stops all that run; tells how many there were.
@@ -173,7 +176,13 @@ impl Tasks {
             };
             let silent_at = wanted.idle.map(|idle| progress.heard + idle);
             let reason = tokio::select! {
-                report = link.next() => progress.note(report.as_ref(), &task, wanted.bytes),
+                report = link.next() => {
+                    if report.is_none() && self.get(folder.id())?.status.is_running() {
+                        let reason = "its keeper does not answer; is it of another version?".to_owned();
+                        return Err(SendError::Refused { id: task.id, reason });
+                    }
+                    progress.note(report.as_ref(), &task, wanted.bytes)
+                }
                 () = at(silent_at) => Some(WaitReason::Idle),
                 () = at(deadline) => Some(WaitReason::TimedOut),
             };

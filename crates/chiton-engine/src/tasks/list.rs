@@ -54,6 +54,7 @@ pub struct Task {
     pub leftovers: Vec<Leftover>,
     /// Its output in numbers, once it has ended.
     pub totals: Option<(StreamTotals, StreamTotals)>,
+    pub(crate) folder: PathBuf,
     /// Where its output is.
     pub(crate) source: Source,
 }
@@ -76,12 +77,12 @@ pub enum TaskStatus {
     Running,
     /// Ended by itself with exit code 0.
     Completed,
-    /// Ended by itself with another code, or by a signal.
+    /// Ended by itself with another code, or by a signal other than SIGKILL.
     Failed,
     /// Stopped because its time was over.
     #[serde(rename = "timeout")]
     TimedOut,
-    /// Stopped because somebody wanted it.
+    /// Stopped because somebody wanted it, or ended by SIGKILL.
     Killed,
     /// Its keeper was killed, so nobody knows.
     Lost,
@@ -116,6 +117,13 @@ impl fmt::Display for TaskStatus {
             Self::Killed => "killed",
             Self::Lost => "lost",
         })
+    }
+}
+
+impl Task {
+    /// The folder with its records and output.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 }
 
@@ -279,6 +287,7 @@ fn task(
         leftovers: ending.as_ref().map(|ending| ending.leftovers.clone()).unwrap_or_default(),
         totals: ending.as_ref().map(|ending| (ending.stdout, ending.stderr)),
         outcome: ending.map(|ending| ending.outcome).or((status == TaskStatus::Lost).then_some(Outcome::Lost)),
+        folder: folder.path().to_owned(),
         source,
     }
 }

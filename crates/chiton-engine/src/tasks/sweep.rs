@@ -12,7 +12,7 @@ use crate::limits::RetentionLimits;
 /// A run with this much output on disk, or more, is reason enough to look at the sum.
 const LARGE_RUN: u64 = 1 << 20;
 /// Old runs are looked for this often.
-const AGE_CHECK: Duration = Duration::from_secs(600);
+const AGE_CHECK: Duration = Duration::from_mins(10);
 
 /// What a look through all runs did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,8 +48,9 @@ pub(crate) fn tidy(runs: &Path, kept_bytes: u64, retention: RetentionLimits, in_
 pub(crate) fn sweep(runs: &Path, retention: RetentionLimits, in_all: u64) -> Swept {
     let Ok(entries) = fs::read_dir(runs) else { return Swept::default() };
     let mut found: Vec<Measured> = entries.flatten().filter_map(|entry| Measured::of(&entry.path())).collect();
-    found.sort_by_key(|run| run.changed);
     let mut used: u64 = found.iter().map(|run| run.bytes).sum();
+    found.retain(|run| !run.folder.is_held());
+    found.sort_by_key(|run| run.changed);
     let mut left = found.len();
     let mut removed = 0;
     for run in found {

@@ -122,10 +122,13 @@ pub(crate) fn read(text: &[u8], start: &ShellState) -> Option<HandedBack> {
     Some(HandedBack { pipe_status, state })
 }
 
-/// The exit status, then the status of each part of the last pipeline.
+/// The exit status, then the status of each part of the last pipeline. After `exit 3` or a syntax error bash still has
+/// the parts of some pipeline before; they do not belong to this ending.
 fn read_statuses(text: &[u8]) -> Option<Vec<i32>> {
     let numbers = std::str::from_utf8(text).ok()?.split_ascii_whitespace().map(|word| word.parse().ok());
-    numbers.skip(1).collect()
+    let numbers: Vec<i32> = numbers.collect::<Option<_>>()?;
+    let (status, parts) = numbers.split_first()?;
+    Some(if parts.contains(status) { parts.to_vec() } else { vec![*status] })
 }
 
 fn read_variables(text: &[u8], locals: &[u8], start: &ShellState) -> Option<BTreeMap<String, Variable>> {

@@ -1,0 +1,57 @@
+//! `chiton call`: one tool call, for scripts and for trying out.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use chiton_engine::RunControl;
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use crate::operate::OperatorArguments;
+
+/// Make one tool call as an agent would
+#[derive(Args)]
+#[command(after_help = "\
+Each call is a session of its own. Exit code: 0, or 1 when the reply counts as an error.
+
+Examples:
+  chiton call Bash '{\"command\": \"echo hello\"}'
+  chiton call --dialect boris --json bash '{\"command\": \"pwd\", \"timeout\": 5000}'")]
+pub(crate) struct CallArguments {
+    #[command(flatten)]
+    operator: OperatorArguments,
+    /// Print the whole reply as JSON: text, structured, is_error
+    #[arg(long)]
+    json: bool,
+    /// The tool
+    tool: String,
+    /// Its arguments, as a JSON object
+    #[arg(default_value = "{}")]
+    arguments: String,
+}
+
+pub(crate) fn call(arguments: &CallArguments, state: &Path) -> Result<ExitCode> {
+    let values: Map<String, Value> = serde_json::from_str(&arguments.arguments)
+        .with_context(|| format!("the arguments are no JSON object: {}", arguments.arguments))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let reply = runtime.block_on(async {
+        let operator = arguments.operator.operator(state)?;
+        let reply = operator.call(&arguments.tool, &values, Arc::new(|_| {}), &RunControl::new()).await;
+        anyhow::Ok(reply)
+    })?;
+    let mut stdout = std::io::stdout().lock();
+    if arguments.json {
+        writeln!(
+            stdout,
+            "{}",
+            json!({"text": reply.text, "structured": reply.structured, "is_error": reply.is_error})
+        )?;
+    } else {
+        writeln!(stdout, "{}", reply.text)?;
+    }
+    runtime.shutdown_background();
+    Ok(ExitCode::from(u8::from(reply.is_error)))
+}

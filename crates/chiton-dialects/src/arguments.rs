@@ -1,0 +1,164 @@
+//! Reading the arguments of a call, with errors that a model can repair from.
+
+use serde_json::{Map, Value};
+
+/// A call that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The dialect has no such tool.
+    #[error("there is no tool '{name}' here; there are: {}", known.join(", "))]
+    UnknownTool {
+        /// The tool asked for.
+        name: String,
+        /// The tools there are.
+        known: Vec<String>,
+    },
+    /// A required argument is missing.
+    #[error("Missing required parameter: {0}")]
+    Missing(&'static str),
+    /// An argument is of another type.
+    #[error("Invalid type for '{name}': expected {expected}, got {got}")]
+    WrongType {
+        /// The argument.
+        name: &'static str,
+        /// What it should be.
+        expected: &'static str,
+        /// What it is.
+        got: String,
+    },
+    /// An argument that the tool does not have.
+    #[error("unknown parameter '{name}'; the parameters are: {}", known.join(", "))]
+    Unknown {
+        /// The argument.
+        name: String,
+        /// Those there are.
+        known: Vec<String>,
+    },
+    /// An argument with a value it cannot have.
+    #[error("'{name}' {problem}")]
+    BadValue {
+        /// The argument.
+        name: &'static str,
+        /// What is wrong, and what would be right.
+        problem: String,
+    },
+}
+
+/// The arguments of one call.
+#[derive(Debug)]
+pub struct Arguments<'a> {
+    values: &'a Map<String, Value>,
+}
+
+impl<'a> Arguments<'a> {
+    /// The arguments, none of which may be outside `known`.
+    pub fn new(values: &'a Map<String, Value>, known: &[&str]) -> Result<Self, CallError> {
+        if let Some(name) = values.keys().find(|name| !known.contains(&name.as_str())) {
+            let known = known.iter().map(|name| (*name).to_owned()).collect();
+            return Err(CallError::Unknown { name: name.clone(), known });
+        }
+        Ok(Self { values })
+    }
+
+    fn get(&self, name: &str) -> Option<&'a Value> {
+        self.values.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A string, where it is given.
+    pub fn text(&self, name: &'static str) -> Result<Option<String>, CallError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(other) => Err(wrong(name, "string", other)),
+        }
+    }
+
+    /// A string that has to be there and say something.
+    pub fn required(&self, name: &'static str) -> Result<String, CallError> {
+        let text = self.text(name)?.ok_or(CallError::Missing(name))?;
+        if text.trim().is_empty() {
+            return Err(CallError::BadValue { name, problem: "cannot be empty".to_owned() });
+        }
+        Ok(text)
+    }
+
+    /// A whole number that is not negative; written as text it is read as well.
+    pub fn number(&self, name: &'static str) -> Result<Option<u64>, CallError> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let read = match value {
+            Value::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        read.map(Some).ok_or_else(|| wrong(name, "a whole number, not negative", value))
+    }
+
+    /// A truth value; written as text it is read as well.
+    pub fn flag(&self, name: &'static str) -> Result<bool, CallError> {
+        match self.get(name) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(Value::String(text)) if text == "true" || text == "false" => Ok(text == "true"),
+            Some(other) => Err(wrong(name, "boolean", other)),
+        }
+    }
+
+    /// Strings by name, where they are given.
+    pub fn map(&self, name: &'static str) -> Result<Vec<(String, String)>, CallError> {
+        let Some(value) = self.get(name) else { return Ok(Vec::new()) };
+        let Value::Object(entries) = value else { return Err(wrong(name, "object of strings", value)) };
+        entries
+            .iter()
+            .map(|(key, value)| match value {
+                Value::String(text) => Ok((key.clone(), text.clone())),
+                Value::Number(number) => Ok((key.clone(), number.to_string())),
+                Value::Bool(flag) => Ok((key.clone(), flag.to_string())),
+                other => Err(wrong(name, "object of strings", other)),
+            })
+            .collect()
+    }
+}
+
+fn whole(number: f64) -> Option<u64> {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and in range")]
+    (number.fract() == 0.0 && (0.0..9.0e15).contains(&number)).then_some(number as u64)
+}
+
+fn wrong(name: &'static str, expected: &'static str, value: &Value) -> CallError {
+    let got = match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) => "boolean".to_owned(),
+        Value::Number(number) => format!("number {number}"),
+        Value::String(text) => format!("string '{}'", text.chars().take(40).collect::<String>()),
+        Value::Array(_) => "array".to_owned(),
+        Value::Object(_) => "object".to_owned(),
+    };
+    CallError::WrongType { name, expected, got }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn arguments_are_read_or_named() {
+        let values = json!({"a": "x", "n": "5000", "m": 7.0, "f": "true", "bad": [1]});
+        let values = values.as_object().unwrap();
+        let known = ["a", "n", "m", "f", "bad"];
+        let arguments = Arguments::new(values, &known).unwrap();
+        assert_eq!(arguments.required("a").unwrap(), "x");
+        assert_eq!(arguments.number("n").unwrap(), Some(5000), "numbers as strings are read");
+        assert_eq!(arguments.number("m").unwrap(), Some(7));
+        assert!(arguments.flag("f").unwrap());
+        assert_eq!(arguments.required("z"), Err(CallError::Missing("z")));
+        assert_eq!(
+            arguments.number("bad").unwrap_err().to_string(),
+            "Invalid type for 'bad': expected a whole number, not negative, got array"
+        );
+        let error = Arguments::new(values, &["a"]).unwrap_err().to_string();
+        assert!(error.contains("unknown parameter") && error.contains("the parameters are: a"), "{error}");
+        let negative = json!({"n": -1});
+        assert!(Arguments::new(negative.as_object().unwrap(), &["n"]).unwrap().number("n").is_err());
+    }
+}

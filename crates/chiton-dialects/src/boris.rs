@@ -1,0 +1,144 @@
+//! `boris`: streams apart, a working directory that follows `cd`, background tasks that are read once when they ended.
+
+use std::time::Duration;
+
+use chiton_engine::Outcome;
+use serde_json::{Map, Value, json};
+
+use crate::action::{Action, Done, FailureKind, Keeps, ReadAction, RunAction};
+use crate::arguments::{Arguments, CallError};
+use crate::reply::{Reply, failure, run_facts, task_facts, with};
+use crate::text::first_characters;
+use crate::tool::{Dialect, Surroundings, ToolSpec, string};
+
+pub(crate) struct Boris;
+
+const DEFAULT_MS: u64 = 120_000;
+const MOST_MS: u64 = 600_000;
+const LIMIT: usize = 30_000;
+const TASKS: usize = 10;
+
+impl Dialect for Boris {
+    fn name(&self) -> &'static str {
+        "boris"
+    }
+
+    fn about(&self) -> &'static str {
+        "bash, task_output: the directory follows cd, stdout and stderr apart"
+    }
+
+    fn task_limit(&self) -> Option<usize> {
+        Some(TASKS)
+    }
+
+    fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
+        let default =
+            around.timeout.map_or(DEFAULT_MS, |timeout| u64::try_from(timeout.as_millis()).unwrap_or(MOST_MS));
+        vec![
+            ToolSpec {
+                name: "bash",
+                description: format!(
+                    "Run a shell command. The working directory follows cd from call to call; it starts in {}.",
+                    around.directory.display()
+                ),
+                parameters: vec![
+                    ("command", string("The command.")),
+                    (
+                        "timeout",
+                        json!({"type": "integer", "minimum": 1, "default": default, "maximum": MOST_MS, "description": "Milliseconds; more than the maximum counts as the maximum."}),
+                    ),
+                    (
+                        "run_in_background",
+                        json!({"type": "boolean", "default": false, "description": "Come back at once with a task_id; read it with task_output."}),
+                    ),
+                ],
+                required: &["command"],
+                read_only: false,
+            },
+            ToolSpec {
+                name: "task_output",
+                description: "Output and status of a background task. A task that has completed can be read once."
+                    .to_owned(),
+                parameters: vec![("task_id", string("The id that bash gave."))],
+                required: &["task_id"],
+                read_only: false,
+            },
+        ]
+    }
+
+    fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
+        if tool == "task_output" {
+            let id = Arguments::new(values, &["task_id"])?.required("task_id")?;
+            return Ok(Action::Read(ReadAction { forgets: true, ..ReadAction::all(id) }));
+        }
+        let arguments = Arguments::new(values, &["command", "timeout", "run_in_background"])?;
+        let mut run = RunAction::new(arguments.required("command")?);
+        run.keeps = Keeps::Directory;
+        run.called_as = Some("/bin/bash".to_owned());
+        if arguments.flag("run_in_background")? {
+            return Ok(Action::Start(Box::new(run)));
+        }
+        let given = arguments.number("timeout")?;
+        if let Some(above) = given.filter(|given| *given > MOST_MS) {
+            run.notes.push(format!("timeout {above} is more than the maximum; {MOST_MS} was used"));
+        }
+        run.timeout = match given {
+            Some(0) => return Err(CallError::BadValue { name: "timeout", problem: "is at least 1".to_owned() }),
+            Some(given) => Some(Duration::from_millis(given.min(MOST_MS))),
+            None => around.timeout.or(Some(Duration::from_millis(DEFAULT_MS))),
+        };
+        Ok(Action::Run(Box::new(run)))
+    }
+
+    fn write(&self, action: &Action, done: &Done) -> Reply {
+        match (action, done) {
+            (Action::Run(run), Done::Ran(ran)) => {
+                let response = &ran.response;
+                let (stdout, cut) = first_characters(&response.stdout.head, ran.stdout_characters, LIMIT);
+                let (stderr, also_cut) = first_characters(&response.stderr.head, ran.stderr_characters, LIMIT);
+                let limit = run.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+                let ending = match &response.outcome {
+                    Outcome::Exited(code) => format!("exit_code: {code}"),
+                    Outcome::TimedOut => {
+                        format!("Command timed out after {}ms and was killed", limit.unwrap_or(0))
+                    }
+                    other => format!("The command {other}"),
+                };
+                let head = run.notes.iter().cloned().chain([ending]).collect::<Vec<_>>().join("\n");
+                let facts =
+                    json!({"stdout": stdout, "stderr": stderr, "truncated": cut || also_cut, "timeout_ms": limit});
+                Reply {
+                    text: format!("{head}\n\nstdout:\n{stdout}\nstderr:\n{stderr}"),
+                    structured: with(run_facts(ran), &facts),
+                    is_error: !matches!(response.outcome, Outcome::Exited(_) | Outcome::Signaled(_)),
+                }
+            }
+            (_, Done::Started { task, .. }) => {
+                Reply::good(format!("task_id: {}\nCommand started in background.", task.id), task_facts(task))
+            }
+            (_, Done::Read(read)) => {
+                let status = if read.task.status.is_running() { "running" } else { "completed" };
+                let (stdout, cut) = first_characters(&read.stdout, 0, LIMIT);
+                let (stderr, also_cut) = first_characters(&read.stderr, 0, LIMIT);
+                let code = read.task.outcome.as_ref().and_then(Outcome::exit_code);
+                let ending = match (&read.task.outcome, code) {
+                    (_, Some(code)) => format!("\nexit_code: {code}"),
+                    (Some(outcome), None) => format!("\nthe command {outcome}"),
+                    (None, None) => String::new(),
+                };
+                let facts = json!({"status": status, "stdout": stdout, "stderr": stderr, "truncated": cut || also_cut});
+                let text = format!("status: {status}{ending}\n\nstdout:\n{stdout}\nstderr:\n{stderr}");
+                Reply::good(text, with(task_facts(&read.task), &facts))
+            }
+            (_, Done::Failed(problem)) => {
+                let code = match problem.kind {
+                    FailureKind::NotFound => "BASH_TASK_NOT_FOUND",
+                    FailureKind::TaskLimit => "BASH_TASK_LIMIT",
+                    _ => "BASH_START_FAILED",
+                };
+                Reply::bad(format!("[{code}] {}", problem.message), failure(problem))
+            }
+            _ => Reply::good(String::new(), Map::new()),
+        }
+    }
+}

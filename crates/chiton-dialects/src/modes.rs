@@ -1,0 +1,112 @@
+//! `modes`: one tool, one enum. Both streams as one text; a background command is a file and a process group.
+
+use std::time::Duration;
+
+use chiton_engine::{Outcome, Streams, TaskLifetime};
+use serde_json::{Map, Value, json};
+
+use crate::action::{Action, Done, Keeps, RunAction};
+use crate::arguments::{Arguments, CallError};
+use crate::reply::{Reply, failure, run_facts, task_facts, with};
+use crate::text::both_ends;
+use crate::tool::{Dialect, Surroundings, ToolSpec, string};
+
+pub(crate) struct Modes;
+
+const DEFAULT: Duration = Duration::from_secs(30);
+const SLOW: Duration = Duration::from_mins(15);
+const GRACE: Duration = Duration::from_secs(15);
+/// Bytes that are given whole, and bytes of each end beyond that.
+const WHOLE: u64 = 128 << 10;
+const ENDS: usize = 4 << 10;
+
+impl Dialect for Modes {
+    fn name(&self) -> &'static str {
+        "modes"
+    }
+
+    fn about(&self) -> &'static str {
+        "bash with mode default, slow or background: one combined text"
+    }
+
+    fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
+        let description = format!(
+            "Run a bash command. mode: default (30 s limit), slow (15 min limit), background (comes back at once with \
+             the process group and a file that gets the output). Nothing is kept between calls: each starts in the \
+             working directory. No terminal, no input.\n<pwd>{}</pwd>",
+            around.directory.display()
+        );
+        vec![ToolSpec {
+            name: "bash",
+            description,
+            parameters: vec![
+                ("command", string("The command.")),
+                (
+                    "mode",
+                    json!({"type": "string", "enum": ["default", "slow", "background"], "description": "How it is run; default if left out."}),
+                ),
+            ],
+            required: &["command"],
+            read_only: false,
+        }]
+    }
+
+    fn read(&self, _: &str, values: &Map<String, Value>, _: &Surroundings) -> Result<Action, CallError> {
+        let arguments = Arguments::new(values, &["command", "mode"])?;
+        let mut run = RunAction::new(arguments.required("command")?);
+        (run.streams, run.keeps, run.grace) = (Streams::Merged, Keeps::Nothing, GRACE);
+        (run.lifetime, run.transcript) = (TaskLifetime::Durable, true);
+        match arguments.text("mode")?.as_deref() {
+            None | Some("default") => run.timeout = Some(DEFAULT),
+            Some("slow") => run.timeout = Some(SLOW),
+            Some("background") => return Ok(Action::Start(Box::new(run))),
+            Some(other) => {
+                let problem = format!("is 'default', 'slow' or 'background', not '{other}'");
+                return Err(CallError::BadValue { name: "mode", problem });
+            }
+        }
+        run.transcript = false;
+        Ok(Action::Run(Box::new(run)))
+    }
+
+    fn write(&self, action: &Action, done: &Done) -> Reply {
+        match (action, done) {
+            (Action::Run(run), Done::Ran(ran)) => {
+                let response = &ran.response;
+                let cut = ran.bytes > WHOLE;
+                let output = if cut {
+                    let note = format!(
+                        "\n[output truncated in the middle: {} bytes in all, at most {WHOLE} are given whole]\n[snip]\n",
+                        ran.bytes
+                    );
+                    both_ends(&response.stdout, ENDS, &note)
+                } else {
+                    response.stdout.to_text()
+                };
+                let status = match &response.outcome {
+                    Outcome::Exited(0) => String::new(),
+                    Outcome::Exited(code) => format!("[command failed with exit code {code}]\n"),
+                    Outcome::TimedOut => {
+                        format!("[command timed out after {}s]\n", run.timeout.map_or(0, |timeout| timeout.as_secs()))
+                    }
+                    Outcome::Cancelled => "[command cancelled]\n".to_owned(),
+                    other => format!("[command {other}]\n"),
+                };
+                let facts = with(run_facts(ran), &json!({"output": output, "truncated": cut}));
+                let failed = !matches!(response.outcome, Outcome::Exited(_) | Outcome::Signaled(_));
+                Reply { text: format!("{status}{output}"), structured: facts, is_error: failed }
+            }
+            (_, Done::Started { task, transcript }) => {
+                let group = task.pid.unwrap_or_default();
+                let file = transcript.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+                let text = format!(
+                    "<pid>{group}</pid>\n<output_file>{file}</output_file>\n<reminder>Read the file for its output; \
+                     its last line says how it ended. To stop it: kill -9 -{group}</reminder>"
+                );
+                Reply::good(text, with(task_facts(task), &json!({"output_file": file})))
+            }
+            (_, Done::Failed(problem)) => Reply::bad(format!("[system error] {}", problem.message), failure(problem)),
+            _ => Reply::good(String::new(), Map::new()),
+        }
+    }
+}

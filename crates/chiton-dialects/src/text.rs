@@ -1,0 +1,80 @@
+//! Words and cuts that several dialects share.
+
+use chiton_engine::render::TextView;
+
+/// The first `limit` characters of a text, and a line that says so where there are more.
+pub fn first_characters(text: &str, total: u64, limit: usize) -> (String, bool) {
+    let Some((end, _)) = text.char_indices().nth(limit) else {
+        return (text.to_owned(), false);
+    };
+    let total = total.max(text.chars().count() as u64);
+    (format!("{}\n[Output truncated: {total} characters, showing first {limit}]", &text[..end]), true)
+}
+
+/// The first `limit` bytes and the last `limit` bytes of a text, whole characters only, with `between` in between.
+pub fn both_ends(view: &TextView, limit: usize, between: &str) -> String {
+    let end = view.tail.as_deref().unwrap_or(&view.head);
+    let head = &view.head[..view.head.floor_char_boundary(limit)];
+    let tail = &end[end.ceil_char_boundary(end.len().saturating_sub(limit))..];
+    format!("{head}{between}{tail}")
+}
+
+/// Characters in bytes that arrive in pieces: every byte that does not continue one begins one.
+pub fn characters(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| !(0x80..0xc0).contains(*byte)).count() as u64
+}
+
+/// Removes escape sequences: colours, cursor movements, titles. All other text stays.
+pub fn without_escapes(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        if character != '\u{1b}' {
+            plain.push(character);
+            continue;
+        }
+        match characters.next() {
+            // Control sequence: parameters, then one final character.
+            Some('[') => drop(characters.by_ref().find(|next| ('@'..='~').contains(next))),
+            // Text for the terminal itself: up to BEL or ESC \.
+            Some(']' | 'P' | '^' | '_' | 'X') => {
+                while let Some(next) = characters.next() {
+                    if next == '\u{7}' || (next == '\u{1b}' && characters.next_if_eq(&'\\').is_some()) {
+                        break;
+                    }
+                }
+            }
+            // A character set: one more character.
+            Some('(' | ')' | '*' | '+' | '#' | '%' | ' ') => drop(characters.next()),
+            _ => {}
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_at_characters_and_says_so() {
+        assert_eq!(first_characters("h\u{e9}llo", 5, 5), ("h\u{e9}llo".to_owned(), false));
+        let (cut, truncated) = first_characters(&"\u{e9}".repeat(10), 50, 4);
+        assert!(truncated && cut.starts_with("\u{e9}\u{e9}\u{e9}\u{e9}\n[Output truncated: 50 characters"), "{cut}");
+    }
+
+    #[test]
+    fn every_kind_of_escape_is_removed_and_nothing_else() {
+        let cases = [
+            ("\u{1b}[31mred\u{1b}[0m", "red"),
+            ("a\u{1b}]0;title\u{7}b\u{1b}]8;;x\u{1b}\\c", "abc"),
+            ("\u{1b}(B\u{1b}[?25lx\u{1b}[2K", "x"),
+            ("plain [31m text", "plain [31m text"),
+            ("open\u{1b}[31", "open"),
+            ("\u{1b}cx", "x"),
+        ];
+        for (text, plain) in cases {
+            assert_eq!(without_escapes(text), plain);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What a dialect is.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::action::{Action, Done};
+use crate::arguments::CallError;
+use crate::reply::Reply;
+
+/// One tool as a client sees it.
+#[derive(Clone, Debug)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, for a model.
+    pub description: String,
+    /// Its parameters by name, each with its schema.
+    pub parameters: Vec<(&'static str, Value)>,
+    /// Those that have to be there.
+    pub required: &'static [&'static str],
+    /// Whether it only looks.
+    pub read_only: bool,
+}
+
+impl ToolSpec {
+    /// The JSON schema of its arguments.
+    pub fn input_schema(&self) -> Value {
+        let properties: Map<String, Value> =
+            self.parameters.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+        json!({"type": "object", "properties": properties, "required": self.required, "additionalProperties": false})
+    }
+
+    /// The names of its parameters.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.parameters.iter().map(|(name, _)| *name).collect()
+    }
+}
+
+/// What a dialect knows of the place it is used in.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// The working directory that commands start in.
+    pub directory: PathBuf,
+    /// The limit that the server was started with, where it was.
+    pub timeout: Option<Duration>,
+}
+
+/// A tool surface.
+pub trait Dialect: Send + Sync {
+    /// Its name.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in one line.
+    fn about(&self) -> &'static str;
+
+    /// Its tools.
+    fn tools(&self, surroundings: &Surroundings) -> Vec<ToolSpec>;
+
+    /// How many tasks a session may have running.
+    fn task_limit(&self) -> Option<usize> {
+        None
+    }
+
+    /// Reads a call whose arguments are all known to the tool.
+    fn read(&self, tool: &str, arguments: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError>;
+
+    /// Writes the answer to a call.
+    fn write(&self, action: &Action, done: &Done) -> Reply;
+}
+
+/// A parameter that is a string.
+pub fn string(description: &str) -> Value {
+    json!({"type": "string", "description": description})
+}
+
+/// A parameter that is a whole number.
+pub fn integer(description: &str) -> Value {
+    json!({"type": "integer", "minimum": 0, "description": description})
+}
+
+/// A parameter that is a truth value.
+pub fn boolean(description: &str) -> Value {
+    json!({"type": "boolean", "description": description})
+}
