@@ -23,7 +23,7 @@ Examples:
 pub(crate) struct CallArguments {
     #[command(flatten)]
     operator: OperatorArguments,
-    /// Print the whole reply as JSON: text, structured, is_error
+    /// Print the whole reply as JSON
     #[arg(long)]
     json: bool,
     /// The tool

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use chiton_dialects::{Dialect, Surroundings, ToolSpec, catalogue};
+use chiton_dialects::{Dialect, Surroundings, catalogue, schema};
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::operate;
 use crate::setting;
@@ -45,33 +45,15 @@ pub(crate) fn dialects() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn schema(arguments: &SchemaArguments) -> Result<ExitCode> {
+pub(crate) fn print_schema(arguments: &SchemaArguments) -> Result<ExitCode> {
     let around = Surroundings { directory: setting::working_directory()?, timeout: None };
-    let tools: Vec<Value> =
-        arguments.dialect.tools(&around).iter().map(|tool| as_value(tool, arguments.format)).collect();
+    let format = match arguments.format {
+        Format::Mcp => schema::Format::Mcp,
+        Format::Openai => schema::Format::Openai,
+        Format::Anthropic => schema::Format::Anthropic,
+        Format::Gemini => schema::Format::Gemini,
+    };
+    let tools: Vec<Value> = arguments.dialect.tools(&around).iter().map(|tool| schema::of(tool, format)).collect();
     writeln!(std::io::stdout().lock(), "{}", serde_json::to_string_pretty(&tools)?)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn as_value(tool: &ToolSpec, format: Format) -> Value {
-    let (name, description, mut schema) = (tool.name, &tool.description, tool.input_schema());
-    match format {
-        Format::Mcp => json!({"name": name, "description": description, "inputSchema": schema}),
-        Format::Openai => {
-            json!({"type": "function", "function": {"name": name, "description": description, "parameters": schema}})
-        }
-        Format::Anthropic => json!({"name": name, "description": description, "input_schema": schema}),
-        Format::Gemini => {
-            // Its schema language has no word for this.
-            without(&mut schema, "additionalProperties");
-            json!({"name": name, "description": description, "parameters": schema})
-        }
-    }
-}
-
-fn without(schema: &mut Value, key: &str) {
-    if let Value::Object(entries) = schema {
-        entries.remove(key);
-        entries.values_mut().for_each(|value| without(value, key));
-    }
 }

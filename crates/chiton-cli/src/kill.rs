@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use chiton_engine::Tasks;
 use chiton_engine::tasks::link::Killed;
+use chiton_engine::{TaskStatus, Tasks};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
@@ -39,6 +39,14 @@ pub(crate) async fn kill(arguments: KillArguments, state: &Path) -> Result<ExitC
     for id in &arguments.ids {
         match tasks.kill(id, arguments.grace).await {
             Ok(Killed::Stopped(task)) => println!("{} terminated", task.id),
+            Ok(Killed::AlreadyStopped(task)) if task.status == TaskStatus::Lost => {
+                let pid = task.pid.map(|pid| format!(" (its shell was process {pid})")).unwrap_or_default();
+                complain(&format!(
+                    "{} was lost with its keeper; what is left of it has to be ended by hand{pid}",
+                    task.id
+                ));
+                code = ExitCode::FAILURE;
+            }
             Ok(Killed::AlreadyStopped(task)) => println!("{} already stopped ({})", task.id, task.status),
             Ok(Killed::Survived(task)) => {
                 complain(&format!("{} was told to end and is still there", task.id));

@@ -75,12 +75,11 @@ pub(crate) async fn logs(arguments: LogsArguments, state: &Path) -> Result<ExitC
         _ => None,
     };
     if let Some(part) = part {
-        if arguments.follow {
-            // What is already there is passed over, but for the lines asked for.
-            let all = ReadRequest { streams, part: Part::New, ..ReadRequest::default() };
-            task.read(&mut cursor, &all)?;
-        }
-        show(&task.read(&mut Cursor::default(), &ReadRequest { streams, part, ..ReadRequest::default() })?)?;
+        // One look, of which the lines asked for are shown, and from whose end on is followed.
+        cursor = Cursor::default();
+        let mut seen = task.read(&mut cursor, &ReadRequest { streams, part: Part::New, ..ReadRequest::default() })?;
+        seen.keep(&part);
+        show(&seen)?;
     } else {
         show_new(&task, streams, &mut cursor)?;
     }
@@ -94,13 +93,15 @@ async fn follow(tasks: &Tasks, mut task: Task, streams: Marked, mut cursor: Curs
     while task.status.is_running() {
         let wanted = WaitFor { bytes: Some(1), from: cursor, ..WaitFor::default() };
         task = tasks.wait(&task.id, wanted).await?.task;
-        let before = cursor;
         show_new(&task, streams, &mut cursor)?;
-        if cursor == before && streams != Marked::Both {
-            // The other stream moved; it is passed over.
-            let other = ReadRequest { part: Part::New, ..ReadRequest::default() };
-            task.read(&mut cursor, &other)?;
-        }
+        let other = match streams {
+            Marked::Both => continue,
+            Marked::Only(Stream::Stdout) => Stream::Stderr,
+            Marked::Only(Stream::Stderr) => Stream::Stdout,
+        };
+        // What the other stream says is passed over, and it alone.
+        let passed_over = ReadRequest { streams: Marked::Only(other), part: Part::New, ..ReadRequest::default() };
+        task.read(&mut cursor, &passed_over)?;
     }
     show_new(&task, streams, &mut cursor)
 }

@@ -95,7 +95,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Mcp(arguments) => mcp::mcp(&arguments, &state),
         Verb::Call(arguments) => call::call(&arguments, &state),
         Verb::Dialects(_) => dialects::dialects(),
-        Verb::Schema(arguments) => dialects::schema(&arguments),
+        Verb::Schema(arguments) => dialects::print_schema(&arguments),
     }
 }
 

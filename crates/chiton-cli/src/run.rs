@@ -17,7 +17,8 @@ use chiton_engine::limits::ViewLimits;
 use chiton_engine::session::store::SessionStore;
 use chiton_engine::{
     ByteString, CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, EnvironmentChange, Lifetime,
-    Listener, OnTimeout, Outcome, RunControl, RunEvent, Session, StartedTask, Stream, Streams, TaskLifetime,
+    Listener, OnTimeout, Outcome, RunControl, RunEvent, Session, StartedTask, StateReport, Stream, Streams,
+    TaskLifetime,
 };
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -69,7 +70,7 @@ pub(crate) struct RunArguments {
     /// What the command reads: a file, or - for our own standard input [default: nothing]
     #[arg(long, value_name = "FILE|-")]
     stdin: Option<PathBuf>,
-    /// Continue the session of this name, and leave it as the command left it
+    /// Continue the session of this name, and leave it as the command left it (a background command leaves it as it is)
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
     /// Take both streams through one pipe: exact order, no telling them apart
@@ -94,7 +95,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "background")]
     wait: Option<Duration>,
     /// What happens when --timeout is over
-    #[arg(long, value_enum, default_value_t = OnTimeoutArgument::Stop, requires = "timeout")]
+    #[arg(long, value_enum, default_value_t = OnTimeoutArgument::Stop, requires = "timeout", conflicts_with = "background")]
     on_timeout: OnTimeoutArgument,
     /// What the command is for, shown by `chiton ps`
     #[arg(long, value_name = "TEXT")]
@@ -178,7 +179,7 @@ async fn run_async(arguments: RunArguments, state_directory: &Path) -> Result<Ex
     let response = response?;
     if let Some(name) = &arguments.session {
         // The command has run, so its own ending is what counts.
-        if let Err(error) = store.save(name, &base, &before, &session.state()) {
+        if let Err(error) = store.save(name, &before, &session.state()) {
             complain(&format!("{error}; the session stays as it was before"));
         }
     }
@@ -188,6 +189,9 @@ async fn run_async(arguments: RunArguments, state_directory: &Path) -> Result<Ex
         writeln!(stdout)?;
     } else {
         say_what_matters(&response, arguments.timeout);
+        if let (Some(_), StateReport::Discarded(why)) = (&arguments.session, &response.state) {
+            remark(&format!("the session is as it was before: {why}"));
+        }
         for removed in response.removed_variables.iter().filter(|removed| given.contains(&removed.name)) {
             remark(&format!(
                 "{} was kept from the command: it {} (--keep-env {0} lets it pass)",
@@ -267,7 +271,9 @@ fn input(arguments: &RunArguments) -> Result<CommandInput> {
 fn stop_on_signals(control: &RunControl) -> Result<Arc<AtomicI32>> {
     let first = Arc::new(AtomicI32::new(0));
     let count = Arc::new(AtomicI32::new(0));
-    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
+    // Whoever started us with a signal ignored, as nohup does, wants it ignored.
+    let wanted = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    for kind in wanted.into_iter().filter(|kind| !setting::is_ignored(kind.as_raw_value())) {
         let mut signals = signal(kind)?;
         let (first, count, control) = (Arc::clone(&first), Arc::clone(&count), control.clone());
         tokio::spawn(async move {

@@ -44,6 +44,14 @@ pub(crate) fn environment() -> impl Iterator<Item = (String, ByteString)> {
     env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_vec().into())))
 }
 
+/// Whether this process was started with a signal ignored.
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
+}
+
 /// The file mode creation mask, read without changing it.
 pub(crate) fn umask() -> u32 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

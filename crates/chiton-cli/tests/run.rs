@@ -350,6 +350,20 @@ fn few_descriptors_are_enough_or_the_error_says_so() {
 }
 
 #[test]
+fn limits_on_file_size_and_ignored_signals_are_survived() {
+    let place = Place::new();
+    let own = env!("CARGO_BIN_EXE_chiton");
+    let shell = |script: &str| {
+        let mut shell = place.command_of("bash");
+        shell.args(["-c", script]).env("XDG_STATE_HOME", place.folder.path()).output().unwrap()
+    };
+    let limited = shell(&format!("ulimit -f 100; {own} run 'seq 1 100000' | tail -1"));
+    assert_eq!(text(&limited.stdout), "100000\n", "{}", text(&limited.stderr));
+    let script = format!("trap '' HUP; {own} run 'sleep 0.5; echo survived' & sleep 0.2; kill -HUP $!; wait");
+    assert_eq!(text(&shell(&script).stdout), "survived\n");
+}
+
+#[test]
 fn help_teaches() {
     let place = Place::new();
     let output = place.run(&["--help"]);

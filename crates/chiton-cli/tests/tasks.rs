@@ -70,6 +70,53 @@ fn logs_follow_a_command_of_another_process_to_its_end() {
 }
 
 #[test]
+fn following_one_stream_or_the_tail_neither_loses_nor_repeats_a_line() {
+    let place = Place::new();
+    let id = place.background(&["for i in {1..30000}; do echo e$i >&2; (( i % 7 )) || echo o$i; done"]);
+    assert_eq!(text(&place.call(&["logs", "-f", "--stdout", &id]).stdout).lines().count(), 30_000 / 7);
+    let id = place.background(&["for i in {1..60000}; do echo $i; done"]);
+    let shown = text(&place.call(&["logs", "-f", "--tail", "50", &id]).stdout);
+    let numbers: Vec<u32> = shown.lines().map(|line| line.parse().unwrap()).collect();
+    assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "in order, each once");
+    assert_eq!(numbers.last(), Some(&60_000));
+}
+
+#[test]
+fn a_pattern_far_behind_is_found() {
+    let place = Place::new();
+    let id = place.background(&["yes 0123456789 | head -n 3200000; echo READY; sleep 60"]);
+    let found = place.call(&["wait", "--for", "READY", "--timeout", "60s", &id]);
+    assert_eq!((code(&found), text(&found.stdout)), (0, "READY\n".to_owned()));
+    place.call(&["kill", &id]);
+}
+
+#[test]
+fn a_kill_does_not_wait_for_a_caller_that_does_not_read() {
+    let place = Place::new();
+    let mut caller = place.command();
+    caller.args(["run", "yes"]).stdout(Stdio::piped());
+    let mut caller = caller.spawn().unwrap();
+    let listed = || text(&place.call(&["ps"]).stdout);
+    assert!(chiton_testkit::processes::eventually(Duration::from_secs(10), || listed().contains("running")));
+    let start = Instant::now();
+    assert_eq!(text(&place.call(&["kill", "--all"]).stdout), "1 terminated\n");
+    assert!(start.elapsed() < Duration::from_secs(4));
+    caller.kill().unwrap();
+    caller.wait().unwrap();
+}
+
+#[test]
+fn the_longest_times_are_as_good_as_any() {
+    let place = Place::new();
+    let long = "2562047788015214h";
+    let id = place.background(&["trap '' TERM; sleep 60"]);
+    assert_eq!(code(&place.call(&["wait", "--timeout", "100ms", "--idle", long, &id])), 124);
+    assert_eq!(code(&place.call(&["kill", "--grace", "50ms", &id])), 0);
+    let output = place.run(&["--timeout", long, "--grace", long, "--wait", long, "echo fine"]);
+    assert_eq!((code(&output), text(&output.stdout)), (0, "fine\n".to_owned()));
+}
+
+#[test]
 fn text_end_of_input_and_signals_are_sent() {
     let place = Place::new();
     let id = place.background(&["--open-stdin", "read line; echo got $line; cat"]);

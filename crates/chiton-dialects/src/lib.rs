@@ -8,7 +8,9 @@
 pub mod action;
 pub mod arguments;
 pub mod catalogue;
+pub mod registry;
 pub mod reply;
+pub mod schema;
 pub mod text;
 pub mod tool;
 

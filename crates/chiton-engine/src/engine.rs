@@ -266,8 +266,8 @@ impl Engine {
             ShellKind::Posix => posix::read(text, &start.state).map(|state| (state, Vec::new())),
         };
         let Some((mut state, pipe_status)) = handed_back else {
-            let why = "the shell handed no state back: it was replaced (exec), it lists what it reads (set -v), or its \
-                       state is larger than what is carried";
+            let why = "the shell handed no state back: it was replaced (exec), it lists what it reads (set -v), its exit \
+                       trap was set past ours (command trap, posix mode), or its state is larger than what is carried";
             return (StateReport::Discarded(why.to_owned()), Vec::new(), Vec::new());
         };
         let not_carried = self.inner.config.environment.filter(&mut state.variables);

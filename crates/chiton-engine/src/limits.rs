@@ -1,7 +1,7 @@
 //! The numbers a user meets, with the reason for each; those in structs are configurable. Numbers that only one file
 //! is about stand there.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -104,6 +104,14 @@ pub const COMMAND_BYTES: usize = 64 << 20;
 
 /// The largest frame on a keeper's socket. Requests to a keeper are small; a state that comes back may be large.
 pub const FRAME_BYTES: usize = 64 << 20;
+
+/// The longest wait there is. More than anybody waits, less than a clock can add up.
+pub const LONGEST: Duration = Duration::from_hours(24 * 365 * 10);
+
+/// `wait` after `now`, or after the longest wait there is.
+pub(crate) fn later(now: Instant, wait: Duration) -> Instant {
+    now + wait.min(LONGEST)
+}
 
 /// The largest state that is carried from one command to the next: thousands of times what people have, and well
 /// below what a frame takes.

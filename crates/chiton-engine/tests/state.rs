@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 /// First command, second command, what the second prints.
-const CARRIED: [(&str, &str, &str); 45] = [
+const CARRIED: [(&str, &str, &str); 54] = [
     ("cd /usr/lib", "pwd; echo $OLDPWD", "/usr/lib\n/tmp\n"),
     ("cd /usr/lib; cd /etc", "cd -; pwd", "/usr/lib\n/usr/lib\n"),
     ("export A=1", "echo $A; env | grep ^A=", "1\nA=1\n"),
@@ -98,6 +98,15 @@ const CARRIED: [(&str, &str, &str); 45] = [
         "   1\n",
     ),
     ("IFS=,; x='a,b'", "for y in $x; do echo $y; done", "a,b\n"),
+    ("ulimit -f 1; A=1", "echo $A", "1\n"),
+    ("trap 'echo debug' DEBUG; A=1", "echo $A", "1\n"),
+    ("A=1; trap 'echo bye' Exit; exit", "echo $A", "1\n"),
+    ("x='() => 1'", "echo \"$x\"", "() => 1\n"),
+    ("f() { coproc cat; echo hi >&\"${COPROC[1]}\"; read -r x <&\"${COPROC[0]}\"; echo $x; }", "true", ""),
+    ("export BIG=$(printf '%0200000d' 0); A=1", "echo ${#BIG} $A; unset BIG", "200000 1\n"),
+    ("echo make --verbose; A=1", "echo $A", "1\n"),
+    ("X=1; g() { exit; }; f() { local X=2; g; }", "f", ""),
+    ("export E=1; g() { exit; }; f() { export E=2; g; }; f", "echo $E", "2\n"),
 ];
 
 #[test]
@@ -438,5 +447,43 @@ fn a_state_too_large_to_carry_is_said_and_costs_nothing_else() {
             response.state
         );
         assert_eq!(harness.run(&session, "pwd").await.stdout.to_text(), "/tmp\n");
+    });
+}
+
+#[test]
+fn a_function_with_a_coprocess_stays_the_same_from_command_to_command() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let session = harness.session();
+        harness
+            .run(&session, "f() { coproc cat; echo hi >&\"${COPROC[1]}\"; read -r x <&\"${COPROC[0]}\"; echo $x; }")
+            .await;
+        for _ in 0..3 {
+            assert_eq!(harness.run(&session, "true").await.state, StateReport::Unchanged);
+        }
+        assert_eq!(harness.run(&session, "f").await.stdout.to_text(), "hi\n");
+    });
+}
+
+#[test]
+fn a_caller_s_local_variable_does_not_overwrite_the_session_s() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let session = harness.session();
+        harness.run(&session, "X=1").await;
+        harness.run(&session, "die() { exit 3; }; f() { local X=2; die; }; f").await;
+        assert_eq!(harness.run(&session, "echo $X").await.stdout.to_text(), "1\n");
+    });
+}
+
+#[test]
+fn a_directory_given_by_dots_leaves_no_trace() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let session = harness.session_in("/usr/lib".as_ref());
+        let mut request = CommandRequest::new("pwd");
+        request.directory = Some("./../bin/..".into());
+        assert_eq!(harness.request(&session, request).await.stdout.to_text(), "/usr\n");
+        assert_eq!(harness.run(&session, "pwd").await.stdout.to_text(), "/usr/lib\n");
     });
 }

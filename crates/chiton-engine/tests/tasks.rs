@@ -270,7 +270,7 @@ fn a_kill_is_verified_repeatable_and_helpful() {
         assert_eq!(marked(&mark), []);
         match tasks.kill(&task.id, None).await.unwrap() {
             Killed::AlreadyStopped(task) => assert_eq!(task.status, TaskStatus::Killed),
-            Killed::Stopped(_) => panic!("it was stopped before"),
+            other => panic!("it was stopped before: {other:?}"),
         }
         let near = format!("{}0", &task.id[..13]);
         let near = if near == task.id { format!("{}1", &task.id[..13]) } else { near };

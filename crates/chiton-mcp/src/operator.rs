@@ -99,10 +99,9 @@ impl Operator {
             _ => Session::new(ShellState::clone(&before)),
         };
         let response = self.engine.run(&session, request(run), &mut counts, control).await.map_err(engine_failure)?;
-        if response.state == StateReport::Committed {
-            if let Some(state) = kept(run.keeps, &before, &session.state()) {
-                self.session.restore(Arc::new(state));
-            }
+        let committed = response.state == StateReport::Committed;
+        if let Some(state) = kept(run.keeps, &before, &session.state()).filter(|_| committed) {
+            self.session.restore(Arc::new(state));
         }
         let Counts { stdout, stderr, bytes, .. } = counts;
         Ok(Done::Ran(Box::new(Ran { response, stdout_characters: stdout, stderr_characters: stderr, bytes })))
@@ -183,7 +182,7 @@ impl Operator {
     fn known(&self, id: &str) -> Result<Task, Failure> {
         let forgotten = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner).contains(id);
         if forgotten {
-            return Err(not_found(NotFound { id: id.to_owned(), nearest: Vec::new() }));
+            return Err(not_found(NotFound { id: id.to_owned(), nearest: Vec::new(), reason: None }));
         }
         self.engine.tasks().get(id).map_err(not_found)
     }
@@ -245,6 +244,7 @@ impl Listener for Counts {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
 fn not_found(error: NotFound) -> Failure {
     Failure { kind: FailureKind::NotFound, message: error.to_string() }
 }
@@ -253,11 +253,13 @@ fn system(error: impl std::fmt::Display) -> Failure {
     Failure { kind: FailureKind::System, message: error.to_string() }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
 fn engine_failure(error: EngineError) -> Failure {
     let kind = if matches!(error, EngineError::TaskLimit(_)) { FailureKind::TaskLimit } else { FailureKind::System };
     Failure { kind, message: error.to_string() }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
 fn read_failure(error: ReadError) -> Failure {
     let kind = if matches!(error, ReadError::BadFilter { .. }) { FailureKind::BadFilter } else { FailureKind::System };
     Failure { kind, message: error.to_string() }

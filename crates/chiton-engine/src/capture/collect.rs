@@ -14,7 +14,7 @@ use crate::control::{RunControl, StopWatch};
 use crate::error::StartError;
 use crate::event::{Listener, RunEvent, Stream};
 use crate::keeper::protocol::{Control, Ending, FrameBuffer, Report, encode};
-use crate::limits::ViewLimits;
+use crate::limits::{LONGEST, ViewLimits};
 use crate::outcome::{Outcome, Usage};
 use crate::request::{OnTimeout, Streams};
 use crate::spawn::Launched;
@@ -50,7 +50,7 @@ pub(crate) async fn collect(
     let pid = reports.started(folder, keeper).await?;
     listener.hear(RunEvent::Started { run_id: folder.id(), pid });
     let limit = command.timeout.filter(|_| command.on_timeout == OnTimeout::HandBack);
-    let mut hand_back_at = command.wait.into_iter().chain(limit).min().map(|wait| begun + wait);
+    let mut hand_back_at = command.wait.into_iter().chain(limit).min().map(|wait| begun + wait.min(LONGEST));
     let mut kept = [HeadTail::new(view), HeadTail::new(view)];
     let mut output = HeadTail::new(view);
     let (ending, state) = loop {

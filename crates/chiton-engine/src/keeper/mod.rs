@@ -24,7 +24,8 @@ use std::process::ExitCode;
 
 use rustix::process::{Resource, Rlimit};
 
-use crate::sys::{descriptors, messages, signals::SignalInbox};
+use crate::sys::signals::{SignalInbox, survive_file_size_limit};
+use crate::sys::{descriptors, messages};
 use protocol::{KeeperPlan, Report, SCRATCH_FD, STATE_FD, encode};
 
 /// The first argument that makes this executable a keeper. What follows it is only for people who read `ps`.
@@ -66,6 +67,7 @@ fn take_over(socket: UnixStream) -> io::Result<()> {
     rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), ..core })?;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     std::env::set_current_dir("/")?;
+    survive_file_size_limit();
     let signals = SignalInbox::open(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
     let shared = SharedFiles::create()?;
     let Some((version, descriptors)) = messages::receive(&socket)? else { return Ok(()) };
@@ -76,23 +78,27 @@ fn take_over(socket: UnixStream) -> io::Result<()> {
     owner::own(plan, alive, given, socket, signals, shared)
 }
 
-/// Files in memory that the shell opens by the path of our descriptor, so that it never inherits one.
+/// What the shell opens by the path of our descriptor, so that it never inherits one.
 struct SharedFiles {
-    state: File,
-    #[expect(dead_code, reason = "held open for the shell, which opens it by path")]
-    scratch: File,
+    /// Where its state arrives. A pipe, since no limit on the size of files holds for it.
+    state: OwnedFd,
+    /// The other end: held open for the shell.
+    _state_end: OwnedFd,
+    /// Lists that the shell reads again itself.
+    _scratch: OwnedFd,
 }
 
 impl SharedFiles {
     fn create() -> io::Result<Self> {
-        Ok(Self { state: memory_file(STATE_FD)?, scratch: memory_file(SCRATCH_FD)? })
+        let (state, end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        rustix::io::ioctl_fionbio(&state, true)?;
+        let scratch = rustix::fs::memfd_create("chiton", rustix::fs::MemfdFlags::CLOEXEC)?;
+        // From low numbers to their places, in an order in which neither is in the other's way.
+        let state = rustix::io::fcntl_dupfd_cloexec(&state, SCRATCH_FD + 1)?;
+        let end = rustix::io::fcntl_dupfd_cloexec(&end, STATE_FD)?;
+        let scratch = rustix::io::fcntl_dupfd_cloexec(&scratch, SCRATCH_FD)?;
+        Ok(Self { state, _state_end: end, _scratch: scratch })
     }
-}
-
-fn memory_file(number: i32) -> io::Result<File> {
-    let file = rustix::fs::memfd_create("chiton", rustix::fs::MemfdFlags::CLOEXEC)?;
-    let placed = rustix::io::fcntl_dupfd_cloexec(&file, number)?;
-    Ok(File::from(placed))
 }
 
 /// What came with the plan.

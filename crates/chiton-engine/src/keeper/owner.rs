@@ -7,7 +7,6 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
@@ -23,11 +22,11 @@ use super::transcript::Transcript;
 use super::{GivenFiles, SharedFiles};
 use crate::capture::spool::SpoolWriter;
 use crate::event::Stream;
-use crate::limits::{READ_BYTES, STATE_BYTES};
+use crate::limits::{READ_BYTES, STATE_BYTES, later};
 use crate::outcome::{Lifetime, Outcome, Signal, Usage};
 use crate::spawn::start_shell;
 use crate::stop::{self, Ladder};
-use crate::sys::memory::release_code;
+use crate::sys::memory::release_files;
 use crate::sys::process::{Reap, WaitStatus, children_usage, reap};
 use crate::sys::signals::SignalInbox;
 use crate::tasks::folder::RunFolder;
@@ -51,6 +50,8 @@ struct Keeper {
     spool: SpoolWriter,
     transcript: Option<Transcript>,
     buffer: Vec<u8>,
+    /// What the shell has said of its state so far.
+    state: Vec<u8>,
     lifecycle: Lifecycle,
     ladder: Option<Ladder>,
     stopped_after: Option<Outcome>,
@@ -94,12 +95,13 @@ pub(super) fn own(
         spool: SpoolWriter::new(&plan.folder, plan.spool),
         transcript: plan.transcript.as_ref().and_then(|path| Transcript::create(path, plan.spool.per_run).ok()),
         buffer: vec![0; READ_BYTES],
+        state: Vec::new(),
         lifecycle: Lifecycle::new(pid),
         ladder: None,
         stopped_after: None,
         started,
         leader_ended: None,
-        deadline: plan.timeout.and_then(|timeout| started.checked_add(timeout)),
+        deadline: plan.timeout.map(|timeout| later(started, timeout)),
         slims_at: Some(started + LONG_RUN),
         ending: None,
         leftover_task: None,
@@ -151,6 +153,7 @@ enum Source {
     Client(usize),
     Pipe(Stream),
     Input,
+    State,
 }
 
 impl Keeper {
@@ -195,12 +198,13 @@ impl Keeper {
                 Source::Client(index) => self.serve_client(index, flags),
                 Source::Pipe(stream) => drop(self.pump(stream, READ_BYTES)),
                 Source::Input => self.input.push(),
+                Source::State => self.take_state(),
             }
         }
         let now = Instant::now();
         if self.slims_at.is_some_and(|time| now >= time) {
             self.slims_at = None;
-            release_code();
+            release_files();
         }
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             self.deadline = None;
@@ -222,8 +226,9 @@ impl Keeper {
     }
 
     fn poll(&self, timeout: Option<&Timespec>) -> Vec<(Source, PollFlags)> {
-        let mut sources = vec![Source::Signals];
-        let mut polled = vec![PollFd::new(self.signals.descriptor(), PollFlags::IN)];
+        let mut sources = vec![Source::Signals, Source::State];
+        let mut polled =
+            vec![PollFd::new(self.signals.descriptor(), PollFlags::IN), PollFd::new(&self.shared.state, PollFlags::IN)];
         if let Some(door) = &self.door {
             sources.push(Source::Door);
             polled.push(PollFd::new(door, PollFlags::IN));
@@ -454,7 +459,7 @@ impl Keeper {
             transcript.finish(&ending.outcome);
         }
         let _ = self.folder.write_ending(&ending, self.plan.lifetime == Lifetime::Durable);
-        let state = if matches!(ending.outcome, Outcome::Exited(_)) { self.read_state() } else { None };
+        let state = if matches!(ending.outcome, Outcome::Exited(_)) { self.state() } else { None };
         for client in &mut self.clients {
             let state = if client.role() == Role::Caller { state.clone() } else { None };
             // Whoever is gone is noticed in the next round.
@@ -481,14 +486,24 @@ impl Keeper {
         }
     }
 
-    fn read_state(&self) -> Option<crate::ByteString> {
-        let length = self.shared.state.metadata().ok()?.len();
-        if length > STATE_BYTES {
-            return None;
+    /// Takes what the shell says of its state; more than is ever carried is passed over.
+    fn take_state(&mut self) {
+        let mut chunk = [0; 8192];
+        loop {
+            match rustix::io::read(&self.shared.state, &mut chunk) {
+                Ok(count) if count > 0 => {
+                    let room = usize::try_from(STATE_BYTES).unwrap_or(0) + 1 - self.state.len();
+                    self.state.extend_from_slice(&chunk[..count.min(room)]);
+                }
+                _ => return,
+            }
         }
-        let mut bytes = vec![0; usize::try_from(length).ok()?];
-        self.shared.state.read_exact_at(&mut bytes, 0).ok()?;
-        (!bytes.is_empty()).then(|| bytes.into())
+    }
+
+    fn state(&mut self) -> Option<crate::ByteString> {
+        self.take_state();
+        let state = std::mem::take(&mut self.state);
+        (!state.is_empty() && state.len() as u64 <= STATE_BYTES).then(|| state.into())
     }
 }
 

@@ -148,6 +148,8 @@ const SERVICE: &[&str] = &[
     "MAINPID",
     "CREDENTIALS_DIRECTORY",
 ];
+/// Only in an environment: a shell would take it for a function.
+const DISGUISE: &str = "is a function in disguise";
 /// Removed in strict mode only: everyday programs need them.
 pub const DESKTOP: &[&str] = &["DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"];
 /// Removed only when the value is a path, which makes a program read or write there.
@@ -171,7 +173,7 @@ impl EnvironmentPolicy {
         if matches(WITH_PATH, name) && value.contains(&b'/') {
             return Some("names a file that programs read or write by themselves");
         }
-        value.starts_with(b"()").then_some("is a function in disguise")
+        value.starts_with(b"()").then_some(DISGUISE)
     }
 
     /// Removes what may not reach a command.
@@ -179,7 +181,7 @@ impl EnvironmentPolicy {
         let mut removed = Vec::new();
         variables.retain(|name, variable| {
             let value = if let Value::Scalar(value) = &variable.value { &value[..] } else { b"" };
-            let objection = self.objection(name, value);
+            let objection = self.objection(name, value).filter(|why| *why != DISGUISE || variable.is_exported());
             if let Some(why) = objection {
                 removed.push(RemovedVariable { name: name.clone(), why: why.to_owned() });
             }

@@ -15,7 +15,7 @@ pub(crate) mod posix;
 pub mod state;
 pub mod store;
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::net::UnixStream;
@@ -136,12 +136,25 @@ pub(crate) fn begin(
 }
 
 fn enter_given(current: &Path, given: &Path) -> Result<PathBuf, SessionError> {
-    let path = if given.is_absolute() { given.to_owned() } else { current.join(given) };
+    let path = as_bash_names_it(&if given.is_absolute() { given.to_owned() } else { current.join(given) });
     match std::fs::metadata(&path) {
         Ok(data) if data.is_dir() => Ok(path),
         Ok(_) => Err(SessionError::NotADirectory(path)),
         Err(reason) => Err(SessionError::NoSuchDirectory { path, reason }),
     }
+}
+
+/// A path without `.` and `..`, taken by their names as `cd` does.
+fn as_bash_names_it(path: &Path) -> PathBuf {
+    let mut named = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => drop(named.pop()),
+            other => named.push(other),
+        }
+    }
+    named
 }
 
 /// The session's own directory, or its nearest parent that still exists.

@@ -1,9 +1,9 @@
 //! Named sessions written down, so that one process continues where another ended.
 //!
-//! What is written is the difference to the environment the process came with: values that every process inherits
+//! Of variables only those are written that the session's commands set or removed: values that every process inherits
 //! anyway (a token among them, perhaps) stay out of the file, and a fresh terminal brings its fresh values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -13,7 +13,7 @@ use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
 use super::change::Change;
-use super::state::{ShellState, Value, Variable};
+use super::state::ShellState;
 use crate::error::StoreError;
 
 /// A folder of named sessions.
@@ -23,13 +23,13 @@ pub struct SessionStore {
 }
 
 /// The file of one session.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct Written {
     version: u32,
-    /// The state that a process with nothing but its own environment would have had.
-    base: ShellState,
-    /// The state the session was in.
+    /// What the session's commands set: of variables only those, of everything else all there is.
     state: ShellState,
+    /// Variables that its commands removed, without their values.
+    removed: BTreeSet<String>,
 }
 
 const VERSION: u32 = 1;
@@ -42,29 +42,32 @@ impl SessionStore {
 
     /// The session `name` as it was left, or `base` where there is none yet.
     pub fn load(&self, name: &str, base: &ShellState) -> Result<ShellState, StoreError> {
-        let path = self.path(name)?;
-        match fs::read(&path) {
-            Ok(text) => {
-                let written = parse(&path, &text)?;
-                Ok(written.change().apply(base))
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(base.clone()),
-            Err(error) => Err(StoreError::Unreadable { path, error }),
-        }
+        Ok(match self.read(name)? {
+            Some(written) => written.onto(base),
+            None => base.clone(),
+        })
     }
 
-    /// Saves what a command changed in the session `name`: applied to what is written there by now, so that two
-    /// processes that use one session at the same time keep each other's changes.
-    pub fn save(&self, name: &str, base: &ShellState, from: &ShellState, to: &ShellState) -> Result<(), StoreError> {
+    /// Saves what a command changed in the session `name`: added to what is written there by now, so that two processes
+    /// that use one session at the same time keep each other's changes.
+    pub fn save(&self, name: &str, from: &ShellState, to: &ShellState) -> Result<(), StoreError> {
         let path = self.path(name)?;
         let unwritable = |error| StoreError::Unwritable { path: path.clone(), error };
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(unwritable)?;
         let _lock = self.lock(name).map_err(unwritable)?;
-        let current = self.load(name, base)?;
-        let state = Change::between(from, to.clone()).apply(&current);
-        let written = Written { version: VERSION, base: only_removed(base, &state), state: only_changed(&state, base) };
+        let mut written = self.read(name)?.unwrap_or_else(|| Written::new(from));
+        written.note(from, to);
         let text = serde_json::to_vec_pretty(&written).map_err(|error| unwritable(error.into()))?;
         write_in_place(&path, &text).map_err(unwritable)
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Written>, StoreError> {
+        let path = self.path(name)?;
+        match fs::read(&path) {
+            Ok(text) => parse(&path, &text).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::Unreadable { path, error }),
+        }
     }
 
     fn lock(&self, name: &str) -> io::Result<File> {
@@ -84,8 +87,26 @@ impl SessionStore {
 }
 
 impl Written {
-    fn change(self) -> Change {
-        Change::between(&self.base, self.state)
+    /// A session that starts here; of its variables none is its own yet.
+    fn new(start: &ShellState) -> Self {
+        let state = ShellState { variables: BTreeMap::new(), ..start.clone() };
+        Self { version: VERSION, state, removed: BTreeSet::new() }
+    }
+
+    fn note(&mut self, from: &ShellState, to: &ShellState) {
+        self.state = Change::between(from, to.clone()).apply(&self.state);
+        self.removed.retain(|name| !to.variables.contains_key(name) || from.variables.contains_key(name));
+        self.removed.extend(from.variables.keys().filter(|name| !to.variables.contains_key(*name)).cloned());
+        self.removed.retain(|name| !self.state.variables.contains_key(name));
+    }
+
+    /// The state of a process with this environment that continues the session.
+    fn onto(self, base: &ShellState) -> ShellState {
+        let mut state = self.state;
+        let own = std::mem::replace(&mut state.variables, base.variables.clone());
+        state.variables.retain(|name, _| !self.removed.contains(name));
+        state.variables.extend(own);
+        state
     }
 }
 
@@ -96,22 +117,6 @@ fn parse(path: &Path, text: &[u8]) -> Result<Written, StoreError> {
         return Err(damaged(format!("it is of version {}, this program reads {VERSION}", written.version)));
     }
     Ok(written)
-}
-
-/// `state` without the variables that every process with this environment has just the same.
-fn only_changed(state: &ShellState, base: &ShellState) -> ShellState {
-    let mut changed = state.clone();
-    changed.variables.retain(|name, variable| base.variables.get(name) != Some(variable));
-    changed
-}
-
-/// Of `base`, the names that the session removed, without their values. The directory is always the session's own.
-fn only_removed(base: &ShellState, state: &ShellState) -> ShellState {
-    let mut removed = ShellState { cwd: PathBuf::new(), variables: BTreeMap::new(), ..base.clone() };
-    for name in base.variables.keys().filter(|name| !state.variables.contains_key(*name)) {
-        removed.variables.insert(name.clone(), Variable { attributes: String::new(), value: Value::Unset });
-    }
-    removed
 }
 
 /// Old or new, never half: written beside, brought to disk, moved into place.
@@ -126,6 +131,7 @@ fn write_in_place(path: &Path, text: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::state::{Value, Variable};
 
     fn state(pairs: &[(&str, &str)]) -> ShellState {
         let environment = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
@@ -140,12 +146,35 @@ mod tests {
         let mut to = base.clone();
         to.variables.remove("GONE");
         to.variables.insert("MINE".to_owned(), Variable::exported(Value::Scalar("1".into())));
-        store.save("s", &base, &base, &to).unwrap();
+        store.save("s", &base, &to).unwrap();
         let text = fs::read_to_string(folder.path().join("s.json")).unwrap();
         assert!(!text.contains("secret"), "{text}");
         let tomorrow = state(&[("TOKEN", "renewed"), ("GONE", "1"), ("PATH", "/bin:/usr/bin")]);
         let loaded = store.load("s", &tomorrow).unwrap();
         assert_eq!(loaded, state(&[("TOKEN", "renewed"), ("PATH", "/bin:/usr/bin"), ("MINE", "1")]));
+    }
+
+    #[test]
+    fn another_environment_makes_a_session_forget_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SessionStore::new(folder.path());
+        let run = |base: &ShellState, change: &dyn Fn(&mut ShellState)| {
+            let from = store.load("s", base).unwrap();
+            let mut to = from.clone();
+            change(&mut to);
+            store.save("s", &from, &to).unwrap();
+            to
+        };
+        let set = |value: &'static str| {
+            move |state: &mut ShellState| {
+                state.variables.insert("FOO".to_owned(), Variable::exported(Value::Scalar(value.into())));
+                state.variables.remove("GONE");
+            }
+        };
+        run(&state(&[("FOO", "1"), ("GONE", "1")]), &set("2"));
+        run(&state(&[("FOO", "2")]), &|_| {});
+        let later = run(&state(&[("FOO", "1"), ("GONE", "1")]), &|_| {});
+        assert_eq!(later, state(&[("FOO", "2")]));
     }
 
     #[test]
@@ -161,14 +190,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = SessionStore::new(folder.path());
         let good = state(&[("A", "1")]);
-        store.save("s", &state(&[]), &state(&[]), &good).unwrap();
+        store.save("s", &state(&[]), &good).unwrap();
         let path = folder.path().join("s.json");
         let text = fs::read(&path).unwrap();
         for length in 0..text.len() - 1 {
             fs::write(&path, &text[..length]).unwrap();
             let error = store.load("s", &state(&[])).unwrap_err().to_string();
             assert!(error.contains("s.json"), "{error}");
-            assert!(store.save("s", &state(&[]), &state(&[]), &good).is_err());
+            assert!(store.save("s", &state(&[]), &good).is_err());
         }
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn choose(command: &[u8], kind: ShellKind) -> Delivery {
     };
     Delivery {
         form,
-        sets_exit_trap: has("trap") && (["EXIT", "exit", "0", "-p"].into_iter().any(has) || lists_traps(command)),
+        sets_exit_trap: has("trap") && (["XIT", "xit", "Xit", "0", "-p"].into_iter().any(has) || lists_traps(command)),
         pipes: has("|") && !has("DEBUG") && !command.ends_with(b"\\"),
         hands_back: !(sets_option(command, b'v') || has("set -o verbose")),
     }
@@ -66,15 +66,33 @@ fn lists_traps(command: &[u8]) -> bool {
 /// Whether `set -…x…` stands anywhere in the text.
 fn sets_option(command: &[u8], letter: u8) -> bool {
     memchr::memmem::find_iter(command, b"set").any(|place| {
-        let mut words = command[place + 3..].split(|byte| byte.is_ascii_whitespace() || *byte == b';');
+        let mut words = command[place + 3..].split(|byte| byte.is_ascii_whitespace() || b";&|".contains(byte));
         let is_word =
             place == 0 || !(command[place - 1].is_ascii_alphanumeric() || b"_-./".contains(&command[place - 1]));
-        is_word
-            && words.next() == Some(b"")
-            && words
-                .map_while(|word| word.strip_prefix(b"-"))
-                .any(|letters| letters.iter().all(u8::is_ascii_alphabetic) && letters.contains(&letter))
+        is_word && words.next() == Some(b"") && turns_on(words, letter)
     })
+}
+
+/// Whether the arguments of `set` switch an option on by its letter, possibly after others.
+fn turns_on<'a>(words: impl Iterator<Item = &'a [u8]>, letter: u8) -> bool {
+    let mut names = 0;
+    for word in words {
+        let (sign, letters) = word.split_at(word.len().min(1));
+        let is_group =
+            matches!(sign, b"-" | b"+") && !letters.is_empty() && letters.iter().all(u8::is_ascii_alphabetic);
+        if is_group {
+            if sign == b"-" && letters.contains(&letter) {
+                return true;
+            }
+            // An `o` takes the name of an option that follows.
+            names += usize::from(letters.contains(&b'o'));
+        } else if names > 0 {
+            names -= 1;
+        } else {
+            return false;
+        }
+    }
+    false
 }
 
 /// The arguments with which the shell is executed, in the form that is known to be right, or in both.
@@ -381,7 +399,9 @@ mod tests {
 
     #[test]
     fn tracing_and_exit_traps_are_seen() {
-        for text in ["set -x", "true; set -ex\nls", "set -e -x", "bash -o xtrace -c true"] {
+        for text in
+            ["set -x", "true; set -ex\nls", "set -e -x", "bash -o xtrace -c true", "set -euo pipefail -x", "set +e -x"]
+        {
             assert_eq!(choose(text.as_bytes(), ShellKind::Bash).form, Form::Argument, "{text}");
         }
         for text in ["tar -xf a", "test -x a", "set -e; [ -x a ]", "reset -x"] {

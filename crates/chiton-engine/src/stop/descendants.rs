@@ -105,6 +105,9 @@ fn command_line(pid: i32) -> String {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         return format!("[{}]", name.trim_end());
     }
+    if memchr::memmem::find(&raw, b"BASH_EXECUTION_STRING <&").is_some() {
+        return "bash (a subshell of the command)".to_owned();
+    }
     let words: Vec<_> = raw.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
     let mut line = words.join(" ").trim_end().to_owned();
     if let Some((end, _)) = line.char_indices().nth(MAX_SHOWN) {

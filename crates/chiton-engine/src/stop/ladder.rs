@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::descendants::{kill_children, signal_all};
-use crate::limits::StopLimits;
+use crate::limits::{StopLimits, later};
 
 /// How often the force step looks again within one go, for families that fork faster than one look.
 const SWEEPS: usize = 50;
@@ -32,7 +32,7 @@ impl Ladder {
     pub(crate) fn start(leader: Option<i32>, limits: StopLimits, now: Instant) -> Self {
         signal_tree(leader, Signal::TERM);
         signal_tree(leader, Signal::CONT);
-        Self { phase: Phase::Asked(now + limits.grace), limits }
+        Self { phase: Phase::Asked(later(now, limits.grace)), limits }
     }
 
     /// When [`Ladder::step`] has something to do next, if nothing ends before.
@@ -46,7 +46,7 @@ impl Ladder {
     /// Shortens the grace, never lengthens it: a second, more urgent request to stop.
     pub(crate) fn hurry(&mut self, grace: Duration, now: Instant) {
         if let Phase::Asked(until) = &mut self.phase {
-            *until = (*until).min(now + grace);
+            *until = (*until).min(later(now, grace));
         }
     }
 

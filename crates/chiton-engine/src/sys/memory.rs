@@ -2,19 +2,34 @@
 
 use std::fs;
 
-/// Lets go of the pages of program code that are mapped but not in use right now: they are clean copies of files, and
-/// those that are needed again come back by themselves. A keeper that has started its command needs few of them.
-pub(crate) fn release_code() {
-    let Ok(maps) = fs::read_to_string("/proc/self/maps") else { return };
-    for line in maps.lines().filter(|line| line.contains(" r-xp ") && line.contains('/')) {
-        let Some((start, end)) = line.split_once(' ').and_then(|(range, _)| range.split_once('-')) else { continue };
-        let parse = |text| usize::from_str_radix(text, 16).ok();
-        if let (Some(start), Some(end)) = (parse(start), parse(end)) {
-            // SAFETY: the range is a whole executable, read-only file mapping of this process; its pages are never
-            // written, so dropping them loses nothing: the next use reads the same file again.
-            unsafe {
-                libc::madvise(std::ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_DONTNEED);
+/// Lets go of the pages of program files that are mapped but not in use right now: code and constants. They are clean
+/// copies, and those that are needed again come back by themselves. A keeper that has started its command needs few.
+pub(crate) fn release_files() {
+    let Ok(maps) = fs::read_to_string("/proc/self/smaps") else { return };
+    let mut candidate = None;
+    for line in maps.lines() {
+        if let Some(range) = file_mapping(line) {
+            candidate = Some(range);
+        } else if line.starts_with(|first: char| first.is_ascii_digit() || first.is_ascii_lowercase()) {
+            candidate = None;
+        } else if let Some(rest) = line.strip_prefix("Anonymous:") {
+            // Pages that were written, by the linker for instance, are not copies any more.
+            if let Some((start, length)) = candidate.take().filter(|_| rest.trim() == "0 kB") {
+                // SAFETY: the range is a whole mapping of a file that this process may only read or execute, none of
+                // whose pages was ever written; the next use reads the same file again.
+                unsafe {
+                    libc::madvise(std::ptr::with_exposed_provenance_mut(start), length, libc::MADV_DONTNEED);
+                }
             }
         }
     }
+}
+
+/// Start and length of a mapping of a file that cannot be written, from its line in `smaps`.
+fn file_mapping(line: &str) -> Option<(usize, usize)> {
+    let mut fields = line.split_ascii_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
+    let (start, end) = (usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?);
+    let fixed = matches!(fields.next()?, "r-xp" | "r--p");
+    (fixed && fields.nth(3)?.starts_with('/')).then_some((start, end - start))
 }

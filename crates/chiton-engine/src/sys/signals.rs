@@ -4,6 +4,12 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+/// Makes a write beyond a file-size limit an error instead of the end of this process. What it starts is not affected.
+pub(crate) fn survive_file_size_limit() {
+    // SAFETY: sets a disposition; no handler is involved.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// The signals a keeper listens to, delivered through a descriptor.
 pub(crate) struct SignalInbox(OwnedFd);
 

@@ -9,11 +9,12 @@ use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::folder::RunFolder;
-use super::list::{NotFound, Task, Tasks};
+use super::list::{NotFound, Task, TaskStatus, Tasks};
 use super::read::{Cursor, ReadError};
 use crate::bytes::ByteString;
 use crate::event::Stream;
 use crate::keeper::protocol::{Control, FrameBuffer, Report, StopCause, VERSION, encode};
+use crate::limits::LONGEST;
 use crate::outcome::Signal;
 
 /// What a wait is for. Whatever comes first ends it; the end of the task always does.
@@ -103,6 +104,8 @@ impl Killed {
     }
 }
 
+/// How long a keeper that has announced the end is given to be gone.
+const LAST_MOMENTS: Duration = Duration::from_millis(200);
 /// How long a keeper may take to open its door or to be gone.
 const DOOR: Duration = Duration::from_secs(5);
 
@@ -135,13 +138,22 @@ impl Tasks {
         link.send(&Control::Watch).await;
         link.send(&Control::Stop { cause: StopCause::Killed, grace }).await;
         // The end of the connection is the end of the keeper, which stays as long as anything does.
+        // It may wait for a caller that does not read; an ending without survivors is proof enough.
         while let Some(report) = link.next().await {
-            if matches!(&report, Report::Ended { ending, .. } if !ending.survivors.is_empty()) {
-                return self.get(folder.id()).map(Killed::Survived);
+            match report {
+                Report::Ended { ending, .. } if !ending.survivors.is_empty() => {
+                    return self.get(folder.id()).map(Killed::Survived);
+                }
+                Report::Ended { .. } if task.status.is_running() => {
+                    let _ = tokio::time::timeout(LAST_MOMENTS, link.next()).await;
+                    break;
+                }
+                _ => {}
             }
         }
         let task = self.get(folder.id())?;
-        Ok(if task.status.is_running() { Killed::Survived(task) } else { Killed::Stopped(task) })
+        let gone = !task.status.is_running() && task.status != TaskStatus::Lost;
+        Ok(if gone { Killed::Stopped(task) } else { Killed::Survived(task) })
     }
 
     /// Stops all that run; tells how many there were.
@@ -158,7 +170,7 @@ impl Tasks {
     /// Waits for the first of several things. Nothing wakes up in between.
     pub async fn wait(&self, id: &str, wanted: WaitFor) -> Result<Waited, SendError> {
         let folder = self.find(id).ok_or_else(|| self.not_found(id))?;
-        let deadline = wanted.timeout.map(|timeout| Instant::now() + timeout);
+        let deadline = wanted.timeout.map(|timeout| Instant::now() + timeout.min(LONGEST));
         let mut link = Link::open(&folder).await;
         if let Some(link) = &mut link {
             link.send(&Control::Watch).await;
@@ -174,7 +186,7 @@ impl Tasks {
             let Some(link) = link.as_mut().filter(|_| running) else {
                 return Ok(Waited { reason: WaitReason::Ended, task });
             };
-            let silent_at = wanted.idle.map(|idle| progress.heard + idle);
+            let silent_at = wanted.idle.map(|idle| progress.heard + idle.min(LONGEST));
             let reason = tokio::select! {
                 report = link.next() => {
                     if report.is_none() && self.get(folder.id())?.status.is_running() {

@@ -129,17 +129,23 @@ impl Task {
 
 /// An id that no run has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("task {id} not found{}", Self::hint(nearest))]
+#[error("task {id} {}", self.hint())]
 pub struct NotFound {
     /// The id asked for.
     pub id: String,
     /// The nearest ids that exist.
     pub nearest: Vec<String>,
+    /// Why it cannot be used although there is one.
+    pub reason: Option<String>,
 }
 
 impl NotFound {
-    fn hint(nearest: &[String]) -> String {
-        if nearest.is_empty() { String::new() } else { format!("; did you mean {}?", nearest.join(" or ")) }
+    fn hint(&self) -> String {
+        match (&self.reason, self.nearest.as_slice()) {
+            (Some(reason), _) => reason.clone(),
+            (None, []) => "not found".to_owned(),
+            (None, nearest) => format!("not found; did you mean {}?", nearest.join(" or ")),
+        }
     }
 }
 
@@ -193,7 +199,15 @@ impl Tasks {
 
     /// The one with this id. A unique beginning of an id is enough.
     pub fn get(&self, id: &str) -> Result<Task, NotFound> {
-        self.find(id).and_then(|folder| read(&folder).ok().flatten()).ok_or_else(|| self.not_found(id))
+        let folder = self.find(id).ok_or_else(|| self.not_found(id))?;
+        match read(&folder) {
+            Ok(Some(task)) => Ok(task),
+            Ok(None) => Err(self.not_found(id)),
+            Err(reason) => {
+                let reason = Some(format!("cannot be read: {reason}"));
+                Err(NotFound { id: folder.id().to_owned(), nearest: Vec::new(), reason })
+            }
+        }
     }
 
     /// All ids.
@@ -215,7 +229,11 @@ impl Tasks {
         let known: BTreeSet<(usize, String)> =
             self.ids().into_iter().map(|candidate| (distance(id, &candidate), candidate)).collect();
         let near = known.into_iter().filter(|(distance, _)| *distance <= MOST_CHANGES).take(SUGGESTIONS);
-        NotFound { id: id.to_owned(), nearest: near.map(|(_, id)| id).collect() }
+        let nearest = near.map(|(_, id)| id).collect();
+        let beginning = if id.starts_with("shell_") { id.to_owned() } else { format!("shell_{id}") };
+        let same = self.ids().into_iter().filter(|known| known.starts_with(&beginning)).count();
+        let reason = (same > 1).then(|| format!("is not found as such: {same} ids begin like this; give more of it"));
+        NotFound { id: id.to_owned(), nearest, reason }
     }
 
     fn folders(&self) -> io::Result<Vec<RunFolder>> {

@@ -117,6 +117,28 @@ impl Output {
         self.chunks.iter().map(|chunk| chunk.text.as_str()).collect()
     }
 
+    /// Keeps only the first or the last lines of what was read.
+    pub fn keep(&mut self, part: &Part) {
+        let text = self.to_text();
+        let range = match part {
+            Part::Head(lines) => 0..nth_line(&text, *lines),
+            Part::Tail(lines) => {
+                let all = text.lines().count() as u64;
+                nth_line(&text, all.saturating_sub(*lines))..text.len()
+            }
+            Part::All | Part::New | Part::Bytes(_) | Part::Lines(_) => return,
+        };
+        let mut start = 0;
+        for chunk in &mut self.chunks {
+            let (from, to) =
+                (range.start.clamp(start, start + chunk.text.len()), range.end.clamp(start, start + chunk.text.len()));
+            let kept = chunk.text[from - start..to.max(from) - start].to_owned();
+            start += chunk.text.len();
+            chunk.text = kept;
+        }
+        self.chunks.retain(|chunk| !chunk.text.is_empty());
+    }
+
     /// The text of one stream.
     pub fn of(&self, stream: Stream) -> String {
         self.chunks.iter().filter(|chunk| chunk.stream == stream).map(|chunk| chunk.text.as_str()).collect()
@@ -144,6 +166,16 @@ pub enum ReadError {
     },
 }
 
+/// Where line `number` of a text begins.
+fn nth_line(text: &str, number: u64) -> usize {
+    if number == 0 {
+        return 0;
+    }
+    let place =
+        usize::try_from(number - 1).ok().and_then(|number| memchr::memchr_iter(b'\n', text.as_bytes()).nth(number));
+    place.map_or(text.len(), |newline| newline + 1)
+}
+
 /// How much is looked at in one go.
 const STEP: u64 = 64 << 10;
 
@@ -160,8 +192,16 @@ impl Task {
         let spool = SpoolReader::open(&self.source.folder);
         let pieces = spool.read(stream, base + offset..(base + offset).saturating_add(max as u64));
         let pieces = pieces.map_err(|error| ReadError::Unreadable { id: self.id.clone(), error })?;
-        let first = pieces.into_iter().next();
-        Ok(first.map_or(Piece { offset, bytes: Vec::new() }, |piece| Piece { offset: piece.offset - base, ..piece }))
+        let mut found = Piece { offset, bytes: Vec::new() };
+        for piece in pieces {
+            if found.bytes.is_empty() {
+                found.offset = piece.offset - base;
+            } else if piece.offset - base != found.offset + found.bytes.len() as u64 {
+                break;
+            }
+            found.bytes.extend(piece.bytes);
+        }
+        Ok(found)
     }
 
     fn read_view(&self, cursor: &mut Cursor, request: &ReadRequest) -> io::Result<Output> {

@@ -99,6 +99,8 @@ pub(super) fn is_own(name: &str) -> bool {
 
 /// Reads what the shell printed; `None` where it is not complete. `start` is the state the command started from.
 pub(crate) fn read(text: &[u8], start: &ShellState) -> Option<HandedBack> {
+    // What a DEBUG trap of the command printed before it could be switched off stands in front.
+    let text = &text[memchr::memmem::find(text, b"chiton 1\0")?..];
     let mut parts = text.split(|byte| *byte == 0);
     if parts.next()? != b"chiton 1" || !text.ends_with(b"\0end") {
         return None;
@@ -133,17 +135,20 @@ fn read_statuses(text: &[u8]) -> Option<Vec<i32>> {
 
 fn read_variables(text: &[u8], locals: &[u8], start: &ShellState) -> Option<BTreeMap<String, Variable>> {
     // The shell ended inside a function: what it prints mixes the function's variables with the session's. Those of
-    // the function itself are known, those of its callers are not, so new ones count only where there is none.
+    // the function itself are known, those of its callers are not, so with a caller only exported ones count.
     let locals = declaration::read_all(locals)?;
     let depth = locals.iter().find(|(name, _)| name == "__chiton_d").and_then(|(_, variable)| variable.scalar());
     let in_nested_function = depth.is_some_and(|depth| depth != b"1");
     let hidden: BTreeSet<String> = locals.into_iter().map(|(name, _)| name).collect();
+    let unknown = |name: &String, variable: &Variable| {
+        is_own(name) || hidden.contains(name) || (in_nested_function && !variable.is_exported())
+    };
     let mut variables: BTreeMap<_, _> =
-        start.variables.iter().filter(|(name, _)| is_own(name) || hidden.contains(*name)).map(owned).collect();
+        start.variables.iter().filter(|(name, variable)| unknown(name, variable)).map(owned).collect();
     for (name, variable) in declaration::read_all(text)? {
         let known = start.variables.contains_key(&name);
         let made_by_bash = !known && BASH_SETS.contains(&name.as_str()) && !variable.is_exported();
-        let maybe_local = in_nested_function && !known && !variable.is_exported();
+        let maybe_local = in_nested_function && !variable.is_exported();
         if !is_own(&name) && !hidden.contains(&name) && !made_by_bash && !maybe_local {
             variables.insert(name, variable);
         }
@@ -188,6 +193,18 @@ fn read_aliases(mut text: &[u8]) -> Option<BTreeMap<ByteString, ByteString>> {
     Some(aliases)
 }
 
+/// Bash prints `coproc COPROC cat` for `coproc cat`, and reads that as another command.
+fn as_written(text: &[u8]) -> Vec<u8> {
+    let lines = text.split_inclusive(|byte| *byte == b'\n').map(|line| {
+        let indent = line.iter().take_while(|byte| **byte == b' ').count();
+        match line[indent..].strip_prefix(b"coproc COPROC ") {
+            Some(rest) => [&line[..indent], b"coproc ", rest].concat(),
+            None => line.to_vec(),
+        }
+    });
+    lines.collect::<Vec<_>>().concat()
+}
+
 /// Parts of `declare -fATTRIBUTES NAME`, a newline and the definition, then `end`.
 fn read_functions<'a>(parts: impl Iterator<Item = &'a [u8]>) -> Option<BTreeMap<ByteString, Function>> {
     let mut functions = BTreeMap::new();
@@ -202,7 +219,8 @@ fn read_functions<'a>(parts: impl Iterator<Item = &'a [u8]>) -> Option<BTreeMap<
         // The stand-in for `trap`, see `load`, is ours.
         if memchr::memmem::find(text, b"__chiton_hand_back").is_none() {
             let attributes = String::from_utf8(head[..space].to_vec()).ok()?;
-            functions.insert(head[space + 1..].into(), Function { attributes, text: text.into() });
+            let text = as_written(text).into();
+            functions.insert(head[space + 1..].into(), Function { attributes, text });
         }
     }
     None

@@ -3,13 +3,16 @@
 //! A plain exported variable travels in the environment; everything else in the loader, a script that bash reads from
 //! a descriptor before the command. The loader closes its descriptors before it goes on, keeps its errors to itself,
 //! leaves no variable or function behind, and ends with `$?` 0 and `$_` as bash has it at its start. The exit trap it
-//! sets is the one thing a command could find; commands that set their own exit trap get [`INTERCEPT`] as well.
+//! sets is the one thing a command could find; a command that sets an exit trap of its own finds [`INTERCEPT`] and the
+//! variables it works with, too.
 
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 
 use super::dump::{BASH_SETS, is_own};
 use super::quote::append_quoted;
 use crate::keeper::protocol::{SCRATCH_FD, STATE_FD};
+use crate::limits::ARGUMENT_BYTES;
 use crate::session::state::{ShellState, Value, Variable};
 
 /// The number under which a shell finds the loader, and the one under which it finds the script.
@@ -30,17 +33,29 @@ pub(crate) struct LoadOptions {
 
 /// The environment to execute bash with.
 pub(crate) fn environment(state: &ShellState) -> Vec<Vec<u8>> {
-    let plain = state.variables.iter().filter(|(name, variable)| in_environment(name, variable));
-    let mut entries: Vec<Vec<u8>> =
-        plain.filter_map(|(name, variable)| Some([name.as_bytes(), b"=", variable.scalar()?].concat())).collect();
+    let plain = travelling(state).into_iter().filter_map(|name| Some((name, state.variables.get(name)?.scalar()?)));
+    let mut entries: Vec<Vec<u8>> = plain.map(|(name, value)| [name.as_bytes(), b"=", value].concat()).collect();
     entries.push([b"PWD=", state.cwd.as_os_str().as_bytes()].concat());
     entries
 }
 
-fn in_environment(name: &str, variable: &Variable) -> bool {
-    // OLDPWD from the environment is dropped by bash unless it is a directory at that very moment.
-    variable.attributes == "x" && matches!(variable.value, Value::Scalar(_)) && !matches!(name, "PWD" | "OLDPWD")
+/// The names of the variables that travel in the environment. The kernel takes neither a very long one nor very many;
+/// the loader does, so that a shell with such variables still starts, and only the programs it runs do not.
+fn travelling(state: &ShellState) -> BTreeSet<&str> {
+    let mut room = ENVIRONMENT_BYTES;
+    let mut fits = |(name, variable): &(&String, &Variable)| {
+        // OLDPWD from the environment is dropped by bash unless it is a directory at that very moment.
+        let plain = variable.attributes == "x" && !matches!(name.as_str(), "PWD" | "OLDPWD");
+        let size = variable.scalar().map(|value| name.len() + value.len() + 2).filter(|size| *size <= ARGUMENT_BYTES);
+        let left = size.filter(|_| plain).and_then(|size| room.checked_sub(size));
+        room = left.unwrap_or(room);
+        left.is_some()
+    };
+    state.variables.iter().filter(|entry| fits(entry)).map(|(name, _)| name.as_str()).collect()
 }
+
+/// Well below what a kernel takes for arguments and environment together.
+const ENVIRONMENT_BYTES: usize = 1 << 20;
 
 /// The loader for `state`.
 pub(crate) fn loader(state: &ShellState, called_as: &[u8], options: LoadOptions) -> Vec<u8> {
@@ -64,9 +79,10 @@ pub(crate) fn loader(state: &ShellState, called_as: &[u8], options: LoadOptions)
 }
 
 fn append_variables(script: &mut Vec<u8>, state: &ShellState) {
+    let travelling = travelling(state);
     let own = |(name, variable): &(&String, &Variable)| {
         let stays_unset = variable.is_removed() && BASH_SETS.contains(&name.as_str());
-        !is_own(name) && !in_environment(name, variable) && !stays_unset
+        !is_own(name) && !travelling.contains(name.as_str()) && !stays_unset
     };
     let (references, others): (Vec<_>, Vec<_>) =
         state.variables.iter().filter(own).partition(|(_, variable)| variable.is_reference());
@@ -160,9 +176,9 @@ fn append_exit_trap(script: &mut Vec<u8>, options: LoadOptions) {
     // In front of a trap of the command's own it must leave the shell as it is, so it works in a subshell then, and
     // in a list that keeps its status without being taken for a failure.
     let hand_back = if options.sets_exit_trap {
-        format!("( {HAND_BACK};builtin exit \"${{__chiton[0]}}\" ) >|STATE 2>/dev/null&&builtin :;")
+        format!("( {HAND_BACK};builtin exit \"${{__chiton[0]}}\" ) 2>/dev/null >|STATE&&builtin :;")
     } else {
-        format!("{{ {HAND_BACK}; }} >|STATE 2>/dev/null")
+        format!("{{ {HAND_BACK}; }} 2>/dev/null >|STATE")
     };
     let hand_back = paths(&hand_back);
     script.extend_from_slice(b"trap -- ");
@@ -186,7 +202,7 @@ fn append_exit_trap(script: &mut Vec<u8>, options: LoadOptions) {
 /// for one moment, in which `unset` cannot be shadowed), options, traps on every command. The first statement is an
 /// assignment because anything else would overwrite `$?` and `PIPESTATUS`.
 const HAND_BACK: &str = concat!(
-    r#"__chiton=("$?" "${PIPESTATUS[@]}");__chiton_o=$SHELLOPTS;__chiton_b=$BASHOPTS;"#,
+    r#"__chiton=("$?" "${PIPESTATUS[@]}");builtin trap - DEBUG;__chiton_o=$SHELLOPTS;__chiton_b=$BASHOPTS;"#,
     r#"[[ ${__chiton_p+x} ]]&&__chiton=("${__chiton_p[@]}");POSIXLY_CORRECT=y;unset -f builtin;"#,
     r"unset -v POSIXLY_CORRECT;builtin set +euxv;builtin trap - DEBUG ERR RETURN;",
     r#"builtin printf 'chiton 1\0%s\0%s\0' "$__chiton_o" "$__chiton_b";builtin printf '%s ' "${__chiton[@]}";builtin printf '\0';"#,
@@ -204,7 +220,7 @@ const HAND_BACK: &str = concat!(
 /// Nothing may come after setting a DEBUG, ERR or RETURN trap, which would already run for it, and nothing here may
 /// fail outside a condition. An error is reported as if there were no function around it.
 const INTERCEPT: &str = r#"trap() {
-if [[ $BASH_SUBSHELL == 0 && " $* " =~ [[:space:]](EXIT|exit|SIGEXIT|0)[[:space:]] || $BASH_SUBSHELL == 0 && ! " $* " =~ [[:space:]](DEBUG|ERR|RETURN)[[:space:]] ]]
+if [[ $BASH_SUBSHELL == 0 && " $* " =~ [[:space:]]([Ee][Xx][Ii][Tt]|[Ss][Ii][Gg][Ee][Xx][Ii][Tt]|0)[[:space:]] || $BASH_SUBSHELL == 0 && ! " $* " =~ [[:space:]](DEBUG|ERR|RETURN)[[:space:]] ]]
 then
 if [[ ${__chiton_user+set} ]]; then builtin trap -- "$__chiton_user" EXIT; else builtin trap - EXIT; fi
 if builtin trap "$@" 2>|SCRATCH; then __chiton_status=0; else __chiton_status=$?; fi

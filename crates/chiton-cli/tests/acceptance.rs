@@ -1,0 +1,321 @@
+//! The acceptance matrix, through the real server: each row of it is a case of calls and expectations, as data.
+//!
+//! `tests/cases/acceptance.jsonl` has one case a line: `row`, `dialect`, `args` for the server, and `steps`. A step is
+//! - `call` (tool, arguments) with what is expected of the reply: `error`, `text` and `not_text` (parts), `fields`
+//!   (JSON pointers into the structured result and their values), `parts` (pointers and parts of strings), `ms` (from,
+//!   to), `progress` (at least so many reports); `save` keeps a field under a name, `${name}` puts it in later;
+//! - `tools` (the names of the tools), `schema` (tool, pointer, value), `describes` (tool, part of its description);
+//! - `gone` (no process has this in its command line), `alive`, `absent` and `present` (files), `pause` (ms), `write`.
+//!
+//! `${DIR}` is the place of the case, an empty directory, `${PID}` a number that only this run has. Rows that are not here are listed with why in `WAITING` and
+//! `ELSEWHERE`; `docs/conformance.md` is made from all three and checked.
+#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod place;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use chiton_testkit::processes::{eventually, with_command};
+use place::Place;
+use serde_json::{Value, json};
+
+/// Rows of each seed.
+const ROWS: [(&str, usize); 5] = [("S0", 28), ("S1", 25), ("S2", 54), ("S3", 27), ("S4", 54)];
+
+/// Rows that are shown by tests of the library, and by which.
+const ELSEWHERE: [(&str, &str); 20] = [
+    ("S2-13", "a_plain_sh_carries_directory_exported_variables_and_mask"),
+    ("S4-49", "all_execution_tools_are_registered_with_valid_schemas"),
+    ("S4-50", "all_execution_tools_are_registered_with_valid_schemas"),
+    ("S4-32", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
+    ("S4-33", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
+    ("S4-34", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
+    ("S4-35", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
+    ("S4-36", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
+    ("S4-37", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
+    ("S4-38", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
+    ("S4-39", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
+    ("S4-40", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
+    ("S4-41", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
+    ("S4-42", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
+    ("S4-43", "every_ending_has_its_status_and_duration_stands_still_after_it"),
+    ("S4-44", "every_ending_has_its_status_and_duration_stands_still_after_it"),
+    ("S4-45", "every_ending_has_its_status_and_duration_stands_still_after_it"),
+    ("S4-46", "every_ending_has_its_status_and_duration_stands_still_after_it"),
+    ("S4-47", "every_ending_has_its_status_and_duration_stands_still_after_it"),
+    ("S4-48", "every_ending_has_its_status_and_duration_stands_still_after_it"),
+];
+
+/// Rows that wait for something that is not built yet.
+const WAITING: [(&str, &[&str]); 3] = [
+    ("terminals", &["S0-04", "S0-05", "S0-06", "S0-27"]),
+    ("secrets", &["S0-18", "S0-19", "S0-20", "S0-21", "S0-22", "S0-23", "S0-24", "S0-25", "S0-26", "S0-28", "S1-14"]),
+    ("the guard", &["S3-26", "S4-11", "S4-12", "S4-13", "S4-14", "S4-15", "S4-16", "S4-17", "S4-18"]),
+];
+
+#[test]
+fn every_row_of_the_matrix_holds_through_the_server() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/acceptance.jsonl");
+    let text = std::fs::read_to_string(path).unwrap();
+    let cases: Vec<Value> = text
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect();
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(problem) = run(case) {
+                        failed.lock().unwrap().push(format!("{} ({}): {problem}", case["row"], case["dialect"]));
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().unwrap();
+    assert!(failed.is_empty(), "{} of {} cases fail:\n{}", failed.len(), cases.len(), failed.join("\n"));
+    check_table(&cases);
+}
+
+/// The table of all rows, which is checked in.
+fn check_table(cases: &[Value]) {
+    let mut shown: BTreeMap<String, (String, String)> = BTreeMap::new();
+    for case in cases {
+        let row = case["row"].as_str().unwrap();
+        let calls = case["steps"].as_array().unwrap().iter().filter_map(|step| step["call"][1]["command"].as_str());
+        let what = calls.collect::<Vec<_>>().join("`, `").replace('\n', " ").replace('|', "\\|");
+        let what = if what.is_empty() { "schema".to_owned() } else { format!("`{what}`") };
+        shown.insert(row.to_owned(), (case["dialect"].as_str().unwrap().to_owned(), format!("{what} | passes")));
+    }
+    for (row, test) in ELSEWHERE {
+        shown.insert(row.to_owned(), ("library".to_owned(), format!("{test} | passes")));
+    }
+    for (what, rows) in WAITING {
+        for row in rows {
+            shown.insert((*row).to_owned(), ("–".to_owned(), format!("– | waits for {what}")));
+        }
+    }
+    let mut table =
+        "# Conformance\n\nMade by `crates/chiton-cli/tests/acceptance.rs` from its cases; do not edit.\n\n".to_owned();
+    let mut rows = String::new();
+    for (seed, count) in ROWS {
+        let mut passing = 0;
+        for number in 1..=count {
+            let row = format!("{seed}-{number:02}");
+            let (dialect, result) = shown.get(&row).unwrap_or_else(|| panic!("row {row} is nowhere"));
+            passing += usize::from(result.ends_with("passes"));
+            writeln!(rows, "| {row} | {dialect} | {result} |").unwrap();
+        }
+        writeln!(table, "- {seed}: {passing} of {count} rows pass").unwrap();
+        println!("{seed}: {passing} of {count} rows pass");
+    }
+    let table = format!("{table}\n| row | dialect | case | result |\n|---|---|---|---|\n{rows}");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/conformance.md");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &table).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == table, "docs/conformance.md is not up to date: run this test with UPDATE=1");
+}
+
+fn run(case: &Value) -> Result<(), String> {
+    let place = Place::new();
+    let mut saved = BTreeMap::from([
+        ("DIR".to_owned(), place.folder.path().display().to_string()),
+        ("PID".to_owned(), std::process::id().to_string()),
+    ]);
+    let mut client = Client::start(&place, case, &saved);
+    for (number, step) in case["steps"].as_array().unwrap().iter().enumerate() {
+        client.step(step, &mut saved, &place).map_err(|problem| format!("step {}: {problem}", number + 1))?;
+    }
+    client.end()
+}
+
+struct Client {
+    server: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    next: u64,
+}
+
+impl Client {
+    fn start(place: &Place, case: &Value, saved: &BTreeMap<String, String>) -> Self {
+        let mut command = place.command();
+        command.args(["mcp", "--dialect", case["dialect"].as_str().unwrap()]);
+        for argument in case["args"].as_array().into_iter().flatten() {
+            command.arg(fill(argument, saved).as_str().unwrap());
+        }
+        for (name, value) in case["env"].as_object().into_iter().flatten() {
+            command.env(name, value.as_str().unwrap());
+        }
+        let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (input, output) = (server.stdin.take(), BufReader::new(server.stdout.take().unwrap()));
+        let mut client = Self { server, input, output, next: 0 };
+        let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "acceptance", "version": "1"}});
+        client.request("initialize", &hello).unwrap();
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    /// Sends a request; gives its result and the progress reports that came before it.
+    fn request(&mut self, method: &str, params: &Value) -> Result<(Value, Vec<Value>), String> {
+        self.next += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}));
+        let mut progress = Vec::new();
+        loop {
+            let mut line = String::new();
+            if self.output.read_line(&mut line).unwrap() == 0 {
+                return Err("the server is gone".to_owned());
+            }
+            let message: Value = serde_json::from_str(&line).map_err(|error| format!("{error}: {line}"))?;
+            if message["id"] == self.next {
+                return message.get("result").cloned().map(|result| (result, progress)).ok_or(line);
+            }
+            progress.push(message["params"].clone());
+        }
+    }
+
+    fn step(&mut self, step: &Value, saved: &mut BTreeMap<String, String>, place: &Place) -> Result<(), String> {
+        let step = fill(step, saved);
+        let file = |name: &str| place.folder.path().join(step[name].as_str().unwrap());
+        if step.get("call").is_some() {
+            return self.call(&step, saved);
+        }
+        if let Some(part) = step["gone"].as_str() {
+            let gone = eventually(Duration::from_secs(2), || with_command(part).is_empty());
+            return check(gone, || format!("still there: {:?}", with_command(part)));
+        }
+        if let Some(part) = step["alive"].as_str() {
+            let alive = eventually(Duration::from_secs(2), || !with_command(part).is_empty());
+            return check(alive, || format!("'{part}' does not run"));
+        }
+        if step.get("absent").is_some() {
+            return check(!file("absent").exists(), || format!("{} is there", file("absent").display()));
+        }
+        if step.get("present").is_some() {
+            let there = eventually(Duration::from_secs(5), || file("present").exists());
+            return check(there, || format!("{} is not there", file("present").display()));
+        }
+        if let Some(millis) = step["pause"].as_u64() {
+            std::thread::sleep(Duration::from_millis(millis));
+            return Ok(());
+        }
+        if let Some(text) = step["holds"][1].as_str() {
+            let path = step["holds"][0].as_str().unwrap();
+            let holds = || std::fs::read_to_string(path).is_ok_and(|content| content.contains(text));
+            return check(eventually(Duration::from_secs(5), holds), || {
+                format!("{path}: {:?}", std::fs::read_to_string(path))
+            });
+        }
+        if step["restart"] == true {
+            self.server.kill().unwrap();
+            self.server.wait().unwrap();
+            return Ok(());
+        }
+        self.look(&step)
+    }
+
+    /// Steps about the list of tools.
+    fn look(&mut self, step: &Value) -> Result<(), String> {
+        let tools = self.request("tools/list", &json!({}))?.0["tools"].clone();
+        if let Some(names) = step["tools"].as_array() {
+            let found: Vec<&Value> = tools.as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+            return check(found == names.iter().collect::<Vec<_>>(), || format!("the tools are {found:?}"));
+        }
+        let place = if step.get("schema").is_some() { "schema" } else { "describes" };
+        let tool = tools.as_array().unwrap().iter().find(|tool| tool["name"] == step[place][0]).cloned().unwrap();
+        if place == "schema" {
+            let found = tool["inputSchema"].pointer(step[place][1].as_str().unwrap()).cloned().unwrap_or_default();
+            return check(found == step[place][2], || format!("{} is {found}", step[place][1]));
+        }
+        let description = tool["description"].as_str().unwrap();
+        check(description.contains(step[place][1].as_str().unwrap()), || format!("it says: {description}"))
+    }
+
+    fn call(&mut self, step: &Value, saved: &mut BTreeMap<String, String>) -> Result<(), String> {
+        let mut params = json!({"name": step["call"][0], "arguments": step["call"][1]});
+        if step.get("progress").is_some() {
+            params["_meta"] = json!({"progressToken": "token"});
+        }
+        let start = Instant::now();
+        let (result, progress) = self.request("tools/call", &params)?;
+        let took = u64::try_from(start.elapsed().as_millis()).unwrap();
+        let text = result["content"][0]["text"].as_str().unwrap_or_default();
+        let shown = || format!("{} {}", &result["isError"], text.chars().take(600).collect::<String>());
+        let structured = &result["structuredContent"];
+        if let Some(error) = step["error"].as_bool() {
+            check(result["isError"] == error, shown)?;
+        }
+        for part in step["text"].as_array().into_iter().flatten() {
+            check(text.contains(part.as_str().unwrap()), || format!("{part} is not in: {}", shown()))?;
+        }
+        for part in step["not_text"].as_array().into_iter().flatten() {
+            check(!text.contains(part.as_str().unwrap()), || format!("{part} is in: {}", shown()))?;
+        }
+        for (pointer, expected) in step["fields"].as_object().into_iter().flatten() {
+            let found = structured.pointer(pointer).cloned().unwrap_or_default();
+            check(&found == expected, || format!("{pointer} is {found}, not {expected}"))?;
+        }
+        for (pointer, part) in step["parts"].as_object().into_iter().flatten() {
+            let found = structured.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+            check(found.contains(part.as_str().unwrap()), || format!("{pointer} is {found:?}, without {part}"))?;
+        }
+        if let Some(length) = step["characters"].as_object() {
+            for (pointer, expected) in length {
+                let found = structured.pointer(pointer).and_then(Value::as_str).unwrap_or_default().chars().count();
+                check(found as u64 == expected.as_u64().unwrap(), || format!("{pointer} has {found} characters"))?;
+            }
+        }
+        if let Some(limits) = step["ms"].as_array() {
+            let fits = took >= limits[0].as_u64().unwrap() && took <= limits[1].as_u64().unwrap();
+            check(fits, || format!("it took {took} ms: {}", shown()))?;
+        }
+        if let Some(least) = step["progress"].as_u64() {
+            let values: Vec<f64> = progress.iter().filter_map(|report| report["progress"].as_f64()).collect();
+            check(values.len() as u64 >= least, || format!("{} reports: {progress:?}", values.len()))?;
+            check(values.is_sorted_by(|one, other| one < other), || format!("{values:?} do not increase"))?;
+        }
+        for (name, pointer) in step["save"].as_object().into_iter().flatten() {
+            let value = structured.pointer(pointer.as_str().unwrap()).cloned().unwrap_or_default();
+            saved.insert(name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        }
+        Ok(())
+    }
+
+    fn end(mut self) -> Result<(), String> {
+        drop(self.input.take());
+        let ended = eventually(Duration::from_secs(10), || self.server.try_wait().unwrap().is_some());
+        let _ = self.server.kill();
+        check(ended, || "the server did not end with its input".to_owned())
+    }
+}
+
+fn check(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}
+
+/// Puts saved values in the place of their names.
+fn fill(value: &Value, saved: &BTreeMap<String, String>) -> Value {
+    match value {
+        Value::String(text) => {
+            saved.iter().fold(text.clone(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value)).into()
+        }
+        Value::Array(items) => items.iter().map(|item| fill(item, saved)).collect(),
+        Value::Object(entries) => entries.iter().map(|(key, value)| (key.clone(), fill(value, saved))).collect(),
+        other => other.clone(),
+    }
+}
