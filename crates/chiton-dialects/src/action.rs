@@ -30,6 +30,8 @@ pub enum Action {
     },
     /// List tasks.
     List,
+    /// Start the session afresh.
+    Restart,
 }
 
 /// A command with everything that a dialect decides about it.
@@ -160,6 +162,8 @@ pub enum Done {
     },
     /// Tasks.
     Listed(Vec<Task>),
+    /// The session is as it was at its start.
+    Restarted,
     /// It could not be done; nothing was started.
     Failed(Failure),
 }

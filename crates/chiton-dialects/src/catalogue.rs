@@ -1,10 +1,18 @@
 //! All dialects.
 
 use crate::tool::Dialect;
-use crate::{boris, exec, modes, native, opencode, wave};
+use crate::{anthropic, boris, claude, exec, modes, native, opencode, wave};
 
-static ALL: [&dyn Dialect; 6] =
-    [&native::Native, &exec::Exec, &modes::Modes, &boris::Boris, &wave::Wave, &opencode::Opencode];
+static ALL: [&dyn Dialect; 8] = [
+    &native::Native,
+    &exec::Exec,
+    &modes::Modes,
+    &boris::Boris,
+    &wave::Wave,
+    &opencode::Opencode,
+    &claude::Claude,
+    &anthropic::Anthropic,
+];
 
 /// The dialect of this name.
 pub fn find(name: &str) -> Option<&'static dyn Dialect> {

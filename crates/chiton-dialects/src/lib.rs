@@ -14,7 +14,9 @@ pub mod schema;
 pub mod text;
 pub mod tool;
 
+mod anthropic;
 mod boris;
+mod claude;
 mod exec;
 mod modes;
 mod native;

@@ -28,6 +28,8 @@ pub struct Operator {
     dialect: &'static dyn Dialect,
     around: Surroundings,
     session: Session,
+    /// What it started from.
+    beginning: Arc<ShellState>,
     /// How far each task was read.
     cursors: Mutex<HashMap<String, Cursor>>,
     /// Tasks that were read to their end in a dialect that forgets them then.
@@ -41,8 +43,9 @@ impl Operator {
     /// An operator for a session that starts from `state`.
     pub fn new(engine: Engine, dialect: &'static dyn Dialect, state: ShellState, timeout: Option<Duration>) -> Self {
         let around = Surroundings { directory: state.cwd.clone(), timeout };
-        let (cursors, forgotten) = (Mutex::default(), Mutex::default());
-        Self { engine, dialect, around, session: Session::new(state), cursors, forgotten }
+        let session = Session::new(state);
+        let (beginning, cursors, forgotten) = (session.state(), Mutex::default(), Mutex::default());
+        Self { engine, dialect, around, session, beginning, cursors, forgotten }
     }
 
     /// The dialect it speaks.
@@ -85,6 +88,10 @@ impl Operator {
                 }
                 let already = matches!(killed, Killed::AlreadyStopped(_));
                 Ok(Done::Killed { task: Box::new(killed.task().clone()), already })
+            }
+            Action::Restart => {
+                self.session.restore(Arc::clone(&self.beginning));
+                Ok(Done::Restarted)
             }
             Action::List => self.engine.tasks().list().map(|(tasks, _)| Done::Listed(tasks)).map_err(system),
         }

@@ -1,0 +1,76 @@
+//! `chiton call` and the tool surfaces that no requirement document describes.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
+
+mod place;
+
+use place::{Place, text};
+use serde_json::{Value, json};
+
+/// One call in a session of its own.
+fn call(place: &Place, dialect: &str, tool: &str, arguments: &Value) -> Value {
+    let output = place.call(&["call", "--json", "--dialect", dialect, tool, &arguments.to_string()]);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
+}
+
+#[test]
+fn claude_s_surface_says_what_its_models_expect() {
+    let place = Place::new();
+    let good = call(&place, "claude", "Bash", &json!({"command": "echo out; echo err >&2"}));
+    assert_eq!((&good["text"], &good["is_error"]), (&json!("out\nerr\n"), &json!(false)));
+    let failed = call(&place, "claude", "Bash", &json!({"command": "echo why; exit 3"}));
+    assert_eq!((&failed["text"], &failed["is_error"]), (&json!("Exit code 3\nwhy\n"), &json!(true)));
+    let clamped = call(&place, "claude", "Bash", &json!({"command": "true", "timeout": 900_000}));
+    assert!(clamped["text"].as_str().unwrap().contains("600000"), "{clamped}");
+    let unknown = call(&place, "claude", "BashOutput", &json!({"bash_id": "shell_00000000"}));
+    assert!(unknown["is_error"] == true && unknown["text"].as_str().unwrap().contains("not found"), "{unknown}");
+}
+
+#[test]
+fn anthropic_s_surface_restarts_and_asks_for_a_command() {
+    let place = Place::new();
+    let good = call(&place, "anthropic", "bash", &json!({"command": "echo out; echo err >&2"}));
+    assert_eq!((&good["structured"]["stdout"], &good["structured"]["stderr"]), (&json!("out\n"), &json!("err\n")));
+    assert_eq!(call(&place, "anthropic", "bash", &json!({"restart": true}))["text"], "tool has been restarted.");
+    let nothing = call(&place, "anthropic", "bash", &json!({}));
+    assert_eq!(nothing["text"], "Missing required parameter: command");
+}
+
+#[test]
+fn mistakes_in_a_call_can_be_repaired_from_the_answer() {
+    let place = Place::new();
+    let cases = [
+        ("Nope", json!({}), "there are: Bash, BashOutput"),
+        ("Bash", json!({}), "Missing required parameter: command"),
+        ("Bash", json!({"command": 5}), "Invalid type for 'command': expected string, got number 5"),
+        ("Bash", json!({"command": "true", "timeout": -1}), "timeout"),
+        ("Bash", json!({"command": "true", "cwd": "/"}), "unknown parameter 'cwd'; the parameters are: command,"),
+        ("Bash", json!({"command": "true", "on_timeout": "pray"}), "'stop' or 'background', not 'pray'"),
+        ("Bash", json!({"command": "true", "workdir": "/no/such"}), "/no/such"),
+    ];
+    for (tool, arguments, words) in cases {
+        let reply = call(&place, "native", tool, &arguments);
+        assert!(reply["is_error"] == true && reply["text"].as_str().unwrap().contains(words), "{arguments}: {reply}");
+    }
+    assert!(text(&place.call(&["call", "Bash", "{nonsense"]).stderr).contains("no JSON object"));
+    assert!(text(&place.call(&["mcp", "--dialect", "klingon"]).stderr).contains("native"));
+}
+
+#[test]
+fn schemas_are_printed_for_each_provider() {
+    let place = Place::new();
+    for (format, pointer) in [
+        ("mcp", "/0/inputSchema/required/0"),
+        ("openai", "/0/function/parameters/required/0"),
+        ("anthropic", "/0/input_schema/required/0"),
+        ("gemini", "/0/parameters/required/0"),
+    ] {
+        let output = place.call(&["schema", "--format", format]);
+        let schemas: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(schemas.pointer(pointer), Some(&json!("command")), "{format}");
+    }
+    let dialects = text(&place.call(&["dialects"]).stdout);
+    for name in ["native", "exec", "modes", "boris", "wave", "opencode", "claude", "anthropic"] {
+        assert!(dialects.contains(name), "{name}");
+    }
+}

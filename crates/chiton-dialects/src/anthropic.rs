@@ -1,0 +1,84 @@
+//! `anthropic`: the bash tool that Anthropic's models have built in, with a session that really lasts.
+
+use std::time::Duration;
+
+use chiton_engine::Outcome;
+use serde_json::{Map, Value, json};
+
+use crate::action::{Action, Done, RunAction};
+use crate::arguments::{Arguments, CallError};
+use crate::reply::{Reply, failure, run_facts, with};
+use crate::text::{first_characters, without_escapes};
+use crate::tool::{Dialect, Surroundings, ToolSpec, boolean, string};
+
+pub(crate) struct Anthropic;
+
+const DEFAULT: Duration = Duration::from_mins(2);
+const LIMIT: usize = 30_000;
+
+impl Dialect for Anthropic {
+    fn name(&self) -> &'static str {
+        "anthropic"
+    }
+
+    fn about(&self) -> &'static str {
+        "bash with command and restart, as Anthropic's models have it built in"
+    }
+
+    fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
+        vec![ToolSpec {
+            name: "bash",
+            description: format!(
+                "Run a command in a bash session that lasts from call to call; it starts in {}.",
+                around.directory.display()
+            ),
+            parameters: vec![
+                ("command", string("The command; required unless restart is set.")),
+                ("restart", boolean("Start the session afresh.")),
+            ],
+            required: &[],
+            read_only: false,
+        }]
+    }
+
+    fn read(&self, _: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
+        let arguments = Arguments::new(values, &["command", "restart"])?;
+        if arguments.flag("restart")? {
+            return Ok(Action::Restart);
+        }
+        let mut run = RunAction::new(arguments.required("command")?);
+        run.timeout = around.timeout.or(Some(DEFAULT));
+        Ok(Action::Run(Box::new(run)))
+    }
+
+    fn write(&self, action: &Action, done: &Done) -> Reply {
+        match (action, done) {
+            (Action::Run(run), Done::Ran(ran)) => {
+                let response = &ran.response;
+                let cut = |text: &str, total| first_characters(&without_escapes(text), total, LIMIT);
+                let (stdout, stdout_cut) = cut(&response.stdout.head, ran.stdout_characters);
+                let (stderr, stderr_cut) = cut(&response.stderr.head, ran.stderr_characters);
+                let ending = match &response.outcome {
+                    Outcome::Exited(0) => String::new(),
+                    Outcome::TimedOut => {
+                        let limit = run.timeout.map_or(0, |timeout| timeout.as_secs());
+                        format!("[timed out after {limit} seconds; the session goes on]\n")
+                    }
+                    other => format!("[{other}]\n"),
+                };
+                let facts = json!({"stdout": stdout, "stderr": stderr, "truncated": stdout_cut || stderr_cut});
+                let failed = !matches!(response.outcome, Outcome::Exited(_) | Outcome::Signaled(_));
+                let separator =
+                    if stdout.is_empty() || stderr.is_empty() || stdout.ends_with('\n') { "" } else { "\n" };
+                Reply {
+                    text: format!("{ending}{stdout}{separator}{stderr}"),
+                    structured: with(run_facts(ran), &facts),
+                    is_error: failed,
+                }
+            }
+            (_, Done::Restarted) => Reply::good("tool has been restarted.", Map::new()),
+            (_, Done::Failed(problem)) => Reply::bad(problem.message.clone(), failure(problem)),
+            _ => Reply::good(String::new(), Map::new()),
+        }
+    }
+}
