@@ -5,22 +5,24 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+
+use tokio::net::UnixStream;
 
 use crate::bytes::ByteString;
 use crate::capture::collect::{Collected, collect, release};
 use crate::control::RunControl;
 use crate::error::{EngineError, StartError};
 use crate::event::Listener;
-use crate::guard::{self, Policy, Refusal};
+use crate::guard::{self, Policy};
+use crate::keeper::protocol::Ending;
 use crate::limits::{Limits, RetentionLimits};
-use crate::outcome::{Lifetime, Outcome, Usage};
-use crate::render::{TextView, present};
-use crate::request::{self, CommandRequest, Streams, TaskLifetime};
-use crate::response::{CommandResponse, StateReport};
+use crate::outcome::{Lifetime, Outcome};
+use crate::render;
+use crate::request::{self, CommandRequest, TaskLifetime};
+use crate::response::{self, CommandResponse, Commit, StateReport};
 use crate::secrets::{self, SecretStore};
 use crate::session::change::Change;
-use crate::session::environment::{EnvironmentPolicy, PATIENCE, RemovedVariable};
+use crate::session::environment::{EnvironmentPolicy, PATIENCE};
 use crate::session::state::ShellState;
 use crate::session::{self, Session, StartingPoint, bash, posix};
 use crate::spawn::{self, LaunchSettings, Launched, Shell, ShellKind};
@@ -116,33 +118,31 @@ impl Engine {
     pub async fn run(
         &self,
         session: &Session,
-        mut request: CommandRequest,
+        request: CommandRequest,
         listener: &mut dyn Listener,
         control: &RunControl,
     ) -> Result<CommandResponse, EngineError> {
         let Inner { config, .. } = &*self.inner;
-        request.timeout = request.timeout.or(config.limits.default_timeout);
-        let request = request::accept(request)?;
+        let request = request::accept(request, config.limits.default_timeout)?;
         let approved = match guard::review(request, config.policy) {
             Ok(approved) => approved,
-            Err(refusal) => return Ok(refused(&refusal, session, config.policy)),
+            Err(refusal) => return Ok(response::refuse(&refusal, session.state().cwd.clone(), config.policy)),
         };
         let command = secrets::resolve(approved, &config.secrets);
         let start = self.begin(session, command.request())?;
         let (run, lock) = self.open_run(session, command.request(), &start, Waiting::Foreground)?;
         let launched = spawn::launch(command, &start, &run.folder, self.launch_settings(session, &run, lock))?;
-        let (view, asked) = (launched.command.view.unwrap_or(config.limits.view), Asked::of(&launched));
+        let (view, lives) = (launched.command.view.unwrap_or(config.limits.view), Lives::of(&launched));
         let collected = collect(launched, &run.folder, view, listener, control).await?;
         run.keep();
-        let (state, pipe_status, not_carried) = self.commit(session, &start, &collected);
-        let response = respond(&run, session, start, collected, state, &asked, config.policy).await;
-        let shown = response.stdout.head.len() + response.stderr.head.len();
-        self.tidy(shown as u64 + response.omitted_bytes());
-        Ok(CommandResponse {
-            pipe_status,
-            removed_variables: joined(response.removed_variables, not_carried),
-            ..response
-        })
+        let commit = self.commit(session, &start, &collected);
+        let Collected { pid, ending, captured, connection, .. } = collected;
+        lives.hold(session, &run, &ending, connection).await;
+        let views = render::present(captured);
+        let cwd = session.state().cwd.clone();
+        let response = response::compose(run.folder.id(), (pid, ending), views, start, commit, cwd, config.policy);
+        self.tidy(response.output_bytes());
+        Ok(response)
     }
 
     /// Starts one command as a task of `session` and comes back at once. What it changes in its shell is not
@@ -157,10 +157,13 @@ impl Engine {
         request.lifetime = request.task_lifetime.into();
         let mut known = session.tasks.lock().await;
         self.check_limit(session, &mut known)?;
-        let request = request::accept(request)?;
+        let request = request::accept(request, None)?;
         let approved = match guard::review(request, config.policy) {
             Ok(approved) => approved,
-            Err(refusal) => return Ok(StartedTask::Refused(Box::new(refused(&refusal, session, config.policy)))),
+            Err(refusal) => {
+                let response = response::refuse(&refusal, session.state().cwd.clone(), config.policy);
+                return Ok(StartedTask::Refused(Box::new(response)));
+            }
         };
         let command = secrets::resolve(approved, &config.secrets);
         let start = self.begin(session, command.request())?;
@@ -250,15 +253,10 @@ impl Engine {
     }
 
     /// Commits what the command changed, if it ended in a way that lets it.
-    fn commit(
-        &self,
-        session: &Session,
-        start: &StartingPoint,
-        collected: &Collected,
-    ) -> (StateReport, Vec<i32>, Vec<RemovedVariable>) {
+    fn commit(&self, session: &Session, start: &StartingPoint, collected: &Collected) -> Commit {
         let outcome = &collected.ending.outcome;
         if !outcome.commits() {
-            return (StateReport::Discarded(format!("the command {outcome}")), Vec::new(), Vec::new());
+            return Commit::discarded(format!("the command {outcome}"));
         }
         let text = collected.state.as_deref().unwrap_or_default();
         let handed_back = match self.inner.config.shell.kind() {
@@ -266,17 +264,16 @@ impl Engine {
             ShellKind::Posix => posix::read(text, &start.state).map(|state| (state, Vec::new())),
         };
         let Some((mut state, pipe_status)) = handed_back else {
-            let why = "the shell handed no state back: it was replaced (exec), it lists what it reads (set -v), its exit \
-                       trap was set past ours (command trap, posix mode), or its state is larger than what is carried";
-            return (StateReport::Discarded(why.to_owned()), Vec::new(), Vec::new());
+            return Commit::discarded(
+                "the shell handed no state back: it was replaced (exec), it lists what it reads (set -v), its exit trap \
+                 was set past ours (command trap, posix mode), or its state is larger than what is carried",
+            );
         };
         let not_carried = self.inner.config.environment.filter(&mut state.variables);
         let change = Change::between(&start.state, state);
-        if change.is_empty() {
-            return (StateReport::Unchanged, pipe_status, not_carried);
-        }
+        let report = if change.is_empty() { StateReport::Unchanged } else { StateReport::Committed };
         session.commit(&change);
-        (StateReport::Committed, pipe_status, not_carried)
+        Commit { report, pipe_status, not_carried }
     }
 
     /// Old runs go, after the answer is known and before the next command asks for room.
@@ -332,88 +329,27 @@ impl Drop for OpenRun {
     }
 }
 
-/// What the response needs of the request.
-struct Asked {
+/// What ends a run, before and after its call.
+struct Lives {
     lifetime: Lifetime,
     task_lifetime: TaskLifetime,
-    streams: Streams,
 }
 
-impl Asked {
+impl Lives {
     fn of(launched: &Launched) -> Self {
-        let CommandRequest { lifetime, task_lifetime, streams, .. } = launched.command;
-        Self { lifetime, task_lifetime, streams }
+        let CommandRequest { lifetime, task_lifetime, .. } = launched.command;
+        Self { lifetime, task_lifetime }
     }
-}
 
-async fn respond(
-    run: &OpenRun,
-    session: &Session,
-    start: StartingPoint,
-    collected: Collected,
-    state: StateReport,
-    asked: &Asked,
-    policy: Policy,
-) -> CommandResponse {
-    let Collected { pid, ending, stdout, stderr, output, connection, .. } = collected;
-    let handed_back = ending.outcome == Outcome::Running;
-    if handed_back {
-        session.tasks.lock().await.push(run.folder.id().to_owned());
+    /// Keeps the connection to a run that outlives its call and is to end with the session.
+    async fn hold(&self, session: &Session, run: &OpenRun, ending: &Ending, connection: UnixStream) {
+        let handed_back = ending.outcome == Outcome::Running;
+        if handed_back {
+            session.tasks.lock().await.push(run.folder.id().to_owned());
+        }
+        let task = handed_back && self.task_lifetime == TaskLifetime::Session;
+        if task || (self.lifetime == Lifetime::Session && !ending.leftovers.is_empty()) {
+            session.hold(connection);
+        }
     }
-    let holds = handed_back && asked.task_lifetime == TaskLifetime::Session;
-    if holds || (asked.lifetime == Lifetime::Session && !ending.leftovers.is_empty()) {
-        session.hold(connection);
-    }
-    let lost = |totals: crate::capture::spool::StreamTotals| totals.written - totals.kept;
-    let stdout = present(stdout);
-    let output = if asked.streams == Streams::Merged { stdout.clone() } else { present(output) };
-    CommandResponse {
-        run_id: run.folder.id().to_owned(),
-        pid: Some(pid),
-        pipe_status: Vec::new(),
-        stdout,
-        stderr: present(stderr),
-        output,
-        lost_bytes: lost(ending.stdout) + lost(ending.stderr),
-        cwd: session.state().cwd.clone(),
-        state,
-        outcome: ending.outcome,
-        leftovers: ending.leftovers,
-        leftover_task: ending.leftover_task,
-        survivors: ending.survivors,
-        usage: ending.usage,
-        duration: Duration::from_micros(ending.wall_us),
-        removed_variables: start.removed,
-        notices: start.notices,
-        protection: policy.protection(),
-    }
-}
-
-fn refused(refusal: &Refusal, session: &Session, policy: Policy) -> CommandResponse {
-    CommandResponse {
-        run_id: String::new(),
-        pid: None,
-        outcome: Outcome::Refused(refusal.reason.clone()),
-        pipe_status: Vec::new(),
-        stdout: TextView::default(),
-        stderr: TextView::default(),
-        output: TextView::default(),
-        lost_bytes: 0,
-        cwd: session.state().cwd.clone(),
-        state: StateReport::Discarded("the command was refused".to_owned()),
-        leftovers: Vec::new(),
-        leftover_task: None,
-        survivors: Vec::new(),
-        usage: Usage::default(),
-        duration: Duration::ZERO,
-        removed_variables: Vec::new(),
-        notices: Vec::new(),
-        protection: policy.protection(),
-    }
-}
-
-fn joined(mut first: Vec<RemovedVariable>, second: Vec<RemovedVariable>) -> Vec<RemovedVariable> {
-    let new = second.into_iter().filter(|removed| !first.contains(removed)).collect::<Vec<_>>();
-    first.extend(new);
-    first
 }

@@ -130,8 +130,12 @@ impl AcceptedRequest {
     }
 }
 
-/// Refuses what no shell could run as it is.
-pub(crate) fn accept(request: CommandRequest) -> Result<AcceptedRequest, RequestError> {
+/// Refuses what no shell could run as it is; gives a request without a limit the usual one.
+pub(crate) fn accept(
+    mut request: CommandRequest,
+    usual_timeout: Option<Duration>,
+) -> Result<AcceptedRequest, RequestError> {
+    request.timeout = request.timeout.or(usual_timeout);
     let command = &request.command;
     if let Some(place) = memchr::memchr(0, command) {
         return Err(RequestError::Nul(place));

@@ -5,8 +5,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::capture::spool::StreamTotals;
+use crate::guard::{Policy, Refusal};
+use crate::keeper::protocol::Ending;
 use crate::outcome::{Leftover, Outcome, Usage};
-use crate::render::TextView;
+use crate::render::{TextView, Views};
+use crate::session::StartingPoint;
 use crate::session::environment::RemovedVariable;
 
 /// Everything there is to say about one run.
@@ -81,10 +85,92 @@ impl StateReport {
     }
 }
 
+/// What a commit did.
+pub(crate) struct Commit {
+    pub(crate) report: StateReport,
+    pub(crate) pipe_status: Vec<i32>,
+    /// Variables that are not there for the next command.
+    pub(crate) not_carried: Vec<RemovedVariable>,
+}
+
+impl Commit {
+    pub(crate) fn discarded(why: impl Into<String>) -> Self {
+        Self { report: StateReport::Discarded(why.into()), pipe_status: Vec::new(), not_carried: Vec::new() }
+    }
+}
+
+/// Puts together everything that is known about a run.
+pub(crate) fn compose(
+    run_id: &str,
+    (pid, ending): (i32, Ending),
+    views: Views,
+    start: StartingPoint,
+    commit: Commit,
+    cwd: PathBuf,
+    policy: Policy,
+) -> CommandResponse {
+    let lost = |totals: StreamTotals| totals.written - totals.kept;
+    let mut removed_variables = start.removed;
+    for not_carried in commit.not_carried {
+        if !removed_variables.contains(&not_carried) {
+            removed_variables.push(not_carried);
+        }
+    }
+    CommandResponse {
+        run_id: run_id.to_owned(),
+        outcome: ending.outcome,
+        pid: Some(pid),
+        pipe_status: commit.pipe_status,
+        stdout: views.stdout,
+        stderr: views.stderr,
+        output: views.output,
+        lost_bytes: lost(ending.stdout) + lost(ending.stderr),
+        cwd,
+        state: commit.report,
+        leftovers: ending.leftovers,
+        leftover_task: ending.leftover_task,
+        survivors: ending.survivors,
+        usage: ending.usage,
+        duration: Duration::from_micros(ending.wall_us),
+        removed_variables,
+        notices: start.notices,
+        protection: policy.protection(),
+    }
+}
+
+/// The response to a command that may not run.
+pub(crate) fn refuse(refusal: &Refusal, cwd: PathBuf, policy: Policy) -> CommandResponse {
+    CommandResponse {
+        run_id: String::new(),
+        outcome: Outcome::Refused(refusal.reason.clone()),
+        pid: None,
+        pipe_status: Vec::new(),
+        stdout: TextView::default(),
+        stderr: TextView::default(),
+        output: TextView::default(),
+        lost_bytes: 0,
+        cwd,
+        state: StateReport::Discarded("the command was refused".to_owned()),
+        leftovers: Vec::new(),
+        leftover_task: None,
+        survivors: Vec::new(),
+        usage: Usage::default(),
+        duration: Duration::ZERO,
+        removed_variables: Vec::new(),
+        notices: Vec::new(),
+        protection: policy.protection(),
+    }
+}
+
 impl CommandResponse {
     /// Whether any output is not in this response.
     pub fn is_truncated(&self) -> bool {
         self.omitted_bytes() > 0
+    }
+
+    /// About how many bytes the command printed.
+    pub(crate) fn output_bytes(&self) -> u64 {
+        (self.stdout.head.len() + self.stderr.head.len()) as u64 + self.omitted_bytes()
     }
 
     /// Bytes of output that are not in `stdout` and `stderr` here.

@@ -26,11 +26,17 @@ pub(crate) struct Collected {
     pub(crate) ending: Ending,
     /// What the shell handed back about its state.
     pub(crate) state: Option<ByteString>,
-    pub(crate) stdout: HeadTail,
-    pub(crate) stderr: HeadTail,
-    pub(crate) output: HeadTail,
+    pub(crate) captured: Captured,
     /// Still open: while it is, the keeper knows that the session lives.
     pub(crate) connection: UnixStream,
+}
+
+/// The first and last bytes of what it printed.
+pub(crate) struct Captured {
+    pub(crate) stdout: HeadTail,
+    pub(crate) stderr: HeadTail,
+    /// Both in the order of arrival; with one pipe that is `stdout`, and this is none.
+    pub(crate) output: Option<HeadTail>,
 }
 
 /// Follows a run to its end.
@@ -52,7 +58,7 @@ pub(crate) async fn collect(
     let limit = command.timeout.filter(|_| command.on_timeout == OnTimeout::HandBack);
     let mut hand_back_at = command.wait.into_iter().chain(limit).min().map(|wait| begun + wait.min(LONGEST));
     let mut kept = [HeadTail::new(view), HeadTail::new(view)];
-    let mut output = HeadTail::new(view);
+    let mut output = (command.streams == Streams::Separate).then(|| HeadTail::new(view));
     let (ending, state) = loop {
         let report = tokio::select! {
             report = reports.next() => report,
@@ -66,7 +72,7 @@ pub(crate) async fn collect(
             Some(Report::Output { stream, bytes }) => {
                 listener.hear(RunEvent::Output { stream, bytes: &bytes });
                 kept[usize::from(stream == Stream::Stderr)].push(&bytes);
-                if command.streams == Streams::Separate {
+                if let Some(output) = &mut output {
                     output.push(&bytes);
                 }
             }
@@ -78,7 +84,8 @@ pub(crate) async fn collect(
         }
     };
     let [stdout, stderr] = kept;
-    Ok(Collected { pid, ending, state, stdout, stderr, output, connection: reports.connection })
+    let captured = Captured { stdout, stderr, output };
+    Ok(Collected { pid, ending, state, captured, connection: reports.connection })
 }
 
 /// Starts following a run and lets it go at once: it is a task then. Gives what holds it.

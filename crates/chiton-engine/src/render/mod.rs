@@ -4,6 +4,7 @@
 //! UTF-8 are replaced, and stay as they are in the spool.
 
 use crate::capture::HeadTail;
+use crate::capture::collect::Captured;
 
 /// One stream as text, and what of it is not shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,8 +30,22 @@ impl TextView {
     }
 }
 
-/// Turns captured bytes into text.
-pub(crate) fn present(captured: HeadTail) -> TextView {
+/// What a run printed, as text.
+pub(crate) struct Views {
+    pub(crate) stdout: TextView,
+    pub(crate) stderr: TextView,
+    pub(crate) output: TextView,
+}
+
+/// Turns what a run printed into text.
+pub(crate) fn present(captured: Captured) -> Views {
+    let Captured { stdout, stderr, output } = captured;
+    let stdout = present_stream(stdout);
+    let output = output.map_or_else(|| stdout.clone(), present_stream);
+    Views { stdout, stderr: present_stream(stderr), output }
+}
+
+fn present_stream(captured: HeadTail) -> TextView {
     let omitted = captured.omitted();
     let (head, tail) = captured.into_parts();
     if omitted == 0 {
@@ -78,7 +93,7 @@ mod tests {
             for tail in 0..24 {
                 let mut captured = HeadTail::new(ViewLimits { head, tail });
                 captured.push(text.as_bytes());
-                let view = present(captured);
+                let view = present_stream(captured);
                 let end = view.tail.unwrap();
                 assert!(text.starts_with(&view.head) && text.ends_with(&end), "{head} {tail}");
                 assert_eq!(view.head.len() + end.len() + usize::try_from(view.omitted).unwrap(), text.len());
@@ -91,6 +106,6 @@ mod tests {
     fn bytes_that_are_no_text_are_replaced_not_refused() {
         let mut captured = HeadTail::new(ViewLimits::default());
         captured.push(&[b'a', 0xff, b'b', 0xc3]);
-        assert_eq!(present(captured).to_text(), "a\u{fffd}b\u{fffd}");
+        assert_eq!(present_stream(captured).to_text(), "a\u{fffd}b\u{fffd}");
     }
 }
