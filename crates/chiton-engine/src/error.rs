@@ -85,7 +85,7 @@ pub enum StartError {
         error: io::Error,
     },
     /// The keeper went away before the command was started.
-    #[error("the keeper ended before it could start the command; is {} an executable that calls chiton_engine::serve_if_asked()?", .0.display())]
+    #[error("the keeper ended before it said that the command was started; is {} an executable that calls chiton_engine::serve_if_asked()?", .0.display())]
     KeeperVanished(PathBuf),
     /// Memory or descriptors are short.
     #[error("the command could not be handed to its keeper: {0}")]

@@ -46,7 +46,7 @@ fn every_ending_has_its_status_and_duration_stands_still_after_it() {
         ("kill -SEGV $$", None, TaskStatus::Failed, Signal::parse("SEGV").map(Outcome::Signaled)),
         ("kill -KILL $$", None, TaskStatus::Killed, Some(Outcome::Signaled(Signal::KILL))),
         ("sleep 100", Some(100), TaskStatus::TimedOut, Some(Outcome::TimedOut)),
-        ("kill -9 $PPID", None, TaskStatus::Lost, Some(Outcome::Lost)),
+        ("sleep 0.3; kill -9 $PPID", None, TaskStatus::Lost, Some(Outcome::Lost)),
     ];
     runtime().block_on(async {
         let session = harness.session();
