@@ -151,7 +151,7 @@ impl Tasks {
                 _ => {}
             }
         }
-        let task = self.get(folder.id())?;
+        let task = self.after_its_keeper(folder.id()).await?;
         let gone = !task.status.is_running() && task.status != TaskStatus::Lost;
         Ok(if gone { Killed::Stopped(task) } else { Killed::Survived(task) })
     }
@@ -189,7 +189,7 @@ impl Tasks {
             let silent_at = wanted.idle.map(|idle| progress.heard + idle.min(LONGEST));
             let reason = tokio::select! {
                 report = link.next() => {
-                    if report.is_none() && self.get(folder.id())?.status.is_running() {
+                    if report.is_none() && self.after_its_keeper(folder.id()).await?.status.is_running() {
                         let reason = "its keeper does not answer; is it of another version?".to_owned();
                         return Err(SendError::Refused { id: task.id, reason });
                     }
@@ -201,6 +201,19 @@ impl Tasks {
             if let Some(reason) = reason {
                 return Ok(Waited { reason, task: self.get(folder.id())? });
             }
+        }
+    }
+
+    /// A task whose keeper has closed its connection: a process that ends closes one thing after the other, and the
+    /// lock that says that the run is alive may be the last.
+    async fn after_its_keeper(&self, id: &str) -> Result<Task, NotFound> {
+        let end = Instant::now() + LAST_MOMENTS * 10;
+        loop {
+            let task = self.get(id)?;
+            if !task.status.is_running() || Instant::now() > end {
+                return Ok(task);
+            }
+            sleep(Duration::from_millis(2)).await;
         }
     }
 
@@ -219,7 +232,7 @@ impl Tasks {
                 }
             }
         }
-        let task = self.get(folder.id())?;
+        let task = self.after_its_keeper(folder.id()).await?;
         Err(SendError::Ended { id: task.id, status: task.status.to_string(), what })
     }
 }
