@@ -374,7 +374,7 @@ fn help_teaches() {
 }
 
 #[test]
-fn a_command_outlives_its_terminal_no_longer_than_its_call() {
+fn a_long_run_shows_no_status_line_where_nobody_looks() {
     // A run that takes long shows nothing when nobody looks: no terminal, no status line.
     let place = Place::new();
     let start = Instant::now();
