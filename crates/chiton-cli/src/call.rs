@@ -11,6 +11,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::operate::OperatorArguments;
+use crate::settings::Settings;
 
 /// Make one tool call as an agent would
 #[derive(Args)]
@@ -33,12 +34,12 @@ pub(crate) struct CallArguments {
     arguments: String,
 }
 
-pub(crate) fn call(arguments: &CallArguments, state: &Path) -> Result<ExitCode> {
+pub(crate) fn call(arguments: &CallArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
     let values: Map<String, Value> = serde_json::from_str(&arguments.arguments)
         .with_context(|| format!("the arguments are no JSON object: {}", arguments.arguments))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let reply = runtime.block_on(async {
-        let operator = arguments.operator.operator(state)?;
+        let operator = arguments.operator.resolve(settings)?.operator(state)?;
         let reply = operator.call(&arguments.tool, &values, Arc::new(|_| {}), &RunControl::new()).await;
         anyhow::Ok(reply)
     })?;

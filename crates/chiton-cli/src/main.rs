@@ -11,6 +11,7 @@ mod ps;
 mod run;
 mod send;
 mod setting;
+mod settings;
 mod status_line;
 mod table;
 mod terminal;
@@ -22,6 +23,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::engine::CompletionCandidate;
+
+use settings::Settings;
 
 /// The shell that AI agents use: nothing hangs, nothing is orphaned, nothing is lost.
 #[derive(Parser)]
@@ -41,6 +44,13 @@ struct Cli {
         help = "Where runs and sessions are kept [default: $XDG_STATE_HOME/chiton]"
     )]
     state_dir: Option<PathBuf>,
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        help = "The settings file [default: $XDG_CONFIG_HOME/chiton/config.toml]"
+    )]
+    config: Option<PathBuf>,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -80,7 +90,8 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Result<ExitCode> {
-    let state = match &cli.state_dir {
+    let settings = Settings::load(cli.config.as_deref())?;
+    let state = match cli.state_dir.as_ref().or(settings.state_dir.as_ref()) {
         Some(path) => std::path::absolute(path)?,
         None => setting::state_directory()?,
     };
@@ -92,8 +103,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Send(arguments) => on_runtime(send::send(arguments, &state)),
         Verb::Kill(arguments) => on_runtime(kill::kill(arguments, &state)),
         Verb::Clean(arguments) => clean::clean(&arguments, &state),
-        Verb::Mcp(arguments) => mcp::mcp(&arguments, &state),
-        Verb::Call(arguments) => call::call(&arguments, &state),
+        Verb::Mcp(arguments) => mcp::mcp(&arguments, &settings, &state),
+        Verb::Call(arguments) => call::call(&arguments, &settings, &state),
         Verb::Dialects(_) => dialects::dialects(),
         Verb::Schema(arguments) => dialects::print_schema(&arguments),
     }

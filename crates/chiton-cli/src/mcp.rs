@@ -1,33 +1,155 @@
 //! `chiton mcp`: the server that agents talk to.
 
-use std::path::Path;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Read, Write as _};
+use std::net::SocketAddr;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
+use chiton_mcp::server::{Address, HttpOptions, serve_http, serve_stdio};
 use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::operate::OperatorArguments;
+use crate::settings::{HttpSettings, Settings};
+use crate::terminal::remark;
 
-/// Serve an agent over MCP, on standard input and output
+/// Serve an agent over MCP, on standard input and output or over HTTP
 #[derive(Args)]
 #[command(after_help = "\
 An MCP client starts this by itself; its entry is, for most of them:
   {\"mcpServers\": {\"chiton\": {\"command\": \"chiton\", \"args\": [\"mcp\"]}}}
+`chiton setup` writes it; `chiton dialects` lists the tool surfaces.
 
-Closing standard input ends it: commands that a call waits for are stopped, durable tasks go on.")]
+Closing standard input ends it: commands that a call waits for are stopped, durable tasks go on.
+
+Over HTTP, every request has to carry the token of the token file: Authorization: Bearer TOKEN
+  chiton mcp --http 127.0.0.1:8765             http://127.0.0.1:8765/mcp
+  chiton mcp --http unix:$XDG_RUNTIME_DIR/chiton/mcp.sock
+
+Settings: $XDG_CONFIG_HOME/chiton/config.toml, or --config FILE. A key is also a variable
+(mcp.dialect is CHITON_MCP_DIALECT), and a flag wins over both:
+  [mcp]   dialect, timeout, dir, session, max_tasks, log_level
+  [http]  listen, token_file, hosts, origins, allow_remote")]
 pub(crate) struct McpArguments {
     #[command(flatten)]
     operator: OperatorArguments,
+    /// Serve over HTTP at this address, IP:PORT or unix:PATH, instead of standard input and output
+    #[arg(long, value_name = "ADDR")]
+    http: Option<String>,
+    /// The file with the token, made with mode 0600 where there is none [default: http-token in the state directory]
+    #[arg(long, value_name = "FILE")]
+    http_token_file: Option<PathBuf>,
+    /// A Host by which clients reach it, besides those of this machine; with the port, where there is one
+    #[arg(long, value_name = "HOST")]
+    http_host: Vec<String>,
+    /// An Origin whose web pages may use it; without it, none
+    #[arg(long, value_name = "ORIGIN")]
+    http_origin: Vec<String>,
+    /// Let other machines reach it: whoever has the token can then run commands here. Put TLS in front
+    #[arg(long)]
+    http_allow_remote: bool,
+    /// What is logged to standard error: off, error, warn, info, debug or trace [default: error]
+    #[arg(long, value_name = "LEVEL")]
+    log_level: Option<String>,
 }
 
-pub(crate) fn mcp(arguments: &McpArguments, state: &Path) -> Result<ExitCode> {
+pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
+    log_to_stderr(arguments.log_level.as_deref().or(settings.mcp.log_level.as_deref()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(async {
-        let operator = arguments.operator.operator(state)?;
-        chiton_mcp::server::serve_stdio(operator)
-            .await
-            .map_err(|error| anyhow!("the client does not speak MCP: {error}"))
+        match arguments.http.as_deref().or(settings.http.listen.as_deref()) {
+            Some(address) => over_http(address, arguments, settings, state).await,
+            None => {
+                let operator = arguments.operator.resolve(settings)?.operator(state)?;
+                serve_stdio(operator).await.map_err(|error| anyhow!("the client does not speak MCP: {error}"))
+            }
+        }
     });
     runtime.shutdown_background();
     served.map(|()| ExitCode::SUCCESS)
+}
+
+/// Standard output is the protocol's alone.
+fn log_to_stderr(level: Option<&str>) -> Result<()> {
+    let level = level.unwrap_or("error");
+    let known = ["off", "error", "warn", "info", "debug", "trace"];
+    ensure!(known.contains(&level), "there is no log level '{level}'; there are: {}", known.join(", "));
+    let level: LevelFilter = level.parse()?;
+    tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).init();
+    Ok(())
+}
+
+async fn over_http(address: &str, arguments: &McpArguments, settings: &Settings, state: &Path) -> Result<()> {
+    let HttpSettings { token_file, hosts, origins, allow_remote, .. } = &settings.http;
+    let given = |flags: &[String], file: &[String]| if flags.is_empty() { file.to_vec() } else { flags.to_vec() };
+    let file = arguments.http_token_file.as_ref().or(token_file.as_ref());
+    let file = file.map_or_else(|| state.join("http-token"), Clone::clone);
+    let operate = arguments.operator.resolve(settings)?;
+    // A mistake in the settings is said now, not to the first client.
+    drop(operate.operator(state)?);
+    let options = HttpOptions {
+        address: parse_address(address)?,
+        remote: arguments.http_allow_remote || *allow_remote,
+        token: token(&file)?,
+        hosts: given(&arguments.http_host, hosts),
+        origins: given(&arguments.http_origin, origins),
+    };
+    let state = state.to_owned();
+    let make = move |client: &str| match operate.operator(&state) {
+        Ok(operator) => Ok(operator.of_client(client)),
+        Err(error) => Err(format!("{error:#}")),
+    };
+    let ready = |place: &str| remark(&format!("serving at {place}; the token is in {}", file.display()));
+    let (mut interrupted, mut ended) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let over = async {
+        tokio::select! {
+            _ = interrupted.recv() => {}
+            _ = ended.recv() => {}
+        }
+    };
+    Ok(serve_http(options, make, ready, over).await?)
+}
+
+fn parse_address(text: &str) -> Result<Address> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        return Ok(Address::Unix(std::path::absolute(path)?));
+    }
+    let text = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
+    let text = text.strip_prefix("localhost:").map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
+    let address: SocketAddr = text.parse().map_err(|_| {
+        anyhow!("'{text}' is no address to listen on: it is IP:PORT, as in 127.0.0.1:8765, or unix:PATH")
+    })?;
+    Ok(Address::Tcp(address))
+}
+
+/// The token in `path`; a new one where there is none.
+fn token(path: &Path) -> Result<String> {
+    let mut options = fs::OpenOptions::new();
+    match options.write(true).create_new(true).mode(0o600).open(path) {
+        Ok(mut file) => {
+            let mut bytes = [0; 32];
+            fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+            let token = bytes.iter().fold(String::new(), |mut token, byte| {
+                let _ = write!(token, "{byte:02x}");
+                token
+            });
+            file.write_all(token.as_bytes())?;
+            Ok(token)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let about = |what: &str| format!("the token file {}: {what}", path.display());
+            let found = fs::metadata(path).with_context(|| about("cannot be looked at"))?;
+            let mine = found.uid() == rustix::process::geteuid().as_raw();
+            ensure!(mine && found.mode() & 0o077 == 0, about("others can read it; make it yours alone (chmod 600)"));
+            let token = fs::read_to_string(path).with_context(|| about("cannot be read"))?.trim().to_owned();
+            ensure!(token.len() >= 32, about("a token has 32 characters at least; remove the file for a new one"));
+            Ok(token)
+        }
+        Err(error) => Err(error).with_context(|| format!("the token file {} cannot be made", path.display())),
+    }
 }

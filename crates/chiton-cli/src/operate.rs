@@ -1,4 +1,4 @@
-//! What `chiton mcp` and `chiton call` share: an operator set up from the command line.
+//! What `chiton mcp` and `chiton call` share: an operator set up from the command line and the settings.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,13 +10,14 @@ use chiton_mcp::operator::Operator;
 use clap::Args;
 
 use crate::setting;
+use crate::settings::Settings;
 
 /// How the shell looks and where it starts.
 #[derive(Args)]
 pub(crate) struct OperatorArguments {
-    /// The tool surface; `chiton dialects` lists them
-    #[arg(long, default_value = "native", value_parser = dialect)]
-    pub(crate) dialect: &'static dyn Dialect,
+    /// The tool surface; `chiton dialects` lists them [default: native]
+    #[arg(long, value_name = "NAME")]
+    dialect: Option<String>,
     /// Limit for a command that a call gives none, in seconds
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
@@ -28,17 +29,24 @@ pub(crate) struct OperatorArguments {
     max_tasks: Option<usize>,
 }
 
+/// The same with the settings in it: everything an operator is made from.
+pub(crate) struct Operate {
+    dialect: &'static dyn Dialect,
+    timeout: Option<Duration>,
+    directory: PathBuf,
+    max_tasks: Option<usize>,
+}
+
 pub(crate) fn dialect(name: &str) -> Result<&'static dyn Dialect> {
     let names = || chiton_dialects::names().join(", ");
-    chiton_dialects::find(name).with_context(|| format!("there is no dialect of this name; there are: {}", names()))
+    chiton_dialects::find(name)
+        .with_context(|| format!("there is no dialect of the name '{name}'; there are: {}", names()))
 }
 
 impl OperatorArguments {
-    pub(crate) fn operator(&self, state: &Path) -> Result<Operator> {
-        let mut config = EngineConfig::new(state)?;
-        config.limits.tasks_per_session = self.max_tasks.or(self.dialect.task_limit());
-        let engine = Engine::new(config)?;
-        let directory = match &self.dir {
+    pub(crate) fn resolve(&self, settings: &Settings) -> Result<Operate> {
+        let given = &settings.mcp;
+        let directory = match self.dir.as_ref().or(given.dir.as_ref()) {
             Some(path) => {
                 let path = std::path::absolute(path)?;
                 anyhow::ensure!(path.is_dir(), "--dir {}: not a directory", path.display());
@@ -46,7 +54,21 @@ impl OperatorArguments {
             }
             None => setting::working_directory()?,
         };
-        let start = engine.fresh_state(directory, setting::environment(), setting::umask());
-        Ok(Operator::new(engine, self.dialect, start, self.timeout.map(Duration::from_secs)))
+        Ok(Operate {
+            dialect: dialect(self.dialect.as_deref().or(given.dialect.as_deref()).unwrap_or("native"))?,
+            timeout: self.timeout.or(given.timeout).map(Duration::from_secs),
+            directory,
+            max_tasks: self.max_tasks.or(given.max_tasks),
+        })
+    }
+}
+
+impl Operate {
+    pub(crate) fn operator(&self, state: &Path) -> Result<Operator> {
+        let mut config = EngineConfig::new(state)?;
+        config.limits.tasks_per_session = self.max_tasks.or(self.dialect.task_limit());
+        let engine = Engine::new(config)?;
+        let start = engine.fresh_state(&self.directory, setting::environment(), setting::umask());
+        Ok(Operator::new(engine, self.dialect, start, self.timeout))
     }
 }

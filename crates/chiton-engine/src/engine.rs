@@ -228,6 +228,7 @@ impl Engine {
         let directory = start.state.cwd.as_os_str().as_bytes().into();
         let mut record = RequestRecord::new(folder.id(), request.command.clone(), directory);
         record.session = session.name().map(str::to_owned);
+        record.client = session.client().map(str::to_owned);
         record.description.clone_from(&request.description);
         record.timeout_ms = request.timeout.and_then(|timeout| u64::try_from(timeout.as_millis()).ok());
         record.background = waiting == Waiting::Background;
@@ -248,8 +249,8 @@ impl Engine {
 
     fn launch_settings<'a>(&'a self, session: &'a Session, run: &OpenRun, lock: File) -> LaunchSettings<'a> {
         let EngineConfig { keeper, shell, limits, .. } = &self.inner.config;
-        let (spool_allowance, session) = (run.allowance, session.name());
-        LaunchSettings { keeper, shell, limits, spool_allowance, lock, session }
+        let (spool_allowance, client, session) = (run.allowance, session.client(), session.name());
+        LaunchSettings { keeper, shell, limits, spool_allowance, lock, session, client }
     }
 
     /// Commits what the command changed, if it ended in a way that lets it.

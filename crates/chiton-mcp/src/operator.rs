@@ -13,7 +13,7 @@ use chiton_engine::tasks::link::Killed;
 use chiton_engine::tasks::{Cursor, Filter, NotFound, Part, ReadError, ReadRequest, SendError, WaitFor, WaitReason};
 use chiton_engine::{
     CommandInput, CommandRequest, Engine, Listener, RunControl, RunEvent, Session, ShellState, StartedTask,
-    StateReport, Stream, Task,
+    StateReport, Stream, Task, Tasks,
 };
 use serde_json::{Map, Value};
 
@@ -36,8 +36,8 @@ pub struct Operator {
     forgotten: Mutex<HashSet<String>>,
 }
 
-/// Hears output while a command runs.
-pub type Heard = Arc<dyn Fn(&[u8]) + Send + Sync>;
+/// Hears what happens while a command runs.
+pub type Heard = Arc<dyn Fn(&RunEvent<'_>) + Send + Sync>;
 
 impl Operator {
     /// An operator for a session that starts from `state`.
@@ -46,6 +46,13 @@ impl Operator {
         let session = Session::new(state);
         let (beginning, cursors, forgotten) = (session.state(), Mutex::default(), Mutex::default());
         Self { engine, dialect, around, session, beginning, cursors, forgotten }
+    }
+
+    /// The same for one client of several: it knows no tasks but its own.
+    #[must_use]
+    pub fn of_client(mut self, client: &str) -> Self {
+        self.session = self.session.of_client(client);
+        self
     }
 
     /// The dialect it speaks.
@@ -79,22 +86,49 @@ impl Operator {
             Action::Start(run) => self.start(run).await,
             Action::Read(read) => self.read(read).await,
             Action::Input { id, text, end } => self.input(id, text, *end).await,
-            Action::Kill { id } => {
-                let id = self.known(id)?.id;
-                let killed = self.engine.tasks().kill(&id, None).await.map_err(not_found)?;
-                if let Killed::Survived(task) = &killed {
-                    let message = format!("{} was told to end and is still there", task.id);
-                    return Err(Failure { kind: FailureKind::NotPossible, message });
-                }
-                let already = matches!(killed, Killed::AlreadyStopped(_));
-                Ok(Done::Killed { task: Box::new(killed.task().clone()), already })
-            }
+            Action::Kill { id } => self.kill(id).await,
             Action::Restart => {
                 self.session.restore(Arc::clone(&self.beginning));
                 Ok(Done::Restarted)
             }
-            Action::List => self.engine.tasks().list().map(|(tasks, _)| Done::Listed(tasks)).map_err(system),
+            Action::List => self.runs().map(Done::Listed),
         }
+    }
+
+    /// Stops a task with everything it started.
+    pub(crate) async fn kill(&self, id: &str) -> Result<Done, Failure> {
+        let id = self.task(id)?.id;
+        let killed = self.engine.tasks().kill(&id, None).await.map_err(not_found)?;
+        if let Killed::Survived(task) = &killed {
+            let message = format!("{} was told to end and is still there", task.id);
+            return Err(Failure { kind: FailureKind::NotPossible, message });
+        }
+        let already = matches!(killed, Killed::AlreadyStopped(_));
+        Ok(Done::Killed { task: Box::new(killed.task().clone()), already })
+    }
+
+    /// All runs that this client may know of, the newest first.
+    pub(crate) fn runs(&self) -> Result<Vec<Task>, Failure> {
+        let (mut tasks, _) = self.engine.tasks().list().map_err(system)?;
+        tasks.retain(|task| self.may_know(task));
+        Ok(tasks)
+    }
+
+    /// A task with what the dialect says of its output.
+    pub(crate) fn look_up(&self, id: &str) -> Result<(Task, Reply), Failure> {
+        let task = self.task(id)?;
+        let action = ReadAction::all(task.id.clone());
+        let done = self.read_now(&action, None).unwrap_or_else(Done::Failed);
+        Ok((task, self.dialect.write(&Action::Read(action), &done)))
+    }
+
+    /// The tasks of all clients.
+    pub(crate) fn tasks(&self) -> Tasks {
+        self.engine.tasks().clone()
+    }
+
+    fn may_know(&self, task: &Task) -> bool {
+        self.session.client().is_none_or(|client| task.client.as_deref() == Some(client))
     }
 
     async fn run(&self, run: &RunAction, heard: Heard, control: &RunControl) -> Result<Done, Failure> {
@@ -103,7 +137,7 @@ impl Operator {
         // A dialect that keeps only part of the state runs in a copy, of which that part is taken over.
         let session = match run.keeps {
             Keeps::Everything => self.session.clone(),
-            _ => Session::new(ShellState::clone(&before)),
+            _ => self.session.branch(),
         };
         let response = self.engine.run(&session, request(run), &mut counts, control).await.map_err(engine_failure)?;
         let committed = response.state == StateReport::Committed;
@@ -128,10 +162,15 @@ impl Operator {
 
     async fn read(&self, read: &ReadAction) -> Result<Done, Failure> {
         // Before anything else, so that a mistake in it moves nothing.
-        let filter = read.filter.as_deref().map(Filter::new).transpose().map_err(read_failure)?;
-        let mut task = self.known(&read.id)?;
+        read.filter.as_deref().map(Filter::new).transpose().map_err(read_failure)?;
+        let task = self.task(&read.id)?;
         let waited = self.wait(read, &task).await?;
-        task = self.known(&task.id)?;
+        self.read_now(read, waited)
+    }
+
+    fn read_now(&self, read: &ReadAction, waited: Option<String>) -> Result<Done, Failure> {
+        let filter = read.filter.as_deref().map(Filter::new).transpose().map_err(read_failure)?;
+        let task = self.task(&read.id)?;
         let part = match read.tail {
             Some(lines) => Part::Tail(lines),
             None if read.only_new => Part::New,
@@ -175,7 +214,7 @@ impl Operator {
     }
 
     async fn input(&self, id: &str, text: &str, end: bool) -> Result<Done, Failure> {
-        let id = self.known(id)?.id;
+        let id = self.task(id)?.id;
         let tasks = self.engine.tasks();
         if !text.is_empty() {
             tasks.write(&id, text).await.map_err(send_failure)?;
@@ -186,12 +225,20 @@ impl Operator {
         Ok(Done::Written { id })
     }
 
-    fn known(&self, id: &str) -> Result<Task, Failure> {
+    /// The task with this id, where this client may know of it.
+    pub(crate) fn task(&self, id: &str) -> Result<Task, Failure> {
+        let unknown = || not_found(NotFound { id: id.to_owned(), nearest: Vec::new(), reason: None });
         let forgotten = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner).contains(id);
         if forgotten {
-            return Err(not_found(NotFound { id: id.to_owned(), nearest: Vec::new(), reason: None }));
+            return Err(unknown());
         }
-        self.engine.tasks().get(id).map_err(not_found)
+        let found = self.engine.tasks().get(id);
+        match found {
+            Ok(task) if self.may_know(&task) => Ok(task),
+            // Not even by a suggestion does one client learn of another's tasks.
+            _ if self.session.client().is_some() => Err(unknown()),
+            found => found.map_err(not_found),
+        }
     }
 }
 
@@ -243,11 +290,11 @@ struct Counts {
 
 impl Listener for Counts {
     fn hear(&mut self, event: RunEvent<'_>) {
+        (self.heard)(&event);
         let RunEvent::Output { stream, bytes } = event else { return };
         let place = if stream == Stream::Stdout { &mut self.stdout } else { &mut self.stderr };
         *place += characters(bytes);
         self.bytes += bytes.len() as u64;
-        (self.heard)(bytes);
     }
 }
 

@@ -35,6 +35,7 @@ impl LeftoverTask {
         let commands: Vec<&str> = leftovers.iter().map(|leftover| leftover.command.as_str()).collect();
         let mut record = RequestRecord::new(folder.id(), commands.join(" & ").into(), plan.directory.clone());
         record.session.clone_from(&plan.session);
+        record.client.clone_from(&plan.client);
         record.lifetime = if plan.lifetime == Lifetime::Session { Lifetime::Session } else { Lifetime::Durable };
         record.leftover_of = Some(from.clone());
         folder.write_request(&record).ok()?;

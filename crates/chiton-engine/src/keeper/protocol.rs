@@ -45,6 +45,8 @@ pub(crate) struct KeeperPlan {
     pub(crate) spool: SpoolLimits,
     /// The name of the session it belongs to.
     pub(crate) session: Option<String>,
+    /// The client whose task it is.
+    pub(crate) client: Option<String>,
     /// A plain file that gets all output as well, and a last line that says how it ended.
     pub(crate) transcript: Option<PathBuf>,
 }

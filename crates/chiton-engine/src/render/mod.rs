@@ -61,7 +61,7 @@ fn lossy(bytes: &[u8]) -> String {
 }
 
 /// The length of `bytes` without an unfinished character at its end.
-pub(crate) fn whole_characters(bytes: &[u8]) -> usize {
+pub fn whole_characters(bytes: &[u8]) -> usize {
     let start = bytes.len().saturating_sub(3);
     for place in (start..bytes.len()).rev() {
         let wanted = match bytes[place] {

@@ -35,6 +35,7 @@ pub struct Session {
     /// Connections to keepers whose runs end with this session.
     held: Arc<Mutex<Vec<UnixStream>>>,
     name: Option<Arc<str>>,
+    client: Option<Arc<str>>,
     /// Tasks this session started. Locked while one more is started, so that a limit is never overrun.
     pub(crate) tasks: Arc<tokio::sync::Mutex<Vec<String>>>,
 }
@@ -42,7 +43,8 @@ pub struct Session {
 impl Session {
     /// A session that starts from `state`.
     pub fn new(state: ShellState) -> Self {
-        Self { current: Arc::new(Mutex::new(Arc::new(state))), held: Arc::default(), name: None, tasks: Arc::default() }
+        let current = Arc::new(Mutex::new(Arc::new(state)));
+        Self { current, held: Arc::default(), name: None, client: None, tasks: Arc::default() }
     }
 
     /// The same with a name, under which its tasks are known to others.
@@ -50,6 +52,24 @@ impl Session {
     pub fn named(mut self, name: &str) -> Self {
         self.name = Some(name.into());
         self
+    }
+
+    /// The same for a client, whose tasks are its own.
+    #[must_use]
+    pub fn of_client(mut self, client: &str) -> Self {
+        self.client = Some(client.into());
+        self
+    }
+
+    /// The client it belongs to.
+    pub fn client(&self) -> Option<&str> {
+        self.client.as_deref()
+    }
+
+    /// The same session with a state of its own: what a command changes in it stays in it, its tasks are those of both.
+    #[must_use]
+    pub fn branch(&self) -> Self {
+        Self { current: Arc::new(Mutex::new(self.state())), ..self.clone() }
     }
 
     /// Its name.

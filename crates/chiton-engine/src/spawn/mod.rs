@@ -52,6 +52,7 @@ pub(crate) struct LaunchSettings<'a> {
     /// The run's folder, locked: from its first moment the run counts as alive. Held until the keeper has it.
     pub(crate) lock: File,
     pub(crate) session: Option<&'a str>,
+    pub(crate) client: Option<&'a str>,
 }
 
 /// Starts a keeper and hands it the command.
@@ -141,6 +142,7 @@ fn plan(
         timeout: request.timeout.filter(|_| request.on_timeout == OnTimeout::Stop),
         lifetime: request.lifetime,
         session: settings.session.map(str::to_owned),
+        client: settings.client.map(str::to_owned),
         transcript: request.transcript.then(|| folder.path().join("output.log")),
         stop,
         spool,

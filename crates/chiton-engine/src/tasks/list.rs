@@ -32,6 +32,8 @@ pub struct Task {
     pub directory: PathBuf,
     /// The session it belongs to, where that has a name.
     pub session: Option<String>,
+    /// The client whose task it is, where it is bound to one.
+    pub client: Option<String>,
     /// What it is for, in the words of whoever asked.
     pub description: Option<String>,
     /// In what state it is.
@@ -294,6 +296,7 @@ fn task(
         command: request.command.to_text(),
         directory: request.directory.to_text().into(),
         session: request.session,
+        client: request.client,
         description: request.description,
         status,
         pid,

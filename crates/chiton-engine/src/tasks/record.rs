@@ -19,6 +19,8 @@ pub(crate) struct RequestRecord {
     pub(crate) command: ByteString,
     pub(crate) directory: ByteString,
     pub(crate) session: Option<String>,
+    #[serde(default)]
+    pub(crate) client: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) timeout_ms: Option<u64>,
     pub(crate) lifetime: Lifetime,
@@ -56,6 +58,7 @@ impl RequestRecord {
             command,
             directory,
             session: None,
+            client: None,
             description: None,
             timeout_ms: None,
             lifetime: Lifetime::default(),

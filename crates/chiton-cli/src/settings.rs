@@ -1,0 +1,187 @@
+//! The settings file of the human: defaults < file < environment < flags.
+//!
+//! Every key can be given as a variable as well: `http.listen` is `CHITON_HTTP_LISTEN`.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use toml::Table;
+
+/// Everything that can be set. What is not set stays as the program has it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Settings {
+    /// Where runs and sessions are kept.
+    pub(crate) state_dir: Option<PathBuf>,
+    pub(crate) mcp: McpSettings,
+    pub(crate) http: HttpSettings,
+}
+
+/// What `chiton mcp` and `chiton call` start from.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct McpSettings {
+    pub(crate) dialect: Option<String>,
+    pub(crate) timeout: Option<u64>,
+    pub(crate) dir: Option<PathBuf>,
+    pub(crate) session: Option<String>,
+    pub(crate) max_tasks: Option<usize>,
+    pub(crate) log_level: Option<String>,
+}
+
+/// How `chiton mcp` is served over HTTP.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct HttpSettings {
+    pub(crate) listen: Option<String>,
+    pub(crate) token_file: Option<PathBuf>,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) origins: Vec<String>,
+    pub(crate) allow_remote: bool,
+}
+
+impl Settings {
+    /// The settings of `file`, or of the usual one where that exists, with those of the environment over them.
+    pub(crate) fn load(file: Option<&Path>) -> Result<Self> {
+        let mut table = match file {
+            Some(path) => read(path)?.with_context(|| format!("{}: there is no such file", path.display()))?,
+            None => match usual_file() {
+                Some(path) => read(&path)?.unwrap_or_default(),
+                None => Table::new(),
+            },
+        };
+        overlay(&mut table)?;
+        Ok(Self::deserialize(table)?)
+    }
+}
+
+/// Where the file is, where nobody says: `$CHITON_CONFIG`, or `$XDG_CONFIG_HOME/chiton/config.toml`.
+fn usual_file() -> Option<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = || absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
+    absolute("CHITON_CONFIG").or_else(|| folder().map(|folder| folder.join("chiton/config.toml")))
+}
+
+fn read(path: &Path) -> Result<Option<Table>> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("{} cannot be read", path.display())),
+    };
+    parse(&text).with_context(|| path.display().to_string()).map(Some)
+}
+
+fn parse(text: &str) -> Result<Table> {
+    let table: Table = toml::from_str(text)?;
+    check(&table, &known(), "")?;
+    // Once more for the types, with the place in the text.
+    toml::from_str::<Settings>(text)?;
+    Ok(table)
+}
+
+/// All keys there are, as a tree.
+fn known() -> Value {
+    serde_json::to_value(Settings::default()).unwrap_or_default()
+}
+
+/// Refuses a key that does not exist, and names the nearest one that does.
+fn check(table: &Table, known: &Value, within: &str) -> Result<()> {
+    let Value::Object(entries) = known else { return Ok(()) };
+    for (key, value) in table {
+        let Some(inner) = entries.get(key) else {
+            let nearest = entries
+                .keys()
+                .max_by(|one, other| strsim::jaro_winkler(one, key).total_cmp(&strsim::jaro_winkler(other, key)));
+            let nearest = nearest.map(|nearest| format!("; did you mean {within}{nearest}?")).unwrap_or_default();
+            bail!("there is no setting {within}{key}{nearest}");
+        };
+        if let toml::Value::Table(table) = value {
+            check(table, inner, &format!("{within}{key}."))?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts in what the environment says.
+fn overlay(table: &mut Table) -> Result<()> {
+    let mut leaves = Vec::new();
+    collect(&known(), &mut Vec::new(), &mut leaves);
+    for path in leaves {
+        let name = format!("CHITON_{}", path.join("_").to_uppercase());
+        let Some(text) = env::var_os(&name) else { continue };
+        let text = text.into_string().ok().with_context(|| format!("{name} is no text"))?;
+        // As a string where the setting is one, as a TOML value otherwise.
+        let read = toml::from_str::<Table>(&format!("value = {text}")).ok().and_then(|mut table| table.remove("value"));
+        let candidates = [Some(toml::Value::String(text.clone())), read];
+        let fits = |value: &toml::Value| Settings::deserialize(single(&path, value.clone())).is_ok();
+        let Some(value) = candidates.into_iter().flatten().find(fits) else {
+            bail!("{name}={text}: not a value that {} can have", path.join("."));
+        };
+        put(table, &path, value);
+    }
+    Ok(())
+}
+
+fn collect(known: &Value, path: &mut Vec<String>, leaves: &mut Vec<Vec<String>>) {
+    match known {
+        Value::Object(entries) => {
+            for (key, inner) in entries {
+                path.push(key.clone());
+                collect(inner, path, leaves);
+                path.pop();
+            }
+        }
+        _ => leaves.push(path.clone()),
+    }
+}
+
+fn single(path: &[String], value: toml::Value) -> Table {
+    let mut table = Table::new();
+    put(&mut table, path, value);
+    table
+}
+
+fn put(table: &mut Table, path: &[String], value: toml::Value) {
+    match path {
+        [] => {}
+        [key] => drop(table.insert(key.clone(), value)),
+        [key, rest @ ..] => {
+            let inner = table.entry(key.clone()).or_insert_with(|| toml::Value::Table(Table::new()));
+            if let toml::Value::Table(inner) = inner {
+                put(inner, rest, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_in_the_file_is_said_with_its_place() {
+        for (text, parts) in [
+            ("[mcp]\ndialct = 'exec'", &["no setting mcp.dialct", "did you mean mcp.dialect?"][..]),
+            ("[htpp]\nlisten = 'x'", &["no setting htpp", "did you mean http?"]),
+            ("[mcp]\ntimeout = 'soon'", &["line 2", "timeout"]),
+            ("[mcp\n", &["line 1"]),
+        ] {
+            let problem = format!("{:#}", parse(text).unwrap_err());
+            assert!(parts.iter().all(|part| problem.contains(part)), "{text}: {problem}");
+        }
+        assert!(parse("[mcp]\ndialect = 'exec'\ntimeout = 5\n[http]\nhosts = ['a:1']").is_ok());
+    }
+
+    #[test]
+    fn every_setting_has_a_variable() {
+        let mut leaves = Vec::new();
+        collect(&known(), &mut Vec::new(), &mut leaves);
+        let names: Vec<String> = leaves.iter().map(|path| path.join(".")).collect();
+        assert!(["state_dir", "mcp.dialect", "http.listen"].iter().all(|name| names.iter().any(|known| known == name)));
+    }
+}

@@ -1,0 +1,338 @@
+//! The server on standard input and output, as a client sees it on the wire.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
+
+mod place;
+mod wire;
+
+use std::time::{Duration, Instant};
+
+use chiton_testkit::processes::{eventually, resident_memory, with_command};
+use place::Place;
+use serde_json::{Value, json};
+use wire::{LIMIT, Wire, read_lines};
+
+const TASKS: &str = r#"{"extensions": {"io.modelcontextprotocol/tasks": {}}}"#;
+
+/// A number that no other process has in its command line.
+fn number(test: u32) -> String {
+    format!("{}.{}", 80_000 + test, std::process::id())
+}
+
+fn runs(command: &str) -> bool {
+    !with_command(command).is_empty()
+}
+
+fn wait_until_it_runs(command: &str) {
+    assert!(eventually(LIMIT, || runs(command)), "'{command}' does not run");
+}
+
+#[test]
+fn every_revision_of_the_protocol_is_spoken() {
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let place = Place::new();
+        let mut wire = Wire::start(&place, &[]);
+        let hello = wire.greet(revision, &json!({}));
+        assert_eq!(hello["result"]["protocolVersion"], revision);
+        assert_eq!(wire.ask("ping", json!({}))["result"], json!({}), "{revision}");
+        assert_eq!(wire.ask("tools/list", json!({}))["result"]["tools"][0]["name"], "Bash", "{revision}");
+        let result = wire.call("Bash", &json!({"command": "echo $((6 * 7))"}));
+        assert_eq!(result["content"][0]["text"], "42\n", "{revision}");
+        assert_eq!(result.get("resultType"), None, "older revisions do not know it");
+        assert!(wire.close().success());
+    }
+    let place = Place::new();
+    let mut wire = Wire::start(&place, &[]);
+    wire.modern(&json!({}));
+    let discovered = wire.ask("server/discover", json!({}));
+    assert_eq!(discovered["result"]["supportedVersions"].as_array().unwrap().len(), 5);
+    assert_eq!(wire.ask("tools/list", json!({}))["result"]["tools"][0]["name"], "Bash");
+    let result = wire.call("Bash", &json!({"command": "cd /usr; echo $((6 * 7))"}));
+    assert_eq!((&result["content"][0]["text"], &result["resultType"]), (&json!("42\n"), &json!("complete")));
+    assert_eq!(wire.call("Bash", &json!({"command": "pwd"}))["content"][0]["text"], "/usr\n", "state carries over");
+    assert_eq!(wire.ask("ping", json!({}))["error"]["code"], -32601);
+    assert!(wire.close().success());
+}
+
+#[test]
+fn what_is_no_message_is_answered_and_the_next_one_is_heard() {
+    let place = Place::new();
+    let mut wire = Wire::session(&place, &[]);
+    let long = format!("{{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"{}\"}}\n", "x".repeat(65 << 20));
+    let cases: Vec<(&[u8], Value, i64)> = vec![
+        (b"{\n", Value::Null, -32700),
+        (b"\xff\xfe\n", Value::Null, -32700),
+        (b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tools/ca\n", Value::Null, -32700),
+        (b"[]\n", Value::Null, -32600),
+        (b"{\"id\": 71}\n", json!(71), -32600),
+        (b"{\"jsonrpc\": \"2.0\", \"id\": 72, \"method\": \"no/such\"}\n", json!(72), -32601),
+        (
+            b"{\"jsonrpc\": \"2.0\", \"id\": 73, \"method\": \"tools/call\", \"params\": {\"name\": 5}}\n",
+            json!(73),
+            -32602,
+        ),
+        (b"{\"jsonrpc\": \"2.0\", \"id\": 74, \"method\": \"tools/call\"}\n", json!(74), -32602),
+        (b"{\"jsonrpc\": \"2.0\", \"id\": 75, \"method\": \"resources/read\", \"params\": []}\n", json!(75), -32602),
+        (long.as_bytes(), Value::Null, -32600),
+    ];
+    for (line, id, code) in cases {
+        wire.raw(line);
+        let answer = wire.message();
+        let shown = String::from_utf8_lossy(&line[..line.len().min(80)]);
+        assert_eq!((&answer["id"], answer["error"]["code"].as_i64()), (&id, Some(code)), "{shown}: {answer}");
+        assert!(!answer["error"]["message"].as_str().unwrap().is_empty());
+        assert_eq!(wire.ask("ping", json!({}))["result"], json!({}), "after {shown}");
+    }
+    wire.raw(b"\n\r\n{\"jsonrpc\": \"2.0\", \"method\": \"notifications/nobody/knows\"}\n");
+    assert_eq!(wire.ask("ping", json!({}))["result"], json!({}), "what is to be ignored is ignored");
+}
+
+#[test]
+fn the_end_of_input_ends_what_a_call_waits_for_and_the_server_at_once() {
+    let place = Place::new();
+    let sleep = format!("sleep {}", number(1));
+    let mut wire = Wire::session(&place, &["--dialect", "exec"]);
+    wire.request("tools/call", json!({"name": "exec", "arguments": {"command": sleep, "timeout_ms": 600_000}}));
+    wait_until_it_runs(&sleep);
+    let begun = Instant::now();
+    assert!(wire.close().success());
+    // The library alone would wait five seconds before it stops anything.
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert!(eventually(Duration::from_secs(2), || !runs(&sleep)), "the command lives on");
+}
+
+#[test]
+fn a_call_that_is_withdrawn_ends_with_everything_it_started_and_is_not_answered() {
+    let place = Place::new();
+    let (outer, inner) = (format!("sleep {}", number(2)), format!("sleep {}", number(3)));
+    let mut wire = Wire::session(&place, &[]);
+    let arguments = json!({"command": format!("setsid {inner} & {outer}")});
+    let id =
+        wire.request("tools/call", json!({"name": "Bash", "arguments": arguments, "_meta": {"progressToken": "p"}}));
+    wait_until_it_runs(&outer);
+    wait_until_it_runs(&inner);
+    wire.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
+    assert!(eventually(LIMIT, || !runs(&outer) && !runs(&inner)), "it lives on");
+    assert_eq!(wire.call("Bash", &json!({"command": "echo on"}))["content"][0]["text"], "on\n");
+    assert!(wire.close().success());
+    assert!(wire.is_over());
+    assert!(!wire.other.iter().any(|message| message["id"] == id), "it was answered: {:?}", wire.other);
+}
+
+#[test]
+fn progress_tells_all_output_in_order_and_then_that_it_lives() {
+    let place = Place::new();
+    let mut wire = Wire::session(&place, &[]);
+    // Characters of two and three bytes, written byte by byte.
+    let command = r"for i in 1 2 3 4 5; do for b in '\303' '\266' '\342' '\202' '\254' '\n'; do printf $b; done; sleep 0.15; done; sleep 6";
+    let params = json!({"name": "Bash", "arguments": {"command": command}, "_meta": {"progressToken": 17}});
+    let begun = Instant::now();
+    let id = wire.request("tools/call", params);
+    let answer = wire.answer(id);
+    let reports: Vec<Value> = wire.other.drain(..).map(|message| message["params"].clone()).collect();
+    let most = begun.elapsed().as_secs() * 10 + 10;
+    assert!(reports.len() as u64 <= most && reports.len() >= 4, "{} reports", reports.len());
+    assert!(reports.iter().all(|report| report["progressToken"] == 17));
+    let times: Vec<f64> = reports.iter().map(|report| report["progress"].as_f64().unwrap()).collect();
+    assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
+    let messages: Vec<&str> = reports.iter().map(|report| report["message"].as_str().unwrap()).collect();
+    let (signs, output): (Vec<&str>, Vec<&str>) =
+        messages.iter().partition(|message| message.starts_with("running for"));
+    assert_eq!(output.concat(), "ö€\n".repeat(5), "whole characters, each once");
+    assert!(!signs.is_empty(), "no sign of life in six seconds of silence");
+    assert_eq!(answer["result"]["content"][0]["text"], "ö€\n".repeat(5));
+}
+
+#[test]
+fn a_client_that_does_not_read_blocks_no_call_and_costs_no_memory() {
+    let place = Place::new();
+    let (mut wire, output) = Wire::start_unread(&place, &[]);
+    let mut lines = vec![json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "slow", "version": "1"}}})];
+    lines.push(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let calls = 40;
+    for id in 1..=calls {
+        let command = format!("yes 0123456789 | head -c 3000000; touch done.{id}");
+        let params = json!({"name": "Bash", "arguments": {"command": command}, "_meta": {"progressToken": id}});
+        lines.push(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+    }
+    for line in &lines {
+        wire.send(line);
+    }
+    let done = |id: u64| place.folder.path().join(format!("done.{id}")).exists();
+    assert!(eventually(LIMIT * 2, || (1..=calls).all(done)), "commands wait for a reader of other answers");
+    let resident = resident_memory(wire.server.id());
+    assert!(resident < 120 << 20, "{} MiB", resident >> 20);
+    let answers = read_lines(output);
+    let mut missing: Vec<u64> = (0..=calls).collect();
+    while !missing.is_empty() {
+        let message: Value = serde_json::from_str(&answers.recv_timeout(LIMIT).expect("an answer")).unwrap();
+        missing.retain(|id| message["id"] != *id);
+    }
+}
+
+#[test]
+fn output_of_runs_is_listed_read_and_watched_in_both_eras() {
+    let place = Place::new();
+    let mut wire = Wire::session(&place, &[]);
+    let result = wire.call(
+        "Bash",
+        &json!({"command": "echo one; read; echo two; read", "run_in_background": true, "open_stdin": true}),
+    );
+    let id = result["structuredContent"]["bash_id"].as_str().unwrap().to_owned();
+    let uri = format!("chiton://runs/{id}/output");
+    let listed = wire.ask("resources/list", json!({}));
+    assert_eq!(listed["result"]["resources"][0]["uri"], uri, "{listed}");
+    let templates = wire.ask("resources/templates/list", json!({}));
+    assert_eq!(templates["result"]["resourceTemplates"][0]["uriTemplate"], "chiton://runs/{id}/output{?tail}");
+    let contents = |wire: &mut Wire, uri: &str| {
+        wire.ask("resources/read", json!({"uri": uri}))["result"]["contents"][0]["text"].as_str().map(str::to_owned)
+    };
+    assert_eq!(wire.ask("resources/subscribe", json!({"uri": uri}))["result"], json!({}));
+    assert_eq!(wire.notification("notifications/resources/updated")["uri"], uri);
+    assert_eq!(contents(&mut wire, &uri).unwrap(), "one\n");
+    wire.call("BashInput", &json!({"bash_id": id, "text": "\n"}));
+    while contents(&mut wire, &uri).unwrap() != "one\ntwo\n" {
+        wire.notification("notifications/resources/updated");
+    }
+    assert_eq!(contents(&mut wire, &format!("{uri}?tail=1")).unwrap(), "two\n");
+    assert_eq!(wire.ask("resources/unsubscribe", json!({"uri": uri}))["result"], json!({}));
+    assert_eq!(
+        wire.ask("resources/read", json!({"uri": "chiton://runs/shell_ffffffff/output"}))["error"]["code"],
+        -32002
+    );
+    assert_eq!(wire.ask("resources/subscribe", json!({"uri": "file:///etc/passwd"}))["error"]["code"], -32002);
+
+    let mut modern = Wire::start(&place, &[]);
+    modern.modern(&json!({}));
+    let filter = json!({"resourceSubscriptions": [uri, "chiton://runs/shell_ffffffff/output"]});
+    modern.request("subscriptions/listen", json!({"notifications": filter}));
+    let accepted = modern.notification("notifications/subscriptions/acknowledged");
+    assert_eq!(accepted["notifications"]["resourceSubscriptions"], json!([uri]));
+    assert_eq!(modern.notification("notifications/resources/updated")["uri"], uri);
+    assert_eq!(modern.ask("resources/read", json!({"uri": uri}))["result"]["contents"][0]["text"], "one\ntwo\n");
+    wire.call("BashInput", &json!({"bash_id": id, "text": "\n"}));
+    modern.notification("notifications/resources/updated");
+}
+
+#[test]
+fn a_long_list_of_runs_comes_in_pages_without_a_gap() {
+    let place = Place::new();
+    let mut wire = Wire::session(&place, &[]);
+    let requests: Vec<u64> = (0..120)
+        .map(|_| wire.request("tools/call", json!({"name": "Bash", "arguments": {"command": "true"}})))
+        .collect();
+    for id in requests {
+        wire.answer(id);
+    }
+    let (mut seen, mut cursor) = (std::collections::BTreeSet::new(), None::<Value>);
+    loop {
+        let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
+        let page = wire.ask("resources/list", params)["result"].clone();
+        for resource in page["resources"].as_array().unwrap() {
+            assert!(seen.insert(resource["uri"].as_str().unwrap().to_owned()), "twice: {resource}");
+        }
+        match page.get("nextCursor") {
+            Some(next) => cursor = Some(next.clone()),
+            None => break,
+        }
+    }
+    assert_eq!(seen.len(), 120);
+    assert_eq!(wire.ask("resources/list", json!({"cursor": "nowhere"}))["error"]["code"], -32602);
+}
+
+#[test]
+fn a_call_that_takes_long_becomes_a_task_for_a_client_that_knows_tasks() {
+    let capabilities: Value = serde_json::from_str(TASKS).unwrap();
+    let place = Place::new();
+    let mut wire = Wire::start(&place, &[]);
+    wire.modern(&capabilities);
+    let quick = wire.call("Bash", &json!({"command": "echo quick"}));
+    assert_eq!((&quick["resultType"], &quick["content"][0]["text"]), (&json!("complete"), &json!("quick\n")));
+
+    let go = place.folder.path().join("go");
+    let waits = format!("until [ -e {} ]; do sleep 0.05; done; echo slow; cd /usr", go.display());
+    let slow = wire.call("Bash", &json!({"command": waits}));
+    assert_eq!((&slow["resultType"], &slow["status"]), (&json!("task"), &json!("working")), "{slow}");
+    let task = slow["taskId"].as_str().unwrap().to_owned();
+    assert_eq!(wire.ask("tasks/get", json!({"taskId": task}))["result"]["status"], "working");
+    assert!(place.call(&["ps"]).stdout.windows(task.len()).any(|part| part == task.as_bytes()), "the same task model");
+    std::fs::write(&go, "").unwrap();
+    let mut got = Value::Null;
+    assert!(eventually(LIMIT, || {
+        got = wire.ask("tasks/get", json!({"taskId": task}))["result"].clone();
+        got["status"] == "completed"
+    }));
+    assert_eq!(got["result"]["content"][0]["text"].as_str().unwrap().lines().next(), Some("slow"), "{got}");
+    assert_eq!(got["result"]["isError"], false);
+    assert_eq!(wire.call("Bash", &json!({"command": "pwd"}))["content"][0]["text"], "/usr\n", "its state is committed");
+
+    let sleep = format!("sleep {}", number(4));
+    let endless = wire.call("Bash", &json!({"command": sleep}));
+    let task = endless["taskId"].as_str().unwrap().to_owned();
+    assert!(wire.ask("tasks/cancel", json!({"taskId": task}))["result"].is_object());
+    assert!(eventually(LIMIT, || wire.ask("tasks/get", json!({"taskId": task}))["result"]["status"] == "cancelled"));
+    assert!(eventually(LIMIT, || !runs(&sleep)), "cancelled and alive");
+    for (method, params) in [
+        ("tasks/get", json!({"taskId": "shell_ffffffff"})),
+        ("tasks/cancel", json!({"taskId": "shell_ffffffff"})),
+        ("tasks/update", json!({"taskId": "shell_ffffffff", "inputResponses": {}})),
+    ] {
+        assert_eq!(wire.ask(method, params)["error"]["code"], -32602, "{method}");
+    }
+
+    // A server that knows nothing of the call answers from what is written down.
+    let mut later = Wire::start(&place, &[]);
+    later.modern(&capabilities);
+    assert_eq!(later.ask("tasks/get", json!({"taskId": task}))["result"]["status"], "cancelled");
+    let id = later.call("Bash", &json!({"command": "echo kept", "run_in_background": true}));
+    let id = id["structuredContent"]["bash_id"].as_str().unwrap().to_owned();
+    assert!(eventually(LIMIT, || wire.ask("tasks/get", json!({"taskId": id}))["result"]["status"] == "completed"));
+    let kept = wire.ask("tasks/get", json!({"taskId": id}))["result"]["result"].clone();
+    assert!(kept["content"][0]["text"].as_str().unwrap().contains("kept"), "{kept}");
+}
+
+#[test]
+fn a_client_without_tasks_gets_no_task() {
+    let place = Place::new();
+    let mut wire = Wire::session(&place, &[]);
+    assert_eq!(wire.call("Bash", &json!({"command": "sleep 2.5; echo slow"}))["content"][0]["text"], "slow\n");
+    assert_eq!(wire.ask("tasks/get", json!({"taskId": "x"}))["error"]["code"], -32021);
+}
+
+#[test]
+fn log_messages_come_at_the_level_asked_for() {
+    let place = Place::new();
+    let mut wire = Wire::session(&place, &[]);
+    wire.call("Bash", &json!({"command": "true"}));
+    assert!(wire.other.is_empty(), "nobody asked: {:?}", wire.other);
+    for (level, expected) in [("debug", 2), ("info", 1), ("warning", 0)] {
+        assert_eq!(wire.ask("logging/setLevel", json!({"level": level}))["result"], json!({}));
+        wire.call("Bash", &json!({"command": "true"}));
+        wire.ask("ping", json!({}));
+        let logged: Vec<Value> = wire.other.drain(..).filter(|one| one["method"] == "notifications/message").collect();
+        assert_eq!(logged.len(), expected, "{level}: {logged:?}");
+        assert!(logged.iter().all(|one| one["params"]["logger"] == "chiton"), "{logged:?}");
+    }
+    wire.call("Bash", &json!({"command": "true", "workdir": "/no/such"}));
+    assert_eq!(wire.notification("notifications/message")["level"], "warning");
+    assert_eq!(wire.ask("logging/setLevel", json!({"level": "loud"}))["error"]["code"], -32602);
+}
+
+#[test]
+fn standard_output_carries_the_protocol_alone_at_every_log_level() {
+    let place = Place::new();
+    for level in ["off", "error", "warn", "info", "debug", "trace"] {
+        let mut wire = Wire::session(&place, &["--log-level", level]);
+        // Everything that comes is read as JSON; anything else fails right there.
+        wire.call(
+            "Bash",
+            &json!({"command": "echo out; echo err >&2; echo one > /proc/self/fd/1; echo two > /dev/stderr"}),
+        );
+        wire.raw(b"{nonsense\n");
+        wire.message();
+        assert!(wire.close().success());
+        assert!(wire.is_over() && wire.other.is_empty(), "{level}: {:?}", wire.other);
+    }
+    assert!(!place.call(&["mcp", "--log-level", "loud"]).status.success());
+}

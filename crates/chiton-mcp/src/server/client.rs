@@ -1,0 +1,116 @@
+//! What one client has: its operator, and the calls of it that became tasks.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use chiton_dialects::Reply;
+use chiton_engine::{RunControl, TaskStatus};
+use rmcp::ErrorData;
+use rmcp::model::{CreateTaskResult, DetailedTask, GetTaskResult, JsonObject, Task, TaskPayload, TaskStatus as Status};
+use rmcp::task_manager::current_timestamp;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::as_result;
+use crate::operator::Operator;
+
+/// How long an answer is kept for a client that has not asked for it.
+const KEPT: Duration = Duration::from_hours(1);
+/// How often a client should ask.
+const POLL_MS: u64 = 1000;
+
+pub(super) struct Client {
+    pub(super) operator: Operator,
+    /// By the id of their run.
+    calls: Mutex<HashMap<String, Call>>,
+}
+
+/// A call that goes on although its request was answered.
+struct Call {
+    reply: watch::Receiver<Option<Reply>>,
+    control: RunControl,
+    cancelled: bool,
+    begun: Instant,
+    created: String,
+}
+
+impl Client {
+    pub(super) fn new(operator: Operator) -> Self {
+        Self { operator, calls: Mutex::default() }
+    }
+
+    /// Makes a task of a call that runs as `id`; `reply` gets its answer.
+    pub(super) fn keep(
+        &self,
+        id: &str,
+        reply: watch::Receiver<Option<Reply>>,
+        control: RunControl,
+    ) -> CreateTaskResult {
+        let created = current_timestamp();
+        let call = Call { reply, control, cancelled: false, begun: Instant::now(), created: created.clone() };
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.retain(|_, call| call.reply.borrow().is_none() || call.begun.elapsed() < KEPT);
+        calls.insert(id.to_owned(), call);
+        CreateTaskResult::new(task(id, Status::Working, &created))
+    }
+
+    /// How a task is.
+    pub(super) fn task(&self, id: &str) -> Result<GetTaskResult, ErrorData> {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(call) = calls.get(id) {
+            let payload = match &*call.reply.borrow() {
+                None => TaskPayload::Working,
+                Some(_) if call.cancelled => TaskPayload::Cancelled,
+                Some(reply) => TaskPayload::Completed { result: entries(&as_result(reply.clone())) },
+            };
+            let task = task(id, payload.status(), &call.created);
+            return Ok(GetTaskResult::new(DetailedTask::new(task, payload)));
+        }
+        drop(calls);
+        self.stored(id)
+    }
+
+    /// One that this server does not know, but the state directory does: started in the background, or before a
+    /// restart.
+    fn stored(&self, id: &str) -> Result<GetTaskResult, ErrorData> {
+        let unknown = |error: String| ErrorData::invalid_params(error, None);
+        let (found, reply) = self.operator.look_up(id).map_err(|failure| unknown(failure.message))?;
+        let started = jiff::Timestamp::try_from(found.started_at).unwrap_or_default().to_string();
+        let payload = match found.status {
+            TaskStatus::Pending | TaskStatus::Running => TaskPayload::Working,
+            TaskStatus::Killed => TaskPayload::Cancelled,
+            TaskStatus::Lost => TaskPayload::Failed {
+                error: entries(
+                    &json!({"code": -32603, "message": "its keeper was killed, so nobody knows how it ended"}),
+                ),
+            },
+            _ => TaskPayload::Completed { result: entries(&as_result(reply)) },
+        };
+        Ok(GetTaskResult::new(DetailedTask::new(task(&found.id, payload.status(), &started), payload)))
+    }
+
+    /// Asks for the end of a task.
+    pub(super) async fn cancel(&self, id: &str) -> Result<(), ErrorData> {
+        if let Some(call) = self.calls.lock().unwrap_or_else(PoisonError::into_inner).get_mut(id) {
+            if call.reply.borrow().is_none() {
+                call.cancelled = true;
+                call.control.cancel();
+            }
+            return Ok(());
+        }
+        self.operator.kill(id).await.map(|_| ()).map_err(|failure| ErrorData::invalid_params(failure.message, None))
+    }
+}
+
+fn task(id: &str, status: Status, created: &str) -> Task {
+    let kept = u64::try_from(KEPT.as_millis()).unwrap_or(u64::MAX);
+    Task::new(id, status, created, current_timestamp()).with_ttl_ms(kept).with_poll_interval_ms(POLL_MS)
+}
+
+fn entries(value: &impl serde::Serialize) -> JsonObject {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(entries)) => entries,
+        _ => JsonObject::new(),
+    }
+}

@@ -1,0 +1,46 @@
+//! What happens, told to a client that asks for it.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value;
+
+/// The level asked for; nothing is told before that.
+pub(super) struct Log {
+    level: AtomicU8,
+}
+
+const OFF: u8 = u8::MAX;
+
+impl Log {
+    pub(super) fn new() -> Self {
+        Self { level: AtomicU8::new(OFF) }
+    }
+
+    pub(super) fn set(&self, level: LoggingLevel) {
+        self.level.store(rank(level), Ordering::Relaxed);
+    }
+
+    /// Tells `data` if this level is wanted, by the session or by the request itself.
+    pub(super) async fn tell(&self, context: &RequestContext<RoleServer>, level: LoggingLevel, data: Value) {
+        let asked = self.level.load(Ordering::Relaxed).min(context.meta.log_level().map_or(OFF, rank));
+        if rank(level) >= asked {
+            let message = LoggingMessageNotificationParam::new(level, data).with_logger("chiton");
+            let _ = context.peer.notify_logging_message(message).await;
+        }
+    }
+}
+
+fn rank(level: LoggingLevel) -> u8 {
+    match level {
+        LoggingLevel::Debug => 0,
+        LoggingLevel::Info => 1,
+        LoggingLevel::Notice => 2,
+        LoggingLevel::Warning => 3,
+        LoggingLevel::Error => 4,
+        LoggingLevel::Critical => 5,
+        LoggingLevel::Alert => 6,
+        LoggingLevel::Emergency => 7,
+    }
+}
