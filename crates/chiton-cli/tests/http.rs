@@ -1,0 +1,333 @@
+//! The server over HTTP, spoken to by plain sockets: who gets in, and what each client may see.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
+
+mod place;
+mod wire;
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use chiton_testkit::processes::{eventually, with_command};
+use place::{Place, text};
+use serde_json::{Value, json};
+use wire::{LIMIT, modern_meta};
+
+struct Server {
+    child: Child,
+    /// `127.0.0.1:PORT`, or `localhost` for a socket.
+    host: String,
+    socket: Option<String>,
+    token: String,
+}
+
+impl Server {
+    fn start(place: &Place, address: &str, arguments: &[&str]) -> Self {
+        let mut command = place.command();
+        command.args(["mcp", "--http", address]).args(arguments).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        let found = line.split_once("serving at ").unwrap_or_else(|| panic!("{line}")).1;
+        let (at, file) = found.trim().split_once("; the token is in ").unwrap();
+        let token = std::fs::read_to_string(file).unwrap();
+        let socket = at.strip_prefix("unix:").map(str::to_owned);
+        let host = at.strip_prefix("http://").map_or("localhost", |rest| rest.trim_end_matches("/mcp")).to_owned();
+        Self { child, host, socket, token }
+    }
+
+    fn send(&self, request: &[u8]) -> String {
+        let mut answer = Vec::new();
+        match &self.socket {
+            Some(path) => exchange(UnixStream::connect(path).unwrap(), request, &mut answer),
+            None => exchange(TcpStream::connect(&self.host).unwrap(), request, &mut answer),
+        }
+        text(&answer)
+    }
+
+    /// A request with everything in order, but for what `change` does to its headers.
+    fn request(&self, body: &Value, change: impl FnOnce(&mut Vec<(String, String)>)) -> String {
+        let mut headers = vec![
+            ("Host".to_owned(), self.host.clone()),
+            ("Authorization".to_owned(), format!("Bearer {}", self.token)),
+            ("Content-Type".to_owned(), "application/json".to_owned()),
+            ("Accept".to_owned(), "application/json, text/event-stream".to_owned()),
+            ("Connection".to_owned(), "close".to_owned()),
+        ];
+        change(&mut headers);
+        let body = body.to_string();
+        let head: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        format!("POST /mcp HTTP/1.1\r\n{head}Content-Length: {}\r\n\r\n{body}", body.len())
+    }
+
+    /// A call of the newest revision, which needs no session.
+    fn call_modern(&self, arguments: &Value) -> Value {
+        let body = modern_call(arguments);
+        let answer = self.send(self.request(&body, |headers| modern_headers(headers)).as_bytes());
+        events(&answer).into_iter().find(|message| message["id"] == 1).unwrap_or_else(|| panic!("{answer}"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn exchange(mut stream: impl Read + Write, request: &[u8], answer: &mut Vec<u8>) {
+    // It may hang up before it has heard everything: that is an answer, too.
+    let _ = stream.write_all(request);
+    let _ = stream.flush();
+    if let Err(error) = stream.read_to_end(answer) {
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+    }
+}
+
+fn modern_call(arguments: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "Bash", "arguments": arguments, "_meta": modern_meta(&json!({}))}})
+}
+
+fn modern_headers(headers: &mut Vec<(String, String)>) {
+    for (name, value) in [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "Bash")] {
+        headers.push((name.to_owned(), value.to_owned()));
+    }
+}
+
+fn status(answer: &str) -> u16 {
+    answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0)
+}
+
+/// The messages of an answer, whether it is one or a stream of them.
+fn events(answer: &str) -> Vec<Value> {
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let lines = body.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
+    lines.filter_map(|line| serde_json::from_str(line).ok()).filter(Value::is_object).collect()
+}
+
+/// A session of an older revision.
+struct Session<'a> {
+    server: &'a Server,
+    id: String,
+}
+
+impl<'a> Session<'a> {
+    fn open(server: &'a Server) -> Self {
+        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
+            "capabilities": {}, "clientInfo": {"name": "http", "version": "1"}}});
+        let answer = server.send(server.request(&hello, |_| {}).as_bytes());
+        let id = answer.lines().find_map(|line| line.to_lowercase().strip_prefix("mcp-session-id: ").map(str::to_owned));
+        let session = Self { server, id: id.unwrap_or_else(|| panic!("no session: {answer}")) };
+        let told = session.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        assert_eq!(status(&told), 202, "{told}");
+        session
+    }
+
+    fn post(&self, body: &Value) -> String {
+        let id = self.id.clone();
+        let with = |headers: &mut Vec<(String, String)>| {
+            headers.push(("Mcp-Session-Id".to_owned(), id));
+            headers.push(("MCP-Protocol-Version".to_owned(), "2025-06-18".to_owned()));
+        };
+        self.server.send(self.server.request(body, with).as_bytes())
+    }
+
+    fn call(&self, tool: &str, arguments: &Value) -> Value {
+        let params = json!({"name": tool, "arguments": arguments});
+        let answer = self.post(&json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}));
+        let found = events(&answer).into_iter().find(|message| message["id"] == 7);
+        found.unwrap_or_else(|| panic!("{answer}"))["result"].clone()
+    }
+}
+
+#[test]
+fn of_twelve_requests_only_the_right_one_runs_anything() {
+    let place = Place::new();
+    let server = Server::start(&place, "127.0.0.1:0", &[]);
+    let set = |name: &'static str, value: &str| {
+        let value = value.to_owned();
+        move |headers: &mut Vec<(String, String)>| {
+            headers.retain(|(known, _)| known != name);
+            headers.push((name.to_owned(), value));
+        }
+    };
+    let remove = |name: &'static str| move |headers: &mut Vec<(String, String)>| headers.retain(|(known, _)| known != name);
+    let port: u16 = server.host.rsplit(':').next().unwrap().parse().unwrap();
+    let request = |number: usize, change: &dyn Fn(&mut Vec<(String, String)>)| {
+        let body = modern_call(&json!({"command": format!("touch ran.{number}")}));
+        server.request(&body, |headers| {
+            modern_headers(headers);
+            change(headers);
+        })
+    };
+    let double = |headers: &mut Vec<(String, String)>| headers.push(("Host".to_owned(), server.host.clone()));
+    let right = request(0, &|_| {});
+    let cases: Vec<(&str, String, u16)> = vec![
+        ("right", right.clone(), 200),
+        ("no token", request(1, &remove("Authorization")), 401),
+        ("wrong token", request(2, &set_once(set("Authorization", "Bearer 0123456789abcdef0123456789abcdef"))), 401),
+        ("foreign Host", request(3, &set_once(set("Host", "evil.example"))), 403),
+        ("wrong port", request(4, &set_once(set("Host", &format!("127.0.0.1:{}", port ^ 1)))), 403),
+        ("no Host", request(5, &remove("Host")), 400),
+        ("two Hosts", request(6, &double), 400),
+        ("foreign Origin", request(7, &set_once(set("Origin", "https://evil.example"))), 403),
+        ("Origin null", request(8, &set_once(set("Origin", "null"))), 403),
+        ("text/plain", request(9, &set_once(set("Content-Type", "text/plain"))), 415),
+    ];
+    for (what, request, expected) in cases {
+        let answer = server.send(request.as_bytes());
+        assert_eq!(status(&answer), expected, "{what}: {answer}");
+    }
+    let huge = right.split_once("Content-Length").unwrap().0.replace("ran.0", "ran.10");
+    let huge = format!("{huge}Content-Length: {}\r\n\r\n", 100 << 20);
+    assert_eq!(status(&server.send(huge.as_bytes())), 413, "a body of 100 MB");
+    let chunked = right.split_once("Content-Length").unwrap().0;
+    let mut chunked = format!("{chunked}Transfer-Encoding: chunked\r\n\r\n").into_bytes();
+    for _ in 0..100 {
+        chunked.extend(format!("{:x}\r\n", 1 << 20).bytes());
+        chunked.extend(std::iter::repeat_n(b' ', 1 << 20));
+        chunked.extend(b"\r\n");
+    }
+    let answer = server.send(&chunked);
+    assert!(answer.is_empty() || status(&answer) == 413, "a body of 100 MB in pieces: {answer}");
+    let mut slow = TcpStream::connect(&server.host).unwrap();
+    slow.set_read_timeout(Some(LIMIT)).unwrap();
+    slow.write_all(&right.as_bytes()[..60]).unwrap();
+    let mut answer = Vec::new();
+    // It hangs up by itself: nothing more is ever sent.
+    slow.read_to_end(&mut answer).unwrap();
+    assert!(answer.is_empty() || status(&text(&answer)) == 408, "{}", text(&answer));
+
+    let ran: Vec<usize> = (0..12).filter(|number| place.folder.path().join(format!("ran.{number}")).exists()).collect();
+    assert_eq!(ran, [0]);
+}
+
+/// A change that can be made more than once.
+fn set_once<F: FnOnce(&mut Vec<(String, String)>) + Clone>(change: F) -> impl Fn(&mut Vec<(String, String)>) {
+    move |headers| change.clone()(headers)
+}
+
+#[test]
+fn each_session_has_a_shell_and_tasks_of_its_own() {
+    let place = Place::new();
+    let server = Server::start(&place, "127.0.0.1:0", &[]);
+    let (one, other) = (Session::open(&server), Session::open(&server));
+    one.call("Bash", &json!({"command": "cd /usr; export WHO=one"}));
+    let seen = |session: &Session| session.call("Bash", &json!({"command": "echo $PWD $WHO"}))["content"][0]["text"].clone();
+    assert_eq!(seen(&one), "/usr one\n");
+    assert_eq!(seen(&other), format!("{} \n", place.folder.path().display()).replace(" \n", "\n"));
+
+    let sleep = format!("sleep 81001.{}", std::process::id());
+    let started = one.call("Bash", &json!({"command": sleep, "run_in_background": true}));
+    let id = started["structuredContent"]["bash_id"].as_str().unwrap();
+    for (tool, arguments) in [
+        ("BashOutput", json!({"bash_id": id})),
+        ("BashInput", json!({"bash_id": id, "text": "x"})),
+        ("KillShell", json!({"bash_id": id})),
+    ] {
+        let refused = other.call(tool, &arguments);
+        let said = refused["content"][0]["text"].as_str().unwrap();
+        assert!(refused["isError"] == true && said.contains("not found"), "{tool}: {refused}");
+        assert!(!said.contains("did you mean"), "{tool} tells of others' tasks: {said}");
+    }
+    let listed = other.call("ListShells", &json!({}));
+    assert!(!listed.to_string().contains(id), "{listed}");
+    let resources = other.post(&json!({"jsonrpc": "2.0", "id": 8, "method": "resources/list", "params": {}}));
+    assert!(!resources.contains(id), "{resources}");
+    assert!(one.call("ListShells", &json!({})).to_string().contains(id));
+    assert!(!server.call_modern(&json!({"command": "true"})).to_string().contains(id));
+    assert_eq!(one.call("KillShell", &json!({"bash_id": id}))["isError"], false);
+    assert!(with_command(&sleep).is_empty());
+    assert!(text(&place.call(&["ps", "--all"]).stdout).contains(id), "the human sees all of them");
+}
+
+#[test]
+fn requests_without_a_session_share_one_shell_and_hanging_up_ends_a_call() {
+    let place = Place::new();
+    let server = Server::start(&place, "127.0.0.1:0", &[]);
+    server.call_modern(&json!({"command": "cd /usr"}));
+    let answer = server.call_modern(&json!({"command": "pwd"}));
+    assert_eq!(answer["result"]["content"][0]["text"], "/usr\n");
+    let sleep = format!("sleep 81002.{}", std::process::id());
+    let request = server.request(&modern_call(&json!({"command": sleep})), |headers| modern_headers(headers));
+    let mut stream = TcpStream::connect(&server.host).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    assert!(eventually(LIMIT, || !with_command(&sleep).is_empty()), "it does not run");
+    drop(stream);
+    assert!(eventually(LIMIT, || with_command(&sleep).is_empty()), "it lives on");
+}
+
+#[test]
+fn a_socket_in_the_file_system_serves_its_owner() {
+    let place = Place::new();
+    let folder = place.folder.path().join("own");
+    std::fs::create_dir(&folder).unwrap();
+    let path = folder.join("mcp.sock");
+    let address = format!("unix:{}", path.display());
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let refused = place.call(&["mcp", "--http", &address]);
+    assert!(!refused.status.success() && text(&refused.stderr).contains("chmod 700"), "{}", text(&refused.stderr));
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let mut server = Server::start(&place, &address, &[]);
+    assert_eq!(server.call_modern(&json!({"command": "echo here"}))["result"]["content"][0]["text"], "here\n");
+    let taken = place.call(&["mcp", "--http", &address]);
+    assert!(!taken.status.success() && text(&taken.stderr).contains("mcp.sock"), "{}", text(&taken.stderr));
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    assert!(path.exists(), "a killed server leaves its socket");
+    let next = Server::start(&place, &address, &[]);
+    assert_eq!(next.call_modern(&json!({"command": "echo again"}))["result"]["content"][0]["text"], "again\n");
+}
+
+#[test]
+fn an_address_or_a_token_file_that_is_open_to_others_is_refused() {
+    let place = Place::new();
+    let token = place.folder.path().join("token");
+    let cases: Vec<(Vec<&str>, &str)> = vec![
+        (vec!["--http", "0.0.0.0:0"], "--http-allow-remote"),
+        (vec!["--http", "[::]:0"], "--http-allow-remote"),
+        (vec!["--http", "0.0.0.0:0", "--http-allow-remote"], "--http-host"),
+        (vec!["--http", "nonsense"], "IP:PORT"),
+        (vec!["--http", "256.0.0.1:80"], "IP:PORT"),
+        (vec!["--http", "127.0.0.1:0", "--http-token-file", token.to_str().unwrap()], "chmod 600"),
+        (vec!["--http", "127.0.0.1:0", "--http-token-file", "/no/such/folder/token"], "cannot be made"),
+    ];
+    std::fs::write(&token, "0123456789abcdef0123456789abcdef").unwrap();
+    std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o644)).unwrap();
+    for (arguments, words) in cases {
+        let refused = place.call(&[&["mcp"], arguments.as_slice()].concat());
+        assert!(!refused.status.success(), "{arguments:?}");
+        assert!(text(&refused.stderr).contains(words), "{arguments:?}: {}", text(&refused.stderr));
+    }
+    let server = Server::start(&place, "127.0.0.1:0", &[]);
+    let made = place.folder.path().join("state/chiton/http-token");
+    assert_eq!(std::fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(server.token.len(), 64);
+    let busy = place.call(&["mcp", "--http", &server.host]);
+    assert!(!busy.status.success() && text(&busy.stderr).contains("cannot listen"), "{}", text(&busy.stderr));
+    drop(server);
+    let again = Server::start(&place, "127.0.0.1:0", &[]);
+    assert_eq!(again.token, std::fs::read_to_string(&made).unwrap(), "the token stays");
+}
+
+#[test]
+fn an_answer_does_not_wait_for_a_packet_that_does_not_come() {
+    let place = Place::new();
+    let server = Server::start(&place, "127.0.0.1:0", &[]);
+    let session = Session::open(&server);
+    let ping = || session.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}));
+    let quickest = (0..20).map(|_| timed(&ping)).min().unwrap();
+    // Without TCP_NODELAY every one of them takes more than 40 ms.
+    assert!(quickest < Duration::from_millis(30), "{quickest:?}");
+}
+
+fn timed(work: &dyn Fn() -> String) -> Duration {
+    let begun = std::time::Instant::now();
+    assert_eq!(status(&work()), 200);
+    begun.elapsed()
+}
