@@ -17,6 +17,9 @@ use place::{Place, text};
 use serde_json::{Value, json};
 use wire::{LIMIT, modern_meta};
 
+/// The head of a request.
+type Headers = Vec<(String, String)>;
+
 struct Server {
     child: Child,
     /// `127.0.0.1:PORT`, or `localhost` for a socket.
@@ -50,7 +53,7 @@ impl Server {
     }
 
     /// A request with everything in order, but for what `change` does to its headers.
-    fn request(&self, body: &Value, change: impl FnOnce(&mut Vec<(String, String)>)) -> String {
+    fn request(&self, body: &Value, change: impl FnOnce(&mut Headers)) -> String {
         let mut headers = vec![
             ("Host".to_owned(), self.host.clone()),
             ("Authorization".to_owned(), format!("Bearer {}", self.token)),
@@ -60,14 +63,14 @@ impl Server {
         ];
         change(&mut headers);
         let body = body.to_string();
-        let head: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let head = headers.iter().fold(String::new(), |head, (name, value)| head + name + ": " + value + "\r\n");
         format!("POST /mcp HTTP/1.1\r\n{head}Content-Length: {}\r\n\r\n{body}", body.len())
     }
 
     /// A call of the newest revision, which needs no session.
     fn call_modern(&self, arguments: &Value) -> Value {
         let body = modern_call(arguments);
-        let answer = self.send(self.request(&body, |headers| modern_headers(headers)).as_bytes());
+        let answer = self.send(self.request(&body, modern_headers).as_bytes());
         events(&answer).into_iter().find(|message| message["id"] == 1).unwrap_or_else(|| panic!("{answer}"))
     }
 }
@@ -93,7 +96,7 @@ fn modern_call(arguments: &Value) -> Value {
         "params": {"name": "Bash", "arguments": arguments, "_meta": modern_meta(&json!({}))}})
 }
 
-fn modern_headers(headers: &mut Vec<(String, String)>) {
+fn modern_headers(headers: &mut Headers) {
     for (name, value) in [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "Bash")] {
         headers.push((name.to_owned(), value.to_owned()));
     }
@@ -121,7 +124,8 @@ impl<'a> Session<'a> {
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
             "capabilities": {}, "clientInfo": {"name": "http", "version": "1"}}});
         let answer = server.send(server.request(&hello, |_| {}).as_bytes());
-        let id = answer.lines().find_map(|line| line.to_lowercase().strip_prefix("mcp-session-id: ").map(str::to_owned));
+        let id =
+            answer.lines().find_map(|line| line.to_lowercase().strip_prefix("mcp-session-id: ").map(str::to_owned));
         let session = Self { server, id: id.unwrap_or_else(|| panic!("no session: {answer}")) };
         let told = session.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         assert_eq!(status(&told), 202, "{told}");
@@ -130,7 +134,7 @@ impl<'a> Session<'a> {
 
     fn post(&self, body: &Value) -> String {
         let id = self.id.clone();
-        let with = |headers: &mut Vec<(String, String)>| {
+        let with = |headers: &mut Headers| {
             headers.push(("Mcp-Session-Id".to_owned(), id));
             headers.push(("MCP-Protocol-Version".to_owned(), "2025-06-18".to_owned()));
         };
@@ -151,21 +155,21 @@ fn of_twelve_requests_only_the_right_one_runs_anything() {
     let server = Server::start(&place, "127.0.0.1:0", &[]);
     let set = |name: &'static str, value: &str| {
         let value = value.to_owned();
-        move |headers: &mut Vec<(String, String)>| {
+        move |headers: &mut Headers| {
             headers.retain(|(known, _)| known != name);
             headers.push((name.to_owned(), value));
         }
     };
-    let remove = |name: &'static str| move |headers: &mut Vec<(String, String)>| headers.retain(|(known, _)| known != name);
+    let remove = |name: &'static str| move |headers: &mut Headers| headers.retain(|(known, _)| known != name);
     let port: u16 = server.host.rsplit(':').next().unwrap().parse().unwrap();
-    let request = |number: usize, change: &dyn Fn(&mut Vec<(String, String)>)| {
+    let request = |number: usize, change: &dyn Fn(&mut Headers)| {
         let body = modern_call(&json!({"command": format!("touch ran.{number}")}));
         server.request(&body, |headers| {
             modern_headers(headers);
             change(headers);
         })
     };
-    let double = |headers: &mut Vec<(String, String)>| headers.push(("Host".to_owned(), server.host.clone()));
+    let double = |headers: &mut Headers| headers.push(("Host".to_owned(), server.host.clone()));
     let right = request(0, &|_| {});
     let cases: Vec<(&str, String, u16)> = vec![
         ("right", right.clone(), 200),
@@ -208,7 +212,7 @@ fn of_twelve_requests_only_the_right_one_runs_anything() {
 }
 
 /// A change that can be made more than once.
-fn set_once<F: FnOnce(&mut Vec<(String, String)>) + Clone>(change: F) -> impl Fn(&mut Vec<(String, String)>) {
+fn set_once<F: FnOnce(&mut Headers) + Clone>(change: F) -> impl Fn(&mut Headers) {
     move |headers| change.clone()(headers)
 }
 
@@ -218,7 +222,8 @@ fn each_session_has_a_shell_and_tasks_of_its_own() {
     let server = Server::start(&place, "127.0.0.1:0", &[]);
     let (one, other) = (Session::open(&server), Session::open(&server));
     one.call("Bash", &json!({"command": "cd /usr; export WHO=one"}));
-    let seen = |session: &Session| session.call("Bash", &json!({"command": "echo $PWD $WHO"}))["content"][0]["text"].clone();
+    let seen =
+        |session: &Session| session.call("Bash", &json!({"command": "echo $PWD $WHO"}))["content"][0]["text"].clone();
     assert_eq!(seen(&one), "/usr one\n");
     assert_eq!(seen(&other), format!("{} \n", place.folder.path().display()).replace(" \n", "\n"));
 
@@ -254,7 +259,7 @@ fn requests_without_a_session_share_one_shell_and_hanging_up_ends_a_call() {
     let answer = server.call_modern(&json!({"command": "pwd"}));
     assert_eq!(answer["result"]["content"][0]["text"], "/usr\n");
     let sleep = format!("sleep 81002.{}", std::process::id());
-    let request = server.request(&modern_call(&json!({"command": sleep})), |headers| modern_headers(headers));
+    let request = server.request(&modern_call(&json!({"command": sleep})), modern_headers);
     let mut stream = TcpStream::connect(&server.host).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     assert!(eventually(LIMIT, || !with_command(&sleep).is_empty()), "it does not run");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{CONNECTION, WWW_AUTHENTICATE};
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -30,7 +30,7 @@ use crate::operator::Operator;
 
 /// How long a client may take for the head of a request, and for its body.
 const HEAD: Duration = Duration::from_secs(10);
-const BODY: Duration = Duration::from_secs(60);
+const BODY: Duration = Duration::from_mins(1);
 /// The largest head.
 const HEAD_BYTES: usize = 64 << 10;
 const MOST_HEADERS: usize = 64;
@@ -255,7 +255,13 @@ async fn answer(gate: Arc<Gate>, service: Service, request: Request<Incoming>) -
         Ok(Err(_)) => return Ok(turn_away(StatusCode::BAD_REQUEST, "the body broke off")),
         Err(_) => return Ok(turn_away(StatusCode::REQUEST_TIMEOUT, "the body took too long")),
     };
-    Ok(service.handle(Request::from_parts(head, Full::new(body))).await)
+    let ends = head.method == Method::DELETE;
+    let mut answer = service.handle(Request::from_parts(head, Full::new(body))).await;
+    if ends && answer.status() == StatusCode::ACCEPTED {
+        // It has ended when this is said; "accepted" is taken for a failure by some.
+        *answer.status_mut() = StatusCode::NO_CONTENT;
+    }
+    Ok(answer)
 }
 
 /// Says no and hangs up, so that no more of the request has to be read.

@@ -30,7 +30,7 @@ use rmcp::model::{
     SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, RoleServer, ServiceExt, SubscriptionContext};
-use serde_json::json;
+use serde_json::{Map, json};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
@@ -116,9 +116,7 @@ impl Server {
             }
         }
         let reply = call.reply.borrow().clone();
-        CallToolResponse::Complete(as_result(
-            reply.unwrap_or_else(|| Reply::bad("the call broke off", Default::default())),
-        ))
+        CallToolResponse::Complete(as_result(reply.unwrap_or_else(|| Reply::bad("the call broke off", Map::default()))))
     }
 }
 
