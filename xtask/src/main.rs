@@ -1,8 +1,12 @@
-//! Chores of the project: `cargo xtask test`.
+//! Chores of the project: `cargo xtask test`, `cargo xtask bench`.
 #![expect(clippy::disallowed_methods, reason = "a chore is to start other programs")]
 
+mod bench;
+mod foreign;
+
 use std::env;
-use std::path::Path;
+use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Result, bail, ensure};
@@ -10,13 +14,15 @@ use anyhow::{Result, bail, ensure};
 const HELP: &str = "\
 Chores of the project.
 
-  cargo xtask test     everything: format, lints, all tests, documentation
+  cargo xtask test     everything: format, lints, all tests, documentation, clients written elsewhere
+  cargo xtask bench    how fast and how large it is, beside plain bash
 ";
 
 fn main() -> ExitCode {
     let chore = env::args().nth(1).unwrap_or_default();
     let done = match chore.as_str() {
         "test" => test(),
+        "bench" => bench::run(),
         "" | "help" | "--help" => {
             print!("{HELP}");
             Ok(())
@@ -45,7 +51,22 @@ fn test() -> Result<()> {
     cargo(&["fmt", "--all", "--check"], "the format differs: run `cargo fmt --all`")?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], "clippy has objections")?;
     // Documentation tests compile the example of the library; the rest runs what it promises.
-    cargo(&["test", "--workspace", "--no-fail-fast"], "tests failed")
+    cargo(&["test", "--workspace", "--no-fail-fast"], "tests failed")?;
+    eprintln!("\n== clients written elsewhere");
+    foreign::run()?;
+    rows()
+}
+
+/// How many rows of the requirement documents pass: the tests have just verified this table.
+fn rows() -> Result<()> {
+    let table = fs::read_to_string(root().join("docs/conformance.md"))?;
+    println!("\nRequirement documents:");
+    table.lines().filter(|line| line.ends_with("rows pass")).for_each(|line| println!("{line}"));
+    Ok(())
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// Makes sure that a part of the tool chain is there, installing it where that can be done.
@@ -65,10 +86,9 @@ fn quiet(program: &str, arguments: &[&str]) -> bool {
 }
 
 fn cargo(arguments: &[&str], otherwise: &str) -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     eprintln!("\n== cargo {}", arguments.join(" "));
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(program).args(arguments).current_dir(root).status()?;
+    let status = Command::new(program).args(arguments).current_dir(root()).status()?;
     ensure!(status.success(), "{otherwise}");
     Ok(())
 }

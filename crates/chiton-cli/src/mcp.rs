@@ -62,13 +62,11 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
     log_to_stderr(arguments.log_level.as_deref().or(settings.mcp.log_level.as_deref()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(async {
-        match arguments.http.as_deref().or(settings.http.listen.as_deref()) {
-            Some(address) => over_http(address, arguments, settings, state).await,
-            None => {
-                let operator = arguments.operator.resolve(settings)?.operator(state)?;
-                serve_stdio(operator).await.map_err(|error| anyhow!("the client does not speak MCP: {error}"))
-            }
+        if let Some(address) = arguments.http.as_deref().or(settings.http.listen.as_deref()) {
+            return over_http(address, arguments, settings, state).await;
         }
+        let operator = arguments.operator.resolve(settings)?.operator(state)?;
+        serve_stdio(operator).await.map_err(|error| anyhow!("the client does not speak MCP: {error}"))
     });
     runtime.shutdown_background();
     served.map(|()| ExitCode::SUCCESS)
@@ -145,7 +143,8 @@ fn token(path: &Path) -> Result<String> {
             let about = |what: &str| format!("the token file {}: {what}", path.display());
             let found = fs::metadata(path).with_context(|| about("cannot be looked at"))?;
             let mine = found.uid() == rustix::process::geteuid().as_raw();
-            ensure!(mine && found.mode() & 0o077 == 0, about("others can read it; make it yours alone (chmod 600)"));
+            let open = found.mode() & 0o077;
+            ensure!(mine && open == 0, about("others can read it; make it yours alone (chmod 600)"));
             let token = fs::read_to_string(path).with_context(|| about("cannot be read"))?.trim().to_owned();
             ensure!(token.len() >= 32, about("a token has 32 characters at least; remove the file for a new one"));
             Ok(token)

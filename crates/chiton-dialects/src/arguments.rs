@@ -55,7 +55,7 @@ impl<'a> Arguments<'a> {
     pub fn new(values: &'a Map<String, Value>, known: &[&str]) -> Result<Self, CallError> {
         if let Some(name) = values.keys().find(|name| !known.contains(&name.as_str())) {
             let known = known.iter().map(|name| (*name).to_owned()).collect();
-            return Err(CallError::Unknown { name: name.clone(), known });
+            return Err(CallError::Unknown { name: shortened(name), known });
         }
         Ok(Self { values })
     }
@@ -119,6 +119,14 @@ impl<'a> Arguments<'a> {
     }
 }
 
+/// What is wrong is named, not echoed at length.
+pub fn shortened(name: &str) -> String {
+    match name.char_indices().nth(40) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
 fn whole(number: f64) -> Option<u64> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and in range")]
     (number.fract() == 0.0 && (0.0..9.0e15).contains(&number)).then_some(number as u64)
@@ -129,7 +137,7 @@ fn wrong(name: &'static str, expected: &'static str, value: &Value) -> CallError
         Value::Null => "null".to_owned(),
         Value::Bool(_) => "boolean".to_owned(),
         Value::Number(number) => format!("number {number}"),
-        Value::String(text) => format!("string '{}'", text.chars().take(40).collect::<String>()),
+        Value::String(text) => format!("string '{}'", shortened(text)),
         Value::Array(_) => "array".to_owned(),
         Value::Object(_) => "object".to_owned(),
     };

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chiton_dialects::action::{Failure, FailureKind, Ran, TaskOutput};
+use chiton_dialects::arguments::shortened;
 use chiton_dialects::text::characters;
 use chiton_dialects::{Action, CallError, Dialect, Done, Keeps, ReadAction, Reply, RunAction, Surroundings};
 use chiton_engine::error::EngineError;
@@ -69,7 +70,7 @@ impl Operator {
     pub async fn call(&self, tool: &str, arguments: &Map<String, Value>, heard: Heard, control: &RunControl) -> Reply {
         let known: Vec<String> = self.dialect.tools(&self.around).iter().map(|spec| spec.name.to_owned()).collect();
         if !known.iter().any(|name| name == tool) {
-            return Reply::unreadable(&CallError::UnknownTool { name: tool.to_owned(), known });
+            return Reply::unreadable(&CallError::UnknownTool { name: shortened(tool), known });
         }
         match self.dialect.read(tool, arguments, &self.around) {
             Ok(action) => {

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use rmcp::RoleServer;
-use rmcp::model::ErrorData;
+use rmcp::model::{ErrorData, JsonRpcMessage};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ enum Found {
     End,
 }
 
-impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin> Lines<R, W> {
+impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
     pub(crate) fn new(reader: R, writer: W, gone: watch::Sender<bool>) -> Self {
         let (writer, room) = (Arc::new(Mutex::new(writer)), Arc::new(Semaphore::new(MOST_WAITING)));
         Self {
@@ -80,10 +80,14 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin> Lines<R, W> {
     }
 
     /// Answers what cannot be given to the server.
-    fn object(&self, id: &Value, error: &ErrorData) -> impl Future<Output = io::Result<()>> + Send + use<R, W> {
-        let writer = Arc::clone(&self.writer);
+    fn object(&self, id: &Value, error: &ErrorData) {
+        let (writer, place) = (Arc::clone(&self.writer), Arc::clone(&self.room).try_acquire_owned());
         let answer = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
-        async move { write(&writer, answer.into_bytes()).await }
+        // Not waited for here: whoever reads may be dropped at any moment, and the answer with it.
+        tokio::spawn(async move {
+            let _place = place;
+            let _ = write(&writer, answer.into_bytes()).await;
+        });
     }
 
     async fn next_message(&mut self) -> io::Result<Option<RxJsonRpcMessage<RoleServer>>> {
@@ -92,7 +96,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin> Lines<R, W> {
                 Found::End => return Ok(None),
                 Found::TooLong => {
                     let problem = format!("a message may have {MOST_BYTES} bytes at most; this one was skipped");
-                    self.object(&Value::Null, &ErrorData::invalid_request(problem, None)).await?;
+                    self.object(&Value::Null, &ErrorData::invalid_request(problem, None));
                 }
                 Found::Line => {
                     let read = read(&self.line);
@@ -101,7 +105,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin> Lines<R, W> {
                     match read {
                         Ok(Some(message)) => return Ok(Some(message)),
                         Ok(None) => {}
-                        Err((id, error)) => self.object(&id, &error).await?,
+                        Err((id, error)) => self.object(&id, &error),
                     }
                 }
             }
@@ -157,13 +161,19 @@ fn read(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, (Value, Err
     if line.is_empty() {
         return Ok(None);
     }
-    if let Ok(message) = serde_json::from_slice(line) {
-        return Ok(Some(message));
-    }
+    let notification = match serde_json::from_slice(line) {
+        // A request whose parameters make no sense passes for a notification, which nobody would answer.
+        Ok(message @ JsonRpcMessage::Notification(_)) => Some(message),
+        Ok(message) => return Ok(Some(message)),
+        Err(_) => None,
+    };
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
         Err(error) => return Err((Value::Null, ErrorData::parse_error(format!("this is no JSON: {error}"), None))),
     };
+    if notification.is_some() && value.get("id").is_none() {
+        return Ok(notification);
+    }
     let Value::Object(entries) = &value else {
         let problem = if value.is_array() { "batches are not supported: send one message a line" } else { NO_MESSAGE };
         return Err((Value::Null, ErrorData::invalid_request(problem, None)));
@@ -205,6 +215,8 @@ mod tests {
             ("{}", "null -32600"),
             (r#"{"id":7}"#, "7 -32600"),
             (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, "null -32600"),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"logging/setLevel","params":"loud"}"#, "7 -32602"),
+            (r#"{"jsonrpc":"2.0","method":"notifications/nobody/knows","params":5}"#, "ignored"),
         ] {
             assert_eq!(code(line), expected, "{line}");
         }

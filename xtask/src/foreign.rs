@@ -1,0 +1,78 @@
+//! Clients and checks that were written elsewhere, against the built program. See `foreign/README.md`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{quiet, root};
+
+/// Runs those that can be run here; says which cannot, and what is missing.
+pub(crate) fn run() -> Result<()> {
+    let folder = root().join("target/foreign");
+    fs::create_dir_all(&folder)?;
+    for entry in fs::read_dir(root().join("foreign"))? {
+        let entry = entry?;
+        fs::copy(entry.path(), folder.join(entry.file_name()))?;
+    }
+    if quiet("python3", &["-c", "import venv, ensurepip"]) {
+        python(&folder)?;
+    } else {
+        eprintln!("python3 with venv is missing: the session of the Python package `mcp` was left out");
+    }
+    if quiet("npm", &["--version"]) {
+        node(&folder)?;
+    } else {
+        eprintln!("npm is missing: the session of the TypeScript SDK and the conformance suite were left out");
+    }
+    Ok(())
+}
+
+fn python(folder: &Path) -> Result<()> {
+    let python = folder.join("venv/bin/python");
+    once(folder, "requirements.txt", || {
+        say(Command::new("python3").args(["-m", "venv", "venv"]), folder)?;
+        say(Command::new(&python).args(["-m", "pip", "install", "--quiet", "-r", "requirements.txt"]), folder)
+    })?;
+    session(Command::new(&python).arg("client.py"), folder)
+}
+
+fn node(folder: &Path) -> Result<()> {
+    once(folder, "package-lock.json", || {
+        say(Command::new("npm").args(["ci", "--silent", "--no-audit", "--no-fund"]), folder)
+    })?;
+    let node = folder.join("node_modules/.bin/node");
+    session(Command::new(&node).arg("client.mjs"), folder)?;
+    session(Command::new(&node).arg("conformance.mjs"), folder)
+}
+
+/// Installs, unless what is in `list` was installed before.
+fn once(folder: &Path, list: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
+    let (wanted, stamp) = (fs::read(folder.join(list))?, folder.join(format!("{list}.installed")));
+    if fs::read(&stamp).ok().as_ref() != Some(&wanted) {
+        install()?;
+        fs::write(stamp, wanted)?;
+    }
+    Ok(())
+}
+
+/// One of the scripts, with the program and a fresh state directory.
+fn session(command: &mut Command, folder: &Path) -> Result<()> {
+    let state = folder.join("state");
+    let _ = fs::remove_dir_all(&state);
+    say(command.arg(program()).arg(&state), folder)?;
+    let _ = fs::remove_dir_all(&state);
+    Ok(())
+}
+
+fn program() -> PathBuf {
+    root().join("target/debug/chiton")
+}
+
+fn say(command: &mut Command, folder: &Path) -> Result<()> {
+    let shown = format!("{command:?}").replace('"', "");
+    let status = command.current_dir(folder).status().with_context(|| format!("cannot start {shown}"))?;
+    ensure!(status.success(), "{shown} failed");
+    Ok(())
+}
