@@ -11,6 +11,7 @@ mod ps;
 mod run;
 mod send;
 mod setting;
+mod setup;
 mod status_line;
 mod table;
 mod terminal;
@@ -56,6 +57,7 @@ enum Verb {
     Clean(clean::CleanArguments),
     Mcp(mcp::McpArguments),
     Call(call::CallArguments),
+    Setup(setup::SetupArguments),
     Dialects(dialects::DialectsArguments),
     Schema(dialects::SchemaArguments),
 }
@@ -80,10 +82,11 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Result<ExitCode> {
-    let state = match &cli.state_dir {
-        Some(path) => std::path::absolute(path)?,
-        None => setting::state_directory()?,
-    };
+    let given = cli.state_dir.as_ref().map(std::path::absolute).transpose()?;
+    if let Verb::Setup(arguments) = &cli.verb {
+        return setup::setup(arguments, given.as_deref());
+    }
+    let state = given.map_or_else(setting::state_directory, Ok)?;
     match cli.verb {
         Verb::Run(arguments) => run::run(arguments, &state),
         Verb::Ps(arguments) => ps::ps(&arguments, &state),
@@ -94,6 +97,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Clean(arguments) => clean::clean(&arguments, &state),
         Verb::Mcp(arguments) => mcp::mcp(&arguments, &state),
         Verb::Call(arguments) => call::call(&arguments, &state),
+        Verb::Setup(_) => unreachable!("needs no state, so it was done above"),
         Verb::Dialects(_) => dialects::dialects(),
         Verb::Schema(arguments) => dialects::print_schema(&arguments),
     }
