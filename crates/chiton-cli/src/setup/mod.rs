@@ -31,15 +31,14 @@ use crate::{Cli, Verb, setting};
 #[command(after_help = "\
 Without a client: lists the clients, where their settings are, and which have Chiton.
 
-Only the entry is added; all else in the file stays as it is, comments included. A copy of the file is kept beside it
-as FILE.before-chiton. --undo takes the entry out again. The entry names this very program by its full path; run setup
-again after you moved it.
+Only the entry is added; all else in the file stays as it is, comments included. A copy of what was there is kept
+as FILE.before-chiton. The entry names this program by its full path: run setup again if you move it.
 
 Examples:
   chiton setup claude-code                          for you, in every project
   chiton setup cursor --project                     for the project in the current directory
   chiton setup codex --dry-run                      show what would change, change nothing
-  chiton setup zed --name shell -- --dialect claude another name, and other arguments for `chiton mcp`
+  chiton setup zed --name shell -- --dialect claude another name, other arguments
   chiton setup claude-code --undo                   take it out again")]
 pub(crate) struct SetupArguments {
     /// The client
@@ -123,6 +122,14 @@ enum Found {
     Ours(Launch),
 }
 
+/// The file before us.
+enum Before {
+    NoFile,
+    Text(String),
+    /// There is no copy, or more than our entry has changed since.
+    Unknown,
+}
+
 impl Job<'_> {
     fn write(&self, given_state: Option<&Path>) -> Result<Written> {
         let file = SettingsFile::read(&self.path)?;
@@ -138,7 +145,7 @@ impl Job<'_> {
             Found::Nothing => self.edit(before, &Edit::Insert(&self.client.entry(self.spot.name, &launch)))?,
         };
         if self.arguments.dry_run {
-            self.preview(before, &after);
+            self.preview(before, Some(&after));
             return Ok(Written::Done);
         }
         // A copy is one of the time before us: one with our entry in it must not replace it.
@@ -166,11 +173,12 @@ impl Job<'_> {
             return Ok(Written::Done);
         };
         let (after, exact) = match self.before_us(&file, &launch)? {
-            Some(original) => (original, true),
-            None => (Some(self.edit(before, &Edit::Remove)?), false),
+            Before::NoFile => (None, true),
+            Before::Text(original) => (Some(original), true),
+            Before::Unknown => (Some(self.edit(before, &Edit::Remove)?), false),
         };
         if self.arguments.dry_run {
-            self.preview(before, after.as_deref().unwrap_or_default());
+            self.preview(before, after.as_deref());
             return Ok(Written::Done);
         }
         let written = match &after {
@@ -191,19 +199,18 @@ impl Job<'_> {
         Ok(Written::Done)
     }
 
-    /// The file as it was before us, if nothing else has changed since: no file at all, or the copy. A copy counts
-    /// where putting our entry into it gives what is there now.
-    fn before_us(&self, file: &SettingsFile, launch: &Launch) -> Result<Option<Option<String>>> {
+    /// What was there before us. A copy counts where putting our entry into it gives what is there now.
+    fn before_us(&self, file: &SettingsFile, launch: &Launch) -> Result<Before> {
         let entry = self.client.entry(self.spot.name, launch);
         let gives_this = |original: &str| {
             let edited = self.client.format.edit(original, self.spot, &Edit::Insert(&entry));
             edited.is_ok_and(|edited| Some(edited.as_str()) == file.text())
         };
-        match SettingsFile::read(&file.backup())?.text() {
-            Some(copy) if gives_this(copy) => Ok(Some(Some(copy.to_owned()))),
-            None if gives_this("") => Ok(Some(None)),
-            _ => Ok(None),
-        }
+        Ok(match SettingsFile::read(&file.backup())?.text() {
+            Some(copy) if gives_this(copy) => Before::Text(copy.to_owned()),
+            None if gives_this("") => Before::NoFile,
+            _ => Before::Unknown,
+        })
     }
 
     fn find(&self, text: &str, own: &Launch) -> Result<Found> {
@@ -227,9 +234,16 @@ impl Job<'_> {
         edited.map_err(|error| anyhow!("{} was left as it is: {error}", self.path.display()))
     }
 
-    fn preview(&self, before: &str, after: &str) {
-        println!("{}: this would change in {}", self.client.name, self.path.display());
-        print!("{}", preview::difference(before, after));
+    /// Shows what would change; `after` is nothing where the file would be removed.
+    fn preview(&self, before: &str, after: Option<&str>) {
+        let (client, shown) = (self.client.name, self.path.display());
+        match after {
+            Some(after) => {
+                println!("{client}: this would change in {shown}");
+                print!("{}", preview::difference(before, after));
+            }
+            None => println!("{client}: {shown} would be removed; it holds nothing else"),
+        }
         println!("nothing was changed: this was a dry run");
     }
 

@@ -5,18 +5,24 @@ use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 
 use super::{Edit, Fields, FormatError, Spot, Value};
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Comments {
-    /// Neither comments nor trailing commas.
-    Refused,
-    Allowed,
+/// JSON to the letter: no comments, no trailing commas.
+pub(super) fn read(text: &str) -> Result<serde_json::Value, FormatError> {
+    if text.trim().is_empty() {
+        return Ok(serde_json::json!({}));
+    }
+    let value = serde_json::from_str(text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let what = error.to_string().replace(&format!(" at line {line} column {column}"), "");
+        FormatError::Malformed { line, column, what }
+    })?;
+    object_only(value)
 }
 
-pub(super) fn read(text: &str, comments: Comments) -> Result<serde_json::Value, FormatError> {
-    let allowed = comments == Comments::Allowed;
+/// JSON with comments and trailing commas.
+pub(super) fn read_with_comments(text: &str) -> Result<serde_json::Value, FormatError> {
     let options = ParseOptions {
-        allow_comments: allowed,
-        allow_trailing_commas: allowed,
+        allow_comments: true,
+        allow_trailing_commas: true,
         allow_loose_object_property_names: false,
         allow_missing_commas: false,
         allow_single_quoted_strings: false,
@@ -31,11 +37,11 @@ pub(super) fn read(text: &str, comments: Comments) -> Result<serde_json::Value, 
         column: error.column_display(),
         what: error.kind().to_string(),
     })?;
-    match root.to_serde_value() {
-        Some(value) if !value.is_object() => Err(FormatError::Unfit("it holds no object".to_owned())),
-        Some(value) => Ok(value),
-        None => Ok(serde_json::json!({})),
-    }
+    object_only(root.to_serde_value().unwrap_or_else(|| serde_json::json!({})))
+}
+
+fn object_only(value: serde_json::Value) -> Result<serde_json::Value, FormatError> {
+    if value.is_object() { Ok(value) } else { Err(FormatError::Unfit("it holds no object".to_owned())) }
 }
 
 pub(super) fn edit(text: &str, spot: Spot, edit: &Edit) -> Result<String, FormatError> {

@@ -61,8 +61,8 @@ impl Format {
     /// What the text says.
     pub(crate) fn read(self, text: &str) -> Result<serde_json::Value, FormatError> {
         match self {
-            Self::Json => json::read(text, json::Comments::Refused),
-            Self::Jsonc => json::read(text, json::Comments::Allowed),
+            Self::Json => json::read(text),
+            Self::Jsonc => json::read_with_comments(text),
             Self::Toml => toml::read(text),
             Self::Yaml => yaml::read(text),
         }

@@ -226,18 +226,13 @@ impl Cuts<'_> {
     }
 
     fn insert_container(&mut self, root: Option<&Node>, spot: Spot, fields: Fields) {
-        match root {
-            Some(Node { at, kind: Kind::Mapping { style: Style::Flow, pairs }, .. }) => {
-                let more = if pairs.is_empty() { "" } else { ", " };
-                self.put(at.start + 1, format!("{}: {{{}}}{more}", json!(spot.container), flow(spot, fields)));
-            }
-            _ => {
-                let column = root.map_or(0, |root| root.column);
-                let head = format!("{}{}:{}", " ".repeat(column), spot.container, newline(self.text));
-                let lines = head + &block(spot, fields, column + 2, newline(self.text));
-                self.put_lines(self.text.len(), &lines);
-            }
+        if let Some(Node { at, kind: Kind::Mapping { style: Style::Flow, pairs }, .. }) = root {
+            let more = if pairs.is_empty() { "" } else { ", " };
+            return self.put(at.start + 1, format!("{}: {{{}}}{more}", json!(spot.container), flow(spot, fields)));
         }
+        let column = root.map_or(0, |root| root.column);
+        let head = format!("{}{}:{}", " ".repeat(column), spot.container, newline(self.text));
+        self.put_lines(self.text.len(), &(head + &block(spot, fields, column + 2, newline(self.text))));
     }
 
     fn insert_entry(&mut self, key: &Node, container: &Node, spot: Spot, fields: Fields) -> Result<(), FormatError> {
