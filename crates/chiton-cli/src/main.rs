@@ -3,6 +3,7 @@
 mod call;
 mod clean;
 mod dialects;
+mod doctor;
 mod kill;
 mod logs;
 mod mcp;
@@ -58,6 +59,7 @@ enum Verb {
     Mcp(mcp::McpArguments),
     Call(call::CallArguments),
     Setup(setup::SetupArguments),
+    Doctor(doctor::DoctorArguments),
     Dialects(dialects::DialectsArguments),
     Schema(dialects::SchemaArguments),
 }
@@ -83,21 +85,20 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: Cli) -> Result<ExitCode> {
     let given = cli.state_dir.as_ref().map(std::path::absolute).transpose()?;
-    if let Verb::Setup(arguments) = &cli.verb {
-        return setup::setup(arguments, given.as_deref());
-    }
-    let state = given.map_or_else(setting::state_directory, Ok)?;
+    let state = given.clone().map_or_else(setting::state_directory, Ok);
     match cli.verb {
-        Verb::Run(arguments) => run::run(arguments, &state),
-        Verb::Ps(arguments) => ps::ps(&arguments, &state),
-        Verb::Logs(arguments) => on_runtime(logs::logs(arguments, &state)),
-        Verb::Wait(arguments) => on_runtime(wait::wait(arguments, &state)),
-        Verb::Send(arguments) => on_runtime(send::send(arguments, &state)),
-        Verb::Kill(arguments) => on_runtime(kill::kill(arguments, &state)),
-        Verb::Clean(arguments) => clean::clean(&arguments, &state),
-        Verb::Mcp(arguments) => mcp::mcp(&arguments, &state),
-        Verb::Call(arguments) => call::call(&arguments, &state),
-        Verb::Setup(_) => unreachable!("needs no state, so it was done above"),
+        // These two have something to say where there is no state directory as well.
+        Verb::Setup(arguments) => setup::setup(&arguments, given.as_deref()),
+        Verb::Doctor(arguments) => doctor::doctor(&arguments, state),
+        Verb::Run(arguments) => run::run(arguments, &state?),
+        Verb::Ps(arguments) => ps::ps(&arguments, &state?),
+        Verb::Logs(arguments) => on_runtime(logs::logs(arguments, &state?)),
+        Verb::Wait(arguments) => on_runtime(wait::wait(arguments, &state?)),
+        Verb::Send(arguments) => on_runtime(send::send(arguments, &state?)),
+        Verb::Kill(arguments) => on_runtime(kill::kill(arguments, &state?)),
+        Verb::Clean(arguments) => clean::clean(&arguments, &state?),
+        Verb::Mcp(arguments) => mcp::mcp(&arguments, &state?),
+        Verb::Call(arguments) => call::call(&arguments, &state?),
         Verb::Dialects(_) => dialects::dialects(),
         Verb::Schema(arguments) => dialects::print_schema(&arguments),
     }

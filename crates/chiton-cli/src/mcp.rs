@@ -11,7 +11,7 @@ use crate::operate::OperatorArguments;
 /// Serve an agent over MCP, on standard input and output
 #[derive(Args)]
 #[command(after_help = "\
-An MCP client starts this by itself; its entry is, for most of them:
+An MCP client starts this by itself; `chiton setup CLIENT` tells it to. By hand the entry is, for most of them:
   {\"mcpServers\": {\"chiton\": {\"command\": \"chiton\", \"args\": [\"mcp\"]}}}
 
 Closing standard input ends it: commands that a call waits for are stopped, durable tasks go on.")]

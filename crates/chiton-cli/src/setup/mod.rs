@@ -31,8 +31,9 @@ use crate::{Cli, Verb, setting};
 #[command(after_help = "\
 Without a client: lists the clients, where their settings are, and which have Chiton.
 
-Only the entry is added; all else in the file stays as it is, comments included. A copy of what was there is kept
-as FILE.before-chiton. The entry names this program by its full path: run setup again if you move it.
+Only the entry is added; all else in the file stays as it is, comments included. A copy of
+what was there is kept as FILE.before-chiton. The entry names this program by its full
+path: run setup again if you move it.
 
 Examples:
   chiton setup claude-code                          for you, in every project
