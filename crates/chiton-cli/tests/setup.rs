@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 use chiton_testkit::cases;
 use place::{Place, text};
@@ -147,13 +147,18 @@ fn other_servers_comments_and_layout_stay_and_undo_gives_back_every_byte() {
         let (before, after) = (body(client.0, "others"), body(client.0, "added"));
         let scene = Scene::new(client, Some(&before));
         fs::set_permissions(&scene.file, fs::Permissions::from_mode(0o640)).unwrap();
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&scene.file, Some(65534), Some(65534)).unwrap();
+        }
+        let owner = fs::metadata(&scene.file).unwrap().uid();
         scene.setup(&["--dry-run"]);
         assert_eq!((scene.text().unwrap(), scene.files()), (before.clone(), vec![scene.file.clone()]));
         scene.setup(&[]);
         assert_eq!(scene.text().unwrap(), after, "{}", client.0);
         assert_eq!(fs::read_to_string(scene.backup()).unwrap(), before);
         for file in [&scene.file, &scene.backup()] {
-            assert_eq!(fs::metadata(file).unwrap().mode() & 0o777, 0o640, "{}", file.display());
+            let data = fs::metadata(file).unwrap();
+            assert_eq!((data.mode() & 0o777, data.uid()), (0o640, owner), "{}", file.display());
         }
         let again = scene.setup(&[]);
         assert!(again.contains("already set up"), "{again}");
@@ -162,6 +167,13 @@ fn other_servers_comments_and_layout_stay_and_undo_gives_back_every_byte() {
         scene.setup(&["--undo"]);
         assert_eq!((scene.text().unwrap(), scene.files()), (before, vec![scene.file.clone()]), "{}", client.0);
     }
+}
+
+/// What is left when our entry alone is taken out. Gemini's case has no servers: nobody knows any more who put the empty
+/// place for them there.
+fn without_ours(client: &str) -> String {
+    let others = body(client, "others");
+    if client == "gemini" { others.replace("} }\n}", "} },\n  \"mcpServers\": {}\n}") } else { others }
 }
 
 #[test]
@@ -183,12 +195,7 @@ fn undo_takes_out_our_entry_alone_when_the_file_has_changed_since() {
         let changed = scene.text().unwrap().replacen(old, new, 1);
         fs::write(&scene.file, &changed).unwrap();
         scene.setup(&["--undo"]);
-        let mut wanted = body(client.0, "others").replacen(old, new, 1);
-        if client.0 == "gemini" {
-            // It had no servers; nobody knows any more who put the empty place for them there.
-            wanted = wanted.replace("} }\n}", "} },\n  \"mcpServers\": {}\n}");
-        }
-        assert_eq!(scene.text().unwrap(), wanted, "{}", client.0);
+        assert_eq!(scene.text().unwrap(), without_ours(client.0).replacen(old, new, 1), "{}", client.0);
     }
 }
 
@@ -406,6 +413,31 @@ fn a_server_of_somebody_else_is_not_taken_for_ours() {
 }
 
 #[test]
+fn many_calls_at_the_same_time_all_leave_their_entry() {
+    for client in CLIENTS {
+        let scene = Scene::new(client, Some(&body(client.0, "others")));
+        let names: Vec<String> = (0..8).map(|number| format!("shell-{number}")).collect();
+        let calls: Vec<_> = names
+            .iter()
+            .map(|name| {
+                let mut command = scene.place.command();
+                command.args(["setup", client.0, "--name", name]).stdout(Stdio::null()).stderr(Stdio::null());
+                command.spawn().unwrap()
+            })
+            .collect();
+        for mut call in calls {
+            assert_eq!(call.wait().unwrap().code(), Some(0));
+        }
+        let all = scene.text().unwrap();
+        for name in &names {
+            assert!(all.contains(name.as_str()), "{}: {name} is lost in {all}", client.0);
+            scene.setup(&["--name", name, "--undo"]);
+        }
+        assert_eq!(scene.text().unwrap(), without_ours(client.0), "{}", client.0);
+    }
+}
+
+#[test]
 fn the_list_says_what_is_found_and_what_is_set_up() {
     let scene = Scene::new(CLIENTS[0], None);
     let row = |client: &str| {
@@ -444,7 +476,7 @@ fn what_was_written_is_what_the_client_starts() {
     let served = std::process::Command::new(entry["command"].as_str().unwrap())
         .args(arguments)
         .env("HOME", scene.place.folder.path())
-        .stdin(std::process::Stdio::null())
+        .stdin(Stdio::null())
         .output()
         .unwrap();
     assert!(served.stdout.is_empty() && !text(&served.stderr).contains("panicked"), "{}", text(&served.stderr));

@@ -73,7 +73,7 @@ pub(crate) const CLIENTS: [Client; 8] = [
         container: "mcpServers",
         fields: TYPED,
         dialect: "claude",
-        next: "start Claude Code anew; `/mcp` lists its servers",
+        next: "start Claude Code anew; `/mcp` lists its servers (before it uses one of a project, it asks)",
     },
     Client {
         name: "claude-desktop",

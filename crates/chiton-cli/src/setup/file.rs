@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use rustix::fs::{Gid, Uid};
+use rustix::fs::{FlockOperation, Gid, Uid};
 
 use super::format::position;
 
@@ -69,9 +69,6 @@ impl SettingsFile {
     /// Puts new text in its place, unless it is no longer what was read.
     pub(crate) fn replace(&self, text: &str) -> Result<Written> {
         let shown = self.target.display();
-        if let Some(folder) = self.target.parent() {
-            fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-        }
         if !self.is_unchanged() {
             return Ok(Written::Changed);
         }
@@ -129,6 +126,38 @@ fn keep_owner(file: &File, like: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
+/// Keeps other calls of setup away from the folder of a file until it is dropped. Where that cannot be had, it is done
+/// without: a change meanwhile is noticed anyway, but for an instant.
+pub(crate) fn keep_others_out(path: &Path) -> Option<File> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = File::open(target.parent()?).ok()?;
+    rustix::fs::flock(&folder, FlockOperation::LockExclusive).ok()?;
+    Some(folder)
+}
+
 fn is_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_somebody_else_wrote_meanwhile_is_not_overwritten() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("settings");
+        for before in [None, Some("old")] {
+            if let Some(before) = before {
+                fs::write(&path, before).expect("a file");
+            }
+            let read = SettingsFile::read(&path).expect("a file or none");
+            fs::write(&path, "theirs").expect("a file");
+            assert!(read.replace("ours").expect("no error") == Written::Changed);
+            assert!(read.remove().expect("no error") == Written::Changed);
+            assert_eq!(fs::read_to_string(&path).expect("a file"), "theirs");
+            fs::remove_file(&path).expect("a file");
+        }
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing is left beside it");
+    }
 }

@@ -84,9 +84,15 @@ pub(crate) fn setup(arguments: &SetupArguments, given_state: Option<&Path>) -> R
     };
     let path = settings_of(client, arguments.project)?;
     let job = Job { client, spot: Spot { container: client.container, name: &arguments.name }, arguments, path };
+    let launch = launch(client, arguments, given_state)?;
+    if let (false, false, Some(folder)) = (arguments.dry_run, arguments.undo, job.path.parent()) {
+        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    }
+    let _alone = file::keep_others_out(&job.path);
     for _ in 0..TRIES {
-        let done = if arguments.undo { job.undo()? } else { job.write(given_state)? };
+        let done = if arguments.undo { job.undo(&launch)? } else { job.write(&launch)? };
         if done == Written::Done {
+            remark_on_dialect(client, arguments);
             return Ok(ExitCode::SUCCESS);
         }
     }
@@ -132,18 +138,17 @@ enum Before {
 }
 
 impl Job<'_> {
-    fn write(&self, given_state: Option<&Path>) -> Result<Written> {
+    fn write(&self, launch: &Launch) -> Result<Written> {
         let file = SettingsFile::read(&self.path)?;
-        let (launch, note) = launch(self.client, self.arguments, given_state)?;
         let before = file.text().unwrap_or_default();
-        let found = self.find(before, &launch)?;
+        let found = self.find(before, launch)?;
         let after = match &found {
-            Found::Ours(there) if *there == launch => {
+            Found::Ours(there) if there == launch => {
                 println!("{}: already set up in {}; nothing was changed", self.client.name, self.path.display());
                 return Ok(Written::Done);
             }
-            Found::Ours(_) => self.edit(before, &Edit::Change(&self.client.launch_fields(&launch)))?,
-            Found::Nothing => self.edit(before, &Edit::Insert(&self.client.entry(self.spot.name, &launch)))?,
+            Found::Ours(_) => self.edit(before, &Edit::Change(&self.client.launch_fields(launch)))?,
+            Found::Nothing => self.edit(before, &Edit::Insert(&self.client.entry(self.spot.name, launch)))?,
         };
         if self.arguments.dry_run {
             self.preview(before, Some(&after));
@@ -157,19 +162,15 @@ impl Job<'_> {
         if file.replace(&after)? == Written::Changed {
             return Ok(Written::Changed);
         }
-        self.say_what_was_done(&file, &found, &launch);
-        if let Some(note) = note {
-            remark(&note);
-        }
+        self.say_what_was_done(&file, &found, launch);
         Ok(Written::Done)
     }
 
-    fn undo(&self) -> Result<Written> {
+    fn undo(&self, own: &Launch) -> Result<Written> {
         let file = SettingsFile::read(&self.path)?;
         let (client, shown) = (self.client.name, self.path.display());
-        let own = Launch { command: own_path()?, arguments: Vec::new() };
         let before = file.text().unwrap_or_default();
-        let Found::Ours(launch) = self.find(before, &own)? else {
+        let Found::Ours(launch) = self.find(before, own)? else {
             println!("{client}: '{}' is not in {shown}; nothing was changed", self.spot.name);
             return Ok(Written::Done);
         };
@@ -195,6 +196,8 @@ impl Job<'_> {
         }
         if exact {
             let _ = fs::remove_file(file.backup());
+        } else if file.backup().exists() {
+            println!("  copy: {} stays; remove it if you do not need it", file.backup().display());
         }
         println!("  next: restart {}", self.client.title);
         Ok(Written::Done)
@@ -266,6 +269,16 @@ impl Job<'_> {
     }
 }
 
+/// The dialect that fits best may come with a later version.
+fn remark_on_dialect(client: &Client, arguments: &SetupArguments) {
+    if !arguments.undo && arguments.arguments.is_empty() && chiton_dialects::find(client.dialect).is_none() {
+        remark(&format!(
+            "{} would know the dialect '{}' best, which this version does not have yet: it gets native",
+            client.title, client.dialect
+        ));
+    }
+}
+
 /// Whether a command is this program, here or somewhere else.
 fn is_chiton(command: &str, own: &str) -> bool {
     command == own || Path::new(command).file_name().is_some_and(|name| name == "chiton")
@@ -280,26 +293,20 @@ pub(crate) fn own_path() -> Result<String> {
     })
 }
 
-/// How the client is to start this program, and what there is to say about it.
-fn launch(client: &Client, arguments: &SetupArguments, given_state: Option<&Path>) -> Result<(Launch, Option<String>)> {
+/// How the client is to start this program.
+fn launch(client: &Client, arguments: &SetupArguments, given_state: Option<&Path>) -> Result<Launch> {
     let mut given = vec!["mcp".to_owned()];
-    let mut note = None;
     if let Some(state) = given_state {
         let state = state.to_str().context("--state-dir is no UTF-8, and settings can hold no other")?;
         given.extend(["--state-dir".to_owned(), state.to_owned()]);
     }
     if !arguments.arguments.is_empty() {
         given.extend(arguments.arguments.iter().cloned());
-    } else if chiton_dialects::find(client.dialect).is_none() {
-        note = Some(format!(
-            "{} would know the dialect '{}' best, which this version does not have yet: it gets native",
-            client.title, client.dialect
-        ));
-    } else if client.dialect != "native" {
+    } else if client.dialect != "native" && chiton_dialects::find(client.dialect).is_some() {
         given.extend(["--dialect".to_owned(), client.dialect.to_owned()]);
     }
     match Cli::try_parse_from(std::iter::once("chiton").chain(given.iter().map(String::as_str))) {
-        Ok(Cli { verb: Verb::Mcp(_), .. }) => Ok((Launch { command: own_path()?, arguments: given }, note)),
+        Ok(Cli { verb: Verb::Mcp(_), .. }) => Ok(Launch { command: own_path()?, arguments: given }),
         Ok(_) => bail!("these are no arguments for `chiton mcp`: {}", arguments.arguments.join(" ")),
         Err(error) if error.use_stderr() => {
             let text = error.to_string();

@@ -135,3 +135,78 @@ pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
 fn newline(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPOT: Spot = Spot { container: "servers", name: "chiton" };
+    /// Texts that mutations start from.
+    const SEEDS: [(Format, &str); 7] = [
+        (
+            Format::Json,
+            "{\n  \"a\": [1, \"\u{e4}\"],\n  \"servers\": {\"x\": {}, \"chiton\": {\"command\": \"y\"}}\n}\n",
+        ),
+        (Format::Jsonc, "// \u{e4}\n{\n  \"servers\": {\n    \"x\": {}, /* b */\n    // c\n  },\n}\n"),
+        (Format::Jsonc, "{\"servers\": {\"chiton\": {\"args\": [] /* x */}}}"),
+        (Format::Toml, "# \u{e4}\na = 1 # b\n[servers.x]\nc = [\n 1, # d\n]\n# e\n[servers.chiton]\ncommand = 'y'\n"),
+        (Format::Toml, "servers = { x = { a = 1 } } # b\n"),
+        (
+            Format::Yaml,
+            "# \u{e4}\na: b # c\nservers:\n  # d\n  x:\n    - 'e' # f\n  chiton: {command: y, args: [z]}\ng: |\n  h\n",
+        ),
+        (Format::Yaml, "servers: {x: {a: \u{e4}}} # b\n"),
+    ];
+    const PIECES: [&str; 22] = [
+        "", "{", "}", "[", "]", ":", ",", "#", "\"", "'", "\n", " ", "-", "&a ", "*a", "!", "|", ">", "=", "//",
+        "\u{fc}", "\t",
+    ];
+
+    fn fields() -> Vec<(&'static str, Value)> {
+        vec![
+            ("command", Value::Text("/bin/chiton \u{fc} \"'\\".into())),
+            ("args", Value::List(vec!["mcp".into(), "# no: comment".into()])),
+        ]
+    }
+
+    /// Everything in a text but what lays it out and what an empty container is written with.
+    fn substance(text: &str) -> String {
+        let text = text.replace("{}", "").replace("null", "").replace('~', "");
+        text.chars().filter(|one| !one.is_whitespace() && !",{}".contains(*one)).collect()
+    }
+
+    fn contains_in_order(all: &str, part: &str) -> bool {
+        let mut rest = all.chars();
+        part.chars().all(|wanted| rest.any(|one| one == wanted))
+    }
+
+    /// A piece put in, or put over a letter, at every place: hundreds of broken and strange texts for each format.
+    #[test]
+    fn no_text_breaks_an_edit_and_none_loses_a_letter() {
+        let fields = fields();
+        let (mut edited, mut refused) = (0, 0);
+        for (format, seed) in SEEDS {
+            for (place, letter) in seed.char_indices() {
+                for piece in PIECES {
+                    for width in [0, letter.len_utf8()] {
+                        let text = format!("{}{piece}{}", &seed[..place], &seed[place + width..]);
+                        for edit in [Edit::Insert(&fields), Edit::Change(&fields), Edit::Remove] {
+                            let Ok(after) = format.edit(&text, SPOT, &edit) else {
+                                refused += 1;
+                                continue;
+                            };
+                            edited += 1;
+                            if let Edit::Insert(_) = edit {
+                                assert!(
+                                    contains_in_order(&substance(&after), &substance(&text)),
+                                    "{text}\n->\n{after}"
+                                );
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        assert!(edited > 5000 && refused > 5000, "{edited} edited, {refused} refused: both have to be tried");
+    }
+}

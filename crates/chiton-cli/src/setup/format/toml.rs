@@ -76,15 +76,13 @@ fn without_tables(text: &str, spot: Spot) -> Option<String> {
     tables_of(entry, &mut cuts);
     cuts.sort_by_key(|cut: &Range<usize>| std::cmp::Reverse(cut.start));
     let mut rest = text.to_owned();
+    let empty = format!("{0}{0}", newline(text));
     for cut in &cuts {
         let start = text[..cut.start].rfind('\n').map_or(0, |newline| newline + 1);
         let end = text[cut.end..].find('\n').map_or(text.len(), |newline| cut.end + newline + 1);
+        // The empty line above went in with it.
+        let start = if text[..start].ends_with(&empty) { start - newline(text).len() } else { start };
         rest.replace_range(start..end, "");
-    }
-    // The empty line above went in with it.
-    let empty = format!("{0}{0}", newline(text));
-    if rest.ends_with(&empty) && !text.ends_with(&empty) {
-        rest.truncate(rest.len() - newline(text).len());
     }
     (!cuts.is_empty()).then_some(rest)
 }

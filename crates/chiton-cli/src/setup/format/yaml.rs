@@ -56,7 +56,7 @@ pub(super) fn edit(text: &str, spot: Spot, edit: &Edit) -> Result<String, Format
         (Edit::Remove, Some((key, container))) => cuts.remove(key, container, spot),
         (Edit::Change(_) | Edit::Remove, None) => return Err(no_mapping(spot.container)),
     }
-    Ok(cuts.join())
+    cuts.join()
 }
 
 fn no_mapping(key: &str) -> FormatError {
@@ -143,6 +143,13 @@ impl<'a> Tree<'a> {
         self.bytes.get(character).copied().unwrap_or(self.text.len())
     }
 
+    /// The end of a collection. The span of a bracket goes on over a comment behind it.
+    fn end(&self, style: Style, span: Span) -> usize {
+        let start = self.byte(span.start.index());
+        let bracket = style == Style::Flow && self.text[start..].starts_with([']', '}']);
+        start + usize::from(bracket)
+    }
+
     fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, FormatError> {
         if depth > DEEPEST {
             return Err(FormatError::Unfit("it is nested too deeply".to_owned()));
@@ -158,8 +165,7 @@ impl<'a> Tree<'a> {
                 let mut items = Vec::new();
                 let end = loop {
                     match self.next()? {
-                        // Its span goes on over a comment; the bracket is one byte.
-                        (Event::SequenceEnd, span) => break self.byte(span.start.index()) + 1,
+                        (Event::SequenceEnd, span) => break self.end(style, span),
                         (event, span) => items.push(self.node(event, span, depth + 1)?),
                     }
                 };
@@ -171,7 +177,7 @@ impl<'a> Tree<'a> {
                 let mut pairs = Vec::new();
                 let end = loop {
                     match self.next()? {
-                        (Event::MappingEnd, span) => break self.byte(span.start.index()) + 1,
+                        (Event::MappingEnd, span) => break self.end(style, span),
                         (event, span) => {
                             let key = self.node(event, span, depth + 1)?;
                             let (event, span) = self.next()?;
@@ -196,13 +202,18 @@ struct Cuts<'a> {
 }
 
 impl Cuts<'_> {
-    fn join(mut self) -> String {
+    fn join(mut self) -> Result<String, FormatError> {
         self.cuts.sort_by_key(|(at, _)| std::cmp::Reverse(at.start));
         let mut joined = self.text.to_owned();
+        let mut reached = self.text.len();
         for (at, new) in self.cuts {
+            if at.end > reached {
+                return Err(FormatError::Unfit("it is written in a strange way".to_owned()));
+            }
+            reached = at.start;
             joined.replace_range(at, &new);
         }
-        joined
+        Ok(joined)
     }
 
     fn put(&mut self, at: usize, new: String) {
