@@ -3,6 +3,7 @@
 mod call;
 mod clean;
 mod dialects;
+mod doctor;
 mod kill;
 mod logs;
 mod mcp;
@@ -12,6 +13,7 @@ mod run;
 mod send;
 mod setting;
 mod settings;
+mod setup;
 mod status_line;
 mod table;
 mod terminal;
@@ -66,6 +68,8 @@ enum Verb {
     Clean(clean::CleanArguments),
     Mcp(mcp::McpArguments),
     Call(call::CallArguments),
+    Setup(setup::SetupArguments),
+    Doctor(doctor::DoctorArguments),
     Dialects(dialects::DialectsArguments),
     Schema(dialects::SchemaArguments),
 }
@@ -91,20 +95,21 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: Cli) -> Result<ExitCode> {
     let settings = Settings::load(cli.config.as_deref())?;
-    let state = match cli.state_dir.as_ref().or(settings.state_dir.as_ref()) {
-        Some(path) => std::path::absolute(path)?,
-        None => setting::state_directory()?,
-    };
+    let given = cli.state_dir.as_ref().or(settings.state_dir.as_ref()).map(std::path::absolute).transpose()?;
+    let state = given.clone().map_or_else(setting::state_directory, Ok);
     match cli.verb {
-        Verb::Run(arguments) => run::run(arguments, &state),
-        Verb::Ps(arguments) => ps::ps(&arguments, &state),
-        Verb::Logs(arguments) => on_runtime(logs::logs(arguments, &state)),
-        Verb::Wait(arguments) => on_runtime(wait::wait(arguments, &state)),
-        Verb::Send(arguments) => on_runtime(send::send(arguments, &state)),
-        Verb::Kill(arguments) => on_runtime(kill::kill(arguments, &state)),
-        Verb::Clean(arguments) => clean::clean(&arguments, &state),
-        Verb::Mcp(arguments) => mcp::mcp(&arguments, &settings, &state),
-        Verb::Call(arguments) => call::call(&arguments, &settings, &state),
+        // These two have something to say where there is no state directory as well.
+        Verb::Setup(arguments) => setup::setup(&arguments, given.as_deref()),
+        Verb::Doctor(arguments) => doctor::doctor(&arguments, state),
+        Verb::Run(arguments) => run::run(arguments, &state?),
+        Verb::Ps(arguments) => ps::ps(&arguments, &state?),
+        Verb::Logs(arguments) => on_runtime(logs::logs(arguments, &state?)),
+        Verb::Wait(arguments) => on_runtime(wait::wait(arguments, &state?)),
+        Verb::Send(arguments) => on_runtime(send::send(arguments, &state?)),
+        Verb::Kill(arguments) => on_runtime(kill::kill(arguments, &state?)),
+        Verb::Clean(arguments) => clean::clean(&arguments, &state?),
+        Verb::Mcp(arguments) => mcp::mcp(&arguments, &settings, &state?),
+        Verb::Call(arguments) => call::call(&arguments, &settings, &state?),
         Verb::Dialects(_) => dialects::dialects(),
         Verb::Schema(arguments) => dialects::print_schema(&arguments),
     }

@@ -21,7 +21,7 @@ use crate::terminal::remark;
 /// Serve an agent over MCP, on standard input and output or over HTTP
 #[derive(Args)]
 #[command(after_help = "\
-An MCP client starts this by itself; its entry is, for most of them:
+An MCP client starts this by itself; `chiton setup CLIENT` tells it to. By hand the entry is, for most of them:
   {\"mcpServers\": {\"chiton\": {\"command\": \"chiton\", \"args\": [\"mcp\"]}}}
 `chiton setup` writes it; `chiton dialects` lists the tool surfaces.
 

@@ -89,7 +89,7 @@ impl Inner {
 }
 
 /// `1.2 MB`, for people.
-fn amount(bytes: u64) -> String {
+pub(crate) fn amount(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
     match bytes {
         0..1000 => format!("{bytes} B"),

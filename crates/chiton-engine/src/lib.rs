@@ -41,6 +41,7 @@ pub mod error;
 pub mod event;
 mod keeper;
 pub mod limits;
+pub mod machine;
 pub mod outcome;
 mod stop;
 mod sys;

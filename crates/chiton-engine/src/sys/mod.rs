@@ -6,5 +6,6 @@
 pub(crate) mod descriptors;
 pub(crate) mod memory;
 pub(crate) mod messages;
+pub(crate) mod probe;
 pub(crate) mod process;
 pub(crate) mod signals;

@@ -1,0 +1,225 @@
+//! Not asked but tried: a command through the engine, and the server as a client starts it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use chiton_engine::{
+    CommandRequest, CommandResponse, Engine, EngineConfig, Outcome, RunControl, Session, Shell, Silent, Tasks,
+};
+use serde_json::{Value, json};
+
+use super::finding::Finding;
+use crate::{setting, setup};
+
+/// More than a busy machine needs for a command that does nothing.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// What a person would call slow.
+const SLOW: Duration = Duration::from_secs(1);
+/// The bash that the tests run with; older ones may carry less.
+const BASH: u32 = 5;
+/// Prints the version of bash, or nothing where the shell is another one.
+const TRIAL: &str = "printf '%s' \"chiton:${BASH_VERSION-}\"";
+
+/// The shell, and a command in it.
+pub(super) fn shell_and_engine(state: &Path) -> Vec<Finding> {
+    let shell = match Shell::find() {
+        Ok(shell) => shell,
+        Err(error) => {
+            return vec![
+                Finding::problem("shell", error.to_string())
+                    .why("it runs the commands")
+                    .remedy("install bash, for instance with the package manager"),
+            ];
+        }
+    };
+    let started = Instant::now();
+    match run(state, TRIAL) {
+        Ok(response) => {
+            let text = response.stdout.to_text();
+            let version = text.strip_prefix("chiton:");
+            let mut findings = vec![judge_shell(shell.path(), version.unwrap_or_default())];
+            findings.push(match (&response.outcome, version) {
+                (Outcome::Exited(0), Some(_)) => ran(started.elapsed()),
+                (outcome, _) => failed(&format!("a command that prints a word {outcome}")),
+            });
+            findings
+        }
+        Err(error) => vec![
+            Finding::note("shell", format!("{}, version unknown", shell.path().display()))
+                .why("no command could be run to ask it"),
+            failed(&format!("no command can be run: {error:#}")),
+        ],
+    }
+}
+
+fn ran(took: Duration) -> Finding {
+    let what = format!("a keeper started and ran a command in {} ms", took.as_millis());
+    if took < SLOW {
+        return Finding::ok("engine", what);
+    }
+    Finding::note("engine", what)
+        .why("that is slow; usually it takes a few milliseconds")
+        .remedy("see whether the machine is busy, or the state directory on a slow disk")
+}
+
+fn failed(what: &str) -> Finding {
+    Finding::problem("engine", what)
+        .why("this is what everything else here is for")
+        .remedy("see to the other problems first; if there are none, report this one")
+}
+
+fn judge_shell(path: &Path, version: &str) -> Finding {
+    let shown = path.display();
+    if version.is_empty() {
+        return Finding::note("shell", format!("{shown}; there is no bash"))
+            .why("sessions carry directory, exported variables and umask only: no functions, aliases, options, arrays")
+            .remedy("install bash, for instance with the package manager");
+    }
+    let number = version.split('(').next().unwrap_or(version);
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    if major.is_some_and(|major| major >= BASH) {
+        return Finding::ok("shell", format!("bash {number} at {shown}"));
+    }
+    Finding::note("shell", format!("bash {number} at {shown}"))
+        .why(format!("Chiton is tested with bash {BASH} and newer; with this one less may be carried"))
+        .remedy("install a newer bash")
+}
+
+/// Runs a command in a session of its own and leaves nothing behind.
+fn run(state: &Path, command: &str) -> Result<CommandResponse> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let response = runtime.block_on(async {
+        let engine = Engine::new(EngineConfig::new(state)?)?;
+        let start = engine.fresh_state(setting::working_directory()?, setting::environment(), setting::umask());
+        let mut request = CommandRequest::new(command);
+        request.timeout = Some(PATIENCE);
+        anyhow::Ok(engine.run(&Session::new(start), request, &mut Silent, &RunControl::new()).await?)
+    });
+    runtime.shutdown_background();
+    let response = response?;
+    if let Ok(task) = Tasks::new(state).get(&response.run_id) {
+        remove(task.folder());
+    }
+    Ok(response)
+}
+
+/// Waits for the end of the keeper, which holds the folder as long as it lives, and removes it.
+fn remove(folder: &Path) {
+    if let Ok(handle) = std::fs::File::open(folder) {
+        let _ = rustix::fs::flock(&handle, rustix::fs::FlockOperation::LockExclusive);
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+/// The MCP server, as a client starts it.
+pub(super) fn server(state: &Path) -> Vec<Finding> {
+    let started = Instant::now();
+    vec![match introduce(state) {
+        Ok(version) => Finding::ok(
+            "mcp",
+            format!("the server answers a client in {} ms (revision {version})", started.elapsed().as_millis()),
+        ),
+        Err(error) => Finding::problem("mcp", format!("the server does not answer: {error:#}"))
+            .why("a client would see no tools")
+            .remedy("see to the other problems first; if there are none, report this one"),
+    }]
+}
+
+/// Starts the server, says hello, gives the protocol revision that it answers with.
+fn introduce(state: &Path) -> Result<String> {
+    let mut child = spawn(state)?;
+    let answer = hello(&mut child);
+    // The end of its input is what ends it.
+    drop(child.stdin.take());
+    if !ends_by_itself(&mut child) {
+        let _ = child.kill();
+        let _ = child.wait();
+        answer?;
+        bail!("it does not end when its client goes away");
+    }
+    answer
+}
+
+fn spawn(state: &Path) -> Result<Child> {
+    #[expect(clippy::disallowed_methods, reason = "not a command of a user: this program, as a client starts it")]
+    let mut command = Command::new(setup::own_path()?);
+    command.arg("--state-dir").arg(state).arg("mcp");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().context("it cannot be started")
+}
+
+fn hello(child: &mut Child) -> Result<String> {
+    let (Some(input), Some(output)) = (child.stdin.as_mut(), child.stdout.take()) else {
+        bail!("it has no input or output");
+    };
+    let request = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "chiton doctor", "version": env!("CARGO_PKG_VERSION")},
+        },
+    });
+    // What it says instead of an answer is read below.
+    let _ = writeln!(input, "{request}");
+    let (sender, receiver) = mpsc::channel();
+    // Not joined: it ends with the server, which is ended in any case.
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = BufReader::new(output).read_line(&mut line);
+        let _ = sender.send(read.map(|_| line));
+    });
+    let line = receiver.recv_timeout(PATIENCE).with_context(|| format!("no answer in {} s", PATIENCE.as_secs()))??;
+    if line.is_empty() {
+        bail!("it ended at once: {}", last_words(child));
+    }
+    let answer: Value = serde_json::from_str(&line).context("its answer is no JSON")?;
+    ensure!(answer["result"]["serverInfo"]["name"] == "chiton", "its answer is another than expected: {}", line.trim());
+    Ok(answer["result"]["protocolVersion"].as_str().unwrap_or("unknown").to_owned())
+}
+
+fn last_words(child: &mut Child) -> String {
+    let mut words = String::new();
+    if let Some(mut stderr) = child.stderr.take() {
+        let _ = std::io::Read::read_to_string(&mut stderr, &mut words);
+    }
+    if words.trim().is_empty() { "it said nothing".to_owned() } else { words.trim().to_owned() }
+}
+
+fn ends_by_itself(child: &mut Child) -> bool {
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        match child.try_wait() {
+            Ok(Some(_)) => return true,
+            Ok(None) => std::thread::sleep(Duration::from_millis(2)),
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Health;
+    use super::*;
+
+    #[test]
+    fn a_shell_is_judged_by_what_it_can_carry() {
+        let cases = [
+            ("5.2.15(1)-release", Health::Ok, "bash 5.2.15 at /x"),
+            ("5.0.0(1)-release", Health::Ok, "bash 5.0.0 at /x"),
+            ("10.1", Health::Ok, "bash 10.1 at /x"),
+            ("4.4.23(1)-release", Health::Note, "bash 4.4.23 at /x"),
+            ("3.2.57", Health::Note, "bash 3.2.57 at /x"),
+            ("", Health::Note, "/x; there is no bash"),
+        ];
+        for (version, health, what) in cases {
+            let finding = judge_shell(Path::new("/x"), version);
+            assert_eq!((finding.health, finding.what.as_str()), (health, what));
+            assert_eq!(finding.remedy.is_some(), health != Health::Ok);
+        }
+    }
+}

@@ -1,0 +1,484 @@
+//! `chiton setup`: what is in the settings of eight clients before and after, byte for byte. The texts are in
+//! `cases/setup.cases`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
+
+mod place;
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+use chiton_testkit::cases;
+use place::{Place, text};
+
+/// The clients: name, settings of the user below the home directory, settings of a project.
+const CLIENTS: [(&str, &str, Option<&str>); 8] = [
+    ("claude-code", ".claude.json", Some(".mcp.json")),
+    ("claude-desktop", ".config/Claude/claude_desktop_config.json", None),
+    ("cursor", ".cursor/mcp.json", Some(".cursor/mcp.json")),
+    ("codex", ".codex/config.toml", Some(".codex/config.toml")),
+    ("gemini", ".gemini/settings.json", Some(".gemini/settings.json")),
+    ("vscode", ".config/Code/User/mcp.json", Some(".vscode/mcp.json")),
+    ("zed", ".config/zed/settings.json", Some(".zed/settings.json")),
+    ("goose", ".config/goose/config.yaml", None),
+];
+
+const CHITON: &str = env!("CARGO_BIN_EXE_chiton");
+
+/// The text of a case, and what follows its name.
+fn case(client: &str, kind: &str) -> (String, String) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/setup.cases");
+    let wanted = format!("{client} {kind}");
+    let found = cases::read(&path).into_iter().find(|case| case.name.starts_with(&wanted));
+    let found = found.unwrap_or_else(|| panic!("no case {wanted}"));
+    // A dialect that this version does not have is not asked for.
+    let has = chiton_dialects::find(client).is_some();
+    let dialect = if has { format!(", \"--dialect\", \"{client}\"") } else { String::new() };
+    let text = text(&found.command).replace("{CHITON}", CHITON).replace("{DIALECT}", &dialect);
+    (text, found.name[wanted.len()..].trim().to_owned())
+}
+
+fn body(client: &str, kind: &str) -> String {
+    case(client, kind).0
+}
+
+/// One client with its settings file in a home directory of its own.
+struct Scene {
+    place: Place,
+    client: &'static str,
+    file: PathBuf,
+}
+
+impl Scene {
+    fn new((client, file, _): (&'static str, &str, Option<&str>), before: Option<&str>) -> Self {
+        let place = Place::new();
+        let file = place.folder.path().join(file);
+        let scene = Self { place, client, file };
+        if let Some(before) = before {
+            fs::create_dir_all(scene.file.parent().unwrap()).unwrap();
+            fs::write(&scene.file, before).unwrap();
+        }
+        scene
+    }
+
+    /// Runs setup, which must go well; gives what it said.
+    fn setup(&self, more: &[&str]) -> String {
+        let output = self.place.call(&[&["setup", self.client], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{} {more:?}: {}", self.client, text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// Runs setup, which must refuse; gives why.
+    fn refusal(&self, more: &[&str]) -> String {
+        refused(&self.place.call(&[&["setup", self.client], more].concat()))
+    }
+
+    fn text(&self) -> Option<String> {
+        fs::read_to_string(&self.file).ok()
+    }
+
+    fn backup(&self) -> PathBuf {
+        PathBuf::from(format!("{}.before-chiton", self.file.display()))
+    }
+
+    /// All files there are, so that nothing is left behind unseen.
+    fn files(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.place.folder.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap().flatten() {
+                if entry.file_type().unwrap().is_dir() { folders.push(entry.path()) } else { found.push(entry.path()) }
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+fn refused(output: &Output) -> String {
+    let why = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{why}{}", text(&output.stdout));
+    assert!(why.starts_with("chiton: ") && !why.contains("panicked"), "{why}");
+    why
+}
+
+#[test]
+fn without_a_file_one_is_made_and_removed_again() {
+    for client in CLIENTS {
+        let scene = Scene::new(client, None);
+        let shown = scene.setup(&["--dry-run"]);
+        assert!(scene.files().is_empty(), "a dry run makes nothing");
+        assert!(shown.contains("dry run"), "{shown}");
+        for line in body(scene.client, "fresh").lines() {
+            assert!(shown.contains(&format!("\n+{line}\n")), "{line} is not in {shown}");
+        }
+        let said = scene.setup(&[]);
+        assert_eq!(scene.text().unwrap(), body(scene.client, "fresh"), "{}", scene.client);
+        assert!(said.contains(scene.file.to_str().unwrap()) && said.contains("next: "), "{said}");
+        assert!(said.contains(&format!("undo: chiton setup {} --undo", scene.client)), "{said}");
+        assert_eq!(fs::metadata(&scene.file).unwrap().mode() & 0o777, 0o600, "it may hold secrets one day");
+        scene.setup(&["--undo", "--dry-run"]);
+        assert_eq!(scene.text().unwrap(), body(scene.client, "fresh"), "a dry run changes nothing");
+        scene.setup(&["--undo"]);
+        assert!(scene.files().is_empty(), "{}: {:?}", scene.client, scene.files());
+        assert!(scene.setup(&["--undo"]).contains("nothing was changed"));
+    }
+}
+
+#[test]
+fn an_empty_file_is_filled_and_emptied_again() {
+    for client in CLIENTS {
+        let scene = Scene::new(client, Some(""));
+        scene.setup(&["--dry-run"]);
+        assert_eq!(scene.text().unwrap(), "");
+        scene.setup(&[]);
+        assert_eq!(scene.text().unwrap(), body(scene.client, "fresh"), "{}", scene.client);
+        scene.setup(&["--undo"]);
+        assert_eq!((scene.text().unwrap().as_str(), scene.files()), ("", vec![scene.file.clone()]));
+    }
+}
+
+#[test]
+fn other_servers_comments_and_layout_stay_and_undo_gives_back_every_byte() {
+    for client in CLIENTS {
+        let (before, after) = (body(client.0, "others"), body(client.0, "added"));
+        let scene = Scene::new(client, Some(&before));
+        fs::set_permissions(&scene.file, fs::Permissions::from_mode(0o640)).unwrap();
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&scene.file, Some(65534), Some(65534)).unwrap();
+        }
+        let owner = fs::metadata(&scene.file).unwrap().uid();
+        scene.setup(&["--dry-run"]);
+        assert_eq!((scene.text().unwrap(), scene.files()), (before.clone(), vec![scene.file.clone()]));
+        scene.setup(&[]);
+        assert_eq!(scene.text().unwrap(), after, "{}", client.0);
+        assert_eq!(fs::read_to_string(scene.backup()).unwrap(), before);
+        for file in [&scene.file, &scene.backup()] {
+            let data = fs::metadata(file).unwrap();
+            assert_eq!((data.mode() & 0o777, data.uid()), (0o640, owner), "{}", file.display());
+        }
+        let again = scene.setup(&[]);
+        assert!(again.contains("already set up"), "{again}");
+        assert_eq!((scene.text().unwrap(), scene.files().len()), (after, 2));
+        scene.setup(&["--undo", "--dry-run"]);
+        scene.setup(&["--undo"]);
+        assert_eq!((scene.text().unwrap(), scene.files()), (before, vec![scene.file.clone()]), "{}", client.0);
+    }
+}
+
+/// What is left when our entry alone is taken out. Gemini's case has no servers: nobody knows any more who put the empty
+/// place for them there.
+fn without_ours(client: &str) -> String {
+    let others = body(client, "others");
+    if client == "gemini" { others.replace("} }\n}", "} },\n  \"mcpServers\": {}\n}") } else { others }
+}
+
+#[test]
+fn undo_takes_out_our_entry_alone_when_the_file_has_changed_since() {
+    for client in CLIENTS {
+        let scene = Scene::new(client, Some(&body(client.0, "others")));
+        scene.setup(&[]);
+        // What a user or the client itself did after setup.
+        let (old, new) = match client.0 {
+            "codex" => ("trusted", "untrusted"),
+            "goose" => ("anthropic", "openai"),
+            "claude-code" => ("17", "18"),
+            "claude-desktop" => ("npx", "bunx"),
+            "cursor" => ("localhost", "127.0.0.1"),
+            "gemini" => ("Dracula", "Light"),
+            "vscode" => ("promptString", "pickString"),
+            _ => ("system", "dark"),
+        };
+        let changed = scene.text().unwrap().replacen(old, new, 1);
+        fs::write(&scene.file, &changed).unwrap();
+        scene.setup(&["--undo"]);
+        assert_eq!(scene.text().unwrap(), without_ours(client.0).replacen(old, new, 1), "{}", client.0);
+    }
+}
+
+#[test]
+fn an_entry_that_is_ours_is_kept_or_brought_up_to_date_and_its_other_fields_stay() {
+    for client in CLIENTS {
+        let added = body(client.0, "added");
+        let scene = Scene::new(client, Some(&added));
+        for more in [&[][..], &["--dry-run"]] {
+            assert!(scene.setup(more).contains("already set up"));
+            assert_eq!((scene.text().unwrap(), scene.files()), (added.clone(), vec![scene.file.clone()]));
+        }
+        scene.setup(&["--undo"]);
+        let left = scene.text().unwrap();
+        assert!(!left.contains(CHITON) && !left.contains("chiton"), "{left}");
+
+        let (old, changed) = (body(client.0, "old"), body(client.0, "changed"));
+        let scene = Scene::new(client, Some(&old));
+        scene.setup(&["--dry-run"]);
+        assert_eq!(scene.text().unwrap(), old);
+        scene.setup(&[]);
+        assert_eq!(scene.text().unwrap(), changed, "{}", client.0);
+        assert_eq!(fs::read_to_string(scene.backup()).unwrap(), old);
+        scene.setup(&["--undo"]);
+        let left = scene.text().unwrap();
+        assert!(!left.contains("chiton"), "{}: {left}", client.0);
+    }
+}
+
+#[test]
+fn a_change_of_arguments_can_still_be_undone_to_the_byte() {
+    for client in CLIENTS {
+        let before = body(client.0, "others");
+        let scene = Scene::new(client, Some(&before));
+        scene.setup(&[]);
+        scene.setup(&["--", "--dialect", "exec", "--timeout", "5"]);
+        assert_eq!(fs::read_to_string(scene.backup()).unwrap(), before, "the copy stays that of the time before us");
+        scene.setup(&["--undo"]);
+        assert_eq!((scene.text().unwrap(), scene.files()), (before, vec![scene.file.clone()]), "{}", client.0);
+    }
+}
+
+#[test]
+fn a_malformed_file_is_never_written_and_the_place_of_the_mistake_is_named() {
+    for client in CLIENTS {
+        let (before, place) = case(client.0, "malformed");
+        let (line, column) = place.split_once(':').unwrap();
+        let scene = Scene::new(client, Some(&before));
+        for more in [&[][..], &["--dry-run"], &["--undo"], &["--undo", "--dry-run"]] {
+            let why = scene.refusal(more);
+            let wanted = format!("line {line}, column {column}:");
+            assert!(why.contains(&wanted), "{}: {wanted} is not in {why}", client.0);
+            assert!(why.contains(scene.file.to_str().unwrap()) && why.contains("nothing was changed"), "{why}");
+            assert_eq!((scene.text().unwrap(), scene.files()), (before.clone(), vec![scene.file.clone()]));
+        }
+        fs::write(&scene.file, b"ok\n\xff\xfe").unwrap();
+        let why = scene.refusal(&[]);
+        assert!(why.contains("not UTF-8 text: line 2, column 1"), "{why}");
+        assert_eq!(fs::read(&scene.file).unwrap(), b"ok\n\xff\xfe");
+    }
+}
+
+#[test]
+fn a_link_stays_a_link_and_its_target_is_written() {
+    for client in CLIENTS {
+        let before = body(client.0, "others");
+        let scene = Scene::new(client, None);
+        let target = scene.place.folder.path().join("dotfiles/settings");
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        fs::create_dir_all(scene.file.parent().unwrap()).unwrap();
+        symlink(&target, &scene.file).unwrap();
+        let why = scene.refusal(&[]);
+        assert!(why.contains("dotfiles/settings, which cannot be reached"), "{why}");
+        fs::write(&target, &before).unwrap();
+        scene.setup(&["--dry-run"]);
+        assert_eq!(fs::read_to_string(&target).unwrap(), before);
+        scene.setup(&[]);
+        assert_eq!(fs::read_link(&scene.file).unwrap(), target);
+        assert_eq!(fs::read_to_string(&target).unwrap(), body(client.0, "added"), "{}", client.0);
+        scene.setup(&["--undo"]);
+        assert_eq!(fs::read_link(&scene.file).unwrap(), target);
+        assert_eq!(fs::read_to_string(&target).unwrap(), before);
+        assert_eq!(scene.files().len(), 2, "{:?}", scene.files());
+    }
+}
+
+/// The super-user may write everywhere, so the program is somebody else where the test is run by that one.
+fn as_a_plain_user(scene: &Scene, more: &[&str]) -> Output {
+    let mut command = scene.place.command();
+    command.arg("setup").arg(scene.client).args(more);
+    if rustix::process::geteuid().is_root() {
+        command.uid(65534).gid(65534);
+    }
+    command.output().unwrap()
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_an_error_and_nothing_is_left_in_it() {
+    for client in CLIENTS {
+        let before = body(client.0, "others");
+        let added = body(client.0, "added");
+        for (start, more) in [(&before, &[][..]), (&added, &["--undo"])] {
+            let scene = Scene::new(client, Some(start));
+            let folder = scene.file.parent().unwrap();
+            let others = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(scene.place.folder.path(), others).unwrap();
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o555)).unwrap();
+            let output = as_a_plain_user(&scene, more);
+            let dry = as_a_plain_user(&scene, &[more, &["--dry-run"]].concat());
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+            let why = refused(&output);
+            assert!(why.contains("Permission denied"), "{why}");
+            assert_eq!(dry.status.code(), Some(0), "looking is allowed: {}", text(&dry.stderr));
+            assert_eq!((&scene.text().unwrap(), scene.files()), (start, vec![scene.file.clone()]));
+        }
+    }
+}
+
+#[test]
+fn a_project_has_settings_of_its_own_where_the_client_knows_such() {
+    for client @ (name, user, project) in CLIENTS {
+        let scene = Scene::new(client, None);
+        let Some(project) = project else {
+            let why = scene.refusal(&["--project"]);
+            assert!(why.contains("no settings file in a project"), "{name}: {why}");
+            continue;
+        };
+        let folder = scene.place.folder.path().join("work");
+        fs::create_dir(&folder).unwrap();
+        let call = |more: &[&str]| {
+            let mut command = scene.place.command();
+            let output = command.current_dir(&folder).args(["setup", name, "--project"]).args(more).output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+            text(&output.stdout)
+        };
+        let said = call(&[]);
+        assert!(said.contains(&format!("undo: chiton setup {name} --project --undo")), "{said}");
+        assert_eq!(fs::read_to_string(folder.join(project)).unwrap(), body(name, "fresh"));
+        assert!(!scene.place.folder.path().join(user).exists());
+        call(&["--undo"]);
+        assert!(!folder.join(project).exists());
+    }
+}
+
+/// Client, variable, what it is set to below the home directory, the file that is meant.
+const MOVED: [(&str, &str, &str, &str); 10] = [
+    ("claude-code", "CLAUDE_CONFIG_DIR", "cc", "cc/.claude.json"),
+    ("claude-desktop", "XDG_CONFIG_HOME", "xdg", "xdg/Claude/claude_desktop_config.json"),
+    ("codex", "CODEX_HOME", "cx", "cx/config.toml"),
+    ("gemini", "GEMINI_CLI_HOME", "gm", "gm/.gemini/settings.json"),
+    ("vscode", "XDG_CONFIG_HOME", "xdg", "xdg/Code/User/mcp.json"),
+    ("vscode", "VSCODE_APPDATA", "data", "data/Code/User/mcp.json"),
+    ("vscode", "VSCODE_PORTABLE", "stick", "stick/user-data/User/mcp.json"),
+    ("zed", "FLATPAK_XDG_CONFIG_HOME", "flat", "flat/zed/settings.json"),
+    ("goose", "XDG_CONFIG_HOME", "xdg", "xdg/goose/config.yaml"),
+    ("goose", "GOOSE_PATH_ROOT", "root", "root/config/config.yaml"),
+];
+
+#[test]
+fn variables_that_move_the_settings_are_followed() {
+    for (client, variable, value, file) in MOVED {
+        let place = Place::new();
+        let home = place.folder.path();
+        let output = place.command().env(variable, home.join(value)).args(["setup", client]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(fs::read_to_string(home.join(file)).unwrap(), body(client, "fresh"), "{variable}");
+    }
+    let place = Place::new();
+    let relative = place.command().env("CODEX_HOME", "here").args(["setup", "codex"]).output().unwrap();
+    assert!(refused(&relative).contains("make it an absolute path"));
+    let homeless = place.command().env_remove("HOME").args(["setup", "codex"]).output().unwrap();
+    assert!(refused(&homeless).contains("HOME is not set"));
+}
+
+/// Arguments, what is refused, and a part of the reason.
+const REFUSED: [(&[&str], &str); 9] = [
+    (&["nobody"], "claude-code"),
+    (&["cursor", "--name", "My Shell"], "small letters"),
+    (&["cursor", "--name", ""], "small letters"),
+    (&["cursor", "--", "--dialect", "klingon"], "there is no dialect of this name"),
+    (&["cursor", "--", "--nonsense"], "--nonsense"),
+    (&["cursor", "--", "--help"], "prints help"),
+    (&["cursor", "--undo", "--", "--dialect", "exec"], "cannot be used with"),
+    (&["--undo"], "CLIENT"),
+    (&["--project"], "CLIENT"),
+];
+
+#[test]
+fn mistakes_on_the_command_line_are_told_before_anything_is_written() {
+    let place = Place::new();
+    for (arguments, why) in REFUSED {
+        let output = place.call(&[&["setup"], arguments].concat());
+        assert_eq!(output.status.code(), Some(125), "{arguments:?}");
+        assert!(text(&output.stderr).contains(why), "{arguments:?}: {}", text(&output.stderr));
+        assert_eq!(fs::read_dir(place.folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_server_of_somebody_else_is_not_taken_for_ours() {
+    for client in CLIENTS {
+        let other = body(client.0, "added").replace(CHITON, "/usr/bin/something");
+        let scene = Scene::new(client, Some(&other));
+        for more in [&[][..], &["--undo"]] {
+            let why = scene.refusal(more);
+            assert!(why.contains("another server named 'chiton'") && why.contains("--name"), "{why}");
+            assert_eq!((scene.text().unwrap(), scene.files()), (other.clone(), vec![scene.file.clone()]));
+        }
+        scene.setup(&["--name", "shell", "--", "--dialect", "exec"]);
+        let both = scene.text().unwrap();
+        assert!(both.contains("/usr/bin/something") && both.contains(CHITON), "{both}");
+        scene.setup(&["--name", "shell", "--undo"]);
+        assert_eq!(scene.text().unwrap(), other);
+    }
+}
+
+#[test]
+fn many_calls_at_the_same_time_all_leave_their_entry() {
+    for client in CLIENTS {
+        let scene = Scene::new(client, Some(&body(client.0, "others")));
+        let names: Vec<String> = (0..8).map(|number| format!("shell-{number}")).collect();
+        let calls: Vec<_> = names
+            .iter()
+            .map(|name| {
+                let mut command = scene.place.command();
+                command.args(["setup", client.0, "--name", name]).stdout(Stdio::null()).stderr(Stdio::null());
+                command.spawn().unwrap()
+            })
+            .collect();
+        for mut call in calls {
+            assert_eq!(call.wait().unwrap().code(), Some(0));
+        }
+        let all = scene.text().unwrap();
+        for name in &names {
+            assert!(all.contains(name.as_str()), "{}: {name} is lost in {all}", client.0);
+            scene.setup(&["--name", name, "--undo"]);
+        }
+        assert_eq!(scene.text().unwrap(), without_ours(client.0), "{}", client.0);
+    }
+}
+
+#[test]
+fn the_list_says_what_is_found_and_what_is_set_up() {
+    let scene = Scene::new(CLIENTS[0], None);
+    let row = |client: &str| {
+        let list = scene.place.call(&["setup"]);
+        assert_eq!(list.status.code(), Some(0));
+        let list = text(&list.stdout);
+        list.lines().find(|line| line.starts_with(&format!("{client} "))).unwrap().to_owned()
+    };
+    for (client, file, _) in CLIENTS {
+        let path = scene.place.folder.path().join(file);
+        assert!(row(client).contains(" no ") && row(client).ends_with(path.to_str().unwrap()), "{}", row(client));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, body(client, "others")).unwrap();
+        assert!(row(client).contains(" yes    no "), "{}", row(client));
+        fs::write(&path, body(client, "added")).unwrap();
+        assert!(row(client).contains(" yes    yes: chiton mcp"), "{}", row(client));
+        fs::write(&path, body(client, "old").replace("\"chiton\",", "\"/old/chiton\",")).unwrap();
+        assert!(row(client).contains("/old/chiton is not there"), "{}", row(client));
+        fs::write(&path, body(client, "malformed")).unwrap();
+        assert!(row(client).contains("unknown: malformed, line "), "{}", row(client));
+    }
+}
+
+#[test]
+fn what_was_written_is_what_the_client_starts() {
+    let scene = Scene::new(CLIENTS[2], None);
+    let state = scene.place.folder.path().join("own state");
+    let output =
+        scene.place.call(&["--state-dir", state.to_str().unwrap(), "setup", "cursor", "--", "--dialect", "exec"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let settings: serde_json::Value = serde_json::from_str(&scene.text().unwrap()).unwrap();
+    let entry = &settings["mcpServers"]["chiton"];
+    let arguments: Vec<&str> =
+        entry["args"].as_array().unwrap().iter().map(|argument| argument.as_str().unwrap()).collect();
+    assert_eq!(arguments, ["mcp", "--state-dir", state.to_str().unwrap(), "--dialect", "exec"]);
+    let served = std::process::Command::new(entry["command"].as_str().unwrap())
+        .args(arguments)
+        .env("HOME", scene.place.folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(served.stdout.is_empty() && !text(&served.stderr).contains("panicked"), "{}", text(&served.stderr));
+    assert!(state.is_dir(), "it took the arguments");
+}
