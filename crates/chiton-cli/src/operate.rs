@@ -16,8 +16,8 @@ use crate::settings::Settings;
 #[derive(Args)]
 pub(crate) struct OperatorArguments {
     /// The tool surface; `chiton dialects` lists them [default: native]
-    #[arg(long, value_name = "NAME")]
-    dialect: Option<String>,
+    #[arg(long, value_name = "NAME", value_parser = dialect)]
+    dialect: Option<&'static dyn Dialect>,
     /// Limit for a command that a call gives none, in seconds
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
@@ -55,7 +55,10 @@ impl OperatorArguments {
             None => setting::working_directory()?,
         };
         Ok(Operate {
-            dialect: dialect(self.dialect.as_deref().or(given.dialect.as_deref()).unwrap_or("native"))?,
+            dialect: match self.dialect {
+                Some(dialect) => dialect,
+                None => dialect(given.dialect.as_deref().unwrap_or("native"))?,
+            },
             timeout: self.timeout.or(given.timeout).map(Duration::from_secs),
             directory,
             max_tasks: self.max_tasks.or(given.max_tasks),
