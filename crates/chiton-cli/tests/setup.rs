@@ -375,7 +375,7 @@ const REFUSED: [(&[&str], &str); 9] = [
     (&["nobody"], "claude-code"),
     (&["cursor", "--name", "My Shell"], "small letters"),
     (&["cursor", "--name", ""], "small letters"),
-    (&["cursor", "--", "--dialect", "klingon"], "there is no dialect of this name"),
+    (&["cursor", "--", "--dialect", "klingon"], "there is no dialect of the name"),
     (&["cursor", "--", "--nonsense"], "--nonsense"),
     (&["cursor", "--", "--help"], "prints help"),
     (&["cursor", "--undo", "--", "--dialect", "exec"], "cannot be used with"),
