@@ -21,6 +21,8 @@ pub(crate) struct RequestRecord {
     pub(crate) session: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) timeout_ms: Option<u64>,
+    #[serde(default)]
+    pub(crate) silence_ms: Option<u64>,
     pub(crate) lifetime: Lifetime,
     pub(crate) streams: Streams,
     pub(crate) background: bool,
@@ -58,6 +60,7 @@ impl RequestRecord {
             session: None,
             description: None,
             timeout_ms: None,
+            silence_ms: None,
             lifetime: Lifetime::default(),
             streams: Streams::default(),
             background: false,
