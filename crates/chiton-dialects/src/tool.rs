@@ -22,6 +22,8 @@ pub struct ToolSpec {
     pub required: &'static [&'static str],
     /// Whether it only looks.
     pub read_only: bool,
+    /// The JSON schema of its structured replies, failures included.
+    pub output_schema: Value,
 }
 
 impl ToolSpec {
@@ -78,6 +80,16 @@ pub fn string(description: &str) -> Value {
 /// A parameter that is a whole number.
 pub fn integer(description: &str) -> Value {
     json!({"type": "integer", "minimum": 0, "description": description})
+}
+
+/// A parameter that is one of these words.
+pub fn choice(words: &[&str], description: &str) -> Value {
+    json!({"type": "string", "enum": words, "description": description})
+}
+
+/// A parameter that is a set of variables.
+pub fn variables(description: &str) -> Value {
+    json!({"type": "object", "additionalProperties": {"type": "string"}, "description": description})
 }
 
 /// A parameter that is a truth value.

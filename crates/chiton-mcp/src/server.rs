@@ -107,6 +107,7 @@ fn as_tool(spec: &ToolSpec) -> Option<Tool> {
         "name": spec.name,
         "description": spec.description,
         "inputSchema": spec.input_schema(),
+        "outputSchema": spec.output_schema,
         "annotations": {
             "readOnlyHint": spec.read_only,
             "destructiveHint": !spec.read_only,

@@ -52,6 +52,14 @@ impl Session {
         self
     }
 
+    /// A copy of its state that goes its own way. What runs in it still belongs to this session: its tasks are counted
+    /// and ended with it.
+    #[must_use]
+    pub fn branch(&self) -> Self {
+        let current = Arc::new(Mutex::new(self.state()));
+        Self { current, ..self.clone() }
+    }
+
     /// Its name.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
