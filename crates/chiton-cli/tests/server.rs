@@ -336,3 +336,36 @@ fn standard_output_carries_the_protocol_alone_at_every_log_level() {
     }
     assert!(!place.call(&["mcp", "--log-level", "loud"]).status.success());
 }
+
+#[test]
+fn a_session_of_a_name_goes_on_in_the_next_server_and_on_the_command_line() {
+    for (dialect, tool) in [("native", "Bash"), ("wave", "Bash"), ("anthropic", "bash")] {
+        let place = Place::new();
+        let arguments = ["--dialect", dialect, "--session", "work"];
+        let mut first = Wire::session(&place, &arguments);
+        first.call(tool, &json!({"command": "cd /usr; export COLOUR=green"}));
+        assert!(first.close().success());
+        let mut second = Wire::session(&place, &arguments);
+        let result = second.call(tool, &json!({"command": "echo $PWD $COLOUR"}));
+        assert_eq!(result["content"][0]["text"], "/usr green\n", "{dialect}");
+        let output = place.run(&["--session", "work", "echo $PWD $COLOUR"]);
+        assert_eq!(output.stdout, b"/usr green\n", "{dialect}");
+    }
+    let place = Place::new();
+    assert!(!place.call(&["mcp", "--session", "../escape"]).status.success());
+}
+
+#[test]
+fn annotations_say_what_a_tool_does_to_the_world() {
+    let place = Place::new();
+    let mut wire = Wire::session(&place, &[]);
+    let tools = wire.ask("tools/list", json!({}))["result"]["tools"].clone();
+    let hints = |name: &str| {
+        let tool = tools.as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap();
+        ["readOnlyHint", "destructiveHint", "openWorldHint"].map(|hint| tool["annotations"][hint].as_bool().unwrap())
+    };
+    assert_eq!(hints("Bash"), [false, true, true]);
+    assert_eq!(hints("BashOutput"), [true, false, false]);
+    assert_eq!(hints("KillShell"), [false, true, false]);
+    assert!(tools.as_array().unwrap().iter().all(|tool| tool["outputSchema"]["type"] == "object"));
+}

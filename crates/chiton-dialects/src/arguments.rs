@@ -1,6 +1,13 @@
 //! Reading the arguments of a call, with errors that a model can repair from.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chiton_engine::ByteString;
+use chiton_engine::limits::LONGEST;
 use serde_json::{Map, Value};
+
+use crate::tool::ToolSpec;
 
 /// A call that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,6 +67,15 @@ impl<'a> Arguments<'a> {
         Ok(Self { values })
     }
 
+    /// The arguments of a call of this tool, which has to be one of these.
+    pub fn of(tools: &[ToolSpec], tool: &str, values: &'a Map<String, Value>) -> Result<Self, CallError> {
+        if let Some(spec) = tools.iter().find(|spec| spec.name == tool) {
+            return Self::new(values, &spec.names());
+        }
+        let known = tools.iter().map(|spec| spec.name.to_owned()).collect();
+        Err(CallError::UnknownTool { name: tool.to_owned(), known })
+    }
+
     fn get(&self, name: &str) -> Option<&'a Value> {
         self.values.get(name).filter(|value| !value.is_null())
     }
@@ -93,6 +109,42 @@ impl<'a> Arguments<'a> {
         read.map(Some).ok_or_else(|| wrong(name, "a whole number, not negative", value))
     }
 
+    /// A time in milliseconds.
+    pub fn millis(&self, name: &'static str) -> Result<Option<Duration>, CallError> {
+        match self.number(name)?.map(Duration::from_millis) {
+            Some(time) if time > LONGEST => {
+                let problem = format!("is at most {} milliseconds", LONGEST.as_millis());
+                Err(CallError::BadValue { name, problem })
+            }
+            time => Ok(time),
+        }
+    }
+
+    /// One of these words, where it is given.
+    pub fn choice(&self, name: &'static str, words: &[&'static str]) -> Result<Option<&'static str>, CallError> {
+        let Some(given) = self.text(name)? else { return Ok(None) };
+        if let Some(word) = words.iter().find(|word| **word == given) {
+            return Ok(Some(word));
+        }
+        let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        let (last, first) = words.split_last().map_or(("", [].as_slice()), |(last, first)| (last, first));
+        let problem = format!("is {} or {last}, not '{given}'", first.join(", "));
+        Err(CallError::BadValue { name, problem })
+    }
+
+    /// Strings in a list, where they are given.
+    pub fn list(&self, name: &'static str) -> Result<Option<Vec<String>>, CallError> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let texts =
+            value.as_array().and_then(|items| items.iter().map(|item| item.as_str().map(str::to_owned)).collect());
+        texts.map(Some).ok_or_else(|| wrong(name, "array of strings", value))
+    }
+
+    /// Variables by name, where they are given.
+    pub fn variables(&self, name: &'static str) -> Result<BTreeMap<String, ByteString>, CallError> {
+        Ok(self.map(name)?.into_iter().map(|(name, value)| (name, value.into())).collect())
+    }
+
     /// A truth value; written as text it is read as well.
     pub fn flag(&self, name: &'static str) -> Result<bool, CallError> {
         match self.get(name) {
@@ -103,8 +155,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Strings by name, where they are given.
-    pub fn map(&self, name: &'static str) -> Result<Vec<(String, String)>, CallError> {
+    fn map(&self, name: &'static str) -> Result<Vec<(String, String)>, CallError> {
         let Some(value) = self.get(name) else { return Ok(Vec::new()) };
         let Value::Object(entries) = value else { return Err(wrong(name, "object of strings", value)) };
         entries

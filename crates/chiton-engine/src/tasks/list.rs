@@ -13,7 +13,7 @@ use super::folder::{RunFolder, Unreadable, is_id};
 use super::record::{LeftoverOf, RequestRecord, VERSION};
 use crate::capture::spool::StreamTotals;
 use crate::keeper::protocol::Ending;
-use crate::outcome::{Leftover, Lifetime, Outcome, Signal};
+use crate::outcome::{Leftover, Lifetime, Outcome, Signal, TimeLimit};
 
 /// All runs under one state directory.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub struct Task {
     pub status: TaskStatus,
     /// How it ended, once it has.
     pub outcome: Option<Outcome>,
+    /// The limit it was stopped at, where it timed out.
+    pub limit: Option<TimeLimit>,
     /// Process id of its shell, which is also the id of its process group.
     pub pid: Option<i32>,
     /// What ends it besides its own end.
@@ -306,6 +308,7 @@ fn task(
         duration,
         leftover_of: request.leftover_of.map(|from| from.run),
         leftovers: ending.as_ref().map(|ending| ending.leftovers.clone()).unwrap_or_default(),
+        limit: ending.as_ref().and_then(|ending| ending.limit),
         totals: ending.as_ref().map(|ending| (ending.stdout, ending.stderr)),
         outcome: ending.map(|ending| ending.outcome).or((status == TaskStatus::Lost).then_some(Outcome::Lost)),
         folder: folder.path().to_owned(),
