@@ -140,7 +140,7 @@ impl<'a> Arguments<'a> {
         texts.map(Some).ok_or_else(|| wrong(name, "array of strings", value))
     }
 
-    /// Variables by name, where they are given.
+    /// Variables by name, where they are given: an object of strings, or a list of `NAME=VALUE`.
     pub fn variables(&self, name: &'static str) -> Result<BTreeMap<String, ByteString>, CallError> {
         Ok(self.map(name)?.into_iter().map(|(name, value)| (name, value.into())).collect())
     }
@@ -157,6 +157,11 @@ impl<'a> Arguments<'a> {
 
     fn map(&self, name: &'static str) -> Result<Vec<(String, String)>, CallError> {
         let Some(value) = self.get(name) else { return Ok(Vec::new()) };
+        if let Value::Array(items) = value {
+            let pair = |item: &Value| item.as_str().and_then(|text| text.split_once('=')).map(own);
+            let pairs: Option<Vec<(String, String)>> = items.iter().map(pair).collect();
+            return pairs.ok_or_else(|| wrong(name, "object of strings, or a list of NAME=VALUE", value));
+        }
         let Value::Object(entries) = value else { return Err(wrong(name, "object of strings", value)) };
         entries
             .iter()
@@ -168,6 +173,10 @@ impl<'a> Arguments<'a> {
             })
             .collect()
     }
+}
+
+fn own((name, value): (&str, &str)) -> (String, String) {
+    (name.to_owned(), value.to_owned())
 }
 
 fn whole(number: f64) -> Option<u64> {
@@ -209,6 +218,13 @@ mod tests {
         );
         let error = Arguments::new(values, &["a"]).unwrap_err().to_string();
         assert!(error.contains("unknown parameter") && error.contains("the parameters are: a"), "{error}");
+        for variables in [json!({"A": "b=c", "N": 5}), json!(["A=b=c", "N=5"])] {
+            let values = json!({"env": variables});
+            let read = Arguments::new(values.as_object().unwrap(), &["env"]).unwrap().variables("env").unwrap();
+            assert_eq!(read, [("A".to_owned(), "b=c".into()), ("N".to_owned(), "5".into())].into());
+        }
+        let values = json!({"env": ["A"]});
+        assert!(Arguments::new(values.as_object().unwrap(), &["env"]).unwrap().variables("env").is_err());
         let negative = json!({"n": -1});
         assert!(Arguments::new(negative.as_object().unwrap(), &["n"]).unwrap().number("n").is_err());
     }
