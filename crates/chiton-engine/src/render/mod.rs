@@ -30,6 +30,16 @@ impl TextView {
     }
 }
 
+impl TextView {
+    /// Takes back the sign for a damaged character at the very end, where the other half of it is still to come.
+    pub fn without_half_character(&mut self) {
+        let end = self.tail.as_mut().unwrap_or(&mut self.head);
+        if end.ends_with(char::REPLACEMENT_CHARACTER) {
+            end.pop();
+        }
+    }
+}
+
 /// What a run printed, as text.
 pub(crate) struct Views {
     pub(crate) stdout: TextView,
@@ -64,7 +74,7 @@ fn lossy(bytes: &[u8]) -> String {
 }
 
 /// The length of `bytes` without an unfinished character at its end.
-pub(crate) fn whole_characters(bytes: &[u8]) -> usize {
+pub fn whole_characters(bytes: &[u8]) -> usize {
     let start = bytes.len().saturating_sub(3);
     for place in (start..bytes.len()).rev() {
         let wanted = match bytes[place] {
