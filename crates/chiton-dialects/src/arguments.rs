@@ -62,7 +62,7 @@ impl<'a> Arguments<'a> {
     pub fn new(values: &'a Map<String, Value>, known: &[&str]) -> Result<Self, CallError> {
         if let Some(name) = values.keys().find(|name| !known.contains(&name.as_str())) {
             let known = known.iter().map(|name| (*name).to_owned()).collect();
-            return Err(CallError::Unknown { name: name.clone(), known });
+            return Err(CallError::Unknown { name: short(name), known });
         }
         Ok(Self { values })
     }
@@ -73,7 +73,7 @@ impl<'a> Arguments<'a> {
             return Self::new(values, &spec.names());
         }
         let known = tools.iter().map(|spec| spec.name.to_owned()).collect();
-        Err(CallError::UnknownTool { name: tool.to_owned(), known })
+        Err(CallError::UnknownTool { name: short(tool), known })
     }
 
     fn get(&self, name: &str) -> Option<&'a Value> {
@@ -128,7 +128,7 @@ impl<'a> Arguments<'a> {
         }
         let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
         let (last, first) = words.split_last().map_or(("", [].as_slice()), |(last, first)| (last, first));
-        let problem = format!("is {} or {last}, not '{given}'", first.join(", "));
+        let problem = format!("is {} or {last}, not '{}'", first.join(", "), short(&given));
         Err(CallError::BadValue { name, problem })
     }
 
@@ -184,12 +184,20 @@ fn whole(number: f64) -> Option<u64> {
     (number.fract() == 0.0 && (0.0..9.0e15).contains(&number)).then_some(number as u64)
 }
 
+/// As much of a text as an error needs to show which one is meant.
+pub fn short(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 fn wrong(name: &'static str, expected: &'static str, value: &Value) -> CallError {
     let got = match value {
         Value::Null => "null".to_owned(),
         Value::Bool(_) => "boolean".to_owned(),
         Value::Number(number) => format!("number {number}"),
-        Value::String(text) => format!("string '{}'", text.chars().take(40).collect::<String>()),
+        Value::String(text) => format!("string '{}'", short(text)),
         Value::Array(_) => "array".to_owned(),
         Value::Object(_) => "object".to_owned(),
     };

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use chiton_dialects::action::{Amount, Exchange, Exchanged, Failure, FailureKind, Message, Ran, TaskOutput, TaskRef};
+use chiton_dialects::arguments::short;
 use chiton_dialects::text::{LineCount, characters};
 use chiton_dialects::{Action, CallError, Dialect, Done, Keeps, ReadAction, Reply, RunAction, Surroundings};
 use chiton_engine::capture::HeadTail;
@@ -71,7 +72,7 @@ impl Operator {
     pub async fn call(&self, tool: &str, arguments: &Map<String, Value>, heard: Heard, control: &RunControl) -> Reply {
         let known: Vec<String> = self.dialect.tools(&self.around).iter().map(|spec| spec.name.to_owned()).collect();
         if !known.iter().any(|name| name == tool) {
-            return Reply::unreadable(&CallError::UnknownTool { name: tool.to_owned(), known });
+            return Reply::unreadable(&CallError::UnknownTool { name: short(tool), known });
         }
         match self.dialect.read(tool, arguments, &self.around) {
             Ok(action) => {

@@ -5,7 +5,7 @@ use chiton_engine::{EnvironmentChange, OnTimeout, Outcome, Signal, Streams, Task
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Done, Message, Ran, ReadAction, RunAction, TaskOutput, TaskRef};
-use crate::arguments::{Arguments, CallError};
+use crate::arguments::{Arguments, CallError, short};
 use crate::facts::{any_of, object, ran, run_facts, shape, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shells::{FILES, USUAL, ended_by_itself, kill_replies};
@@ -158,7 +158,6 @@ fn bash(around: &Surroundings) -> ToolSpec {
             ran(&[
                 ("output", "string"),
                 ("truncated", "boolean"),
-                ("limit", "string?"),
                 ("cwd_changed", "boolean"),
                 ("session", "string?"),
                 ("description", "string?"),
@@ -227,7 +226,7 @@ fn range(text: &str) -> Result<Part, CallError> {
             _ => None,
         }
     };
-    let problem = || format!("is like 'lines 1-100' or 'bytes 0-4095', not '{text}'");
+    let problem = || format!("is like 'lines 1-100' or 'bytes 0-4095', not '{}'", short(text));
     read().ok_or_else(|| CallError::BadValue { name: "range", problem: problem() })
 }
 
@@ -238,11 +237,15 @@ fn messages(arguments: &Arguments<'_>) -> Result<Vec<Message>, CallError> {
         None => None,
         Some(name) => Some(Message::Signal(Signal::parse(&name).ok_or_else(|| CallError::BadValue {
             name: "signal",
-            problem: format!("is a signal like INT, TERM or HUP, not '{name}'"),
+            problem: format!("is a signal like INT, TERM or HUP, not '{}'", short(&name)),
         })?)),
     };
     let messages: Vec<Message> = text.into_iter().chain(end).chain(signal).collect();
-    if messages.is_empty() { Err(CallError::Missing("text")) } else { Ok(messages) }
+    if messages.is_empty() {
+        let problem = "is missing, and so are end and signal: give one of them".to_owned();
+        return Err(CallError::BadValue { name: "text", problem });
+    }
+    Ok(messages)
 }
 
 /// How a task stands, as the first line of a reply.
@@ -282,8 +285,8 @@ fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     lines.extend(leftover_lines(response));
     lines.extend(response.notices.iter().map(|notice| format!("[{notice}]")));
     let more = json!({
-        "output": output, "truncated": cut, "limit": response.limit, "cwd_changed": ran.moved,
-        "session": run.session, "description": run.description,
+        "output": output, "truncated": cut, "cwd_changed": ran.moved, "session": run.session,
+        "description": run.description,
     });
     let failed = !ended_by_itself(&response.outcome) && response.outcome != Outcome::Running;
     Reply { text: lines.join("\n"), structured: with(run_facts(ran), &more), is_error: failed }
