@@ -148,7 +148,7 @@ fn bash(around: &Surroundings) -> ToolSpec {
             ("workdir", string("Directory for this call alone.")),
             ("env", variables("Variables for this call alone.")),
             ("stdin", string("What it reads; without it, nothing.")),
-            ("open_stdin", boolean("In the background: leave its input open for BashInput.")),
+            ("open_stdin", boolean("In the background, or with wait: leave its input open for BashInput.")),
             ("session", string("Run in the session of this name, which has a state of its own and stays.")),
             ("description", string("What it does, in a few words.")),
         ],
@@ -178,23 +178,33 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
     run.session = arguments.text("session")?;
     (run.stdin, run.open_input) = (arguments.text("stdin")?, arguments.flag("open_stdin")?);
     let (timeout, wait) = (arguments.millis("timeout")?, arguments.millis("wait")?);
-    let on_timeout = arguments.choice("on_timeout", &ON_TIMEOUT)?;
-    if run.open_input && run.stdin.is_some() {
-        let problem = "cannot be there together with stdin: its input is either given or left open".to_owned();
-        return Err(CallError::BadValue { name: "open_stdin", problem });
+    let background = arguments.flag("run_in_background")?;
+    if arguments.choice("on_timeout", &ON_TIMEOUT)? == Some("background") {
+        run.on_timeout = OnTimeout::HandBack;
     }
-    if arguments.flag("run_in_background")? {
-        if wait.is_some() {
-            let problem = "cannot be there together with run_in_background: leave out one of them".to_owned();
-            return Err(CallError::BadValue { name: "wait", problem });
-        }
+    let handed_back = wait.is_some() || run.on_timeout == OnTimeout::HandBack;
+    let contradictions = [
+        ("wait", background && wait.is_some(), "goes without run_in_background: leave out one of them"),
+        (
+            "on_timeout",
+            background && handed_back,
+            "is 'stop' with run_in_background: it runs in the background already",
+        ),
+        ("open_stdin", run.open_input && run.stdin.is_some(), "goes without stdin: input is either given or left open"),
+        (
+            "open_stdin",
+            run.open_input && !background && !handed_back,
+            "goes with run_in_background, wait or on_timeout 'background': nobody could write to it while it is waited for",
+        ),
+    ];
+    if let Some((name, _, problem)) = contradictions.into_iter().find(|(_, holds, _)| *holds) {
+        return Err(CallError::BadValue { name, problem: problem.to_owned() });
+    }
+    if background {
         run.timeout = timeout;
         return Ok(Action::Start(Box::new(run)));
     }
     (run.timeout, run.wait) = (timeout.or(around.timeout).or(Some(USUAL)), wait);
-    if on_timeout == Some("background") {
-        run.on_timeout = OnTimeout::HandBack;
-    }
     Ok(Action::Run(Box::new(run)))
 }
 
