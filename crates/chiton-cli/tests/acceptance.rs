@@ -13,7 +13,7 @@
 //!   for it), `restart`;
 //! - `tools` (the names of the tools), `schema` (tool, pointer, value), `describes` (tool, part of its description).
 //!
-//! No step sleeps. Every structured reply is checked against the output schema that the server declares, and every tool
+//! `ROW=codex` runs only the rows that begin like this. No step sleeps. Every structured reply is checked against the output schema that the server declares, and every tool
 //! of every dialect has to give one that succeeds and one that fails.
 //!
 //! `${DIR}` is the place of the case, an empty directory, `${PID}` a number that only this run has. Rows that are not

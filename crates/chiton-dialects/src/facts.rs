@@ -37,6 +37,7 @@ pub fn run_facts(ran: &Ran) -> Map<String, Value> {
         "exit_code": response.outcome.exit_code(),
         "signal": response.outcome.signal().map(|signal| signal.to_string()),
         "timed_out": response.outcome == Outcome::TimedOut,
+        "limit": response.limit,
         "run_id": response.run_id,
         "cwd": response.cwd.to_string_lossy(),
         "leftovers": response.leftovers,
@@ -47,11 +48,12 @@ pub fn run_facts(ran: &Ran) -> Map<String, Value> {
     }))
 }
 
-const RUN: [(&str, &str); 11] = [
+const RUN: [(&str, &str); 12] = [
     ("outcome", "string"),
     ("exit_code", "integer?"),
     ("signal", "string?"),
     ("timed_out", "boolean"),
+    ("limit", "string?"),
     ("run_id", "string"),
     ("cwd", "string"),
     ("leftovers", "processes"),

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use chiton_dialects::action::{Amount, Exchange, Exchanged, Failure, FailureKind, Message, Ran, TaskOutput, TaskRef};
-use chiton_dialects::arguments::shortened;
+use chiton_dialects::arguments::short;
 use chiton_dialects::text::{LineCount, characters};
 use chiton_dialects::{Action, CallError, Dialect, Done, Keeps, ReadAction, Reply, RunAction, Surroundings};
 use chiton_engine::capture::HeadTail;
 use chiton_engine::error::{EngineError, StoreError};
 use chiton_engine::limits::ViewLimits;
+use chiton_engine::render::whole_characters;
 use chiton_engine::session::store::SessionStore;
 use chiton_engine::tasks::link::Killed;
 use chiton_engine::tasks::{
@@ -89,7 +90,7 @@ impl Operator {
     pub async fn call(&self, tool: &str, arguments: &Map<String, Value>, heard: Heard, control: &RunControl) -> Reply {
         let known: Vec<String> = self.dialect.tools(&self.around).iter().map(|spec| spec.name.to_owned()).collect();
         if !known.iter().any(|name| name == tool) {
-            return Reply::unreadable(&CallError::UnknownTool { name: shortened(tool), known });
+            return Reply::unreadable(&CallError::UnknownTool { name: short(tool), known });
         }
         match self.dialect.read(tool, arguments, &self.around) {
             Ok(action) => {
@@ -159,19 +160,19 @@ impl Operator {
     }
 
     async fn run(&self, run: &RunAction, heard: Heard, control: &RunControl) -> Result<Done, Failure> {
-        let mut counts = Counts { heard, characters: [0; 2], bytes: [0; 2], lines: LineCount::default() };
+        let mut counts = Counts::new(heard);
         let (session, before) = self.session_for(run)?;
         let engine = self.engine_for(run)?;
         let request = request(run);
         let mut response = engine.run(&session, request, &mut counts, control).await.map_err(engine_failure)?;
         self.keep(run, &before, &session, &mut response);
-        let Counts { characters: [stdout_characters, stderr_characters], bytes: [stdout, stderr], lines, .. } = counts;
         if response.outcome == Outcome::Running {
-            // What this reply gives is not new any more.
-            let mut cursors = self.cursors.lock().unwrap_or_else(PoisonError::into_inner);
-            cursors.insert(response.run_id.clone(), Cursor { stdout, stderr });
+            // What this reply gives is not new any more, but for half a character at its end.
+            let cursor = counts.give_back_halves(&mut response);
+            self.cursors.lock().unwrap_or_else(PoisonError::into_inner).insert(response.run_id.clone(), cursor);
         }
-        let amount = Amount { bytes: stdout + stderr, lines: lines.lines() };
+        let [stdout_characters, stderr_characters] = counts.characters;
+        let amount = Amount { bytes: counts.bytes.iter().sum(), lines: counts.lines.lines() };
         let moved = response.cwd != before.cwd;
         Ok(Done::Ran(Box::new(Ran { response, stdout_characters, stderr_characters, amount, moved })))
     }
@@ -424,7 +425,30 @@ struct Counts {
     heard: Heard,
     characters: [u64; 2],
     bytes: [u64; 2],
+    /// The last few bytes of each stream.
+    ends: [Vec<u8>; 2],
     lines: LineCount,
+}
+
+impl Counts {
+    fn new(heard: Heard) -> Self {
+        Self { heard, characters: [0; 2], bytes: [0; 2], ends: Default::default(), lines: LineCount::default() }
+    }
+
+    /// Where a reader goes on. A character of which only the first half has come is left for then.
+    fn give_back_halves(&mut self, response: &mut CommandResponse) -> Cursor {
+        for (slot, view) in [&mut response.stdout, &mut response.stderr].into_iter().enumerate() {
+            let end = &self.ends[slot];
+            let half = end.len() - whole_characters(end);
+            if half > 0 {
+                self.bytes[slot] -= half as u64;
+                view.without_half_character();
+                response.output.without_half_character();
+            }
+        }
+        let [stdout, stderr] = self.bytes;
+        Cursor { stdout, stderr }
+    }
 }
 
 impl Listener for Counts {
@@ -434,6 +458,9 @@ impl Listener for Counts {
         let slot = usize::from(stream == Stream::Stderr);
         self.characters[slot] += characters(bytes);
         self.bytes[slot] += bytes.len() as u64;
+        let end = &mut self.ends[slot];
+        end.extend_from_slice(&bytes[bytes.len().saturating_sub(3)..]);
+        end.drain(..end.len().saturating_sub(3));
         self.lines.count(bytes);
     }
 }

@@ -9,7 +9,7 @@ use chiton_engine::{EnvironmentChange, Outcome, Signal, Streams, TaskLifetime};
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Amount, Done, Exchange, Failure, FailureKind, Keeps, Message, RunAction, TaskRef};
-use crate::arguments::{Arguments, CallError};
+use crate::arguments::{Arguments, CallError, short};
 use crate::facts::{any_of, failure, object, shape};
 use crate::reply::Reply;
 use crate::text::both_ends;
@@ -291,7 +291,7 @@ fn shell(arguments: &Arguments<'_>) -> Result<Option<std::path::PathBuf>, CallEr
     if SHELLS.contains(&name) {
         return Ok(Some(given.into()));
     }
-    let problem = format!("is {}, by name or path, not '{given}'", SHELLS.join(" or "));
+    let problem = format!("is {}, by name or path, not '{}'", SHELLS.join(" or "), short(&given));
     Err(CallError::BadValue { name: "shell", problem })
 }
 

@@ -9,7 +9,7 @@ use chiton_engine::{Outcome, Streams, Task, TaskLifetime, TimeLimit};
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Done, FailureKind, Keeps, Ran, ReadAction, RunAction, TaskOutput, TaskRef};
-use crate::arguments::{Arguments, CallError};
+use crate::arguments::{Arguments, CallError, short};
 use crate::facts::{any_of, failure, object, ran, run_facts, shape, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shells::ended_by_itself;
@@ -263,6 +263,6 @@ fn directory(arguments: &Arguments<'_>, base: &Path) -> Result<Option<PathBuf>, 
     if path.starts_with(base) {
         return Ok(Some(path));
     }
-    let problem = format!("is inside the working directory {}, not '{given}'", base.display());
+    let problem = format!("is inside the working directory {}, not '{}'", base.display(), short(&given));
     Err(CallError::BadValue { name: "dir_path", problem })
 }

@@ -5,7 +5,7 @@ use chiton_engine::{EnvironmentChange, OnTimeout, Outcome, Signal, Streams, Task
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Done, Message, Ran, ReadAction, RunAction, TaskOutput, TaskRef};
-use crate::arguments::{Arguments, CallError};
+use crate::arguments::{Arguments, CallError, short};
 use crate::facts::{any_of, object, ran, run_facts, shape, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shells::{FILES, USUAL, ended_by_itself, kill_replies};
@@ -148,7 +148,7 @@ fn bash(around: &Surroundings) -> ToolSpec {
             ("workdir", string("Directory for this call alone.")),
             ("env", variables("Variables for this call alone.")),
             ("stdin", string("What it reads; without it, nothing.")),
-            ("open_stdin", boolean("In the background: leave its input open for BashInput.")),
+            ("open_stdin", boolean("In the background, or with wait: leave its input open for BashInput.")),
             ("session", string("Run in the session of this name, which has a state of its own and stays.")),
             ("description", string("What it does, in a few words.")),
         ],
@@ -158,7 +158,6 @@ fn bash(around: &Surroundings) -> ToolSpec {
             ran(&[
                 ("output", "string"),
                 ("truncated", "boolean"),
-                ("limit", "string?"),
                 ("cwd_changed", "boolean"),
                 ("session", "string?"),
                 ("description", "string?"),
@@ -179,23 +178,33 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
     run.session = arguments.text("session")?;
     (run.stdin, run.open_input) = (arguments.text("stdin")?, arguments.flag("open_stdin")?);
     let (timeout, wait) = (arguments.millis("timeout")?, arguments.millis("wait")?);
-    let on_timeout = arguments.choice("on_timeout", &ON_TIMEOUT)?;
-    if run.open_input && run.stdin.is_some() {
-        let problem = "cannot be there together with stdin: its input is either given or left open".to_owned();
-        return Err(CallError::BadValue { name: "open_stdin", problem });
+    let background = arguments.flag("run_in_background")?;
+    if arguments.choice("on_timeout", &ON_TIMEOUT)? == Some("background") {
+        run.on_timeout = OnTimeout::HandBack;
     }
-    if arguments.flag("run_in_background")? {
-        if wait.is_some() {
-            let problem = "cannot be there together with run_in_background: leave out one of them".to_owned();
-            return Err(CallError::BadValue { name: "wait", problem });
-        }
+    let handed_back = wait.is_some() || run.on_timeout == OnTimeout::HandBack;
+    let contradictions = [
+        ("wait", background && wait.is_some(), "goes without run_in_background: leave out one of them"),
+        (
+            "on_timeout",
+            background && handed_back,
+            "is 'stop' with run_in_background: it runs in the background already",
+        ),
+        ("open_stdin", run.open_input && run.stdin.is_some(), "goes without stdin: input is either given or left open"),
+        (
+            "open_stdin",
+            run.open_input && !background && !handed_back,
+            "goes with run_in_background, wait or on_timeout 'background': nobody could write to it while it is waited for",
+        ),
+    ];
+    if let Some((name, _, problem)) = contradictions.into_iter().find(|(_, holds, _)| *holds) {
+        return Err(CallError::BadValue { name, problem: problem.to_owned() });
+    }
+    if background {
         run.timeout = timeout;
         return Ok(Action::Start(Box::new(run)));
     }
     (run.timeout, run.wait) = (timeout.or(around.timeout).or(Some(USUAL)), wait);
-    if on_timeout == Some("background") {
-        run.on_timeout = OnTimeout::HandBack;
-    }
     Ok(Action::Run(Box::new(run)))
 }
 
@@ -227,7 +236,7 @@ fn range(text: &str) -> Result<Part, CallError> {
             _ => None,
         }
     };
-    let problem = || format!("is like 'lines 1-100' or 'bytes 0-4095', not '{text}'");
+    let problem = || format!("is like 'lines 1-100' or 'bytes 0-4095', not '{}'", short(text));
     read().ok_or_else(|| CallError::BadValue { name: "range", problem: problem() })
 }
 
@@ -238,11 +247,15 @@ fn messages(arguments: &Arguments<'_>) -> Result<Vec<Message>, CallError> {
         None => None,
         Some(name) => Some(Message::Signal(Signal::parse(&name).ok_or_else(|| CallError::BadValue {
             name: "signal",
-            problem: format!("is a signal like INT, TERM or HUP, not '{name}'"),
+            problem: format!("is a signal like INT, TERM or HUP, not '{}'", short(&name)),
         })?)),
     };
     let messages: Vec<Message> = text.into_iter().chain(end).chain(signal).collect();
-    if messages.is_empty() { Err(CallError::Missing("text")) } else { Ok(messages) }
+    if messages.is_empty() {
+        let problem = "is missing, and so are end and signal: give one of them".to_owned();
+        return Err(CallError::BadValue { name: "text", problem });
+    }
+    Ok(messages)
 }
 
 /// How a task stands, as the first line of a reply.
@@ -282,8 +295,8 @@ fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     lines.extend(leftover_lines(response));
     lines.extend(response.notices.iter().map(|notice| format!("[{notice}]")));
     let more = json!({
-        "output": output, "truncated": cut, "limit": response.limit, "cwd_changed": ran.moved,
-        "session": run.session, "description": run.description,
+        "output": output, "truncated": cut, "cwd_changed": ran.moved, "session": run.session,
+        "description": run.description,
     });
     let failed = !ended_by_itself(&response.outcome) && response.outcome != Outcome::Running;
     Reply { text: lines.join("\n"), structured: with(run_facts(ran), &more), is_error: failed }

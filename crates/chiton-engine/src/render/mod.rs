@@ -30,6 +30,16 @@ impl TextView {
     }
 }
 
+impl TextView {
+    /// Takes back the sign for a damaged character at the very end, where the other half of it is still to come.
+    pub fn without_half_character(&mut self) {
+        let end = self.tail.as_mut().unwrap_or(&mut self.head);
+        if end.ends_with(char::REPLACEMENT_CHARACTER) {
+            end.pop();
+        }
+    }
+}
+
 /// What a run printed, as text.
 pub(crate) struct Views {
     pub(crate) stdout: TextView,

@@ -237,7 +237,8 @@ impl Tasks {
         let beginning = if id.starts_with("shell_") { id.to_owned() } else { format!("shell_{id}") };
         let same = self.ids().into_iter().filter(|known| known.starts_with(&beginning)).count();
         let reason = (same > 1).then(|| format!("is not found as such: {same} ids begin like this; give more of it"));
-        NotFound { id: id.to_owned(), nearest, reason }
+        // An id is short; what is not is no id, and no reason for a long error.
+        NotFound { id: id.chars().take(64).collect(), nearest, reason }
     }
 
     fn folders(&self) -> io::Result<Vec<RunFolder>> {
