@@ -3,6 +3,11 @@
 //! There is no store yet: [`SecretStore`] is empty and every reference stays the text it is. What is settled is the
 //! place: only this module makes a [`ResolvedCommand`], and only that can be spawned.
 
+mod encoding;
+pub(crate) mod forms;
+pub(crate) mod patterns;
+pub(crate) mod redact;
+
 use crate::guard::ApprovedCommand;
 use crate::request::CommandRequest;
 

@@ -1,0 +1,153 @@
+//! Many forms, compiled so that text without any of them is passed over fast.
+//!
+//! Every form has at least eight bytes, so every occurrence holds four bytes in a row that begin at a multiple of five
+//! from wherever the counting started. Only there is the text looked at: four bytes, one bit of a table. A bit that is
+//! set leads to the forms that have these four bytes near their beginning, and those are compared.
+//!
+//! An automaton over all forms was measured first: with the forms of a hundred values it is several times slower, and
+//! for one value of 140,000 characters it takes hundreds of megabytes. This here takes a few bytes for each form.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
+
+use zeroize::Zeroizing;
+
+use super::forms::{self, SHORTEST};
+
+/// How many bytes are looked at at once.
+pub(super) const LOOK: usize = 4;
+/// From one look to the next: the most with which no occurrence can be missed.
+pub(super) const STRIDE: usize = SHORTEST - LOOK + 1;
+
+/// Values and what stands in their place.
+pub(crate) struct Patterns {
+    pub(super) forms: Vec<Form>,
+    masks: Vec<Vec<u8>>,
+    filter: Vec<u64>,
+    shift: u32,
+    /// Which forms have these four bytes, and where.
+    heads: HashMap<u32, Vec<(u32, u8)>>,
+    /// Every beginning shorter than [`SHORTEST`], with its length.
+    beginnings: HashSet<u64>,
+}
+
+/// One way to write one value.
+pub(super) struct Form {
+    pub(super) bytes: Zeroizing<Vec<u8>>,
+    pub(super) mask: u32,
+    fallback: OnceLock<Vec<u32>>,
+}
+
+impl Form {
+    /// For each length that can have matched: the longest shorter beginning that is also its end.
+    pub(super) fn fallback(&self) -> &[u32] {
+        self.fallback.get_or_init(|| {
+            let mut table = vec![0u32; self.bytes.len()];
+            let mut length = 0usize;
+            for place in 1..self.bytes.len() {
+                while length > 0 && self.bytes[place] != self.bytes[length] {
+                    length = table[length - 1] as usize;
+                }
+                length += usize::from(self.bytes[place] == self.bytes[length]);
+                table[place] = u32::try_from(length).unwrap_or(0);
+            }
+            table
+        })
+    }
+}
+
+impl std::fmt::Debug for Patterns {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Patterns({} values)", self.masks.len())
+    }
+}
+
+impl Patterns {
+    /// Patterns for `secrets`: what is shown, and the value that it stands for.
+    pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
+        let (mut masks, mut forms) = (Vec::new(), Vec::new());
+        for (mask, value) in secrets {
+            let number = u32::try_from(masks.len()).unwrap_or(u32::MAX);
+            masks.push(mask.as_bytes().to_vec());
+            let new = |form| Form { bytes: Zeroizing::new(form), mask: number, fallback: OnceLock::new() };
+            forms.extend(forms::of(value).into_iter().map(new));
+        }
+        // A mask that holds a value would let it out.
+        for mask in &mut masks {
+            if forms.iter().any(|form| memchr::memmem::find(mask, &form.bytes).is_some()) {
+                *mask = neutral(&forms);
+            }
+        }
+        let entries = (forms.len() * STRIDE).max(64);
+        let bits = (entries * 16).next_power_of_two().trailing_zeros().min(22);
+        let mut patterns = Self {
+            masks,
+            filter: vec![0; 1 << (bits - 6)],
+            shift: 32 - bits,
+            heads: HashMap::new(),
+            beginnings: HashSet::new(),
+            forms: Vec::new(),
+        };
+        for (number, form) in forms.iter().enumerate() {
+            patterns.index(u32::try_from(number).unwrap_or(u32::MAX), &form.bytes);
+        }
+        patterns.forms = forms;
+        patterns
+    }
+
+    fn index(&mut self, number: u32, form: &[u8]) {
+        for offset in 0..STRIDE {
+            let head = four(&form[offset..offset + LOOK]);
+            let bit = self.bit(head);
+            self.filter[bit / 64] |= 1 << (bit % 64);
+            self.heads.entry(head).or_default().push((number, u8::try_from(offset).unwrap_or(0)));
+        }
+        for length in 1..SHORTEST {
+            self.beginnings.insert(short(&form[..length]));
+        }
+    }
+
+    fn bit(&self, head: u32) -> usize {
+        (head.wrapping_mul(0x9E37_79B1) >> self.shift) as usize
+    }
+
+    /// Whether there is nothing to look for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.forms.is_empty()
+    }
+
+    pub(super) fn mask(&self, number: u32) -> &[u8] {
+        &self.masks[number as usize]
+    }
+
+    /// Whether a form may have its beginning around these four bytes.
+    pub(super) fn may_hold(&self, four_bytes: u32) -> bool {
+        let bit = self.bit(four_bytes);
+        self.filter[bit / 64] >> (bit % 64) & 1 == 1
+    }
+
+    /// The forms that have these four bytes near their beginning, and where.
+    pub(super) fn with_head(&self, four_bytes: u32) -> &[(u32, u8)] {
+        self.heads.get(&four_bytes).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether `text`, of fewer than [`SHORTEST`] bytes, begins a form.
+    pub(super) fn begins_with(&self, text: &[u8]) -> bool {
+        self.beginnings.contains(&short(text))
+    }
+}
+
+/// A mask that holds none of these.
+fn neutral(forms: &[Form]) -> Vec<u8> {
+    let fits = |mask: &&str| !forms.iter().any(|form| memchr::memmem::find(mask.as_bytes(), &form.bytes).is_some());
+    ["[secret]", "********"].iter().find(|mask| fits(mask)).unwrap_or(&"***").as_bytes().to_vec()
+}
+
+pub(super) fn four(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+/// Up to seven bytes and how many they are, as one number.
+fn short(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(bytes.len() as u64, |number, byte| number << 8 | u64::from(*byte))
+}
