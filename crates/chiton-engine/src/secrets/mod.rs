@@ -5,8 +5,11 @@
 
 mod encoding;
 pub(crate) mod forms;
+pub(crate) mod insert;
 pub(crate) mod patterns;
+mod place;
 pub(crate) mod redact;
+pub mod reference;
 
 use crate::guard::ApprovedCommand;
 use crate::request::CommandRequest;

@@ -7,7 +7,6 @@
 //! An automaton over all forms was measured first: with the forms of a hundred values it is several times slower, and
 //! for one value of 140,000 characters it takes hundreds of megabytes. This here takes a few bytes for each form.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use zeroize::Zeroizing;
@@ -25,10 +24,18 @@ pub(crate) struct Patterns {
     masks: Vec<Vec<u8>>,
     filter: Vec<u64>,
     shift: u32,
-    /// Which forms have these four bytes, and where.
-    heads: HashMap<u32, Vec<(u32, u8)>>,
-    /// Every beginning shorter than [`SHORTEST`], with its length.
-    beginnings: HashSet<u64>,
+    /// Which forms have which four bytes, and where: sorted.
+    heads: Vec<Head>,
+    /// Every beginning shorter than [`SHORTEST`], with its length: sorted.
+    beginnings: Vec<u64>,
+}
+
+/// Four bytes near the beginning of a form.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Head {
+    bytes: u32,
+    pub(super) form: u32,
+    pub(super) offset: u8,
 }
 
 /// One way to write one value.
@@ -84,13 +91,16 @@ impl Patterns {
             masks,
             filter: vec![0; 1 << (bits - 6)],
             shift: 32 - bits,
-            heads: HashMap::new(),
-            beginnings: HashSet::new(),
+            heads: Vec::with_capacity(entries),
+            beginnings: Vec::new(),
             forms: Vec::new(),
         };
         for (number, form) in forms.iter().enumerate() {
             patterns.index(u32::try_from(number).unwrap_or(u32::MAX), &form.bytes);
         }
+        patterns.heads.sort_unstable();
+        patterns.beginnings.sort_unstable();
+        patterns.beginnings.dedup();
         patterns.forms = forms;
         patterns
     }
@@ -100,10 +110,10 @@ impl Patterns {
             let head = four(&form[offset..offset + LOOK]);
             let bit = self.bit(head);
             self.filter[bit / 64] |= 1 << (bit % 64);
-            self.heads.entry(head).or_default().push((number, u8::try_from(offset).unwrap_or(0)));
+            self.heads.push(Head { bytes: head, form: number, offset: u8::try_from(offset).unwrap_or(0) });
         }
         for length in 1..SHORTEST {
-            self.beginnings.insert(short(&form[..length]));
+            self.beginnings.push(short(&form[..length]));
         }
     }
 
@@ -120,20 +130,30 @@ impl Patterns {
         &self.masks[number as usize]
     }
 
-    /// Whether a form may have its beginning around these four bytes.
-    pub(super) fn may_hold(&self, four_bytes: u32) -> bool {
-        let bit = self.bit(four_bytes);
-        self.filter[bit / 64] >> (bit % 64) & 1 == 1
+    /// From `from` on, in steps of [`STRIDE`]: the first place where `text` may hold the beginning of a form; or else
+    /// the place where to look when there is more of it.
+    pub(super) fn look(&self, text: &[u8], from: usize) -> Result<usize, usize> {
+        let mut place = from;
+        while let Some(bytes) = text.get(place..place + LOOK) {
+            let bit = self.bit(four(bytes));
+            if self.filter[bit / 64] >> (bit % 64) & 1 == 1 {
+                return Ok(place);
+            }
+            place += STRIDE;
+        }
+        Err(place)
     }
 
-    /// The forms that have these four bytes near their beginning, and where.
-    pub(super) fn with_head(&self, four_bytes: u32) -> &[(u32, u8)] {
-        self.heads.get(&four_bytes).map_or(&[], Vec::as_slice)
+    /// The forms that have these four bytes near their beginning, by form and where.
+    pub(super) fn with_head(&self, bytes: u32) -> &[Head] {
+        let start = self.heads.partition_point(|head| head.bytes < bytes);
+        let end = start + self.heads[start..].partition_point(|head| head.bytes == bytes);
+        &self.heads[start..end]
     }
 
     /// Whether `text`, of fewer than [`SHORTEST`] bytes, begins a form.
     pub(super) fn begins_with(&self, text: &[u8]) -> bool {
-        self.beginnings.contains(&short(text))
+        self.beginnings.binary_search(&short(text)).is_ok()
     }
 }
 

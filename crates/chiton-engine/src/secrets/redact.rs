@@ -12,7 +12,7 @@ use std::sync::Arc;
 use zeroize::Zeroize;
 
 use super::forms::SHORTEST;
-use super::patterns::{LOOK, Patterns, STRIDE, four};
+use super::patterns::{Head, LOOK, Patterns, STRIDE, four};
 
 /// Masks one stream.
 pub(crate) struct Redactor {
@@ -120,19 +120,26 @@ impl Redactor {
 
     /// Looks for forms that begin in what was not looked at yet.
     fn look(&mut self, closed: &[(u32, usize)]) {
-        while let Some(bytes) = self.held.get(self.next_look..self.next_look + LOOK) {
-            let head = four(bytes);
-            if self.patterns.may_hold(head) {
-                self.compare(head, closed);
+        loop {
+            match self.patterns.look(&self.held, self.next_look) {
+                Ok(place) => {
+                    self.next_look = place;
+                    self.compare(closed);
+                    self.next_look += STRIDE;
+                }
+                Err(place) => {
+                    self.next_look = place;
+                    return;
+                }
             }
-            self.next_look += STRIDE;
         }
     }
 
-    fn compare(&mut self, head: u32, closed: &[(u32, usize)]) {
+    fn compare(&mut self, closed: &[(u32, usize)]) {
         let Self { patterns, held, next_look, open, found, count, .. } = self;
         // The earliest beginning of a form first: following it finds the later ones.
-        for (number, offset) in patterns.with_head(head).iter().rev() {
+        let bytes = four(&held[*next_look..*next_look + LOOK]);
+        for Head { form: number, offset, .. } in patterns.with_head(bytes).iter().rev() {
             let Some(start) = next_look.checked_sub(usize::from(*offset)) else { continue };
             // One that is followed finds its other beginnings by itself, as did one that was until there.
             let followed = open.iter().any(|open| open.form == *number)
