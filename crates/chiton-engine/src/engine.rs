@@ -13,14 +13,16 @@ use crate::capture::collect::{Collected, collect, release};
 use crate::control::RunControl;
 use crate::error::{EngineError, StartError};
 use crate::event::Listener;
-use crate::guard::{self, Policy};
+use crate::guard::{self, ApprovedCommand, Policy, Refusal};
 use crate::keeper::protocol::Ending;
 use crate::limits::{Limits, RetentionLimits};
 use crate::outcome::{Lifetime, Outcome};
 use crate::render;
 use crate::request::{self, CommandRequest, TaskLifetime};
 use crate::response::{self, CommandResponse, Commit, StateReport};
-use crate::secrets::{self, SecretStore};
+use crate::secrets::insert::Quotes;
+use crate::secrets::known::KnownSecrets;
+use crate::secrets::{self, ResolvedCommand, SecretStore};
 use crate::session::change::Change;
 use crate::session::environment::{EnvironmentPolicy, PATIENCE};
 use crate::session::state::ShellState;
@@ -76,6 +78,8 @@ pub struct Engine {
 struct Inner {
     config: EngineConfig,
     tasks: Tasks,
+    /// Values that have come up: masked in everything from then on.
+    known: KnownSecrets,
     /// Bytes that finished runs had on disk when that was last looked at.
     spooled: AtomicU64,
     /// Bytes that running ones may still write.
@@ -90,7 +94,8 @@ impl Engine {
             let path = path.to_owned();
             folder::make_own(&path).map_err(|error| StartError::StateDirectory { path, error })?;
         }
-        let inner = Inner { config, tasks, spooled: AtomicU64::new(0), reserved: AtomicU64::new(0) };
+        let known = KnownSecrets::none();
+        let inner = Inner { config, tasks, known, spooled: AtomicU64::new(0), reserved: AtomicU64::new(0) };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -128,8 +133,11 @@ impl Engine {
             Ok(approved) => approved,
             Err(refusal) => return Ok(response::refuse(&refusal, session.state().cwd.clone(), config.policy)),
         };
-        let command = secrets::resolve(approved, &config.secrets);
-        let start = self.begin(session, command.request())?;
+        let mut command = match self.resolve(session, approved).await {
+            Ok(command) => command,
+            Err(refusal) => return Ok(response::refuse(&refusal, session.state().cwd.clone(), config.policy)),
+        };
+        let start = self.begin(session, &mut command)?;
         let (run, lock) = self.open_run(session, command.request(), &start, Waiting::Foreground)?;
         let launched = spawn::launch(command, &start, &run.folder, self.launch_settings(session, &run, lock))?;
         let (view, lives) = (launched.command.view.unwrap_or(config.limits.view), Lives::of(&launched));
@@ -158,15 +166,18 @@ impl Engine {
         let mut known = session.tasks.lock().await;
         self.check_limit(session, &mut known)?;
         let request = request::accept(request, None)?;
-        let approved = match guard::review(request, config.policy) {
-            Ok(approved) => approved,
+        let resolved = match guard::review(request, config.policy) {
+            Ok(approved) => self.resolve(session, approved).await,
+            Err(refusal) => Err(refusal),
+        };
+        let mut command = match resolved {
+            Ok(command) => command,
             Err(refusal) => {
                 let response = response::refuse(&refusal, session.state().cwd.clone(), config.policy);
                 return Ok(StartedTask::Refused(Box::new(response)));
             }
         };
-        let command = secrets::resolve(approved, &config.secrets);
-        let start = self.begin(session, command.request())?;
+        let start = self.begin(session, &mut command)?;
         let (run, lock) = self.open_run(session, command.request(), &start, Waiting::Background)?;
         let launched = spawn::launch(command, &start, &run.folder, self.launch_settings(session, &run, lock))?;
         let lifetime = launched.command.task_lifetime;
@@ -193,9 +204,21 @@ impl Engine {
         sweep::sweep(self.inner.tasks.folder(), retention, in_all)
     }
 
-    fn begin(&self, session: &Session, asked: &CommandRequest) -> Result<StartingPoint, EngineError> {
+    async fn resolve(&self, session: &Session, approved: ApprovedCommand) -> Result<ResolvedCommand, Refusal> {
+        let Inner { config, known, .. } = &*self.inner;
+        let quotes = match config.shell.kind() {
+            ShellKind::Bash => Quotes::Bash,
+            ShellKind::Posix => Quotes::Posix,
+        };
+        secrets::resolve(approved, &config.secrets, known, session, quotes).await
+    }
+
+    fn begin(&self, session: &Session, command: &mut ResolvedCommand) -> Result<StartingPoint, EngineError> {
         let policy = &self.inner.config.environment;
-        Ok(session::begin(session, asked.directory.as_deref(), &asked.environment, policy)?)
+        let directory = command.request().directory.as_deref();
+        let mut start = session::begin(session, directory, command.environment(), policy)?;
+        start.notices.append(&mut command.take_notices());
+        Ok(start)
     }
 
     /// Refuses one more task where the session has enough of them running.
@@ -225,10 +248,11 @@ impl Engine {
         let runs = self.inner.tasks.folder();
         let (folder, lock) =
             RunFolder::create(runs).map_err(|error| StartError::StateDirectory { path: runs.to_owned(), error })?;
-        let directory = start.state.cwd.as_os_str().as_bytes().into();
-        let mut record = RequestRecord::new(folder.id(), request.command.clone(), directory);
+        let known = &self.inner.known;
+        let directory = known.masked(start.state.cwd.as_os_str().as_bytes());
+        let mut record = RequestRecord::new(folder.id(), known.masked(&request.command), directory);
         record.session = session.name().map(str::to_owned);
-        record.description.clone_from(&request.description);
+        record.description = request.description.as_ref().map(|text| known.masked(text.as_bytes()).to_text());
         record.timeout_ms = request.timeout.and_then(|timeout| u64::try_from(timeout.as_millis()).ok());
         record.background = waiting == Waiting::Background;
         record.lifetime = request.lifetime;
@@ -269,7 +293,8 @@ impl Engine {
                  was set past ours (command trap, posix mode), or its state is larger than what is carried",
             );
         };
-        let not_carried = self.inner.config.environment.filter(&mut state.variables);
+        let mut not_carried = self.inner.config.environment.filter(&mut state.variables);
+        not_carried.append(&mut self.inner.known.withhold(&mut state, &start.state));
         let change = Change::between(&start.state, state);
         let report = if change.is_empty() { StateReport::Unchanged } else { StateReport::Committed };
         session.commit(&change);

@@ -15,6 +15,7 @@ pub(crate) mod posix;
 pub mod state;
 pub mod store;
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,6 +23,7 @@ use tokio::net::UnixStream;
 
 use crate::error::SessionError;
 use crate::request::EnvironmentChange;
+use crate::secrets::Reference;
 use change::Change;
 use environment::{EnvironmentPolicy, RemovedVariable};
 use state::{ShellState, Value, Variable};
@@ -37,12 +39,20 @@ pub struct Session {
     name: Option<Arc<str>>,
     /// Tasks this session started. Locked while one more is started, so that a limit is never overrun.
     pub(crate) tasks: Arc<tokio::sync::Mutex<Vec<String>>>,
+    /// What its commands have named: masked in all that follow.
+    secrets: Arc<Mutex<BTreeSet<Reference>>>,
 }
 
 impl Session {
     /// A session that starts from `state`.
     pub fn new(state: ShellState) -> Self {
-        Self { current: Arc::new(Mutex::new(Arc::new(state))), held: Arc::default(), name: None, tasks: Arc::default() }
+        Self {
+            current: Arc::new(Mutex::new(Arc::new(state))),
+            held: Arc::default(),
+            name: None,
+            tasks: Arc::default(),
+            secrets: Arc::default(),
+        }
     }
 
     /// The same with a name, under which its tasks are known to others.
@@ -55,6 +65,16 @@ impl Session {
     /// Its name.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
+    }
+
+    /// The secrets that its commands have named so far.
+    pub fn secrets(&self) -> BTreeSet<Reference> {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Its commands have named these, perhaps in another process.
+    pub fn uses<'a>(&self, references: impl IntoIterator<Item = &'a Reference>) {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner).extend(references.into_iter().cloned());
     }
 
     /// The state right now.

@@ -3,7 +3,7 @@
 //! The command lies in a descriptor; bash reads it into a variable and evaluates that ([`Form::Evaluated`]). Two
 //! things bash does differently then: it calls a syntax error one of `eval` instead of `-c`, and it traces (`set -x`)
 //! one level deeper. So a command that traces, or that bash itself finds malformed, is given as an argument after all
-//! ([`Form::Argument`]). When references to secrets come, a command that holds a value must always be evaluated.
+//! ([`Form::Argument`]). One that holds the value of a secret never is.
 
 use crate::bytes::ByteString;
 use crate::keeper::protocol::Forms;
@@ -33,6 +33,13 @@ pub(super) enum Form {
     Argument,
     /// Evaluated, unless `bash -n` finds an error in it.
     Undecided,
+}
+
+impl Delivery {
+    /// For a command in which the value of a secret stands: arguments can be seen by others.
+    pub(super) fn out_of_sight(self) -> Self {
+        Self { form: Form::Evaluated, ..self }
+    }
 }
 
 pub(super) fn choose(command: &[u8], kind: ShellKind) -> Delivery {
