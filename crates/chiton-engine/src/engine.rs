@@ -294,11 +294,16 @@ impl Engine {
             );
         };
         let mut not_carried = self.inner.config.environment.filter(&mut state.variables);
-        not_carried.append(&mut self.inner.known.withhold(&mut state, &start.state));
+        let mut withheld = self.inner.known.withhold(&mut state, &start.state);
+        let names: Vec<&str> = withheld.iter().map(|removed| removed.name.as_str()).collect();
+        let notice = (!names.is_empty()).then(|| {
+            format!("not kept for the next command, since the value of a secret is in it: {}", names.join(", "))
+        });
+        not_carried.append(&mut withheld);
         let change = Change::between(&start.state, state);
         let report = if change.is_empty() { StateReport::Unchanged } else { StateReport::Committed };
         session.commit(&change);
-        Commit { report, pipe_status, not_carried }
+        Commit { report, pipe_status, not_carried, notice }
     }
 
     /// Old runs go, after the answer is known and before the next command asks for room.

@@ -452,9 +452,7 @@ impl Keeper {
         for index in (0..self.clients.len()).rev() {
             let client = &mut self.clients[index];
             let alive = match client.role() {
-                Role::Caller if !announced => {
-                    client.tell(&Report::Output { stream, bytes: bytes.into() })
-                }
+                Role::Caller if !announced => client.tell(&Report::Output { stream, bytes: bytes.into() }),
                 Role::Watcher => client.tell_growth(&growth),
                 Role::Caller | Role::Holder | Role::Visitor => true,
             };
@@ -504,7 +502,8 @@ impl Keeper {
 
     fn summary(&self, outcome: Outcome, now: Instant) -> Ending {
         let (user, system, peak_memory) = children_usage();
-        let alive = if self.lifecycle.is_childless() { Vec::new() } else { stop::alive(|line| self.masking.text(line)) };
+        let alive =
+            if self.lifecycle.is_childless() { Vec::new() } else { stop::alive(|line| self.masking.text(line)) };
         let (leftovers, survivors) =
             if self.lifecycle.is_stopping() { (Vec::new(), alive) } else { (alive, Vec::new()) };
         let end = if self.lifecycle.is_stopping() { now } else { self.leader_ended.unwrap_or(now) };

@@ -161,6 +161,16 @@ pub(super) fn double_quoted(value: &[u8]) -> Vec<u8> {
     })
 }
 
+/// The body of a here-document.
+pub(super) fn in_heredoc(value: &[u8]) -> Vec<u8> {
+    replace(value, |byte| match byte {
+        b'$' => Some(b"\\$"),
+        b'`' => Some(b"\\`"),
+        b'\\' => Some(b"\\\\"),
+        _ => None,
+    })
+}
+
 /// The inside of `$'…'`; with `octal`, everything beyond ASCII as numbers, as in the C locale.
 pub(super) fn ansi_c(value: &[u8], octal: bool) -> Vec<u8> {
     let mut text = Vec::with_capacity(value.len() * 2);

@@ -1,9 +1,13 @@
 //! All the forms in which a value is recognised.
 
 use super::encoding::{self, JsonStyle, Plain};
+use crate::session::bash::quote::append_quoted;
 
 /// The shortest form that is looked for. Anything shorter would be found in innocent text.
 pub const SHORTEST: usize = 8;
+
+/// Longer values are not looked for in twice quoted form: each form takes its length in memory.
+const TWICE_QUOTED: usize = 4096;
 
 /// Every stated form of `value`, each once. None is shorter than [`SHORTEST`].
 pub(super) fn of(value: &[u8]) -> Vec<Vec<u8>> {
@@ -18,10 +22,7 @@ pub(super) fn of(value: &[u8]) -> Vec<Vec<u8>> {
             forms.extend(Plain::ALL.map(|plain| encoding::percent(value, plain, upper)));
         }
         json(value, &mut forms);
-        forms.push(encoding::backslashed(value));
-        forms.push(encoding::single_quoted(value));
-        forms.push(encoding::double_quoted(value));
-        forms.extend([false, true].map(|octal| encoding::ansi_c(value, octal)));
+        quoted(value, &mut forms);
     }
     lines(value, &mut forms);
     forms.retain(|form| form.len() >= SHORTEST);
@@ -61,6 +62,30 @@ fn json(value: &[u8], forms: &mut Vec<Vec<u8>>) {
             }
         }
     }
+}
+
+/// As a shell writes it, and as it writes that again: `set` shows a variable in which a quoted value stands.
+fn quoted(value: &[u8], forms: &mut Vec<Vec<u8>>) {
+    let mut ours = Vec::new();
+    append_quoted(&mut ours, value);
+    let inside = ours.strip_prefix(b"$").unwrap_or(&ours);
+    let once = [
+        value.to_vec(),
+        encoding::backslashed(value),
+        encoding::single_quoted(value),
+        encoding::double_quoted(value),
+        encoding::ansi_c(value, false),
+        encoding::ansi_c(value, true),
+        encoding::in_heredoc(value),
+        inside[1..inside.len() - 1].to_vec(),
+    ];
+    for form in once.iter().filter(|_| value.len() <= TWICE_QUOTED) {
+        forms.push(encoding::backslashed(form));
+        forms.push(encoding::single_quoted(form));
+        forms.push(encoding::double_quoted(form));
+        forms.extend([false, true].map(|octal| encoding::ansi_c(form, octal)));
+    }
+    forms.extend(once);
 }
 
 /// Each line of a value that has several, without the blanks around it: whoever prints it may indent it, or end its

@@ -163,7 +163,9 @@ async fn look_up(
             match store.look_up(&reference) {
                 Ok(Some(secret)) => drop(found.insert(reference, secret)),
                 Ok(None) => {}
-                Err(error) => notices.push(format!("an earlier command used {reference}; it is not masked now: {error}")),
+                Err(error) => {
+                    notices.push(format!("an earlier command used {reference}; it is not masked now: {error}"))
+                }
             }
         }
         Ok((found, notices))

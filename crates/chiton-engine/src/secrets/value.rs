@@ -62,7 +62,9 @@ pub enum ValueError {
     #[error("the value is empty")]
     Empty,
     /// It would be found in innocent text.
-    #[error("the value has {0} characters; fewer than {SHORTEST} would be found, and masked, in innocent text. If it need not be hidden, mark it as not to be masked")]
+    #[error(
+        "the value has {0} characters; fewer than {SHORTEST} would be found, and masked, in innocent text. If it need not be hidden, mark it as not to be masked"
+    )]
     TooShort(usize),
     /// No shell can take it.
     #[error("the value has a NUL byte, which no program can receive")]

@@ -147,11 +147,8 @@ impl AgeFile {
         let reference = Reference::secret(name).ok_or_else(|| AgeFileError::BadName(name.to_owned()))?;
         check(&reference.name, secret)?;
         self.change(|content| {
-            let entry = Entry {
-                value: secret.value.expose().into(),
-                shown: secret.masking == Masking::Shown,
-                set_at: now(),
-            };
+            let entry =
+                Entry { value: secret.value.expose().into(), shown: secret.masking == Masking::Shown, set_at: now() };
             Ok(content.secrets.insert(name.to_owned(), entry).is_some())
         })
     }
@@ -271,8 +268,10 @@ impl AgeFile {
         };
         let plain = open(&path, identity, &text)?;
         // Not the words of the JSON reader: they may quote a value.
-        let content: Content = serde_json::from_slice(&plain)
-            .map_err(|_| AgeFileError::Damaged { path: path.clone(), reason: "it holds no list of secrets".to_owned() })?;
+        let content: Content = serde_json::from_slice(&plain).map_err(|_| AgeFileError::Damaged {
+            path: path.clone(),
+            reason: "it holds no list of secrets".to_owned(),
+        })?;
         if content.version != VERSION {
             let reason = format!("it is of version {}, this program reads {VERSION}", content.version);
             return Err(AgeFileError::Damaged { path, reason });
