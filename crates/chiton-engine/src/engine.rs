@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::net::UnixStream;
 
@@ -24,7 +24,7 @@ use crate::secrets::insert::Quotes;
 use crate::secrets::known::KnownSecrets;
 use crate::secrets::{self, ResolvedCommand, SecretStore};
 use crate::session::change::Change;
-use crate::session::environment::{EnvironmentPolicy, PATIENCE};
+use crate::session::environment::{EnvironmentPolicy, PATIENCE, RemovedVariable};
 use crate::session::state::ShellState;
 use crate::session::{self, Session, StartingPoint, bash, posix};
 use crate::spawn::{self, LaunchSettings, Launched, Shell, ShellKind};
@@ -80,6 +80,8 @@ struct Inner {
     tasks: Tasks,
     /// Values that have come up: masked in everything from then on.
     known: KnownSecrets,
+    /// What was not taken over from an environment.
+    withheld: Mutex<Vec<RemovedVariable>>,
     /// Bytes that finished runs had on disk when that was last looked at.
     spooled: AtomicU64,
     /// Bytes that running ones may still write.
@@ -95,7 +97,8 @@ impl Engine {
             folder::make_own(&path).map_err(|error| StartError::StateDirectory { path, error })?;
         }
         let known = KnownSecrets::none();
-        let inner = Inner { config, tasks, known, spooled: AtomicU64::new(0), reserved: AtomicU64::new(0) };
+        let (spooled, reserved) = (AtomicU64::new(0), AtomicU64::new(0));
+        let inner = Inner { config, tasks, known, withheld: Mutex::default(), spooled, reserved };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -105,14 +108,16 @@ impl Engine {
     }
 
     /// The state of a shell that was just started with this environment, and with what keeps programs from waiting
-    /// for a person where the environment does not say otherwise. Dangerous variables are kept from every command, and
-    /// each response says so, rather than here.
+    /// for a person where the environment does not say otherwise. What looks like a secret is not taken over; dangerous
+    /// variables are kept from every command. Each response says so, rather than this.
     pub fn fresh_state(
         &self,
         directory: impl Into<PathBuf>,
         environment: impl IntoIterator<Item = (String, ByteString)>,
         umask: u32,
     ) -> ShellState {
+        let (environment, mut withheld) = self.inner.config.environment.inherit(environment);
+        self.inner.withheld.lock().unwrap_or_else(PoisonError::into_inner).append(&mut withheld);
         let defaults = PATIENCE.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
         ShellState::fresh(directory, defaults.chain(environment), umask)
     }
@@ -218,6 +223,11 @@ impl Engine {
         let directory = command.request().directory.as_deref();
         let mut start = session::begin(session, directory, command.environment(), policy)?;
         start.notices.append(&mut command.take_notices());
+        for withheld in self.inner.withheld.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            if !start.state.variables.contains_key(&withheld.name) && !start.removed.contains(withheld) {
+                start.removed.push(withheld.clone());
+            }
+        }
         Ok(start)
     }
 

@@ -25,7 +25,7 @@ use crate::error::SessionError;
 use crate::request::EnvironmentChange;
 use crate::secrets::Reference;
 use change::Change;
-use environment::{EnvironmentPolicy, RemovedVariable};
+use environment::{EnvironmentPolicy, Origin, RemovedVariable};
 use state::{ShellState, Value, Variable};
 
 /// One shell as an agent knows it: what a command changes is there for the next one.
@@ -134,7 +134,7 @@ pub(crate) fn begin(
     policy: &EnvironmentPolicy,
 ) -> Result<StartingPoint, SessionError> {
     let mut state = ShellState::clone(&session.state());
-    let mut notices = Vec::new();
+    let (mut notices, mut removed) = (Vec::new(), Vec::new());
     match directory {
         Some(given) => state.cwd = enter_given(&state.cwd, given)?,
         None => enter_own(&mut state, &mut notices)?,
@@ -149,9 +149,18 @@ pub(crate) fn begin(
         if value.contains(&0) {
             return Err(SessionError::NulInVariable(name.clone()));
         }
+        if let Some(why) = policy.objection(name, value, Origin::Call) {
+            // What no call ever has is no surprise; what only this one may not set is.
+            if policy.objection(name, value, Origin::Session).is_none() {
+                notices.push(format!("{name} was kept from the command: it {why}"));
+            }
+            removed.push(RemovedVariable { name: name.clone(), why: why.to_owned() });
+            continue;
+        }
         state.variables.insert(name.clone(), Variable::exported(Value::Scalar(value.clone())));
     }
-    let removed = policy.filter(&mut state.variables);
+    removed.append(&mut policy.filter(&mut state.variables));
+    removed.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(StartingPoint { state: Arc::new(state), removed, notices })
 }
 
