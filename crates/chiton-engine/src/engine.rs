@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::net::UnixStream;
 
+use crate::audit::{AuditEntry, AuditEvent, Journal};
 use crate::bytes::ByteString;
 use crate::capture::collect::{Collected, collect, release};
 use crate::control::RunControl;
@@ -25,6 +26,7 @@ use crate::secrets::known::KnownSecrets;
 use crate::secrets::{self, ResolvedCommand, SecretStore};
 use crate::session::change::Change;
 use crate::session::environment::{EnvironmentPolicy, PATIENCE, RemovedVariable};
+use crate::session::login::{self, LoginEnvironment};
 use crate::session::state::ShellState;
 use crate::session::{self, Session, StartingPoint, bash, posix};
 use crate::spawn::{self, LaunchSettings, Launched, Shell, ShellKind};
@@ -50,6 +52,10 @@ pub struct EngineConfig {
     pub environment: EnvironmentPolicy,
     /// Where the values of secrets come from.
     pub secrets: SecretStore,
+    /// Where every call is written down.
+    pub audit: Option<Journal>,
+    /// What the user's login shell adds to an environment.
+    pub login: Option<LoginEnvironment>,
 }
 
 impl EngineConfig {
@@ -64,6 +70,8 @@ impl EngineConfig {
             policy: Policy::AllowAll,
             environment: EnvironmentPolicy::default(),
             secrets: SecretStore::empty(),
+            audit: None,
+            login: None,
         })
     }
 }
@@ -122,10 +130,27 @@ impl Engine {
         ShellState::fresh(directory, defaults.chain(environment), umask)
     }
 
-    /// Runs one command in `session`: the eight stages, in order.
+    /// Runs one command in `session`, and writes down that it did.
     ///
     /// An error means that nothing was started. A refusal, a failing command, a timeout are responses.
     pub async fn run(
+        &self,
+        session: &Session,
+        request: CommandRequest,
+        listener: &mut dyn Listener,
+        control: &RunControl,
+    ) -> Result<CommandResponse, EngineError> {
+        let command = self.inner.config.audit.is_some().then(|| request.command.clone());
+        let mut result = self.run_stages(session, request, listener, control).await;
+        let unwritten = self.conclude(session, command, result.as_ref());
+        if let Ok(response) = &mut result {
+            response.notices.extend(unwritten);
+        }
+        result
+    }
+
+    /// The eight stages, in order.
+    async fn run_stages(
         &self,
         session: &Session,
         request: CommandRequest,
@@ -142,8 +167,8 @@ impl Engine {
             Ok(command) => command,
             Err(refusal) => return Ok(response::refuse(&refusal, session.state().cwd.clone(), config.policy)),
         };
-        let start = self.begin(session, &mut command)?;
-        let (run, lock) = self.open_run(session, command.request(), &start, Waiting::Foreground)?;
+        let start = self.begin(session, &mut command).await?;
+        let (run, lock) = self.open_run(session, &command, &start, Waiting::Foreground)?;
         let launched = spawn::launch(command, &start, &run.folder, self.launch_settings(session, &run, lock))?;
         let (view, lives) = (launched.command.view.unwrap_or(config.limits.view), Lives::of(&launched));
         let collected = collect(launched, &run.folder, view, listener, control).await?;
@@ -164,7 +189,18 @@ impl Engine {
     /// # Errors
     /// As for [`Engine::run`], and when the session has as many tasks as it may have. Nothing is started then. A
     /// refusal by the guard is a response, so it comes as one.
-    pub async fn start(&self, session: &Session, mut request: CommandRequest) -> Result<StartedTask, EngineError> {
+    pub async fn start(&self, session: &Session, request: CommandRequest) -> Result<StartedTask, EngineError> {
+        let command = self.inner.config.audit.is_some().then(|| request.command.clone());
+        let started = self.start_stages(session, request).await;
+        match &started {
+            Ok(StartedTask::Started(_)) => {}
+            Ok(StartedTask::Refused(response)) => drop(self.conclude(session, command, Ok(response))),
+            Err(error) => drop(self.conclude(session, command, Err(error))),
+        }
+        started
+    }
+
+    async fn start_stages(&self, session: &Session, mut request: CommandRequest) -> Result<StartedTask, EngineError> {
         let Inner { config, tasks, .. } = &*self.inner;
         // From its first moment: this process may be gone in the next one.
         request.lifetime = request.task_lifetime.into();
@@ -182,8 +218,8 @@ impl Engine {
                 return Ok(StartedTask::Refused(Box::new(response)));
             }
         };
-        let start = self.begin(session, &mut command)?;
-        let (run, lock) = self.open_run(session, command.request(), &start, Waiting::Background)?;
+        let start = self.begin(session, &mut command).await?;
+        let (run, lock) = self.open_run(session, &command, &start, Waiting::Background)?;
         let launched = spawn::launch(command, &start, &run.folder, self.launch_settings(session, &run, lock))?;
         let lifetime = launched.command.task_lifetime;
         let connection = release(launched, &run.folder).await?;
@@ -218,8 +254,9 @@ impl Engine {
         secrets::resolve(approved, &config.secrets, known, session, quotes).await
     }
 
-    fn begin(&self, session: &Session, command: &mut ResolvedCommand) -> Result<StartingPoint, EngineError> {
+    async fn begin(&self, session: &Session, command: &mut ResolvedCommand) -> Result<StartingPoint, EngineError> {
         let policy = &self.inner.config.environment;
+        self.log_in(session).await;
         let directory = command.request().directory.as_deref();
         let mut start = session::begin(session, directory, command.environment(), policy)?;
         start.notices.append(&mut command.take_notices());
@@ -229,6 +266,69 @@ impl Engine {
             }
         }
         Ok(start)
+    }
+
+    /// Adds what the login shell says, once.
+    async fn log_in(&self, session: &Session) {
+        let Inner { config, withheld, .. } = &*self.inner;
+        let Some(login) = config.login.as_ref().filter(|_| !session.logged_in.swap(true, Ordering::Relaxed)) else {
+            return;
+        };
+        // One that says nothing is no reason not to run; `chiton env` tells about it.
+        let Ok(variables) = login.answer().await else { return };
+        let before = session.state();
+        let mut state = ShellState::clone(&before);
+        let mut removed = login::add(&mut state, variables, &config.environment);
+        session.commit(&Change::between(&before, state));
+        withheld.lock().unwrap_or_else(PoisonError::into_inner).append(&mut removed);
+    }
+
+    /// Writes down that something was done to a task: `what`, in one word.
+    pub fn note_task(&self, session: &Session, what: &str, id: &str) {
+        let mut entry = AuditEntry::new(AuditEvent::Task);
+        (entry.run, entry.outcome) = (Some(id.to_owned()), Some(what.to_owned()));
+        let _ = self.write_down(session, entry);
+    }
+
+    /// Writes down how a call ended. Gives what to say where that could not be done.
+    fn conclude(
+        &self,
+        session: &Session,
+        command: Option<ByteString>,
+        result: Result<&CommandResponse, &EngineError>,
+    ) -> Option<String> {
+        let command = self.inner.known.masked(&command?);
+        let entry = match result {
+            Ok(response) => match &response.outcome {
+                Outcome::Refused(reason) => {
+                    let mut entry = AuditEntry::new(AuditEvent::Refused).with_command(&command);
+                    entry.verdict = Some(reason.clone());
+                    entry
+                }
+                outcome => {
+                    let mut entry = AuditEntry::new(AuditEvent::End);
+                    entry.run = Some(response.run_id.clone());
+                    entry.outcome = Some(outcome.word().to_owned());
+                    entry.exit_code = outcome.exit_code();
+                    entry.output_bytes = Some(response.output_bytes());
+                    entry.duration_ms = u64::try_from(response.duration.as_millis()).ok();
+                    entry
+                }
+            },
+            Err(error) => {
+                let mut entry = AuditEntry::new(AuditEvent::Failed).with_command(&command);
+                entry.verdict = Some(self.inner.known.masked(error.to_string().as_bytes()).to_text());
+                entry
+            }
+        };
+        self.write_down(session, entry)
+    }
+
+    fn write_down(&self, session: &Session, mut entry: AuditEntry) -> Option<String> {
+        let journal = self.inner.config.audit.as_ref()?;
+        entry.session = session.name().map(str::to_owned);
+        let written = journal.append(entry);
+        written.err().map(|error| format!("this call is not in the audit journal, which cannot be written: {error}"))
     }
 
     /// Refuses one more task where the session has enough of them running.
@@ -248,10 +348,11 @@ impl Engine {
     fn open_run(
         &self,
         session: &Session,
-        request: &CommandRequest,
+        command: &ResolvedCommand,
         start: &StartingPoint,
         waiting: Waiting,
     ) -> Result<(OpenRun, File), StartError> {
+        let request = command.request();
         let limits = self.inner.config.limits.spool;
         let taken = self.inner.spooled.load(Ordering::Relaxed) + self.inner.reserved.load(Ordering::Relaxed);
         let allowance = limits.in_all.saturating_sub(taken).max(LEAST_ALLOWANCE).min(limits.per_run);
@@ -275,6 +376,12 @@ impl Engine {
             folder.discard();
             return Err(StartError::StateDirectory { path: runs.to_owned(), error });
         }
+        let mut entry = AuditEntry::new(AuditEvent::Run).with_command(&record.command);
+        (entry.run, entry.directory) = (Some(folder.id().to_owned()), Some(record.directory.to_text()));
+        (entry.background, entry.verdict) = (record.background, Some("allowed".to_owned()));
+        entry.secrets = command.used().iter().map(ToString::to_string).collect();
+        entry.protection = Some(self.inner.config.policy.protection().to_owned());
+        drop(self.write_down(session, entry));
         self.inner.reserved.fetch_add(allowance, Ordering::Relaxed);
         let engine = Arc::clone(&self.inner);
         Ok((OpenRun { engine, folder, allowance, started: AtomicBool::new(false) }, lock))

@@ -11,12 +11,14 @@
 pub(crate) mod bash;
 pub(crate) mod change;
 pub mod environment;
+pub mod login;
 pub(crate) mod posix;
 pub mod state;
 pub mod store;
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::net::UnixStream;
@@ -41,6 +43,8 @@ pub struct Session {
     pub(crate) tasks: Arc<tokio::sync::Mutex<Vec<String>>>,
     /// What its commands have named: masked in all that follow.
     secrets: Arc<Mutex<BTreeSet<Reference>>>,
+    /// Whether the state has what the login shell says.
+    pub(crate) logged_in: Arc<AtomicBool>,
 }
 
 impl Session {
@@ -52,6 +56,7 @@ impl Session {
             name: None,
             tasks: Arc::default(),
             secrets: Arc::default(),
+            logged_in: Arc::default(),
         }
     }
 
@@ -85,6 +90,7 @@ impl Session {
     /// Sets the state, for instance back to an earlier one.
     pub fn restore(&self, state: Arc<ShellState>) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        self.logged_in.store(false, Ordering::Relaxed);
     }
 
     /// Ends what this session's commands left running with [`crate::Lifetime::Session`].
