@@ -38,7 +38,7 @@ pub(crate) fn call(arguments: &CallArguments, state: &Path) -> Result<ExitCode> 
         .with_context(|| format!("the arguments are no JSON object: {}", arguments.arguments))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let reply = runtime.block_on(async {
-        let operator = arguments.operator.operator(state)?;
+        let operator = arguments.operator.operator(state, "call")?;
         let reply = operator.call(&arguments.tool, &values, Arc::new(|_| {}), &RunControl::new()).await;
         anyhow::Ok(reply)
     })?;

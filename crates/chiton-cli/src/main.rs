@@ -1,14 +1,18 @@
 //! The command line of Chiton. One file per verb; this one only finds the verb and turns errors into exit codes.
 
+mod audit;
 mod call;
 mod clean;
 mod dialects;
+mod env;
 mod kill;
 mod logs;
 mod mcp;
 mod operate;
 mod ps;
 mod run;
+mod secret;
+mod secret_sources;
 mod send;
 mod setting;
 mod status_line;
@@ -56,6 +60,9 @@ enum Verb {
     Clean(clean::CleanArguments),
     Mcp(mcp::McpArguments),
     Call(call::CallArguments),
+    Secret(secret::SecretArguments),
+    Env(env::EnvArguments),
+    Audit(audit::AuditArguments),
     Dialects(dialects::DialectsArguments),
     Schema(dialects::SchemaArguments),
 }
@@ -94,6 +101,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Clean(arguments) => clean::clean(&arguments, &state),
         Verb::Mcp(arguments) => mcp::mcp(&arguments, &state),
         Verb::Call(arguments) => call::call(&arguments, &state),
+        Verb::Secret(arguments) => secret::secret(&arguments),
+        Verb::Env(arguments) => env::env(&arguments),
+        Verb::Audit(arguments) => audit::audit(&arguments, &state),
         Verb::Dialects(_) => dialects::dialects(),
         Verb::Schema(arguments) => dialects::print_schema(&arguments),
     }

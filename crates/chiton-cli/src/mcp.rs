@@ -23,7 +23,7 @@ pub(crate) struct McpArguments {
 pub(crate) fn mcp(arguments: &McpArguments, state: &Path) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(async {
-        let operator = arguments.operator.operator(state)?;
+        let operator = arguments.operator.operator(state, "mcp")?;
         chiton_mcp::server::serve_stdio(operator)
             .await
             .map_err(|error| anyhow!("the client does not speak MCP: {error}"))

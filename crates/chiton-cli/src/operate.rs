@@ -5,10 +5,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use chiton_dialects::Dialect;
+use chiton_engine::secrets::forbid_looking_in;
+use chiton_engine::session::login::LoginConfig;
 use chiton_engine::{Engine, EngineConfig};
 use chiton_mcp::operator::Operator;
 use clap::Args;
 
+use crate::audit;
+use crate::env::{self, EnvironmentArguments};
+use crate::secret_sources::{Passphrase, SecretSourceArguments};
 use crate::setting;
 
 /// How the shell looks and where it starts.
@@ -26,6 +31,16 @@ pub(crate) struct OperatorArguments {
     /// How many background commands may run at once
     #[arg(long, value_name = "COUNT")]
     max_tasks: Option<usize>,
+    #[command(flatten)]
+    secrets: SecretSourceArguments,
+    #[command(flatten)]
+    environment: EnvironmentArguments,
+    /// Ask the login shell for its environment, in the background, and add what is missing
+    #[arg(long)]
+    login_env: bool,
+    /// Write no audit journal
+    #[arg(long)]
+    no_audit: bool,
 }
 
 pub(crate) fn dialect(name: &str) -> Result<&'static dyn Dialect> {
@@ -34,8 +49,15 @@ pub(crate) fn dialect(name: &str) -> Result<&'static dyn Dialect> {
 }
 
 impl OperatorArguments {
-    pub(crate) fn operator(&self, state: &Path) -> Result<Operator> {
+    /// `verb` is what the journal says of who asked.
+    pub(crate) fn operator(&self, state: &Path, verb: &str) -> Result<Operator> {
         let mut config = EngineConfig::new(state)?;
+        self.environment.apply(&mut config.environment);
+        config.secrets = self.secrets.store(Passphrase::FromEnvironment)?;
+        self.secrets.keep_back(&mut config.environment)?;
+        config.login = self.login_env.then(|| env::ask_login_shell(&LoginConfig::default()));
+        config.audit = (!self.no_audit).then(|| audit::journal(state, &format!("{verb} {}", self.dialect.name())));
+        forbid_looking_in().context("this process could not be closed to others")?;
         config.limits.tasks_per_session = self.max_tasks.or(self.dialect.task_limit());
         let engine = Engine::new(config)?;
         let directory = match &self.dir {

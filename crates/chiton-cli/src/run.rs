@@ -14,16 +14,21 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use chiton_engine::limits::ViewLimits;
+use chiton_engine::secrets::forbid_looking_in;
+use chiton_engine::session::environment::Caller;
 use chiton_engine::session::store::SessionStore;
 use chiton_engine::{
     ByteString, CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, EnvironmentChange, Lifetime,
-    Listener, OnTimeout, Outcome, RunControl, RunEvent, Session, StartedTask, StateReport, Stream, Streams,
+    Listener, OnTimeout, Outcome, RunControl, RunEvent, Session, ShellState, StartedTask, StateReport, Stream, Streams,
     TaskLifetime,
 };
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::audit;
+use crate::env::EnvironmentArguments;
+use crate::secret_sources::{Passphrase, SecretSourceArguments};
 use crate::setting;
 use crate::status_line::StatusLine;
 use crate::terminal::{complain, remark};
@@ -61,12 +66,13 @@ pub(crate) struct RunArguments {
     /// Start with no variables but those given by --env
     #[arg(long)]
     clear_env: bool,
-    /// Let a variable pass that is kept from commands as dangerous; may be given several times
-    #[arg(long, value_name = "NAME")]
-    keep_env: Vec<String>,
-    /// Also keep back what lets a command reach the desktop session
+    #[command(flatten)]
+    environment: EnvironmentArguments,
+    #[command(flatten)]
+    secrets: SecretSourceArguments,
+    /// Do not write this command into the audit journal
     #[arg(long)]
-    strict_env: bool,
+    no_audit: bool,
     /// What the command reads: a file, or - for our own standard input [default: nothing]
     #[arg(long, value_name = "FILE|-")]
     stdin: Option<PathBuf>,
@@ -149,8 +155,13 @@ pub(crate) fn run(arguments: RunArguments, state_directory: &Path) -> Result<Exi
 
 async fn run_async(arguments: RunArguments, state_directory: &Path) -> Result<ExitCode> {
     let mut config = EngineConfig::new(state_directory)?;
-    config.environment.strict = arguments.strict_env;
-    config.environment.pass = arguments.keep_env.iter().cloned().collect();
+    arguments.environment.apply(&mut config.environment);
+    // Who types `chiton run --env` is the person themself.
+    config.environment.caller = Caller::Person;
+    config.secrets = arguments.secrets.store(Passphrase::Asked)?;
+    arguments.secrets.keep_back(&mut config.environment)?;
+    config.audit = (!arguments.no_audit).then(|| audit::journal(state_directory, "run"));
+    forbid_looking_in().context("this process could not be closed to others")?;
     let engine = Engine::new(config)?;
     let base = engine.fresh_state(setting::working_directory()?, setting::environment(), setting::umask());
     let store = SessionStore::new(state_directory.join("sessions"));
@@ -161,10 +172,13 @@ async fn run_async(arguments: RunArguments, state_directory: &Path) -> Result<Ex
     let mut session = Session::new(before.clone());
     if let Some(name) = &arguments.session {
         session = session.named(name);
+        session.uses(&store.secrets(name)?);
     }
     let request = request(&arguments)?;
     if arguments.background {
-        return start(&engine, &session, request, arguments.json).await;
+        let started = start(&engine, &session, request, arguments.json).await;
+        note_secrets(&arguments, &store, &before, &session);
+        return started;
     }
 
     let given: Vec<String> = request.environment.variables().keys().cloned().collect();
@@ -176,6 +190,7 @@ async fn run_async(arguments: RunArguments, state_directory: &Path) -> Result<Ex
     let response = engine.run(&session, request, &mut show, &control).await;
     drawing.abort();
     status.finish();
+    note_secrets(&arguments, &store, &before, &session);
     let response = response?;
     if let Some(name) = &arguments.session {
         // The command has run, so its own ending is what counts.
@@ -203,6 +218,14 @@ async fn run_async(arguments: RunArguments, state_directory: &Path) -> Result<Ex
         return Err(error).context("the output could not be written, so the command was stopped");
     }
     Ok(exit_code(&response.outcome, stopped_by.load(Ordering::Relaxed)))
+}
+
+/// Notes in the session which secrets its commands named, so that they are masked in later ones too.
+fn note_secrets(arguments: &RunArguments, store: &SessionStore, before: &ShellState, session: &Session) {
+    let Some(name) = &arguments.session else { return };
+    if let Err(error) = store.note_secrets(name, before, &session.secrets()) {
+        complain(&format!("{error}; the secrets of this command are not known to later ones of the session"));
+    }
 }
 
 /// A background command: its id is all there is to say.

@@ -25,7 +25,7 @@ use crate::secrets::insert::Quotes;
 use crate::secrets::known::KnownSecrets;
 use crate::secrets::{self, ResolvedCommand, SecretStore};
 use crate::session::change::Change;
-use crate::session::environment::{EnvironmentPolicy, PATIENCE, RemovedVariable};
+use crate::session::environment::{DEFAULTS, EnvironmentPolicy, RemovedVariable};
 use crate::session::login::{self, LoginEnvironment};
 use crate::session::state::ShellState;
 use crate::session::{self, Session, StartingPoint, bash, posix};
@@ -126,7 +126,7 @@ impl Engine {
     ) -> ShellState {
         let (environment, mut withheld) = self.inner.config.environment.inherit(environment);
         self.inner.withheld.lock().unwrap_or_else(PoisonError::into_inner).append(&mut withheld);
-        let defaults = PATIENCE.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
+        let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
         ShellState::fresh(directory, defaults.chain(environment), umask)
     }
 

@@ -74,6 +74,7 @@ impl Operator {
     }
 
     async fn perform(&self, action: &Action, heard: Heard, control: &RunControl) -> Result<Done, Failure> {
+        self.note(action);
         match action {
             Action::Run(run) => self.run(run, heard, control).await,
             Action::Start(run) => self.start(run).await,
@@ -94,6 +95,16 @@ impl Operator {
                 Ok(Done::Restarted)
             }
             Action::List => self.engine.tasks().list().map(|(tasks, _)| Done::Listed(tasks)).map_err(system),
+        }
+    }
+
+    /// Commands write themselves down; what is done to a task is written down here.
+    fn note(&self, action: &Action) {
+        match action {
+            Action::Read(read) => self.engine.note_task(&self.session, "read", &read.id),
+            Action::Input { id, .. } => self.engine.note_task(&self.session, "written_to", id),
+            Action::Kill { id } => self.engine.note_task(&self.session, "kill", id),
+            Action::Run(_) | Action::Start(_) | Action::Restart | Action::List => {}
         }
     }
 

@@ -145,7 +145,10 @@ impl Journal {
 /// Files that are full, oldest first.
 pub(super) fn old_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_old = |name: &str| name.starts_with("journal.") && name.ends_with(".jsonl") && name != CURRENT;
+    let is_old = |name: &str| {
+        let number = name.strip_prefix("journal.").and_then(|rest| rest.strip_suffix(".jsonl"));
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
     let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_old));
     let mut old: Vec<PathBuf> = named.map(|entry| entry.path()).collect();
     old.sort();

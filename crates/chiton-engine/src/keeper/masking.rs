@@ -18,7 +18,9 @@ impl Masking {
     /// Takes the values, and wipes the copies it was given.
     pub(super) fn new(masks: Vec<(String, ByteString)>) -> Self {
         let patterns = Arc::new(Patterns::new(masks.iter().map(|(mask, value)| (mask.as_str(), &value[..]))));
-        masks.into_iter().for_each(|(_, value)| value.into_vec().zeroize());
+        for (_, value) in masks {
+            value.into_vec().zeroize();
+        }
         let stream = || Redactor::new(Arc::clone(&patterns));
         Self { streams: [stream(), stream()], patterns }
     }

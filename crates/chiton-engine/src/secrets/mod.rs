@@ -8,6 +8,7 @@
 //! Guard, records, listings and replies see the text with its tokens. Only [`resolve`] makes a [`ResolvedCommand`],
 //! and only that can be spawned.
 
+pub mod config;
 mod encoding;
 mod forms;
 pub(crate) mod insert;
@@ -28,6 +29,7 @@ use crate::bytes::ByteString;
 use crate::guard::{ApprovedCommand, Refusal};
 use crate::request::{CommandInput, CommandRequest, EnvironmentChange};
 use crate::session::Session;
+pub use config::SecretsConfig;
 use insert::{Known, Quotes};
 use known::{KnownSecrets, Mask};
 pub use reference::Reference;
@@ -164,7 +166,7 @@ async fn look_up(
                 Ok(Some(secret)) => drop(found.insert(reference, secret)),
                 Ok(None) => {}
                 Err(error) => {
-                    notices.push(format!("an earlier command used {reference}; it is not masked now: {error}"))
+                    notices.push(format!("an earlier command used {reference}; it is not masked now: {error}"));
                 }
             }
         }

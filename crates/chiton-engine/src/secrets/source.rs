@@ -1,10 +1,11 @@
 //! Where values come from: several sources behind one small trait.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use super::reference::Reference;
-use super::value::{Secret, ValueError, check};
+use super::value::{Masking, Secret, ValueError, check};
 
 /// Knows some secrets.
 ///
@@ -27,6 +28,7 @@ pub struct SourceError(pub String);
 #[derive(Clone, Debug, Default)]
 pub struct SecretStore {
     sources: Vec<Arc<dyn SecretSource>>,
+    shown: BTreeSet<String>,
 }
 
 /// Why a reference could not be looked up.
@@ -65,6 +67,13 @@ impl SecretStore {
         self
     }
 
+    /// The same store, where secrets of these names are not masked.
+    #[must_use]
+    pub fn showing(mut self, names: BTreeSet<String>) -> Self {
+        self.shown = names;
+        self
+    }
+
     /// Whether it can know anything.
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
@@ -78,7 +87,10 @@ impl SecretStore {
                 source_title: source.title(),
                 reason,
             })?;
-            if let Some(secret) = found {
+            if let Some(mut secret) = found {
+                if self.shown.contains(&reference.name) {
+                    secret.masking = Masking::Shown;
+                }
                 let wrong = |reason| LookupError::Value { reference: reference.clone(), reason };
                 check(&reference.name, &secret).map_err(wrong)?;
                 return Ok(Some(secret));

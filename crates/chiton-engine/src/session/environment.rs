@@ -205,7 +205,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 }
 
 /// So that nothing waits for a person: set where the environment does not say otherwise.
-pub(crate) const PATIENCE: [(&str, &str); 7] = [
+pub const DEFAULTS: [(&str, &str); 7] = [
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
     ("GIT_TERMINAL_PROMPT", "0"),

@@ -103,7 +103,9 @@ fn hand_over(
     let (loader, script) = (Zeroizing::new(loader), Zeroizing::new(script));
     let mut plan = plan(command, start, folder, settings, called_as, delivery);
     let encoded = postcard::to_stdvec(&plan).map_err(|error| io::Error::other(error.to_string()))?;
-    plan.masks.drain(..).for_each(|(_, value)| value.into_vec().zeroize());
+    for (_, value) in plan.masks.drain(..) {
+        value.into_vec().zeroize();
+    }
     let encoded = Zeroizing::new(encoded);
     let (plan, loader, script) = (memory_file(&encoded)?, memory_file(&loader)?, memory_file(&script)?);
     let text_input;

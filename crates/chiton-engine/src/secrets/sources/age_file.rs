@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use age::secrecy::{ExposeSecret, SecretString};
+use age::secrecy::ExposeSecret;
+pub use age::secrecy::SecretString;
 use age::x25519::Identity;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};

@@ -25,10 +25,10 @@ pub struct CommandConfig {
     pub named: BTreeMap<String, Vec<String>>,
     /// For any other secret; `{name}` in an argument stands for its name.
     pub any: Vec<String>,
-    /// How long one may take.
-    pub timeout: Option<Duration>,
-    /// How long an answer is remembered.
-    pub remembered: Option<Duration>,
+    /// How long one may take, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// How long an answer is remembered, in seconds.
+    pub remembered_seconds: Option<u64>,
 }
 
 /// Asks programs.
@@ -50,7 +50,7 @@ impl CommandSource {
             return Ok(None);
         };
         let words: Vec<String> = template.iter().map(|word| word.replace("{name}", name)).collect();
-        let limit = self.config.timeout.unwrap_or(TIMEOUT);
+        let limit = self.config.timeout_ms.map_or(TIMEOUT, Duration::from_millis);
         let helper = Helper { words: &words, environment: &self.environment, directory: "/", limit };
         let answer = helper::ask(&helper).map_err(|error| SourceError(format!("{}: {error}", words[0])))?;
         match answer.code {
@@ -79,10 +79,9 @@ impl SecretSource for CommandSource {
         if reference.kind != ReferenceKind::Secret {
             return Ok(None);
         }
-        let remembered = self.config.remembered.unwrap_or(REMEMBERED);
+        let remembered = self.config.remembered_seconds.map_or(REMEMBERED, Duration::from_secs);
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((since, answer)) = answers.get(&reference.name).filter(|(since, _)| since.elapsed() < remembered) {
-            let _ = since;
+        if let Some((_, answer)) = answers.get(&reference.name).filter(|(since, _)| since.elapsed() < remembered) {
             return Ok(answer.clone());
         }
         let answer = self.ask(&reference.name)?;
@@ -131,7 +130,7 @@ mod tests {
     fn a_program_that_fails_hangs_or_is_not_there_is_named_and_nothing_it_printed() {
         let named = |words: Vec<String>| CommandConfig {
             named: [("k".to_owned(), words)].into(),
-            timeout: Some(Duration::from_millis(300)),
+            timeout_ms: Some(300),
             ..Default::default()
         };
         let cases = [
