@@ -35,8 +35,11 @@ pub(crate) struct AuditArguments {
     /// Not older than this: 10m, 2h, 3d
     #[arg(long, value_name = "TIME", value_parser = span)]
     since: Option<Duration>,
-    /// With this outcome only: exited, timed_out, killed, refused, failed …; or failure, for all but exit code 0
-    #[arg(long, value_name = "WORD")]
+    #[arg(
+        long,
+        value_name = "WORD",
+        help = "With this outcome only: exited, timed_out, killed, refused, failed …; or failure, for all but exit code 0"
+    )]
     outcome: Option<String>,
     /// As it stands in the journal
     #[arg(long)]

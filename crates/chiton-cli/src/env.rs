@@ -91,7 +91,7 @@ pub(crate) fn env(arguments: &EnvArguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let cells = |row: &Row| {
-        let what = row.value.as_ref().map_or_else(|| format!("kept back: it {}", row.why), |value| value.to_text());
+        let what = row.value.as_ref().map_or_else(|| format!("kept back: it {}", row.why), ByteString::to_text);
         vec![row.name.clone(), row.source.to_owned(), what.replace('\n', "\\n")]
     };
     print!("{}", lay_out(&["NAME", "FROM", "VALUE"], &rows.iter().map(cells).collect::<Vec<_>>()));

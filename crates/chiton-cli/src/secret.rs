@@ -35,8 +35,12 @@ Examples:
   chiton run 'curl -H \"Authorization: Bearer {{secret:github-token}}\" https://api.github.com/user'
   chiton secret encrypt < service-account.json                   prints {{decrypt:ID}}, to be used in commands")]
 pub(crate) struct SecretArguments {
-    /// Where the store is [default: $XDG_DATA_HOME/chiton/secrets]
-    #[arg(long, value_name = "DIR", global = true)]
+    #[arg(
+        long,
+        value_name = "DIR",
+        global = true,
+        help = "Where the store is [default: $XDG_DATA_HOME/chiton/secrets]"
+    )]
     secrets_dir: Option<PathBuf>,
     #[command(subcommand)]
     verb: SecretVerb,

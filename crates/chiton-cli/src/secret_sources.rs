@@ -16,8 +16,7 @@ use crate::{secret, setting};
 /// Sources of secrets for commands.
 #[derive(Args)]
 pub(crate) struct SecretSourceArguments {
-    /// Where the encrypted secrets are [default: $XDG_DATA_HOME/chiton/secrets]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help = "Where the encrypted secrets are [default: $XDG_DATA_HOME/chiton/secrets]")]
     secrets_dir: Option<PathBuf>,
     /// A variable of our environment is a secret: commands reach it as {{secret:NAME}}; may be given several times
     #[arg(long, value_name = "NAME[=VARIABLE]")]
@@ -30,7 +29,7 @@ pub(crate) struct SecretSourceArguments {
 /// How the passphrase of a locked key is found out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passphrase {
-    /// From CHITON_PASSPHRASE alone: our own input belongs to somebody else.
+    /// From `CHITON_PASSPHRASE` alone: our own input belongs to somebody else.
     FromEnvironment,
     /// From there, or from the person at the terminal.
     Asked,

@@ -14,15 +14,22 @@ pub(super) fn of(value: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
     // Programs drop the line end of a file they read a value from.
     let bare = value.strip_suffix(b"\n").map_or(value, |bare| bare.strip_suffix(b"\r").unwrap_or(bare));
-    for value in [value, bare] {
+    let values = [value, bare];
+    for value in &values[..1 + usize::from(bare != value)] {
         forms.push(value.to_vec());
         base64(value, &mut forms);
         for upper in [false, true] {
             forms.push(encoding::hex(value, upper));
-            forms.extend(Plain::ALL.map(|plain| encoding::percent(value, plain, upper)));
+            forms.push(encoding::percent(value, Plain::Nothing, upper));
         }
-        json(value, &mut forms);
-        quoted(value, &mut forms);
+        // Letters and digits are the same in all the others.
+        if !value.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')) {
+            for upper in [false, true] {
+                forms.extend(Plain::ALL.map(|plain| encoding::percent(value, plain, upper)));
+            }
+            json(value, &mut forms);
+            quoted(value, &mut forms);
+        }
     }
     lines(value, &mut forms);
     forms.retain(|form| form.len() >= SHORTEST);
@@ -69,7 +76,7 @@ fn quoted(value: &[u8], forms: &mut Vec<Vec<u8>>) {
     let mut ours = Vec::new();
     append_quoted(&mut ours, value);
     let inside = ours.strip_prefix(b"$").unwrap_or(&ours);
-    let once = [
+    let mut once = vec![
         value.to_vec(),
         encoding::backslashed(value),
         encoding::single_quoted(value),
@@ -79,6 +86,8 @@ fn quoted(value: &[u8], forms: &mut Vec<Vec<u8>>) {
         encoding::in_heredoc(value),
         inside[1..inside.len() - 1].to_vec(),
     ];
+    once.sort_unstable();
+    once.dedup();
     for form in once.iter().filter(|_| value.len() <= TWICE_QUOTED) {
         forms.push(encoding::backslashed(form));
         forms.push(encoding::single_quoted(form));

@@ -262,19 +262,21 @@ fn measure_throughput() {
         )
         .unwrap();
     }
-    let rate = |micros: u128| log.len() as u128 * 4 / micros.max(1);
+    let rate = |micros: u128| log.len() as u128 / micros.max(1);
     let mut sink = 0;
     let mut timed = |name: &str, work: &mut dyn FnMut(&[u8], &mut Vec<u8>)| {
-        let begin = Instant::now();
-        for _ in 0..4 {
+        let mut best = u128::MAX;
+        for _ in 0..12 {
+            let begin = Instant::now();
             let mut out = Vec::with_capacity(128 << 10);
             for piece in log.as_bytes().chunks(64 << 10) {
                 out.clear();
                 work(piece, &mut out);
                 sink += out.len();
             }
+            best = best.min(begin.elapsed().as_micros());
         }
-        println!("{name}: {} MB/s", rate(begin.elapsed().as_micros()));
+        println!("{name}: {} MB/s", rate(best));
     };
     timed("copied", &mut |piece, out| out.extend_from_slice(piece));
     let mut redactor = Redactor::new(Arc::clone(&all));
