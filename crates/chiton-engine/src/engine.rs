@@ -27,7 +27,7 @@ use crate::secrets::{self, ResolvedCommand, SecretStore};
 use crate::session::change::Change;
 use crate::session::environment::{DEFAULTS, EnvironmentPolicy, RemovedVariable};
 use crate::session::login::{self, LoginEnvironment};
-use crate::session::state::ShellState;
+use crate::session::state::{ShellState, Variable};
 use crate::session::{self, Session, StartingPoint, bash, posix};
 use crate::spawn::{self, LaunchSettings, Launched, Shell, ShellKind};
 use crate::tasks::folder::{self, RunFolder};
@@ -90,6 +90,8 @@ struct Inner {
     known: KnownSecrets,
     /// What was not taken over from an environment.
     withheld: Mutex<Vec<RemovedVariable>>,
+    /// The `PATH` that was taken over: one that a command has changed is its own business.
+    inherited_path: Mutex<Option<ByteString>>,
     /// Bytes that finished runs had on disk when that was last looked at.
     spooled: AtomicU64,
     /// Bytes that running ones may still write.
@@ -106,7 +108,8 @@ impl Engine {
         }
         let known = KnownSecrets::none();
         let (spooled, reserved) = (AtomicU64::new(0), AtomicU64::new(0));
-        let inner = Inner { config, tasks, known, withheld: Mutex::default(), spooled, reserved };
+        let (withheld, inherited_path) = (Mutex::default(), Mutex::default());
+        let inner = Inner { config, tasks, known, withheld, inherited_path, spooled, reserved };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -124,8 +127,9 @@ impl Engine {
         environment: impl IntoIterator<Item = (String, ByteString)>,
         umask: u32,
     ) -> ShellState {
-        let (environment, mut withheld) = self.inner.config.environment.inherit(environment);
-        self.inner.withheld.lock().unwrap_or_else(PoisonError::into_inner).append(&mut withheld);
+        let (environment, withheld) = self.inner.config.environment.inherit(environment);
+        self.note_withheld(withheld);
+        *self.inner.inherited_path.lock().unwrap_or_else(PoisonError::into_inner) = environment.get("PATH").cloned();
         let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
         ShellState::fresh(directory, defaults.chain(environment), umask)
     }
@@ -270,17 +274,31 @@ impl Engine {
 
     /// Adds what the login shell says, once.
     async fn log_in(&self, session: &Session) {
-        let Inner { config, withheld, .. } = &*self.inner;
-        let Some(login) = config.login.as_ref().filter(|_| !session.logged_in.swap(true, Ordering::Relaxed)) else {
-            return;
-        };
+        let Inner { config, inherited_path, .. } = &*self.inner;
+        let Some(login) = config.login.as_ref().filter(|_| !session.logged_in.load(Ordering::Relaxed)) else { return };
         // One that says nothing is no reason not to run; `chiton env` tells about it.
-        let Ok(variables) = login.answer().await else { return };
+        let Ok(mut variables) = login.answer().await else { return };
+        if session.logged_in.swap(true, Ordering::Relaxed) {
+            return;
+        }
         let before = session.state();
+        let own = before.variables.get("PATH").and_then(Variable::scalar);
+        if own != inherited_path.lock().unwrap_or_else(PoisonError::into_inner).as_deref() {
+            variables.remove("PATH");
+        }
         let mut state = ShellState::clone(&before);
-        let mut removed = login::add(&mut state, variables, &config.environment);
+        let removed = login::add(&mut state, variables, &config.environment);
         session.commit(&Change::between(&before, state));
-        withheld.lock().unwrap_or_else(PoisonError::into_inner).append(&mut removed);
+        self.note_withheld(removed);
+    }
+
+    fn note_withheld(&self, withheld: Vec<RemovedVariable>) {
+        let mut all = self.inner.withheld.lock().unwrap_or_else(PoisonError::into_inner);
+        for one in withheld {
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
     }
 
     /// Writes down that something was done to a task: `what`, in one word.

@@ -161,6 +161,10 @@ pub(crate) fn begin(
                 notices.push(format!("{name} was kept from the command: it {why}"));
             }
             removed.push(RemovedVariable { name: name.clone(), why: why.to_owned() });
+            // What the call may not change stays as it is, also where it wants to start from nothing.
+            if let Some(own) = session.state().variables.get(name) {
+                state.variables.insert(name.clone(), own.clone());
+            }
             continue;
         }
         state.variables.insert(name.clone(), Variable::exported(Value::Scalar(value.clone())));
