@@ -397,3 +397,78 @@ fn timeouts_and_syntax_errors_let_nothing_out() {
         }
     });
 }
+
+/// Ways to write a value, by other code than that which finds them.
+fn written(value: &str) -> Vec<String> {
+    let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let percent = |upper: bool| -> String {
+        let letter = |byte: u8| match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' => char::from(byte).to_string(),
+            _ if upper => format!("%{byte:02X}"),
+            _ => format!("%{byte:02x}"),
+        };
+        value.bytes().map(letter).collect()
+    };
+    let json = serde_json::to_string(value).unwrap();
+    let mut all = vec![
+        value.to_owned(),
+        hex.to_uppercase(),
+        hex,
+        percent(false),
+        percent(true),
+        json[1..json.len() - 1].to_owned(),
+        format!("'{}'", value.replace('\'', "'\\''")),
+    ];
+    for before in ["", "u", "us"] {
+        let bits: String = format!("{before}{value}").bytes().map(|byte| format!("{byte:08b}")).collect();
+        let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let groups = bits.as_bytes().chunks(6).map(|group| {
+            let padded = format!("{:0<6}", std::str::from_utf8(group).unwrap());
+            char::from(letters[usize::from_str_radix(&padded, 2).unwrap()])
+        });
+        let text: String = groups.collect();
+        all.push(text.replace('+', "-").replace('/', "_"));
+        all.push(text);
+    }
+    all.retain(|form| form.contains("S3CR3T") || form.len() > value.len());
+    all
+}
+
+#[test]
+fn every_form_at_every_split_position_is_masked_in_every_sink() {
+    let harness = harness();
+    runtime().block_on(async {
+        let session = harness.session();
+        let forms: Vec<String> = [PLAIN, VALUE].iter().flat_map(|value| written(value)).collect();
+        let folder = harness.folder.path().join("forms");
+        fs::create_dir(&folder).unwrap();
+        for (number, form) in forms.iter().enumerate() {
+            fs::write(folder.join(format!("{number:03}")), form).unwrap();
+        }
+        let loops = "for f in forms/*; do n=$(stat -c %s $f); for ((i = 1; i < n; i++)); do head -c $i $f; sleep 0.001; \
+                     tail -c +$((i + 1)) $f; echo; done; done | tee /dev/stderr # {{secret:plain}} {{secret:value}}";
+        let expected: usize = forms.iter().map(|form| form.len() - 1).sum();
+        let heard = Arc::new(Mutex::new(Vec::<u8>::new()));
+        let listening = Arc::clone(&heard);
+        let mut listener = move |event: RunEvent<'_>| {
+            if let RunEvent::Output { bytes, .. } = event {
+                listening.lock().unwrap().extend_from_slice(bytes);
+            }
+        };
+        let mut request = CommandRequest::new(loops);
+        request.transcript = true;
+        let response = harness.engine.run(&session, request, &mut listener, &RunControl::new()).await.unwrap();
+        assert_eq!(response.outcome, Outcome::Exited(0), "{}", response.stderr.to_text());
+        for text in [response.stdout.to_text(), response.stderr.to_text()] {
+            let masked = text.lines().filter(|line| line.contains("{{secret:")).count();
+            assert_eq!(masked, expected, "{text}");
+        }
+        for form in forms.iter().map(|form| form.trim_matches('\'')) {
+            // What stands around a value may be left of it: the last letter of base64, a quote.
+            let core = &form[2..form.len() - 2];
+            assert!(!contains(&heard.lock().unwrap(), core.as_bytes()), "{core} was heard");
+            assert!(!said(&response).contains(core), "{core} is in the response");
+            assert_eq!(holders(&harness.folder.path().join("state"), core.as_bytes()), Vec::<String>::new());
+        }
+    });
+}

@@ -15,7 +15,7 @@ pub(super) fn of(value: &[u8]) -> Vec<Vec<u8>> {
     // Programs drop the line end of a file they read a value from.
     let bare = value.strip_suffix(b"\n").map_or(value, |bare| bare.strip_suffix(b"\r").unwrap_or(bare));
     let values = [value, bare];
-    for value in &values[..1 + usize::from(bare != value)] {
+    for value in &values[..=usize::from(bare != value)] {
         forms.push(value.to_vec());
         base64(value, &mut forms);
         for upper in [false, true] {
