@@ -1,15 +1,20 @@
 //! The command line of Chiton. One file per verb; this one only finds the verb and turns errors into exit codes.
 
+mod audit;
 mod call;
 mod clean;
 mod dialects;
 mod doctor;
+mod env;
 mod kill;
 mod logs;
 mod mcp;
 mod operate;
+mod protection;
 mod ps;
 mod run;
+mod secret;
+mod secret_sources;
 mod send;
 mod setting;
 mod settings;
@@ -70,6 +75,9 @@ enum Verb {
     Call(call::CallArguments),
     Setup(setup::SetupArguments),
     Doctor(doctor::DoctorArguments),
+    Secret(secret::SecretArguments),
+    Env(env::EnvArguments),
+    Audit(audit::AuditArguments),
     Dialects(dialects::DialectsArguments),
     Schema(dialects::SchemaArguments),
 }
@@ -101,7 +109,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         // These two have something to say where there is no state directory as well.
         Verb::Setup(arguments) => setup::setup(&arguments, given.as_deref()),
         Verb::Doctor(arguments) => doctor::doctor(&arguments, state),
-        Verb::Run(arguments) => run::run(arguments, &state?),
+        Verb::Run(arguments) => run::run(arguments, &settings, &state?),
         Verb::Ps(arguments) => ps::ps(&arguments, &state?),
         Verb::Logs(arguments) => on_runtime(logs::logs(arguments, &state?)),
         Verb::Wait(arguments) => on_runtime(wait::wait(arguments, &state?)),
@@ -110,6 +118,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Clean(arguments) => clean::clean(&arguments, &state?),
         Verb::Mcp(arguments) => mcp::mcp(&arguments, &settings, &state?),
         Verb::Call(arguments) => call::call(&arguments, &settings, &state?),
+        Verb::Secret(arguments) => secret::secret(&arguments, &settings),
+        Verb::Env(arguments) => env::env(&arguments, &settings),
+        Verb::Audit(arguments) => audit::audit(&arguments, &state?),
         Verb::Dialects(_) => dialects::dialects(),
         Verb::Schema(arguments) => dialects::print_schema(&arguments),
     }

@@ -35,6 +35,7 @@ pub mod capture;
 pub mod render;
 mod response;
 
+pub mod audit;
 mod bytes;
 mod control;
 pub mod error;

@@ -51,6 +51,8 @@ pub(crate) struct KeeperPlan {
     pub(crate) client: Option<String>,
     /// A plain file that gets all output as well, and a last line that says how it ended.
     pub(crate) transcript: Option<PathBuf>,
+    /// Values that its output is searched for, and what is shown for each. Taken out before anything else is done.
+    pub(crate) masks: Vec<(String, ByteString)>,
 }
 
 /// The arguments of the shell. With both, the keeper asks the shell whether the script is well-formed: if so it is
