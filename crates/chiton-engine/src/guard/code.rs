@@ -205,7 +205,7 @@ impl Judge<'_> {
         let last = |name: &str| name.rsplit(['.', ':', '>']).next().unwrap_or_default().to_owned();
         let has =
             |words: &[&str]| names.iter().any(|name| words.contains(name) || words.contains(&last(name).as_str()));
-        if has(&["fork"]) {
+        if has(&["fork", "pcntl_fork"]) {
             let compact: String = text.split_whitespace().collect();
             let endless = [
                 "whileTrue",
@@ -452,7 +452,10 @@ impl Reading<'_, '_> {
         let whole = inside.1 + 1 == end;
         if !whole {
             // A method of what this gives, such as `Path.home().parent` or `b64decode(…).decode()`.
-            return self.value(from, inside.1 + 1);
+            let after = inside.1 + 1;
+            let method = matches!(self.tokens.get(after), Some(Token::Name(name)) if name.starts_with('.'));
+            let of_method = if method { self.combined(after, end) } else { None };
+            return of_method.or_else(|| self.value(from, after));
         }
         let text = match last {
             "expanduser" | "expandvars" | "expand_path" | "expand_home" => {
@@ -461,7 +464,10 @@ impl Reading<'_, '_> {
                 Text::known(known.replacen('~', &home, usize::from(known.starts_with('~'))).replace("$HOME", &home))
             }
             "home" | "homedir" => Text::known(self.judge.context.home.to_string_lossy()),
-            "environ" | "getenv" | "ENV" | "get" | "env" if first.is("HOME") => {
+            "environ" | "getenv" | "ENV" | "$ENV" | "get" | "env"
+                if first.is("HOME")
+                    || matches!(self.tokens.get(from + 2), Some(Token::Name(name)) if name == "HOME") =>
+            {
                 Text::known(self.judge.context.home.to_string_lossy())
             }
             "getcwd" | "cwd" | "pwd" => Text::known(self.world.cwd.clone()?),
@@ -559,15 +565,15 @@ impl Reading<'_, '_> {
                 self.judge.deletes("This code would move away", &source, true, self.world, span);
             }
         }
-        if matches!(last, "open" | "fopen" | "openSync" | "new" | "sysopen" | "File")
-            && let Some(path) = texts.first()
-        {
+        if matches!(last, "open" | "fopen" | "openSync" | "new" | "sysopen" | "File") && !texts.is_empty() {
             let modes = texts.iter().skip(1).filter_map(Text::as_known).collect::<String>();
-            let writes = modes.contains(['w', 'a', '+', '>', 'x']) || name.contains("O_");
-            let path = path.clone();
-            if writes && path.is_decided() {
-                // Perl names the mode first: open(F, ">", "file").
-                let target = if modes.contains('>') { texts.last().cloned().unwrap_or_default() } else { path };
+            // Perl names the mode before the file, or in front of its name: open(F, ">", "file"), open(F, ">file").
+            let target = match texts.iter().skip(1).find(|text| text.known_start().starts_with('>')) {
+                Some(mode) if mode.known_start().trim_start_matches(['>', '+']).is_empty() => texts.last().cloned(),
+                Some(file) => Some(file.skip(file.known_start().find(|sign| sign != '>').unwrap_or_default())),
+                None => texts.first().cloned().filter(|_| modes.contains(['w', 'a', '+', 'x'])),
+            };
+            if let Some(target) = target.filter(Text::is_decided) {
                 self.judge.writes(&doing, &target, !modes.contains('a'), self.world, span);
             }
         }

@@ -569,6 +569,10 @@ impl Judge<'_> {
 /// Something in the directory that `text` names.
 fn below(text: &Text) -> Text {
     let mut inside = text.clone();
+    // Into the root means into the directories of the system.
+    if text.as_known().is_some_and(|known| known.trim_matches('/').is_empty() && known.starts_with('/')) {
+        return Text::known("/usr/\u{1}");
+    }
     inside.push(super::text::Piece::Known("/\u{1}".to_owned()));
     inside
 }

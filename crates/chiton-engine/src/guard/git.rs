@@ -196,15 +196,11 @@ impl Judge<'_> {
         }
         self.script(inner, world.clone(), &Rc::new(Flow::empty()), value.span);
         let bare = !first.contains('/') && !inner.contains(['|', ';', '&', '$', '`', '<', '>']);
-        let usual = USUAL.contains(&first) && bare
-            || bare
-                && (lower.ends_with("editor")
-                    || lower.contains("tool.")
-                    || lower == "core.pager"
-                    || lower.starts_with("filter.")
-                    || lower.ends_with("textconv")
-                    || lower.starts_with("alias."));
-        if let Some(reason) = super::network::suspicious_helper(inner).filter(|_| !usual) {
+        let suspicious = super::network::suspicious_helper(inner);
+        let shown_by_person = lower.ends_with("editor") || lower.contains("tool.") || lower == "core.pager";
+        let over_text = lower.starts_with("filter.") || lower.ends_with("textconv") || lower.starts_with("alias.");
+        let usual = bare && (USUAL.contains(&first) || suspicious.is_none() && (shown_by_person || over_text));
+        if let Some(reason) = suspicious.filter(|_| !usual) {
             self.object(&rules::HIDDEN_RUN, Decision::Ask, reason, value.span, Some(text));
         } else if !usual {
             let reason = format!("{key} makes git run `{inner}`.");
@@ -219,7 +215,7 @@ impl Judge<'_> {
         };
         let shell_option = |names: &[&str]| {
             let grammar = Grammar {
-                short: "xO",
+                short: if verb == "clone" { "cuxO" } else { "xO" },
                 long: &[
                     "exec",
                     "upload-pack",
@@ -269,14 +265,15 @@ impl Judge<'_> {
                 }
             }
             "clone" | "fetch" | "pull" | "ls-remote" | "push" | "archive" | "remote" | "submodule" => {
-                for program in
-                    shell_option(&["upload-pack", "receive-pack", "exec"]).into_iter().chain(starts(&["-u="]).cloned())
+                for program in shell_option(&["upload-pack", "receive-pack", "exec", "u"])
+                    .into_iter()
+                    .chain(starts(&["-u="]).cloned())
                 {
                     let reason = "This option makes git run another program.".to_owned();
                     self.object(&rules::HIDDEN_RUN, Decision::Ask, reason, program.span, Some(program.text.display()));
                     self.helper_program(&program, world);
                 }
-                for setting in shell_option(&["config"]) {
+                for setting in shell_option(&["config", "c"]) {
                     self.git_setting(&setting, world);
                 }
                 if verb == "clone"
@@ -337,7 +334,7 @@ impl Judge<'_> {
             }
             "difftool" => {
                 for text in shell_option(&["x", "extcmd"]) {
-                    self.shell_text(&text, world.clone(), &call.input);
+                    self.helper_program(&text, world);
                 }
             }
             "grep" => {

@@ -289,7 +289,7 @@ impl Judge<'_> {
             "man" => Grammar { short: "PHpSsML", long: &["pager", "html"], ..Grammar::default() },
             "tcpdump" => Grammar { short: "zwirCGWsc", ..Grammar::default() },
             "nmap" => Grammar { short: "p", long: &["script"], ..Grammar::default() },
-            _ => Grammar { short: "cSsuU", long: &["cmd"], ..Grammar::default() },
+            _ => Grammar { short: "cSuU", long: &["cmd"], ..Grammar::default() },
         };
         let options = Options::read(&call.args, &grammar);
         let plus = call

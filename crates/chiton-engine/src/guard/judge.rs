@@ -41,6 +41,18 @@ impl Ran {
         worlds
     }
 
+    /// How things may stand when the next command is reached. A way on which something failed counts only if it
+    /// knows something that the others do not: `mkdir x && D=x; rm -r $D` is about the D that was set.
+    fn remaining(self) -> Worlds {
+        let mut worlds = self.success;
+        for world in self.failure.0 {
+            if !worlds.0.iter().any(|other| world.says_less_than(other)) {
+                worlds.add(world);
+            }
+        }
+        worlds
+    }
+
     fn merge(&mut self, other: Self) {
         self.success.merge(other.success);
         self.failure.merge(other.failure);
@@ -158,7 +170,7 @@ impl<'a> Judge<'a> {
             if self.exhausted {
                 break;
             }
-            let worlds = ran.all().going_on().having_moved();
+            let worlds = ran.remaining().going_on().having_moved();
             ran = self.item(item, worlds, input);
             flow = flow.then(&ran.flow);
         }
@@ -492,10 +504,6 @@ impl<'a> Judge<'a> {
         let decision = if always || (spawned && piped) { Decision::Deny } else { Decision::Ask };
         let reason = format!("`{name}` starts itself again and again, each time in more processes.");
         self.object(&rules::FORK_BOMB, decision, reason, span, Some(name.to_owned()));
-    }
-
-    pub(super) fn is_conditional(&self) -> bool {
-        self.conditional > self.frames.last().map_or(0, |frame| frame.conditional)
     }
 }
 

@@ -154,6 +154,9 @@ impl Judge<'_> {
     /// Files that are sent to another machine.
     pub(super) fn sends(&mut self, files: &[Arg], world: &World, call: &Call) {
         for file in files {
+            // The program may know what a tilde means, even where the shell does not look at it.
+            let home = file.text.known_start().strip_prefix("~/").map(|rest| format!("{}/{rest}", self.places.home));
+            let file = &home.map_or_else(|| file.clone(), |path| Arg::known(path, file.span));
             let flow = self.read(&file.text, world, file.span);
             if flow.labels.has(Labels::SECRET)
                 || file.text.labels().has(Labels::SECRET)

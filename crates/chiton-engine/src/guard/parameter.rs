@@ -152,10 +152,16 @@ impl Judge<'_> {
                 _ => Some(false),
             },
         };
-        if absent.is_none() && kind != '?' && !world.has_set(&parameter.name) {
-            // Nobody knows whether it is set: both are looked at.
-            self.undecided.insert(parameter.name.clone());
-        }
+        let told = world.has_set(&parameter.name) || self.context.variables.contains_key(&parameter.name);
+        let absent = match (kind, absent) {
+            // Nobody has said that it is set, and the command provides for that.
+            ('-' | '=', None) if !told => Some(true),
+            ('+', None) if !told => {
+                self.undecided.insert(parameter.name.clone());
+                None
+            }
+            _ => absent,
+        };
         match (kind, absent) {
             ('+', Some(true)) => Vec::new(),
             ('+', _) | ('-' | '=', Some(true)) => {

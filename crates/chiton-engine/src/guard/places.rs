@@ -100,7 +100,10 @@ impl Places {
             let vague = recursive && *target == Target::Anything;
             return vague.then_some((&rules::DELETE_UNKNOWN, Ask, "something that the text does not decide"));
         };
-        let objection = if recursive { self.delete_tree(path, *extent) } else { self.delete_file(path, *extent) };
+        // What a search found may be anything below: deleting a file of it is as good as deleting the tree.
+        let found = *extent == Extent::Within && !path.split('/').any(path::is_pattern);
+        let objection =
+            if recursive || found { self.delete_tree(path, *extent) } else { self.delete_file(path, *extent) };
         objection.and_then(|(rule, decision, place)| match (doubtful, rule.id) {
             (false, _) => Some((rule, decision, place)),
             // A directory at the top that nobody knows is no sign of an accident.
@@ -205,7 +208,10 @@ impl Places {
 
     /// What speaks against writing to `target`; `replaces` tells replacing from adding.
     pub(crate) fn write(&self, target: &Target, replaces: bool) -> Option<Objection> {
-        let Target::At { path, doubtful: false, .. } = target else { return None };
+        let Target::At { path, extent, doubtful: false } = target else { return None };
+        if *extent == Extent::Within && matches!(path.as_str(), "/" | "/dev") {
+            return Some((&rules::DISK, Ask, "any file or device below"));
+        }
         if let Some(objection) = device(path) {
             return Some(objection);
         }

@@ -44,7 +44,10 @@ impl Judge<'_> {
             .or_else(|| self.data_program(call, &world))
             .or_else(|| self.interpreter(call, &world))
             .or_else(|| self.text_program(call, &world));
-        let flow = flow.unwrap_or_else(|| self.other(call, &world));
+        let mut flow = flow.unwrap_or_else(|| self.other(call, &world));
+        if prints_settings(call) {
+            flow = Flow::labelled(super::text::Labels::SETTINGS);
+        }
         Ran::same(world, flow)
     }
 
@@ -79,4 +82,11 @@ impl Judge<'_> {
         let inner = Call { name: "bash".to_owned(), args: [vec![file], call.args.clone()].concat(), ..call.clone() };
         self.shell(&inner, world.clone()).flow
     }
+}
+
+/// Whether a program is asked for text that is made to be run: `kubectl completion bash`, `brew shellenv`.
+fn prints_settings(call: &Call) -> bool {
+    let verbs = ["completion", "completions", "shellenv", "hook", "docker-env", "podman-env", "activate"];
+    let own = !matches!(call.name.as_str(), "echo" | "cat" | "curl" | "wget" | "ssh" | "printf");
+    own && call.args.iter().take(3).any(|arg| verbs.iter().any(|verb| arg.text.is(verb)))
 }

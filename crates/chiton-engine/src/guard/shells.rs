@@ -321,7 +321,8 @@ impl Judge<'_> {
                     {
                         self.shell_text(arg, world.clone(), &call.input);
                     }
-                    let grammar = Grammar { short: "cdFnstxXyTpSeL", stops: true, ..Grammar::default() };
+                    let short = if call.name == "tmux" { "cFnstxye" } else { "cehpstSTX" };
+                    let grammar = Grammar { short, stops: true, ..Grammar::default() };
                     let from = usize::from(call.name == "tmux");
                     let options = Options::read(call.args.get(from..).unwrap_or_default(), &grammar);
                     if !options.operands.is_empty()

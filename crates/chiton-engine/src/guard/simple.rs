@@ -259,6 +259,9 @@ impl Judge<'_> {
         plumbing.seen.push(SeenRedirection { operator: sign(redirection.operator), target: text.display() });
         if let Some(connection) = connection_to(&text) {
             plumbing.connected |= !connection;
+            if let (false, Some(Descriptor::Number(number))) = (connection, &redirection.descriptor) {
+                self.files.insert(format!("/dev/fd/{number}"), Flow::labelled(Labels::DOWNLOADED));
+            }
             if !connection && outer.labels.has(Labels::SECRET) {
                 self.exfiltrates(redirection.span);
             }
@@ -271,6 +274,7 @@ impl Judge<'_> {
         if duplicates
             && text.as_known().is_none_or(|known| known.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit()))
         {
+            self.duplicate(redirection, text, plumbing);
             return;
         }
         let path = text.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref()));
@@ -295,6 +299,16 @@ impl Judge<'_> {
         };
         if of_output {
             plumbing.output = Some((path, append));
+        }
+    }
+
+    /// `<&3`: what was opened as 3 before.
+    fn duplicate(&mut self, redirection: &Redirection, text: &Text, plumbing: &mut Plumbing) {
+        let Some(number) = text.as_known() else { return };
+        let Some(flow) = self.files.get(&format!("/dev/fd/{number}")).cloned() else { return };
+        plumbing.connected |= flow.labels.has(Labels::DOWNLOADED);
+        if redirection.operator == Operator::DuplicateInput && reads_input(redirection) {
+            plumbing.input = Some(Rc::new(flow));
         }
     }
 
@@ -430,7 +444,8 @@ impl Judge<'_> {
         if let Some(entry) = self.defined.iter_mut().find(|(name, _, _)| *name == call.name) {
             entry.2 = true;
         }
-        let mark = format!("function {}", call.name);
+        // By its body: a function of the same name may be defined anew inside itself.
+        let mark = format!("function {} {:p}", call.name, Arc::as_ptr(body));
         if let Some(at) = self.frames.iter().rposition(|frame| frame.name == mark) {
             self.recursion(at, &call.name, call.span);
             return Ran::same(world, Flow::unknown());

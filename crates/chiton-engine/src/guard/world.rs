@@ -151,13 +151,6 @@ impl World {
         self.set(name, Value::Scalar(text));
     }
 
-    pub(crate) fn names(&self, context: &Context) -> Vec<String> {
-        let mut names: Vec<String> = self.variables.keys().chain(context.variables.keys()).cloned().collect();
-        names.sort();
-        names.dedup();
-        names
-    }
-
     pub(crate) fn function(&self, name: &str) -> Option<Arc<Command>> {
         self.functions.get(name).cloned()
     }
@@ -173,6 +166,15 @@ impl World {
     pub(crate) fn enter(&mut self, directory: Option<String>) {
         self.previous = self.cwd.take();
         self.cwd = directory;
+    }
+
+    /// Whether `other` holds all that this holds, and more.
+    pub(crate) fn says_less_than(&self, other: &Self) -> bool {
+        self.cwd == other.cwd
+            && !other.ended
+            && self.positional == other.positional
+            && self.variables.iter().all(|(name, value)| other.variables.get(name) == Some(value))
+            && self.functions.keys().all(|name| other.functions.contains_key(name))
     }
 
     /// What holds in both: where they differ, nobody knows.
