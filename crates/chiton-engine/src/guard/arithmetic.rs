@@ -66,7 +66,7 @@ impl Parser<'_> {
     }
 
     fn binary(&mut self, level: usize) -> Option<i64> {
-        let Some(operators) = LEVELS.get(level) else { return self.unary() };
+        let Some(operators) = LEVELS.get(level) else { return self.power() };
         let mut left = self.binary(level + 1)?;
         'again: loop {
             self.blanks();
@@ -90,6 +90,17 @@ impl Parser<'_> {
         let longer =
             operator.len() == 1 && (next == operator.as_bytes()[0] && "|&<>*".contains(operator) || next == b'=');
         rest.starts_with(operator.as_bytes()) && !longer
+    }
+
+    fn power(&mut self) -> Option<i64> {
+        let base = self.unary()?;
+        if !self.take("**") {
+            return Some(base);
+        }
+        self.depth += 1;
+        let exponent = if self.depth > 40 { None } else { self.power() }?;
+        self.depth -= 1;
+        base.checked_pow(u32::try_from(exponent).ok()?)
     }
 
     fn unary(&mut self) -> Option<i64> {

@@ -113,7 +113,11 @@ impl Judge<'_> {
             }
             _ => return None,
         };
-        Some(Ran::same(world, flow))
+        Some(match call.name.as_str() {
+            "true" | ":" | "export" | "set" | "alias" | "trap" | "shopt" | "umask" => Ran::succeeded(world, flow),
+            "false" => Ran { success: Worlds::default(), failure: Worlds::one(world), flow },
+            _ => Ran::same(world, flow),
+        })
     }
 
     fn change_directory(&mut self, call: &Call, world: World) -> Ran {

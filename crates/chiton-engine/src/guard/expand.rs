@@ -37,15 +37,24 @@ impl Fields {
                 if at > 0 {
                     patterned(&rest[..at], self.open());
                 }
+                let blank = |next: char| next.is_whitespace() && separators.contains(next);
                 let separator = rest[at..].chars().next().unwrap_or(' ');
-                if self.current.is_some() || !separator.is_whitespace() {
-                    self.open();
-                    self.close();
-                }
-                rest = &rest[at + separator.len_utf8()..];
+                rest = &rest[at..];
                 // Blanks around another separator belong to it.
-                if !separator.is_whitespace() {
-                    rest = rest.trim_start_matches(|next: char| next.is_whitespace() && separators.contains(next));
+                let after = rest.trim_start_matches(blank);
+                let other = after.chars().next().filter(|next| separators.contains(*next));
+                match other {
+                    Some(other) => {
+                        self.open();
+                        self.close();
+                        rest = after[other.len_utf8()..].trim_start_matches(blank);
+                    }
+                    None => {
+                        if self.current.is_some() {
+                            self.close();
+                        }
+                        rest = if separator.is_whitespace() { after } else { &rest[separator.len_utf8()..] };
+                    }
                 }
             }
             if !rest.is_empty() {
@@ -113,19 +122,25 @@ impl Judge<'_> {
         }
         let mut all = Vec::new();
         for parts in brace::expand(&word.parts) {
-            all.extend(self.split_parts(&parts, world));
+            all.extend(self.split_parts(&parts, world, false));
         }
         all
     }
 
-    fn split_parts(&mut self, parts: &[Part], world: &mut World) -> Vec<Text> {
+    /// The words that pieces become; in `${x:-a b}` even blanks that are written out separate words.
+    pub(super) fn split_parts(&mut self, parts: &[Part], world: &mut World, splits_literals: bool) -> Vec<Text> {
         let mut fields = Fields::default();
         let separators = self.separators(world);
         for (index, part) in parts.iter().enumerate() {
             match part {
                 Part::Literal(text) => {
-                    let rest = if index == 0 { self.tilde(text, parts.len() == 1, world, fields.open()) } else { text };
-                    patterned(rest, fields.open());
+                    let begins = index == 0 && text.starts_with('~');
+                    let rest = if begins { self.tilde(text, parts.len() == 1, world, fields.open()) } else { text };
+                    if splits_literals {
+                        fields.split(&Text::known(rest), &separators);
+                    } else {
+                        patterned(rest, fields.open());
+                    }
                 }
                 Part::Quoted(text) => {
                     fields.open().push(Piece::Known(text.clone()));
@@ -133,14 +148,18 @@ impl Judge<'_> {
                 }
                 Part::Double(inner) => self.double(inner, world, &mut fields),
                 Part::Parameter(parameter) => {
+                    self.is_split = false;
                     let values = self.parameter(parameter, world, false);
-                    let many = values.len() > 1;
+                    let is_split = std::mem::take(&mut self.is_split);
                     for (number, value) in values.iter().enumerate() {
                         if number > 0 {
                             fields.close();
                         }
-                        fields.split(value, &separators);
-                        let _ = many;
+                        if is_split {
+                            fields.open().append(value);
+                        } else {
+                            fields.split(value, &separators);
+                        }
                     }
                 }
                 Part::Command(list) => {
@@ -242,6 +261,30 @@ impl Judge<'_> {
             }
             let text = self.protected(part, world);
             all.append(&text);
+        }
+        all
+    }
+
+    /// The value of an assignment: a tilde counts after a colon too.
+    pub(super) fn assigned(&mut self, word: &Word, world: &mut World) -> Text {
+        if !word.parts.iter().any(|part| matches!(part, Part::Literal(text) if text.contains(":~"))) {
+            return self.single(word, world);
+        }
+        let mut all = Text::default();
+        for (index, part) in word.parts.iter().enumerate() {
+            let Part::Literal(text) = part else {
+                let text = self.protected(part, world);
+                all.append(&text);
+                continue;
+            };
+            for (place, stretch) in text.split(':').enumerate() {
+                if place > 0 {
+                    all.push(Piece::Known(":".to_owned()));
+                }
+                let opens = place > 0 || index == 0;
+                let rest = if opens { self.tilde(stretch, true, world, &mut all) } else { stretch }.to_owned();
+                all.push(Piece::Known(rest));
+            }
         }
         all
     }

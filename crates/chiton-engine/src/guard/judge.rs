@@ -35,6 +35,11 @@ impl Ran {
         Self { success: Worlds::one(world.clone()), failure: Worlds::one(world), flow }
     }
 
+    /// It succeeds, and then things stand like this.
+    pub(super) fn succeeded(world: World, flow: Flow) -> Self {
+        Self { success: Worlds::one(world), failure: Worlds::default(), flow }
+    }
+
     fn all(self) -> Worlds {
         let mut worlds = self.success;
         worlds.merge(self.failure);
@@ -82,6 +87,8 @@ pub(super) struct Judge<'a> {
     pub(super) files: HashMap<String, Flow>,
     /// Variables of which nobody knows whether they are set, where that made a difference.
     pub(super) undecided: BTreeSet<String>,
+    /// Whether the last parameter expansion gave words that are split already.
+    pub(super) is_split: bool,
     pub(super) frames: Vec<Frame>,
     /// Functions that were defined, and whether they were called.
     pub(super) defined: Vec<(String, std::sync::Arc<Command>, bool)>,
@@ -106,6 +113,7 @@ impl<'a> Judge<'a> {
             waits: Vec::new(),
             files: HashMap::new(),
             undecided: BTreeSet::new(),
+            is_split: false,
             frames: Vec::new(),
             defined: Vec::new(),
             source,
@@ -193,9 +201,13 @@ impl<'a> Judge<'a> {
         for (connector, pipeline) in &item.rest {
             self.conditional += 1;
             let taken = if *connector == Connector::And { &ran.success } else { &ran.failure };
-            // What is never reached is looked at all the same.
-            let taken = if taken.is_empty() { ran.clone().all() } else { taken.clone() };
-            let next = self.pipeline(pipeline, taken.going_on().settled(), input);
+            if taken.is_empty() {
+                // Never reached; what stands there is looked at all the same.
+                self.pipeline(pipeline, ran.clone().all().going_on().settled(), input);
+                self.conditional -= 1;
+                continue;
+            }
+            let next = self.pipeline(pipeline, taken.clone().going_on().settled(), input);
             self.conditional -= 1;
             match connector {
                 Connector::And => ran.success = next.success,
@@ -341,20 +353,26 @@ impl<'a> Judge<'a> {
     fn branches(&mut self, clauses: &[(List, List)], otherwise: Option<&List>, world: World, input: &Rc<Flow>) -> Ran {
         let mut all = Ran::default();
         let mut reaching = Worlds::one(world);
+        // Once a condition always holds, what follows is looked at but changes nothing.
+        let mut decided = false;
         self.conditional += 1;
         for (condition, body) in clauses {
-            let tested = self.list(condition, reaching, input);
-            let entered = if tested.success.is_empty() { tested.failure.clone() } else { tested.success.clone() };
+            let tested = self.list(condition, reaching.clone(), input);
+            let skipped = tested.success.is_empty();
+            let entered = if skipped { tested.failure.clone() } else { tested.success.clone() };
             let ran = self.list(body, entered.going_on().having_moved(), input);
-            all.alternative(ran);
-            reaching = if tested.failure.is_empty() { tested.success } else { tested.failure }.going_on().settled();
-        }
-        match otherwise {
-            Some(list) => {
-                let ran = self.list(list, reaching, input);
+            if !skipped && !decided {
                 all.alternative(ran);
             }
-            None => all.alternative(Ran { success: reaching, ..Ran::default() }),
+            decided |= tested.failure.is_empty();
+            reaching = if tested.failure.is_empty() { tested.success } else { tested.failure }.going_on().settled();
+        }
+        let ran = match otherwise {
+            Some(list) => self.list(list, reaching, input),
+            None => Ran { success: reaching, ..Ran::default() },
+        };
+        if !decided {
+            all.alternative(ran);
         }
         self.conditional -= 1;
         all

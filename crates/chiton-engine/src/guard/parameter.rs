@@ -165,7 +165,9 @@ impl Judge<'_> {
         match (kind, absent) {
             ('+', Some(true)) => Vec::new(),
             ('+', _) | ('-' | '=', Some(true)) => {
-                let replacement = if quoted { vec![self.single(word, world)] } else { self.fields(word, world) };
+                let replacement =
+                    if quoted { vec![self.single(word, world)] } else { self.split_parts(&word.parts, world, true) };
+                self.is_split = !quoted;
                 if kind == '=' {
                     world.set_text(&parameter.name, replacement.first().cloned().unwrap_or_default());
                 }

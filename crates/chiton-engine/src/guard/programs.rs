@@ -48,7 +48,7 @@ impl Judge<'_> {
         if prints_settings(call) {
             flow = Flow::labelled(super::text::Labels::SETTINGS);
         }
-        Ran::same(world, flow)
+        if matches!(name, "echo" | "printf" | "pwd") { Ran::succeeded(world, flow) } else { Ran::same(world, flow) }
     }
 
     /// `--help` and `--version` as the only argument do nothing else.

@@ -94,7 +94,7 @@ impl Judge<'_> {
         let input = plumbing.input(input);
         if args.is_empty() {
             let flow = self.pour(&plumbing, Flow::empty());
-            return Ran::same(world, flow);
+            return Ran::succeeded(world, flow);
         }
         let mut ran = self.invoke(&args, world, &input, command.span);
         if plumbing.connected && ran.flow.labels.has(Labels::SHELL) {
@@ -154,7 +154,7 @@ impl Judge<'_> {
         let index = assignment.index.as_ref().map(|index| self.single(index, world).as_known());
         match &assignment.value {
             AssignedValue::Scalar(word) => {
-                let text = self.single(word, world);
+                let text = self.assigned(word, world);
                 self.store(&assignment.name, index, assignment.append, text.clone(), world);
                 text
             }

@@ -22,7 +22,17 @@ impl Reader<'_> {
                 self.at += 2;
                 return Ok(CommandKind::Condition(words));
             }
-            if self.take(b"&&") || self.take(b"||") {
+            let matches_regex = words.last().and_then(Word::as_plain) == Some("=~");
+            if matches_regex {
+                let word_start = self.at;
+                let word = self.regex_word()?;
+                if word.parts.is_empty() {
+                    return Err(self.unexpected());
+                }
+                self.note(word_start, Region::Role(Role::Subject));
+                words.push(word);
+                wants_operand = false;
+            } else if self.take(b"&&") || self.take(b"||") {
                 if wants_operand {
                     return Err(self.error(Failure::Missing("an operand")));
                 }
@@ -38,9 +48,8 @@ impl Reader<'_> {
                 self.at += 1;
                 wants_operand = true;
             } else if self.at_word() {
-                let matches_regex = words.last().and_then(Word::as_plain) == Some("=~");
                 let word_start = self.at;
-                let word = if matches_regex { self.regex_word()? } else { self.word()? };
+                let word = self.word()?;
                 self.note(word_start, Region::Role(Role::Subject));
                 wants_operand = word.as_plain().is_some_and(|text| matches!(text, "=~" | "==" | "=" | "!=" | "!"));
                 words.push(word);

@@ -1,5 +1,7 @@
 //! The corpus: tab-separated files of commands and the verdicts they must get.
 
+#![allow(dead_code, reason = "each test uses its part")]
+
 use std::fs;
 use std::path::Path;
 
