@@ -1,6 +1,7 @@
 //! The command line of Chiton. One file per verb; this one only finds the verb and turns errors into exit codes.
 
 mod call;
+mod check;
 mod clean;
 mod dialects;
 mod kill;
@@ -54,6 +55,7 @@ enum Verb {
     Send(send::SendArguments),
     Kill(kill::KillArguments),
     Clean(clean::CleanArguments),
+    Check(check::CheckArguments),
     Mcp(mcp::McpArguments),
     Call(call::CallArguments),
     Dialects(dialects::DialectsArguments),
@@ -80,6 +82,10 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Result<ExitCode> {
+    // Needs no state, and has to work where there is no place for one.
+    if let Verb::Check(arguments) = &cli.verb {
+        return check::check(arguments);
+    }
     let state = match &cli.state_dir {
         Some(path) => std::path::absolute(path)?,
         None => setting::state_directory()?,
@@ -92,6 +98,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Send(arguments) => on_runtime(send::send(arguments, &state)),
         Verb::Kill(arguments) => on_runtime(kill::kill(arguments, &state)),
         Verb::Clean(arguments) => clean::clean(&arguments, &state),
+        Verb::Check(arguments) => check::check(&arguments),
         Verb::Mcp(arguments) => mcp::mcp(&arguments, &state),
         Verb::Call(arguments) => call::call(&arguments, &state),
         Verb::Dialects(_) => dialects::dialects(),

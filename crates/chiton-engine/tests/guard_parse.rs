@@ -11,9 +11,9 @@ use chiton_testkit::oracle::bash;
 
 /// Whether bash takes `command` for one, without running any of it.
 fn is_syntax(command: &[u8]) -> bool {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let script = folder.path().join("script");
-    std::fs::write(&script, command).unwrap();
+    std::fs::write(&script, command).expect("a file in it");
     let check = format!("exec bash --norc --noprofile -n '{}'", script.display());
     bash(check.as_bytes(), folder.path(), &[("PATH", "/usr/bin:/bin")]).status == 0
 }
@@ -84,8 +84,9 @@ fn words_are_what_bash_makes_of_them() {
             continue;
         };
         // Bash itself quotes what we found, so that both sides are quoted alike.
-        let quoted: String = seen.words[3..].iter().map(|word| format!(" '{}'", word.replace('\'', "'\\''"))).collect();
-        let again = format!("printf '%q\\n' --{quoted}");
+        let quoted: Vec<String> =
+            seen.words[3..].iter().map(|word| format!(" '{}'", word.replace('\'', "'\\''"))).collect();
+        let again = format!("printf '%q\\n' --{}", quoted.concat());
         let ours = bash(again.as_bytes(), &directory, &[("PATH", "/usr/bin:/bin"), ("LC_ALL", "C.UTF-8")]);
         let ours = String::from_utf8_lossy(&ours.stdout).into_owned();
         if ours != theirs {

@@ -13,13 +13,16 @@ use super::world::{Value, World, Worlds};
 
 impl Judge<'_> {
     /// Goes through a builtin; none if it is none.
+    #[expect(clippy::too_many_lines, reason = "a table of what programs do")]
     pub(super) fn builtin(&mut self, call: &Call, world: &World) -> Option<Ran> {
         let mut world = world.clone();
         let flow = match call.name.as_str() {
             "cd" | "chdir" | "pushd" | "popd" => return Some(self.change_directory(call, world)),
             "export" | "declare" | "typeset" | "local" | "readonly" => {
                 self.declare(call, &mut world);
-                Flow::empty()
+                let lists =
+                    call.args.iter().all(|arg| matches!(arg.text.known_start().as_str(), "-p" | "-x" | "-px" | "-xp"));
+                if lists { Flow::labelled(Labels::SECRET) } else { Flow::empty() }
             }
             "unset" => {
                 self.unset(call, &mut world);
@@ -132,7 +135,7 @@ impl Judge<'_> {
             ("pushd", target) => {
                 let cwd = moved.cwd.clone();
                 Rc::make_mut(&mut moved.stack).push(cwd);
-                let directory = target.and_then(|text| self.directory(&text, &world));
+                let directory = target.and_then(|text| directory(&text, &world));
                 moved.enter(directory);
             }
             (_, None) if call.args.first().is_some_and(|arg| arg.text.is("-")) => {
@@ -153,7 +156,7 @@ impl Judge<'_> {
             (_, Some(text)) => {
                 // `cd ""` stays where it is.
                 if !text.is("") {
-                    let directory = self.directory(&text, &world);
+                    let directory = directory(&text, &world);
                     moved.enter(directory);
                 }
             }
@@ -161,21 +164,6 @@ impl Judge<'_> {
         let mut stayed = world;
         stayed.stayed = true;
         Ran { success: Worlds::one(moved), failure: Worlds::one(stayed), flow: Flow::empty() }
-    }
-
-    fn directory(&self, text: &Text, world: &World) -> Option<String> {
-        if let Some(known) = text.as_known() {
-            return path::absolute(&known, world.cwd.as_deref());
-        }
-        // A path just made, or one with an end of its own below a known start, is still a place of its own.
-        if let [Piece::Unknown(unknown)] = text.0.as_slice()
-            && unknown.what == What::Temporary
-        {
-            return Some("/tmp/\u{1}".to_owned());
-        }
-        let start = text.known_start();
-        let below = start.rsplit_once('/').map(|(directory, _)| directory).filter(|directory| directory.len() > 1);
-        below.and_then(|directory| path::absolute(&format!("{directory}/\u{1}"), world.cwd.as_deref()))
     }
 
     fn declare(&mut self, call: &Call, world: &mut World) {
@@ -207,7 +195,7 @@ impl Judge<'_> {
                 world.set(&name, Value::Reference(other));
             } else {
                 let (name, index) = match name.split_once('[') {
-                    Some((name, index)) => (name.to_owned(), Some(Some(index.trim_end_matches(']').to_owned()))),
+                    Some((name, index)) => (name.to_owned(), Some(Text::known(index.trim_end_matches(']')))),
                     None => (name, None),
                 };
                 self.store(&name, index, append, value, world);
@@ -338,16 +326,13 @@ impl Judge<'_> {
             let Some((name, _)) = start.split_once('=') else { continue };
             let value = arg.text.skip(name.len() + 1);
             let reserved = ["sudo", "su", "ssh", "passwd", "login"].contains(&name);
-            match value.as_known() {
-                Some(text) => {
-                    let first = text.split_whitespace().next().unwrap_or_default().to_owned();
-                    if reserved && first.contains('/') {
-                        let reason = format!("`{name}` would be another program from now on.");
-                        self.object(&rules::HIDDEN_RUN, Decision::Ask, reason, arg.span, Some(first));
-                    }
-                    Rc::make_mut(&mut world.aliases).insert(name.to_owned(), text);
+            if let Some(text) = value.as_known() {
+                let first = text.split_whitespace().next().unwrap_or_default().to_owned();
+                if reserved && first.contains('/') {
+                    let reason = format!("`{name}` would be another program from now on.");
+                    self.object(&rules::HIDDEN_RUN, Decision::Ask, reason, arg.span, Some(first));
                 }
-                None => {}
+                Rc::make_mut(&mut world.aliases).insert(name.to_owned(), text);
             }
         }
     }
@@ -397,4 +382,19 @@ pub(super) fn is_standard_input(text: &Text) -> bool {
 
 fn array_of(items: Vec<String>) -> Value {
     Value::Array(items.into_iter().enumerate().map(|(index, item)| (index.to_string(), Text::known(item))).collect())
+}
+
+fn directory(text: &Text, world: &World) -> Option<String> {
+    if let Some(known) = text.as_known() {
+        return path::absolute(&known, world.cwd.as_deref());
+    }
+    // A path just made, or one with an end of its own below a known start, is still a place of its own.
+    if let [Piece::Unknown(unknown)] = text.0.as_slice()
+        && unknown.what == What::Temporary
+    {
+        return Some("/tmp/\u{1}".to_owned());
+    }
+    let start = text.known_start();
+    let below = start.rsplit_once('/').map(|(directory, _)| directory).filter(|directory| directory.len() > 1);
+    below.and_then(|directory| path::absolute(&format!("{directory}/\u{1}"), world.cwd.as_deref()))
 }

@@ -196,6 +196,36 @@ impl Judge<'_> {
         self.code_as_a_whole(text, &all, from);
     }
 
+    /// Code that names a credential and talks to another machine.
+    fn code_sends(&mut self, all: &[Token], names: &[&str], from: &Arg) {
+        const TALKS: [&str; 13] = [
+            "urlopen",
+            "requests",
+            "fetch",
+            "axios",
+            "socket",
+            "http",
+            "https",
+            "urllib",
+            "httpx",
+            "Net",
+            "LWP",
+            "curl_exec",
+            "file_get_contents",
+        ];
+        let talks = names.iter().any(|name| name.split(['.', ':']).any(|part| TALKS.contains(&part)));
+        let home = self.context.home.to_string_lossy().into_owned();
+        let named = all.iter().any(|token| {
+            let Token::Text(text) = token else { return false };
+            let Some(known) = text.as_known() else { return false };
+            let path = known.strip_prefix("~/").map_or_else(|| known.clone(), |rest| format!("{home}/{rest}"));
+            super::persistence::is_credential(&path, &home, false)
+        });
+        if talks && named {
+            self.exfiltrates(from.span);
+        }
+    }
+
     /// What only the whole of a code shows: loops that fork, shells for others, hidden text that is run.
     fn code_as_a_whole(&mut self, text: &str, all: &[Token], from: &Arg) {
         let names: Vec<&str> = all
@@ -206,25 +236,7 @@ impl Judge<'_> {
         let has =
             |words: &[&str]| names.iter().any(|name| words.contains(name) || words.contains(&last(name).as_str()));
         if has(&["fork", "pcntl_fork"]) {
-            let compact: String = text.split_whitespace().collect();
-            let endless = [
-                "whileTrue",
-                "while1",
-                "while(1)",
-                "while(true)",
-                "whiletrue",
-                "loop{",
-                "loopdo",
-                "for(;;)",
-                "forkwhile",
-                "whilefork",
-                "while(fork",
-                "for;;",
-                "until0",
-            ]
-            .iter()
-            .any(|mark| compact.contains(mark))
-                || names.iter().filter(|name| last(name) == "fork").count() > 2;
+            let endless = endless_loop(text) || names.iter().filter(|name| last(name) == "fork").count() > 2;
             let looped = endless || has(&["while", "for", "loop", "times", "until", "range"]);
             if looped {
                 let decision = if endless { Decision::Deny } else { Decision::Ask };
@@ -251,7 +263,19 @@ impl Judge<'_> {
         if connects && (shell || has(&["dup2"]) && has(&["spawn", "call", "exec", "system"])) {
             self.remote_shell(from.span);
         }
-        let reveals = REVEALS.iter().any(|name| if name.contains('.') { text.contains(name) } else { has(&[name]) });
+        self.code_sends(all, &names, from);
+        let multiplies = text.contains("fork(__filename") || has(&["spawn", "Popen", "fork"]) && endless_loop(text);
+        if multiplies && !has(&["wait", "sleep", "waitpid", "join", "accept", "communicate"]) {
+            self.object(
+                &rules::FORK_BOMB,
+                Decision::Ask,
+                "This code starts processes in a loop.".to_owned(),
+                from.span,
+                None,
+            );
+        }
+        let reveals = text.contains("LWP")
+            || REVEALS.iter().any(|name| if name.contains('.') { text.contains(name) } else { has(&[name]) });
         if reveals
             && has(&["exec", "eval", "system", "popen", "Function", "execSync", "Popen", "loads", "compile", "marshal"])
         {
@@ -259,6 +283,27 @@ impl Judge<'_> {
             self.object(&rules::CODE, Decision::Ask, reason, from.span, None);
         }
     }
+}
+
+/// Whether a code holds a loop without end.
+fn endless_loop(text: &str) -> bool {
+    const MARKS: [&str; 13] = [
+        "whileTrue",
+        "while1",
+        "while(1)",
+        "while(true)",
+        "whiletrue",
+        "loop{",
+        "loopdo",
+        "for(;;)",
+        "forkwhile",
+        "whilefork",
+        "while(fork",
+        "for;;",
+        "until0",
+    ];
+    let compact: String = text.split_whitespace().collect();
+    MARKS.iter().any(|mark| compact.contains(mark))
 }
 
 /// Code that is being gone through.
@@ -395,6 +440,11 @@ impl Reading<'_, '_> {
         match range {
             [] => None,
             [Token::Text(text)] => Some(Value::Text(text.clone())),
+            [Token::Name(name), Token::Text(text)] if name == "glob" => {
+                let mut pattern = Text::default();
+                super::expand::patterned(&text.display(), &mut pattern);
+                Some(Value::Text(pattern))
+            }
             [Token::Number(number)] => Some(Value::Text(Text::known(number.clone()))),
             [Token::Sign('-'), Token::Number(number)] => Some(Value::Text(Text::known(format!("-{number}")))),
             [Token::Name(name)] => self
@@ -519,6 +569,7 @@ impl Reading<'_, '_> {
     }
 
     /// One call: by its last name, and by what it is called on.
+    #[expect(clippy::too_many_lines, reason = "a table of what programs do")]
     fn call(&mut self, at: usize, name: &str, arguments: &[(usize, usize)]) {
         let last = name.rsplit(['.', ':', '>']).next().unwrap_or_default();
         let span = self.from.span;
@@ -526,18 +577,17 @@ impl Reading<'_, '_> {
         // `Path("x").unlink()`: what it is called on is its first argument.
         if name.starts_with('.')
             && let Some(receiver) = self.receiver(at)
-        {
-            if matches!(
+            && matches!(
                 last,
                 "unlink" | "rmdir" | "write_text" | "write_bytes" | "rmtree" | "touch" | "chmod" | "delete"
-            ) {
-                texts.insert(0, receiver);
-            }
+            )
+        {
+            texts.insert(0, receiver);
         }
         let doing = format!("`{}` in this code would change", name.trim_start_matches('.'));
         let method = name.contains(['.', ':', '>']);
         if DELETE_TREE.contains(&last)
-            && !(last == "rm" && !method)
+            && (last != "rm" || method)
             && let Some(path) = texts.first()
         {
             let paths = self.list_or(arguments.first(), path);
@@ -681,7 +731,7 @@ impl Reading<'_, '_> {
         let words = RUN_WORDS.contains(&last);
         if words && let Some(Value::List(items)) = &first {
             let args: Vec<Arg> = items.iter().map(|text| Arg::new(text.clone(), span)).collect();
-            self.run_words(args);
+            self.run_words(&args);
             return;
         }
         // `spawn("rm", ["-rf", "/"])`, `system("rm", "-rf", "/")`.
@@ -690,7 +740,7 @@ impl Reading<'_, '_> {
             let mut args = vec![Arg::new(program.clone(), span)];
             let skip = usize::from(last.starts_with("execv") || last.starts_with("spawnv"));
             args.extend(items.iter().skip(skip).map(|text| Arg::new(text.clone(), span)));
-            self.run_words(args);
+            self.run_words(&args);
             return;
         }
         let many = texts.len() > 1
@@ -710,7 +760,7 @@ impl Reading<'_, '_> {
             if last.starts_with("spawnl") {
                 args.remove(0);
             }
-            self.run_words(args);
+            self.run_words(&args);
             return;
         }
         let shell = RUN_TEXT.contains(&last)
@@ -720,18 +770,17 @@ impl Reading<'_, '_> {
         if shell
             && !code
             && let Some(text) = texts.first()
+            && (text.is_decided() || !text.known_start().is_empty())
         {
-            if text.is_decided() || !text.known_start().is_empty() {
-                let arg = Arg::new(text.clone(), span);
-                self.judge.shell_text(&arg, self.world.clone(), self.input);
-            }
+            let arg = Arg::new(text.clone(), span);
+            self.judge.shell_text(&arg, self.world.clone(), self.input);
         }
     }
 
-    fn run_words(&mut self, args: Vec<Arg>) {
+    fn run_words(&mut self, args: &[Arg]) {
         let frame = self.judge.frame("code");
         self.judge.frames.push(frame);
-        self.judge.invoke(&args, self.world.clone(), self.input, self.from.span);
+        self.judge.invoke(args, self.world.clone(), self.input, self.from.span);
         self.judge.frames.pop();
     }
 }

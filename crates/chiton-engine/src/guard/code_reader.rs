@@ -61,14 +61,14 @@ impl Reader<'_> {
                 && matches!(self.peek(1), 'x' | 'q' | 'w' | '(' | '{' | '/' | '[')
                 && !self.in_name() =>
             {
-                self.perl_quote()
+                self.perl_quote();
             }
             _ if character.is_alphabetic() || character == '_' || character == '$' || character == '@' => self.name(),
             '.' if self.peek(1).is_alphabetic()
                 && matches!(self.tokens.last(), Some(Token::Sign(')' | ']' | '}') | Token::Text(_)))
                 && self.language != "php" =>
             {
-                self.name()
+                self.name();
             }
             _ if character.is_ascii_digit() => self.number(),
             _ => {

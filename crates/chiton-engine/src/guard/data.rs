@@ -70,6 +70,7 @@ impl Judge<'_> {
         self.object(rule, decision, reason.to_owned(), call.span, None);
     }
 
+    #[expect(clippy::too_many_lines, reason = "a table of what programs do")]
     pub(super) fn data_program(&mut self, call: &Call, world: &World) -> Option<Flow> {
         let words: Vec<String> = call.args.iter().map(|arg| arg.text.display()).collect();
         let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.as_str()));
@@ -113,7 +114,7 @@ impl Judge<'_> {
                 }
             }
             "helm" if has(&["uninstall", "delete", "rollback"]) && !has(&["--dry-run"]) => {
-                self.states(&rules::REMOTE_DATA, Ask, "This removes a release from a cluster.", call)
+                self.states(&rules::REMOTE_DATA, Ask, "This removes a release from a cluster.", call);
             }
             "terraform" | "tofu" | "terragrunt" | "pulumi" | "cdk" | "cdktf" => {
                 if has(&["destroy", "-destroy", "down"]) || has(&["state"]) && has(&["rm", "push"]) {
@@ -136,19 +137,22 @@ impl Judge<'_> {
             "psql" | "mysql" | "mariadb" | "sqlite3" | "mongosh" | "mongo" | "redis-cli" | "clickhouse-client"
             | "cockroach" | "duckdb" | "sqlcmd" | "cqlsh" => return Some(self.database(call, &words, world)),
             "dropdb" | "dropuser" | "mysqladmin" if call.name != "mysqladmin" || has(&["drop"]) => {
-                self.states(&rules::REMOTE_DATA, Ask, "This deletes a database or a user of one.", call)
+                self.states(&rules::REMOTE_DATA, Ask, "This deletes a database or a user of one.", call);
             }
             "pg_dropcluster" => self.states(&rules::REMOTE_DATA, Ask, "This deletes a database.", call),
             "rails" | "rake" | "artisan" | "mix"
                 if has(&["db:drop", "db:reset", "ecto.drop", "migrate:fresh"]) && joined.contains("production") =>
             {
-                self.states(&rules::REMOTE_DATA, Ask, "This drops a database in production.", call)
+                self.states(&rules::REMOTE_DATA, Ask, "This drops a database in production.", call);
             }
             "gh" if has(&["repo", "release", "secret", "gist"]) && has(&["delete", "archive"]) => {
-                self.states(&rules::REMOTE_DATA, Ask, "This deletes something that others may use.", call)
+                self.states(&rules::REMOTE_DATA, Ask, "This deletes something that others may use.", call);
+            }
+            "gh" | "glab" if has(&["gist", "release", "snippet"]) && has(&["create", "upload", "edit"]) => {
+                self.sends(&call.args, world, call);
             }
             "glab" if has(&["delete"]) => {
-                self.states(&rules::REMOTE_DATA, Ask, "This deletes something that others may use.", call)
+                self.states(&rules::REMOTE_DATA, Ask, "This deletes something that others may use.", call);
             }
             "npm" | "yarn" | "pnpm" | "bun" => self.node_packages(call, &words, world),
             "cargo" => {
@@ -177,21 +181,21 @@ impl Judge<'_> {
                 }
             }
             "twine" | "gem" if has(&["upload", "push", "yank"]) => {
-                self.states(&rules::PUBLISH, Ask, "This publishes to or takes back from a registry.", call)
+                self.states(&rules::PUBLISH, Ask, "This publishes to or takes back from a registry.", call);
             }
             "poetry" | "uv" | "flit" | "hatch" | "maturin" if has(&["publish", "upload"]) && !has(&["--dry-run"]) => {
-                self.states(&rules::PUBLISH, Ask, "This publishes to a registry.", call)
+                self.states(&rules::PUBLISH, Ask, "This publishes to a registry.", call);
             }
             "vault" | "consul" | "etcdctl"
                 if has(&["delete", "del", "destroy", "purge"])
                     && (joined.contains("--prefix") || has(&["destroy", "-recurse", "purge"])) =>
             {
-                self.states(&rules::REMOTE_DATA, Ask, "This deletes data of a cluster.", call)
+                self.states(&rules::REMOTE_DATA, Ask, "This deletes data of a cluster.", call);
             }
             "vagrant" | "virsh" | "multipass" | "VBoxManage" | "vmadm" | "qm"
                 if has(&["destroy", "undefine", "delete", "purge", "unregistervm"]) =>
             {
-                self.states(&rules::REMOTE_DATA, Ask, "This deletes a virtual machine.", call)
+                self.states(&rules::REMOTE_DATA, Ask, "This deletes a virtual machine.", call);
             }
             "ansible" => {
                 let options = Options::read(
@@ -336,9 +340,7 @@ impl Judge<'_> {
                 );
             }
             // With something of the machine inside, the command in it is judged as if it ran here.
-            let skip = if matches!(call.name.as_str(), "lxc" | "incus") { 1 } else { 1 };
-            let inner: Vec<Arg> =
-                options.operands.iter().skip(skip).filter(|arg| !arg.text.is("--")).cloned().collect();
+            let inner: Vec<Arg> = options.operands.iter().skip(1).filter(|arg| !arg.text.is("--")).cloned().collect();
             if has(&["exec"]) || mounted {
                 self.confined(call, inner, world);
             }

@@ -23,9 +23,9 @@ impl Judge<'_> {
             }
             "wipefs" if has(&["-n", "--no-act"]) || call.args.len() == 1 && !has(&["-a", "--all"]) => {}
             "wipefs" | "blkdiscard" | "sgdisk" | "gdisk" | "cgdisk" | "cfdisk" | "sfdisk" | "fdisk" | "parted"
-            | "partprobe" | "hdparm" | "badblocks" | "debugfs" | "tune2fs" | "resize2fs" | "xfs_admin"
+            | "partprobe" | "hdparm" | "badblocks" | "ddrescue" | "debugfs" | "tune2fs" | "resize2fs" | "xfs_admin"
             | "xfs_repair" | "fsck" | "e2fsck" | "sg_format" | "sg_unmap" | "nwipe" => {
-                if !self.only_lists(call) {
+                if !only_lists(call) {
                     self.on_devices(call, world, "This would change or wipe");
                 }
             }
@@ -35,7 +35,7 @@ impl Judge<'_> {
                 self.on_devices(call, world, "This would wipe");
             }
             "nvme" if has(&["format", "sanitize", "delete-ns", "write-zeroes"]) => {
-                self.on_devices(call, world, "This would wipe")
+                self.on_devices(call, world, "This would wipe");
             }
             "lvremove" | "vgremove" | "pvremove" | "lvreduce" | "vgreduce" | "dmsetup" | "pvcreate" | "vgcreate"
             | "lvcreate" => {
@@ -81,41 +81,11 @@ impl Judge<'_> {
                     );
                 }
             }
-            "losetup" | "swapon" | "lsblk" | "blkid" | "smartctl" => {}
+            "losetup" | "swapon" | "fio" | "hdsentinel" | "udevadm" | "findmnt" | "eject" | "lsblk" | "blkid"
+            | "smartctl" => {}
             _ => return None,
         }
         Some(Flow::labelled(Labels::PLAIN))
-    }
-
-    /// Whether a partitioning program only shows something.
-    fn only_lists(&self, call: &Call) -> bool {
-        let lists: &[&str] = match call.name.as_str() {
-            "hdparm" => &["-I", "-i", "-t", "-T", "-tT", "-C", "-g"],
-            "tune2fs" | "e2fsck" | "fsck" | "xfs_repair" => &["-l", "-n", "-N"],
-            "debugfs" => &["-R"],
-            "badblocks" => &["-sv", "-v", "-s", "-n"],
-            _ => &[
-                "-l",
-                "--list",
-                "print",
-                "-p",
-                "--print",
-                "-d",
-                "--dump",
-                "-L",
-                "-x",
-                "-s",
-                "--summary",
-                "--info",
-                "-i",
-            ],
-        };
-        let writes =
-            ["-w", "--security-erase", "--force", "-f", "mklabel", "rm", "mkpart", "-Z", "-z", "-o", "--zap-all", "-n"];
-        let has = |words: &[&str]| call.args.iter().any(|arg| words.iter().any(|word| arg.text.known_start() == *word));
-        has(lists)
-            && !(has(&writes)
-                && !matches!(call.name.as_str(), "tune2fs" | "e2fsck" | "fsck" | "badblocks" | "xfs_repair"))
     }
 
     /// Devices among the operands are refused, image files are not, and what is neither is asked about.
@@ -177,4 +147,21 @@ impl Judge<'_> {
             );
         }
     }
+}
+
+/// Whether a partitioning program only shows something.
+fn only_lists(call: &Call) -> bool {
+    let lists: &[&str] = match call.name.as_str() {
+        "hdparm" => &["-I", "-i", "-t", "-T", "-tT", "-C", "-g"],
+        "tune2fs" | "e2fsck" | "fsck" | "xfs_repair" => &["-l", "-n", "-N"],
+        "debugfs" => &["-R"],
+        "badblocks" => &["-sv", "-v", "-s", "-n"],
+        _ => &["-l", "--list", "print", "-p", "--print", "-d", "--dump", "-L", "-x", "-s", "--summary", "--info", "-i"],
+    };
+    let writes =
+        ["-w", "--security-erase", "--force", "-f", "mklabel", "rm", "mkpart", "-Z", "-z", "-o", "--zap-all", "-n"];
+    let has = |words: &[&str]| call.args.iter().any(|arg| words.iter().any(|word| arg.text.known_start() == *word));
+    // For these the same letters mean something else.
+    let checks = matches!(call.name.as_str(), "tune2fs" | "e2fsck" | "fsck" | "badblocks" | "xfs_repair");
+    has(lists) && (checks || !has(&writes))
 }

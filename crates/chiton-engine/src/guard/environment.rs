@@ -223,7 +223,7 @@ impl Judge<'_> {
         self.script(&text, World::new(self.context), &Rc::new(Flow::empty()), span);
         let relative = text.starts_with("./") || text.starts_with("node_modules/");
         let compiler = matches!(name, "CC" | "CXX" | "LD" | "AR") || name.contains("LINKER");
-        if let Some(why) = suspicious_helper(&text).filter(|_| !relative && !(compiler && !text.starts_with("/tmp"))) {
+        if let Some(why) = suspicious_helper(&text).filter(|_| !relative && (!compiler || text.starts_with("/tmp"))) {
             let reason = format!("{name} makes other programs run this one: {why}");
             self.object(&rules::ENVIRONMENT, Decision::Ask, reason, span, Some(text));
         }

@@ -43,18 +43,15 @@ impl Fields {
                 // Blanks around another separator belong to it.
                 let after = rest.trim_start_matches(blank);
                 let other = after.chars().next().filter(|next| separators.contains(*next));
-                match other {
-                    Some(other) => {
-                        self.open();
+                if let Some(other) = other {
+                    self.open();
+                    self.close();
+                    rest = after[other.len_utf8()..].trim_start_matches(blank);
+                } else {
+                    if self.current.is_some() {
                         self.close();
-                        rest = after[other.len_utf8()..].trim_start_matches(blank);
                     }
-                    None => {
-                        if self.current.is_some() {
-                            self.close();
-                        }
-                        rest = if separator.is_whitespace() { after } else { &rest[separator.len_utf8()..] };
-                    }
+                    rest = if separator.is_whitespace() { after } else { &rest[separator.len_utf8()..] };
                 }
             }
             if !rest.is_empty() {
@@ -363,25 +360,11 @@ impl Judge<'_> {
             Value::Unset => Some(0),
             _ => None,
         });
-        match value {
-            Some(value) => Text::known(value.to_string()),
-            None => {
-                self.assigned_by_arithmetic(&known, world);
-                Text::unknown(What::Plain, true)
-            }
-        }
-    }
-
-    /// Variables that an expression changes are numbers afterwards.
-    fn assigned_by_arithmetic(&mut self, expression: &str, world: &mut World) {
-        let names = expression.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-        let changes = expression.contains('=') || expression.contains("++") || expression.contains("--");
-        for name in
-            names.filter(|name| changes && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_'))
-        {
-            if world.has_set(name) {
-                world.set_text(name, Text::unknown(What::Plain, true));
-            }
+        if let Some(value) = value {
+            Text::known(value.to_string())
+        } else {
+            assigned_by_arithmetic(&known, world);
+            Text::unknown(What::Plain, true)
         }
     }
 
@@ -395,6 +378,19 @@ impl Judge<'_> {
             {
                 self.expanded_again(&value, world);
             }
+        }
+    }
+}
+
+/// Variables that an expression changes are numbers afterwards.
+fn assigned_by_arithmetic(expression: &str, world: &mut World) {
+    let names = expression.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let changes = expression.contains('=') || expression.contains("++") || expression.contains("--");
+    for name in
+        names.filter(|name| changes && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_'))
+    {
+        if world.has_set(name) {
+            world.set_text(name, Text::unknown(What::Plain, true));
         }
     }
 }

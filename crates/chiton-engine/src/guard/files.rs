@@ -56,7 +56,7 @@ impl Judge<'_> {
     /// Notes what speaks against writing to `text`.
     pub(super) fn writes(&mut self, doing: &str, text: &Text, replaces: bool, world: &World, span: Span) {
         for target in path::targets(text, world.cwd.as_deref()) {
-            for target in self.disks_matched(&target) {
+            for target in disks_matched(&target) {
                 if let Some(objection) = self.places.write(&target, replaces) {
                     self.object_to(objection, doing, text, &target, span);
                 }
@@ -64,26 +64,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A pattern below `/dev` stands for the disks it may match.
-    fn disks_matched(&self, target: &Target) -> Vec<Target> {
-        let Target::At { path, extent, doubtful } = target else { return vec![target.clone()] };
-        if !path.starts_with("/dev/") || !path.split('/').any(path::is_pattern) {
-            return vec![target.clone()];
-        }
-        let disks = [
-            "/dev/sda",
-            "/dev/sda1",
-            "/dev/vda",
-            "/dev/nvme0n1",
-            "/dev/nvme0n1p1",
-            "/dev/xvda",
-            "/dev/hda",
-            "/dev/mmcblk0",
-        ];
-        let hit = disks.iter().filter(|disk| path::matches_path(path, disk));
-        hit.map(|disk| Target::At { path: (*disk).to_owned(), extent: *extent, doubtful: *doubtful }).collect()
-    }
-
+    #[expect(clippy::too_many_lines, reason = "a table of what programs do")]
     pub(super) fn file_program(&mut self, call: &Call, world: &World) -> Option<Flow> {
         match call.name.as_str() {
             "rm" | "grm" | "srm" | "rimraf" | "del-cli" | "trash" | "trash-put" | "rmtree" => self.rm(call, world),
@@ -105,7 +86,7 @@ impl Judge<'_> {
             "cp" | "gcp" | "install" | "ginstall" => self.copies(call, world),
             "ln" | "gln" => self.links(call, world),
             "chmod" | "chown" | "chgrp" | "gchmod" | "gchown" | "setfacl" | "chattr" | "chcon" => {
-                self.rights(call, world)
+                self.rights(call, world);
             }
             "setcap" => self.object(
                 &rules::PERMISSIONS,
@@ -148,7 +129,7 @@ impl Judge<'_> {
                     self.writes("This would write to", &arg.text, false, world, arg.span);
                 }
             }
-            "dd" => self.dd(call, world),
+            "dd" | "gdd" | "dcfldd" | "dc3dd" => self.dd(call, world),
             "rsync" => self.rsync(call, world),
             "rclone" => {
                 if call.args.first().is_some_and(|arg| ["purge", "delete", "sync"].iter().any(|verb| arg.text.is(verb)))
@@ -594,4 +575,24 @@ fn sets_user_id(mode: &Text) -> bool {
     }
     mode.split(',')
         .any(|clause| clause.find(['+', '=']).is_some_and(|at| clause[at..].contains('s') && !clause.starts_with('o')))
+}
+
+/// A pattern below `/dev` stands for the disks it may match.
+fn disks_matched(target: &Target) -> Vec<Target> {
+    let Target::At { path, extent, doubtful } = target else { return vec![target.clone()] };
+    if !path.starts_with("/dev/") || !path.split('/').any(path::is_pattern) {
+        return vec![target.clone()];
+    }
+    let disks = [
+        "/dev/sda",
+        "/dev/sda1",
+        "/dev/vda",
+        "/dev/nvme0n1",
+        "/dev/nvme0n1p1",
+        "/dev/xvda",
+        "/dev/hda",
+        "/dev/mmcblk0",
+    ];
+    let hit = disks.iter().filter(|disk| path::matches_path(path, disk));
+    hit.map(|disk| Target::At { path: (*disk).to_owned(), extent: *extent, doubtful: *doubtful }).collect()
 }

@@ -64,7 +64,7 @@ impl Judge<'_> {
         }
         let expression = &args[at..];
         let narrowed = expression.iter().any(|arg| NARROWING.iter().any(|test| arg.text.is(test)));
-        let found = self.found(&roots, &world);
+        let found = found(&roots, &world);
         let mut rest = expression.iter().enumerate();
         while let Some((index, arg)) = rest.next() {
             let Some(word) = arg.text.as_known() else { continue };
@@ -89,29 +89,7 @@ impl Judge<'_> {
                 _ => {}
             }
         }
-        Ran::same(world, flow_of(found))
-    }
-
-    /// What a search below `roots` finds.
-    pub(super) fn found(&self, roots: &[Arg], world: &World) -> Text {
-        let mut places = Vec::new();
-        for root in roots {
-            for target in path::targets(&root.text, world.cwd.as_deref()) {
-                match target {
-                    Target::At { path, extent, .. } => {
-                        let fixed: Vec<&str> = path
-                            .split('/')
-                            .take_while(|part| extent == Extent::Itself || !path::is_pattern(part))
-                            .collect();
-                        let path = fixed.join("/");
-                        places.push(if path.is_empty() { "/".to_owned() } else { path });
-                    }
-                    Target::Somewhere => return Text::unknown(What::Temporary, true),
-                    Target::Anything => return Text::unknown(What::Variable("found".to_owned()), true),
-                }
-            }
-        }
-        Text::unknown(What::Found(Rc::new(places)), true)
+        Ran::same(world, flow_of(&found))
     }
 
     fn find_deletes(&mut self, roots: &[Arg], narrowed: bool, world: &World, at: &Arg) {
@@ -171,7 +149,7 @@ impl Judge<'_> {
         let options = Options::read(before, &grammar);
         let roots: Vec<Arg> = options.operands.iter().skip(1).cloned().collect();
         let roots = if roots.is_empty() { vec![Arg::known(".", call.span)] } else { roots };
-        let found = self.found(&roots, &world);
+        let found = found(&roots, &world);
         if let Some(at) = at {
             let words: Vec<Arg> = call.args[at + 1..].iter().take_while(|arg| !arg.text.is(";")).cloned().collect();
             let marked = words.iter().any(|arg| arg.text.display().contains('{'));
@@ -182,7 +160,7 @@ impl Judge<'_> {
             }
             self.inner(call, words, 0, world.clone());
         }
-        Ran::same(world, flow_of(found))
+        Ran::same(world, flow_of(&found))
     }
 
     pub(super) fn xargs(&mut self, call: &Call, world: World) -> Ran {
@@ -261,7 +239,7 @@ pub(super) fn substitute(text: &Text, mark: &str, item: &Text) -> (Text, bool) {
     (filled, hit)
 }
 
-fn flow_of(found: Text) -> Flow {
+fn flow_of(found: &Text) -> Flow {
     match found.0.first() {
         Some(Piece::Unknown(unknown)) => match &unknown.what {
             What::Found(roots) => Flow { text: None, labels: Labels::default(), roots: roots.to_vec() },
@@ -270,4 +248,26 @@ fn flow_of(found: Text) -> Flow {
         },
         _ => Flow::unknown(),
     }
+}
+
+/// What a search below `roots` finds.
+pub(super) fn found(roots: &[Arg], world: &World) -> Text {
+    let mut places = Vec::new();
+    for root in roots {
+        for target in path::targets(&root.text, world.cwd.as_deref()) {
+            match target {
+                Target::At { path, extent, .. } => {
+                    let fixed: Vec<&str> = path
+                        .split('/')
+                        .take_while(|part| extent == Extent::Itself || !path::is_pattern(part))
+                        .collect();
+                    let path = fixed.join("/");
+                    places.push(if path.is_empty() { "/".to_owned() } else { path });
+                }
+                Target::Somewhere => return Text::unknown(What::Temporary, true),
+                Target::Anything => return Text::unknown(What::Variable("found".to_owned()), true),
+            }
+        }
+    }
+    Text::unknown(What::Found(Rc::new(places)), true)
 }

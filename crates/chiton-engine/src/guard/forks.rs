@@ -60,10 +60,16 @@ impl Look {
                         self.list(condition);
                         self.list(body);
                     }
-                    otherwise.iter().for_each(|list| self.list(list));
+                    if let Some(list) = otherwise {
+                        self.list(list);
+                    }
                 }
                 CommandKind::Loop { body, .. } | CommandKind::For { body, .. } => self.list(body),
-                CommandKind::Case { arms, .. } => arms.iter().for_each(|arm| self.list(&arm.body)),
+                CommandKind::Case { arms, .. } => {
+                    for arm in arms {
+                        self.list(&arm.body);
+                    }
+                }
                 _ => {}
             }
         }

@@ -134,23 +134,21 @@ impl Judge<'_> {
             for text in &code {
                 self.code(text, interpreter.language, world, &call.input);
             }
-            return Some(self.filtered_or_unknown(call, interpreter.language));
+            let fed = *call.input != Flow::empty();
+            return Some(if fed { super::output::filtered(call) } else { Flow::unknown() });
         }
         if options.has(&["m"]) && interpreter.language == "python" {
-            return Some(self.python_module(call, &options, world));
+            let module = options.value(&["m"]).and_then(|arg| arg.text.as_known()).unwrap_or_default();
+            let decodes = matches!(module.as_str(), "base64" | "zlib" | "gzip");
+            return Some(if decodes { Flow::labelled(Labels::DECODED) } else { Flow::unknown() });
         }
         match options.operands.split_first() {
             Some((file, _)) if !super::builtins::is_standard_input(&file.text) => {
-                self.script_file(file, interpreter.language, world, call)
+                self.script_file(file, interpreter.language, world, call);
             }
             _ => self.code_from_input(call, interpreter.language, world),
         }
         Some(Flow::unknown())
-    }
-
-    fn filtered_or_unknown(&self, call: &Call, language: &str) -> Flow {
-        let _ = language;
-        if *call.input == Flow::empty() { Flow::unknown() } else { self.filtered(call) }
     }
 
     fn loaded_module(&mut self, module: &Arg, language: &str) {
@@ -161,16 +159,6 @@ impl Judge<'_> {
             let reason = format!("{shown} would be loaded into {language} first.");
             self.object(&rules::HIDDEN_RUN, Decision::Ask, reason, module.span, Some(shown));
         }
-    }
-
-    fn python_module(&mut self, call: &Call, options: &Options, world: &World) -> Flow {
-        let module = options.value(&["m"]).and_then(|arg| arg.text.as_known()).unwrap_or_default();
-        if matches!(module.as_str(), "base64" | "zlib" | "gzip") {
-            return Flow::labelled(Labels::DECODED);
-        }
-        let _ = world;
-        let _ = call;
-        Flow::unknown()
     }
 
     /// A script file: known if this command wrote it.
@@ -227,7 +215,7 @@ impl Judge<'_> {
             self.private(file, world, "awk");
         }
         if files.is_empty() {
-            return self.filtered(call);
+            return super::output::filtered(call);
         }
         Flow::labelled(self.labels_of(&files, world).with(Labels::UNKNOWN))
     }
@@ -235,6 +223,10 @@ impl Judge<'_> {
     /// `system("…")`, `"…" | getline`, `print | "…"`, `print > "…"`.
     fn awk_program(&mut self, program: &Arg, world: &World, call: &Call) {
         let Some(text) = program.text.as_literal() else { return };
+        if text.contains("/inet/tcp") || text.contains("/inet/udp") {
+            let reason = "This lets awk talk to another machine.".to_owned();
+            self.object(&rules::REMOTE_SHELL, Decision::Ask, reason, program.span, None);
+        }
         let all = tokens(&text, "awk");
         for (at, token) in all.iter().enumerate() {
             let Token::Text(string) = token else {
@@ -268,7 +260,11 @@ impl Judge<'_> {
                 if goes_on {
                     text.append(&Text::variable("field"));
                 }
-                self.shell_text(&Arg::new(text, program.span), world.clone(), &call.input);
+                let printed = match opens {
+                    Some(Token::Text(printed)) if run_before => Rc::new(printed.to_flow()),
+                    _ => Rc::clone(&call.input),
+                };
+                self.shell_text(&Arg::new(text, program.span), world.clone(), &printed);
             } else if matches!(before, Some(Token::Sign('>'))) {
                 self.writes("This would write to", &string.clone(), true, world, program.span);
             }

@@ -34,6 +34,7 @@ mod path;
 mod pattern;
 mod persistence;
 mod places;
+pub mod policy;
 mod process;
 mod programs;
 pub mod rules;
@@ -48,6 +49,7 @@ mod world;
 mod wrappers;
 
 pub use context::{Context, OwnProcess};
+pub use policy::{CheckedPolicy, GuardPolicy, HumanRule, Mode, PolicyError, judge_with};
 pub use verdict::{Access, Decision, Finding, SeenCommand, SeenRedirection, TouchedFile, Verdict, WaitingCommand};
 
 use std::rc::Rc;
@@ -125,7 +127,7 @@ fn conclude(
             verdict.target = worst.target;
             verdict.alternative = worst.alternative;
         }
-        None => verdict.reason = "Nothing speaks against it.".to_owned(),
+        None => "Nothing speaks against it.".clone_into(&mut verdict.reason),
     }
     verdict
 }

@@ -128,6 +128,7 @@ const WGET: Grammar = Grammar {
 };
 
 /// Whether a host is this machine.
+#[expect(clippy::case_sensitive_file_extension_comparisons, reason = "names are what they are on Linux")]
 pub(super) fn is_local(host: &str) -> bool {
     let host = host.rsplit('@').next().unwrap_or_default();
     let name = if host.starts_with('[') { host } else { host.split(':').next().unwrap_or_default() };
@@ -231,7 +232,7 @@ impl Judge<'_> {
             }
             "dig" | "nslookup" | "host" | "ping" | "ping6" | "traceroute" | "whois" | "drill" => {
                 self.sends_text(&call.args);
-                Some(Flow::labelled(Labels::PLAIN))
+                Some(Flow::labelled(Labels::PLAIN.with(Labels::DOWNLOADED)))
             }
             "mail" | "mailx" | "sendmail" | "mutt" | "msmtp" | "swaks" => {
                 self.sends(&call.args, world, call);

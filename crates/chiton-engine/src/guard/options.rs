@@ -110,7 +110,7 @@ impl Options {
     /// The last value of one of these options.
     pub(crate) fn value(&self, names: &[&str]) -> Option<&Arg> {
         let given = |(name, _): &&(String, Option<Arg>)| names.contains(&name.as_str());
-        self.given.iter().filter(given).filter_map(|(_, value)| value.as_ref()).last()
+        self.given.iter().filter(given).filter_map(|(_, value)| value.as_ref()).next_back()
     }
 
     /// All values of these options.

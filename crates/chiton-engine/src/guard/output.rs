@@ -33,7 +33,7 @@ impl Judge<'_> {
                 Some(arg) => arg.text.to_flow(),
                 None => Flow::empty(),
             },
-            "basename" | "dirname" => self.path_part(call),
+            "basename" | "dirname" => path_part(call),
             "realpath" | "readlink" | "grealpath" | "greadlink" => {
                 let operand = args.iter().rfind(|arg| !arg.text.known_start().starts_with('-'));
                 let known = operand
@@ -41,7 +41,7 @@ impl Judge<'_> {
                     .and_then(|known| path::absolute(&known, world.cwd.as_deref()));
                 match (known, operand) {
                     (Some(path), _) => Flow::known(path + "\n"),
-                    (None, Some(arg)) if !arg.text.0.is_empty() => self.flow_like(&arg.text),
+                    (None, Some(arg)) if !arg.text.0.is_empty() => flow_like(&arg.text),
                     _ => Flow::unknown(),
                 }
             }
@@ -67,12 +67,13 @@ impl Judge<'_> {
             | "sha1sum" | "sha256sum" | "sha512sum" | "b2sum" | "cksum" | "sum" | "stat" | "getconf" | "tput"
             | "stty" | "sleep" | "df" | "du" | "free" | "uptime" | "file" | "locale" | "groups" | "expr" | "bc"
             | "factor" | "shuf" | "numfmt" | "cmp" | "diff" | "comm" | "column" | "nl" | "lscpu" | "lsb_release"
-            | "getent" | "printenv" | "seq" => self.plain_output(call, world),
+            | "printenv" | "seq" => self.plain_output(call, world),
             "cat" | "tac" | "head" | "tail" | "less" | "more" | "zcat" | "gzcat" | "bat" | "batcat" | "strings"
             | "pv" | "buffer" => self.passes_on(call, world),
             "base64" | "base32" | "basenc" | "xxd" | "uudecode" | "openssl" | "gpg" | "gpg2" | "gunzip" | "zstdcat"
             | "xzcat" | "bzcat" | "rev" | "tr" | "hexdump" | "od" | "age" | "ascii85" => self.decodes(call, world),
-            "yes" => Flow::known("y\n"),
+            "yes" if args.is_empty() => Flow::known("y\n"),
+            "yes" => Flow::unknown(),
             _ => return None,
         })
     }
@@ -120,49 +121,13 @@ impl Judge<'_> {
                 let labels = self.labels_of(&call.args, world);
                 let files = call.args.iter().any(|arg| !arg.text.known_start().starts_with('-'));
                 if matches!(call.name.as_str(), "comm" | "nl" | "column" | "shuf") {
-                    return if files { Flow::labelled(labels.with(Labels::UNKNOWN)) } else { self.filtered(call) };
+                    return if files { Flow::labelled(labels.with(Labels::UNKNOWN)) } else { filtered(call) };
                 }
                 return Flow::labelled(Labels::PLAIN);
             }
             _ => {}
         }
         Flow::labelled(Labels::PLAIN)
-    }
-
-    /// The flow of unknown text, as another program prints it.
-    fn flow_like(&self, text: &Text) -> Flow {
-        match text.0.as_slice() {
-            [Piece::Unknown(unknown)] => match &unknown.what {
-                What::Output(flow) | What::Stream(flow) => (**flow).clone(),
-                What::Temporary => Flow::labelled(Labels::TEMPORARY),
-                What::Plain => Flow::labelled(Labels::PLAIN),
-                What::Found(roots) => Flow { roots: roots.to_vec(), ..Flow::default() },
-                _ => Flow::unknown(),
-            },
-            _ => Flow::unknown(),
-        }
-    }
-
-    fn path_part(&mut self, call: &Call) -> Flow {
-        let options = Options::read(&call.args, &Grammar { short: "s", long: &["suffix"], ..Grammar::default() });
-        let Some(first) = options.operands.first() else { return Flow::empty() };
-        let Some(known) = first.text.as_known() else {
-            return if call.name == "basename" { Flow::labelled(Labels::PLAIN) } else { self.flow_like(&first.text) };
-        };
-        let trimmed = known.trim_end_matches('/');
-        let (directory, name) = match trimmed.rsplit_once('/') {
-            Some(("", name)) => ("/", name),
-            Some((directory, name)) => (directory, name),
-            None if trimmed.is_empty() && known.starts_with('/') => ("/", "/"),
-            None => (".", trimmed),
-        };
-        if call.name == "dirname" {
-            return Flow::known(format!("{directory}\n"));
-        }
-        let suffix =
-            options.operands.get(1).or_else(|| options.value(&["s", "suffix"])).and_then(|arg| arg.text.as_known());
-        let name = suffix.and_then(|suffix| name.strip_suffix(suffix.as_str())).unwrap_or(name);
-        Flow::known(format!("{name}\n"))
     }
 
     /// `cat` and its like: files, or what comes in.
@@ -273,18 +238,8 @@ impl Judge<'_> {
         flow
     }
 
-    /// Output that is some of the input.
-    pub(super) fn filtered(&self, call: &Call) -> Flow {
-        let mut flow = (*call.input).clone();
-        if flow.text.take().is_some() {
-            flow.labels = flow.labels.with(Labels::DECODED);
-        } else if flow.roots.is_empty() {
-            flow.labels = flow.labels.with(Labels::UNKNOWN);
-        }
-        flow
-    }
-
     /// Programs that search and arrange text.
+    #[expect(clippy::too_many_lines, reason = "a table of what programs do")]
     pub(super) fn text_program(&mut self, call: &Call, world: &World) -> Option<Flow> {
         match call.name.as_str() {
             "grep" | "egrep" | "fgrep" | "rg" | "ag" | "ack" | "zgrep" | "ugrep" => Some(self.searches(call, world)),
@@ -311,12 +266,12 @@ impl Judge<'_> {
                 if let Some(file) = options.value(&["o", "output"]).cloned() {
                     self.writes("This would write to", &file.text, true, world, file.span);
                 }
-                Some(self.from_files(call, &options.operands, world))
+                Some(self.of_files(call, &options.operands, world))
             }
             "uniq" | "cut" | "paste" | "fold" | "fmt" | "expand" | "unexpand" | "join" | "jq" | "yq" | "xmllint"
             | "csvcut" | "ts" | "tsort" | "iconv" | "dos2unix" | "unix2dos" | "envsubst" | "sd" => {
                 let options = Options::read(&call.args, &Grammar { short: "dfcbsw", ..Grammar::default() });
-                Some(self.from_files(call, &options.operands, world))
+                Some(self.of_files(call, &options.operands, world))
             }
             "ls" | "tree" | "exa" | "eza" | "dir" | "locate" | "plocate" | "git-ls-files" => {
                 let operands: Vec<Arg> =
@@ -326,7 +281,7 @@ impl Judge<'_> {
                     _ if operands.is_empty() => vec![Arg::known(".", call.span)],
                     _ => operands,
                 };
-                let found = self.found(&operands, world);
+                let found = super::finders::found(&operands, world);
                 Some(match found.0.first() {
                     Some(Piece::Unknown(unknown)) => match &unknown.what {
                         What::Found(roots) => Flow { text: None, labels: Labels::default(), roots: roots.to_vec() },
@@ -390,9 +345,9 @@ impl Judge<'_> {
         }
     }
 
-    fn from_files(&mut self, call: &Call, files: &[Arg], world: &World) -> Flow {
+    fn of_files(&mut self, call: &Call, files: &[Arg], world: &World) -> Flow {
         if files.is_empty() || matches!(call.name.as_str(), "jq" | "yq" | "sd") && files.len() < 2 {
-            return self.filtered(call);
+            return filtered(call);
         }
         let labels = self.labels_of(files, world);
         for file in files {
@@ -446,7 +401,7 @@ impl Judge<'_> {
         let recursive = options.has(&["r", "R", "recursive"]) || matches!(call.name.as_str(), "rg" | "ag" | "ack");
         if names_only {
             let roots = if files.is_empty() { vec![Arg::known(".", call.span)] } else { files };
-            let found = self.found(&roots, world);
+            let found = super::finders::found(&roots, world);
             if let Some(Piece::Unknown(unknown)) = found.0.first()
                 && let What::Found(roots) = &unknown.what
             {
@@ -455,7 +410,7 @@ impl Judge<'_> {
             return Flow::unknown();
         }
         if files.is_empty() && !recursive || *call.input != Flow::empty() && files.is_empty() {
-            let mut flow = self.filtered(call);
+            let mut flow = filtered(call);
             // Chosen by what it says: no longer all processes.
             let inverted = options.has(&["v", "invert-match"]);
             if flow.labels.has(Labels::PROCESSES) && !inverted {
@@ -695,4 +650,52 @@ fn tr_set(set: &str) -> Option<Vec<char>> {
         }
     }
     (out.len() < 2000).then_some(out)
+}
+
+/// The flow of unknown text, as another program prints it.
+fn flow_like(text: &Text) -> Flow {
+    match text.0.as_slice() {
+        [Piece::Unknown(unknown)] => match &unknown.what {
+            What::Output(flow) | What::Stream(flow) => (**flow).clone(),
+            What::Temporary => Flow::labelled(Labels::TEMPORARY),
+            What::Plain => Flow::labelled(Labels::PLAIN),
+            What::Found(roots) => Flow { roots: roots.to_vec(), ..Flow::default() },
+            _ => Flow::unknown(),
+        },
+        _ => Flow::unknown(),
+    }
+}
+
+/// Output that is some of the input.
+pub(super) fn filtered(call: &Call) -> Flow {
+    let mut flow = (*call.input).clone();
+    if flow.text.take().is_some() {
+        flow.labels = flow.labels.with(Labels::DECODED);
+    } else if flow.roots.is_empty() {
+        flow.labels = flow.labels.with(Labels::UNKNOWN);
+    }
+    flow
+}
+
+/// `basename` and `dirname`.
+fn path_part(call: &Call) -> Flow {
+    let options = Options::read(&call.args, &Grammar { short: "s", long: &["suffix"], ..Grammar::default() });
+    let Some(first) = options.operands.first() else { return Flow::empty() };
+    let Some(known) = first.text.as_known() else {
+        return if call.name == "basename" { Flow::labelled(Labels::PLAIN) } else { flow_like(&first.text) };
+    };
+    let trimmed = known.trim_end_matches('/');
+    let (directory, name) = match trimmed.rsplit_once('/') {
+        Some(("", name)) => ("/", name),
+        Some((directory, name)) => (directory, name),
+        None if trimmed.is_empty() && known.starts_with('/') => ("/", "/"),
+        None => (".", trimmed),
+    };
+    if call.name == "dirname" {
+        return Flow::known(format!("{directory}\n"));
+    }
+    let suffix =
+        options.operands.get(1).or_else(|| options.value(&["s", "suffix"])).and_then(|arg| arg.text.as_known());
+    let name = suffix.and_then(|suffix| name.strip_suffix(suffix.as_str())).unwrap_or(name);
+    Flow::known(format!("{name}\n"))
 }

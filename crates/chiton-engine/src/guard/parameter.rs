@@ -23,7 +23,7 @@ impl Judge<'_> {
         }
         let mut values = self.base(parameter, world);
         if parameter.indirect {
-            values = self.indirect(&values, world);
+            values = self.indirect(values.as_deref(), world);
         }
         if parameter.length {
             return vec![length(values.as_deref(), parameter.is_many())];
@@ -53,10 +53,7 @@ impl Judge<'_> {
                 None => Some(vec![Text::variable(name)]),
             };
         }
-        let index = match &parameter.index {
-            Some(word) => Some(self.single(word, world).as_known()),
-            None => None,
-        };
+        let index = parameter.index.as_ref().map(|word| self.single(word, world).as_known());
         match (world.get(name, self.context), index) {
             (Value::Unset | Value::Reference(_), _) => None,
             (Value::Scalar(text), None) => Some(vec![text]),
@@ -96,8 +93,8 @@ impl Judge<'_> {
         }
     }
 
-    fn indirect(&mut self, values: &Option<Vec<Text>>, world: &mut World) -> Option<Vec<Text>> {
-        let Some([name]) = values.as_deref() else { return None };
+    fn indirect(&mut self, values: Option<&[Text]>, world: &mut World) -> Option<Vec<Text>> {
+        let Some([name]) = values else { return None };
         match name.as_known() {
             Some(name) => self.base(&Parameter { name, ..Parameter::default() }, world),
             None => Some(vec![Text::variable("!")]),

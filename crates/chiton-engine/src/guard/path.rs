@@ -102,7 +102,7 @@ fn resolve(path: &str, globs: bool, cwd: Option<&str>, doubtful: bool) -> Target
         return if climbs || bare || (sweeps && doubtful) { Target::Anything } else { Target::Somewhere };
     }
     let Some(full) = absolute(path, cwd) else {
-        return if leaves(path) || (globs && path.split('/').next().is_some_and(pattern::is_sweeping)) {
+        return if leaves(path) || (globs && first_component(path).is_some_and(pattern::is_sweeping)) {
             Target::Anything
         } else {
             Target::Somewhere
@@ -124,6 +124,10 @@ fn resolve(path: &str, globs: bool, cwd: Option<&str>, doubtful: bool) -> Target
         // The pattern itself: who asks compares it with the places that matter.
         at(&full, Extent::Within, doubtful)
     }
+}
+
+fn first_component(path: &str) -> Option<&str> {
+    path.split('/').find(|component| !matches!(*component, "" | "."))
 }
 
 /// Whether a component of a path is a pattern.

@@ -116,8 +116,36 @@ pub(crate) fn starts_later(path: &str, home: &str, workspace: &str) -> Option<&'
     PROJECT_PLACES.iter().find(|(place, _)| path.contains(place)).map(|(_, what)| *what)
 }
 
+/// Files and directories of a home directory that prove who somebody is; those after the first 16 are also read by
+/// developers all day.
+const STORES: [&str; 22] = [
+    ".aws/credentials",
+    ".netrc",
+    ".git-credentials",
+    ".pgpass",
+    ".my.cnf",
+    ".password-store",
+    ".config/gcloud/credentials.db",
+    ".config/gcloud/application_default_credentials.json",
+    ".azure/accessTokens.json",
+    ".vault-token",
+    ".config/gh/hosts.yml",
+    ".local/share/keyrings",
+    ".mozilla/firefox",
+    ".config/google-chrome",
+    ".electrum",
+    ".bitcoin",
+    ".kube/config",
+    ".docker/config.json",
+    ".npmrc",
+    ".pypirc",
+    ".cargo/credentials.toml",
+    ".terraform.d/credentials.tfrc.json",
+];
+
 /// Whether `path` is something that proves who somebody is: keys, tokens, passwords. `strictly` leaves out the files
 /// that developers read all day, such as `.env`.
+#[expect(clippy::case_sensitive_file_extension_comparisons, reason = "names are what they are on Linux")]
 pub(crate) fn is_credential(path: &str, home: &str, strictly: bool) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     if name.ends_with(".pub") || matches!(name, "known_hosts" | "authorized_keys") {
@@ -136,30 +164,6 @@ pub(crate) fn is_credential(path: &str, home: &str, strictly: bool) -> bool {
             || inside.starts_with(".gnupg/")
             || inside == ".ssh"
             || inside == ".gnupg";
-        const STORES: [&str; 22] = [
-            ".aws/credentials",
-            ".netrc",
-            ".git-credentials",
-            ".pgpass",
-            ".my.cnf",
-            ".password-store",
-            ".config/gcloud/credentials.db",
-            ".config/gcloud/application_default_credentials.json",
-            ".azure/accessTokens.json",
-            ".vault-token",
-            ".config/gh/hosts.yml",
-            ".local/share/keyrings",
-            ".mozilla/firefox",
-            ".config/google-chrome",
-            ".electrum",
-            ".bitcoin",
-            ".kube/config",
-            ".docker/config.json",
-            ".npmrc",
-            ".pypirc",
-            ".cargo/credentials.toml",
-            ".terraform.d/credentials.tfrc.json",
-        ];
         let count = if strictly { 16 } else { STORES.len() };
         let store = STORES[..count].iter().any(|store| {
             is_within(inside, store)
@@ -174,6 +178,10 @@ pub(crate) fn is_credential(path: &str, home: &str, strictly: bool) -> bool {
         }
     }
     if path.starts_with("/proc/") && path.ends_with("/environ") {
+        return true;
+    }
+    let history = inside_home(path, home).is_some_and(super::places::is_history);
+    if !strictly && (history || path == "/etc/passwd") {
         return true;
     }
     if name.starts_with("id_") && ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"].contains(&name) {

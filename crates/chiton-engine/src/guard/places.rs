@@ -387,13 +387,13 @@ fn system_file(path: &str) -> Option<Objection> {
     Some((&rules::DELETE_SYSTEM, if vital { Deny } else { Ask }, "a file of the system"))
 }
 
+/// Devices that may be written to.
+const HARMLESS: [&str; 13] =
+    ["null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr", "console", "ptmx", "kmsg", "log"];
+
 /// What speaks against writing to a device.
 pub(crate) fn device(path: &str) -> Option<Objection> {
     let name = path.strip_prefix("/dev/")?;
-    const HARMLESS: [&str; 13] = [
-        "null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr", "console", "ptmx", "kmsg",
-        "log",
-    ];
     let first = name.split('/').next().unwrap_or_default();
     if HARMLESS.contains(&name)
         || ["fd", "shm", "pts", "tcp", "udp", "mqueue"].contains(&first)

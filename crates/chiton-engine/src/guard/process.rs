@@ -4,7 +4,7 @@ use super::judge::Judge;
 use super::options::{Arg, Grammar, Options};
 use super::rules;
 use super::simple::Call;
-use super::text::{Flow, Labels, What};
+use super::text::{Flow, Labels, Unknown, What};
 use super::verdict::Decision;
 use super::world::World;
 
@@ -12,8 +12,8 @@ impl Judge<'_> {
     pub(super) fn process_program(&mut self, call: &Call, world: &World) -> Option<Flow> {
         let _ = world;
         match call.name.as_str() {
-            "kill" | "skill" | "snice" => self.kill(call),
-            "killall" | "pkill" => self.kill_by_name(call),
+            "kill" => self.kill(call),
+            "killall" | "pkill" | "skill" | "snice" => self.kill_by_name(call),
             "killall5" => {
                 self.object(&rules::KILL_ALL, Decision::Deny, "This ends all processes.".to_owned(), call.span, None);
             }
@@ -36,7 +36,8 @@ impl Judge<'_> {
                 let chosen = call.args.iter().any(|arg| {
                     ["-p", "--pid", "-C", "--ppid"].iter().any(|option| arg.text.known_start().starts_with(option))
                 });
-                return Some(Flow::labelled(if chosen {
+                let parent = call.args.iter().any(|arg| arg.text.display().contains("ppid"));
+                return Some(Flow::labelled(if chosen && !parent {
                     Labels::PLAIN
                 } else {
                     Labels::PROCESSES.with(Labels::UNKNOWN)
@@ -112,7 +113,8 @@ impl Judge<'_> {
 
     fn kill_target(&mut self, arg: &Arg) {
         let shown = arg.text.display();
-        if arg.text.has_glob() || arg.text.labels().has(Labels::PROCESSES) {
+        let of_all = |unknown: &Unknown| matches!(&unknown.what, What::Found(roots) if roots.iter().any(|root| root.starts_with("/proc")));
+        if arg.text.unknowns().any(of_all) || arg.text.has_glob() || arg.text.labels().has(Labels::PROCESSES) {
             let reason = format!("{shown} stands for processes that were not chosen.");
             self.object(&rules::KILL_ALL, Decision::Deny, reason, arg.span, Some(shown));
             return;
@@ -192,6 +194,10 @@ impl Judge<'_> {
         let by_user = options.value(&["u", "U", "user", "uid", "euid"]).is_some();
         if (by_user && options.operands.is_empty()) || options.has(&["v", "inverse"]) {
             let reason = "This ends all processes of a user, this server among them.".to_owned();
+            self.object(&rules::KILL_ALL, Decision::Deny, reason, call.span, None);
+        }
+        if options.value(&["P", "parent"]).is_some_and(|parent| parent.text.is("1")) {
+            let reason = "The children of process 1 are the services of the machine.".to_owned();
             self.object(&rules::KILL_ALL, Decision::Deny, reason, call.span, None);
         }
         let pattern = call.name == "pkill" || options.has(&["r", "regexp"]);

@@ -250,6 +250,7 @@ impl Judge<'_> {
     }
 
     /// `watch`, `script`, `flock`, `parallel`, `tmux`, `screen` and others that take a command as text or words.
+    #[expect(clippy::too_many_lines, reason = "a table of what programs do")]
     pub(super) fn starter(&mut self, call: &Call, world: &World) -> Option<Ran> {
         let inner = |short, long, skip| {
             let grammar = Grammar { short, long, stops: true, ..Grammar::default() };
@@ -345,6 +346,7 @@ impl Judge<'_> {
                 }
                 Some(Ran::same(world.clone(), Flow::empty()))
             }
+            "newgrp" => Some(self.shell_reading_input(call, world.clone())),
             "expect" => {
                 let (options, _) = inner("cdf", &[], 0);
                 if let Some(code) = options.value(&["c"]).cloned() {

@@ -93,7 +93,12 @@ impl Judge<'_> {
         self.note_seen(&args, &assigned, &plumbing, command.span);
         let input = plumbing.input(input);
         if args.is_empty() {
-            let flow = self.pour(&plumbing, Flow::empty());
+            // `$(< file)` prints the file.
+            let printed = match &plumbing.input {
+                Some(read) if assigned.is_empty() => (**read).clone(),
+                _ => Flow::empty(),
+            };
+            let flow = self.pour(&plumbing, printed);
             return Ran::succeeded(world, flow);
         }
         let mut ran = self.invoke(&args, world, &input, command.span);
@@ -114,6 +119,11 @@ impl Judge<'_> {
     pub(super) fn remote_shell(&mut self, span: Span) {
         let reason = "A shell would take its commands from another machine.".to_owned();
         self.object(&rules::REMOTE_SHELL, Decision::Deny, reason, span, None);
+    }
+
+    /// Notes a command that another one runs.
+    pub(super) fn note_inner(&mut self, args: &[Arg], span: Span) {
+        self.note_seen(args, &[], &Plumbing::default(), span);
     }
 
     fn note_seen(&mut self, args: &[Arg], assigned: &[(String, Text)], plumbing: &Plumbing, span: Span) {
@@ -151,7 +161,7 @@ impl Judge<'_> {
     }
 
     fn assign(&mut self, assignment: &Assignment, world: &mut World) -> Text {
-        let index = assignment.index.as_ref().map(|index| self.single(index, world).as_known());
+        let index = assignment.index.as_ref().map(|index| self.single(index, world));
         match &assignment.value {
             AssignedValue::Scalar(word) => {
                 let text = self.assigned(word, world);
@@ -178,14 +188,7 @@ impl Judge<'_> {
         }
     }
 
-    pub(super) fn store(
-        &mut self,
-        name: &str,
-        index: Option<Option<String>>,
-        append: bool,
-        text: Text,
-        world: &mut World,
-    ) {
+    pub(super) fn store(&mut self, name: &str, index: Option<Text>, append: bool, text: Text, world: &mut World) {
         let old = world.get(name, self.context);
         let Some(key) = index else {
             let value = match (old, append) {
@@ -203,7 +206,7 @@ impl Judge<'_> {
             Value::Scalar(text) if text.is_decided() => vec![("0".to_owned(), text)],
             _ => Vec::new(),
         };
-        let Some(key) = key else {
+        let Some(key) = key.as_known() else {
             world.set_text(name, Text::variable(name));
             return;
         };
@@ -367,7 +370,7 @@ impl Judge<'_> {
         }
         let Some((first, rest)) = args.split_first() else { return Ran::same(world, Flow::empty()) };
         if first.text.has_glob() {
-            return self.globbed(first, rest, world, input, span);
+            return self.globbed(first, rest, &world, input, span);
         }
         let Some(name) = program_name(&first.text) else {
             return self.undecided_program(first, rest, world, input, span);
@@ -382,7 +385,7 @@ impl Judge<'_> {
     }
 
     /// A pattern as a program: whichever of the programs that matter it may match.
-    fn globbed(&mut self, first: &Arg, rest: &[Arg], world: World, input: &Rc<Flow>, span: Span) -> Ran {
+    fn globbed(&mut self, first: &Arg, rest: &[Arg], world: &World, input: &Rc<Flow>, span: Span) -> Ran {
         const NOTABLE: [&str; 24] = [
             "rm", "dd", "mkfs", "sh", "bash", "chmod", "chown", "kill", "killall", "pkill", "reboot", "shutdown",
             "halt", "poweroff", "mv", "cp", "tee", "find", "curl", "wget", "nc", "python3", "perl", "shred",
@@ -465,14 +468,13 @@ impl Judge<'_> {
 
 /// The name of the program that `text` is, without directories; versions are left out.
 pub(super) fn program_name(text: &Text) -> Option<String> {
-    let whole = match text.as_known() {
-        Some(known) => known,
-        None => {
-            // `$DIR/bin/rm` is decided by its end.
-            let end = text.known_end();
-            let (_, name) = end.rsplit_once('/')?;
-            name.to_owned()
-        }
+    let whole = if let Some(known) = text.as_known() {
+        known
+    } else {
+        // `$DIR/bin/rm` is decided by its end.
+        let end = text.known_end();
+        let (_, name) = end.rsplit_once('/')?;
+        name.to_owned()
     };
     let name = whole.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     if name.is_empty() && !whole.is_empty() {

@@ -13,6 +13,7 @@ impl Judge<'_> {
         self.object(rule, decision, reason.to_owned(), call.span, None);
     }
 
+    #[expect(clippy::too_many_lines, reason = "a table of what programs do")]
     pub(super) fn system_program(&mut self, call: &Call, world: &World) -> Option<Flow> {
         let has = |words: &[&str]| call.args.iter().any(|arg| words.iter().any(|word| arg.text.is(word)));
         let starts = |prefixes: &[&str]| {
@@ -28,7 +29,7 @@ impl Judge<'_> {
         match call.name.as_str() {
             "shutdown" | "poweroff" | "reboot" | "halt" | "telinit" | "init" | "pm-suspend" | "pm-hibernate"
             | "rtcwake" => {
-                if !has(&["-c", "--help", "--version", "-k"]) && !(call.name == "init" && call.args.is_empty()) {
+                if !has(&["-c", "--help", "--version", "-k"]) && (call.name != "init" || !call.args.is_empty()) {
                     self.says(&rules::POWER, Deny, "This would stop or restart the machine.", call);
                 }
             }
@@ -55,7 +56,7 @@ impl Judge<'_> {
                 }
             }
             "kmod" if matches!(verb().as_str(), "load" | "unload" | "insert" | "remove") => {
-                self.says(&rules::KERNEL, Ask, "This changes the kernel.", call)
+                self.says(&rules::KERNEL, Ask, "This changes the kernel.", call);
             }
             "sysctl" => {
                 let writes = has(&["-w", "--write", "-p", "--load", "--system"])
@@ -95,9 +96,8 @@ impl Judge<'_> {
                     self.says(&rules::FIREWALL, Ask, "This changes the firewall.", call);
                 }
             }
-            "iptables-save" | "ip6tables-save" => {}
             "iptables-restore" | "ip6tables-restore" | "iptables-apply" | "firewalld" | "pfctl" => {
-                self.says(&rules::FIREWALL, Ask, "This changes the firewall.", call)
+                self.says(&rules::FIREWALL, Ask, "This changes the firewall.", call);
             }
             "nft" => {
                 if !matches!(verb().as_str(), "list" | "describe" | "monitor" | "") {
@@ -164,7 +164,7 @@ impl Judge<'_> {
             }
             "ssh-copy-id" => self.says(&rules::PERSISTENCE, Ask, "This adds a key that may log in.", call),
             "update-rc.d" | "chkconfig" | "rc-update" | "systemd-sysusers" => {
-                self.says(&rules::PERSISTENCE, Ask, "This makes a service start by itself.", call)
+                self.says(&rules::PERSISTENCE, Ask, "This makes a service start by itself.", call);
             }
             "setenforce" | "aa-disable" | "aa-teardown" | "aa-complain" | "auditctl" | "setsebool" | "ausearch"
             | "semanage" => {
@@ -184,12 +184,11 @@ impl Judge<'_> {
                 }
             }
             "dmesg" if has(&["-C", "-c", "--clear", "--read-clear"]) => {
-                self.says(&rules::LOGS, Ask, "This empties the log of the kernel.", call)
+                self.says(&rules::LOGS, Ask, "This empties the log of the kernel.", call);
             }
             "logrotate" if has(&["-f", "--force"]) => {
-                self.says(&rules::LOGS, Ask, "This rotates logs before their time.", call)
+                self.says(&rules::LOGS, Ask, "This rotates logs before their time.", call);
             }
-            "utmpdump" | "logsave" => {}
             "update-alternatives" | "ldconfig" | "timedatectl" => {
                 if has(&["--set", "--install", "--remove", "set-time", "set-timezone", "set-ntp"]) {
                     self.says(&rules::SYSTEM_WRITE, Ask, "This changes the system.", call);

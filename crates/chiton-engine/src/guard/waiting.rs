@@ -99,7 +99,7 @@ impl Judge<'_> {
                 if !fed
                     && call.args.iter().filter(|arg| !arg.text.known_start().starts_with('-')).count() < 2
                     && !has(&["-c", "-e", "--command", "--execute", "-f", "-l", "--list"])
-                    && !(name == "redis-cli" && !call.args.is_empty()) =>
+                    && (name != "redis-cli" || call.args.is_empty()) =>
             {
                 "without a statement it waits for some; give one with an option"
             }

@@ -140,7 +140,7 @@ impl World {
         let mut name = name.to_owned();
         for _ in 0..8 {
             match self.variables.get(&name) {
-                Some(Value::Reference(other)) if !matches!(value, Value::Reference(_)) => name = other.clone(),
+                Some(Value::Reference(other)) if !matches!(value, Value::Reference(_)) => name.clone_from(other),
                 _ => break,
             }
         }

@@ -311,6 +311,7 @@ impl Judge<'_> {
         if args.is_empty() {
             return Ran::same(world, Flow::empty());
         }
+        self.note_inner(&args, call.span);
         let frame = self.frame(&format!("wrapper {}", call.name));
         self.frames.push(frame);
         let ran = self.invoke(&args, world, &call.input, call.span);

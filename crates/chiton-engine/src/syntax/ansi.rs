@@ -23,15 +23,15 @@ pub(super) fn decode(text: &[u8]) -> String {
             b'x' if text.get(at) == Some(&b'{') => at = braced(text, at, &mut out),
             b'x' => {
                 at = number(text, at, 16, 2, &mut |value| out.push(low_byte(value)))
-                    .unwrap_or_else(|| raw(&mut out, b'x', at))
+                    .unwrap_or_else(|| raw(&mut out, b'x', at));
             }
             b'u' => {
                 at = number(text, at, 16, 4, &mut |value| character(value, &mut out))
-                    .unwrap_or_else(|| raw(&mut out, b'u', at))
+                    .unwrap_or_else(|| raw(&mut out, b'u', at));
             }
             b'U' => {
                 at = number(text, at, 16, 8, &mut |value| character(value, &mut out))
-                    .unwrap_or_else(|| raw(&mut out, b'U', at))
+                    .unwrap_or_else(|| raw(&mut out, b'U', at));
             }
             b'c' if at < text.len() => {
                 out.push(text[at] & 0x1f);

@@ -152,8 +152,7 @@ impl Reader<'_> {
             let Some(byte) = rest.get(at) else { break false };
             match (quote, byte) {
                 (None | Some(b'"'), b'\\') => at += 1,
-                (Some(kind), byte) if kind == *byte => quote = None,
-                (Some(_), _) => {}
+                (Some(kind), byte) => quote = Some(kind).filter(|kind| kind != byte),
                 (None, b'\'' | b'"' | b'`') => quote = Some(*byte),
                 (None, b'(') => open += 1,
                 (None, b')') if open == 0 => break rest.get(at + 1) == Some(&b')'),

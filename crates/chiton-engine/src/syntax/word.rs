@@ -35,10 +35,9 @@ impl Reader<'_> {
             }
             match byte {
                 b'(' => open.set(open.get() + 1),
-                b')' if open.get() == 0 => return true,
+                b')' | b'&' if open.get() == 0 => return true,
                 b')' => open.set(open.get() - 1),
                 b' ' | b'\t' | b'\n' => return open.get() == 0,
-                b'&' if open.get() == 0 => return true,
                 _ => {}
             }
             false

@@ -41,13 +41,16 @@ pub struct Case {
 /// All cases of all files.
 pub fn cases() -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/guard");
-    let mut files: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> = fs::read_dir(&folder)
+        .expect("the corpus is there")
+        .map(|entry| entry.expect("a readable folder").path())
+        .collect();
     files.sort();
     files.iter().flat_map(|file| read(file)).collect()
 }
 
 fn read(file: &Path) -> Vec<Case> {
-    let text = fs::read_to_string(file).unwrap();
+    let text = fs::read_to_string(file).expect("the corpus is text");
     let rows = text.lines().skip(1).filter(|line| !line.is_empty());
     rows.map(|line| row(line).unwrap_or_else(|| panic!("{}: {line}", file.display()))).collect()
 }
