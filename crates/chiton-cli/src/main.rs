@@ -2,6 +2,7 @@
 
 mod audit;
 mod call;
+mod check;
 mod clean;
 mod dialects;
 mod doctor;
@@ -71,6 +72,7 @@ enum Verb {
     Send(send::SendArguments),
     Kill(kill::KillArguments),
     Clean(clean::CleanArguments),
+    Check(check::CheckArguments),
     Mcp(mcp::McpArguments),
     Call(call::CallArguments),
     Setup(setup::SetupArguments),
@@ -106,7 +108,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
     let given = cli.state_dir.as_ref().or(settings.state_dir.as_ref()).map(std::path::absolute).transpose()?;
     let state = given.clone().map_or_else(setting::state_directory, Ok);
     match cli.verb {
-        // These two have something to say where there is no state directory as well.
+        // These have something to say where there is no state directory as well.
+        Verb::Check(arguments) => check::check(&arguments),
         Verb::Setup(arguments) => setup::setup(&arguments, given.as_deref()),
         Verb::Doctor(arguments) => doctor::doctor(&arguments, state),
         Verb::Run(arguments) => run::run(arguments, &settings, &state?),

@@ -30,6 +30,7 @@ pub mod guard;
 pub mod secrets;
 pub mod session;
 mod spawn;
+pub mod syntax;
 
 pub mod capture;
 pub mod render;
