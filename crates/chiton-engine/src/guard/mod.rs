@@ -15,9 +15,11 @@ mod brace;
 mod builtins;
 mod code;
 mod code_reader;
+pub mod consent;
 mod context;
 mod data;
 mod disk;
+mod dry_run;
 mod environment;
 mod expand;
 mod files;
@@ -37,6 +39,7 @@ mod places;
 pub mod policy;
 mod process;
 mod programs;
+mod review;
 pub mod rules;
 mod sed;
 mod shells;
@@ -50,15 +53,15 @@ mod wrappers;
 
 pub use context::{Context, OwnProcess};
 pub use policy::{CheckedPolicy, GuardPolicy, HumanRule, Mode, PolicyError, judge_with};
+pub use review::{Guard, Permission, PermissionManager, Permitting, Refusal};
 pub use verdict::{Access, Decision, Finding, SeenCommand, SeenRedirection, TouchedFile, Verdict, WaitingCommand};
 
 use std::rc::Rc;
 
-use serde::{Deserialize, Serialize};
-
-use crate::request::{AcceptedRequest, CommandRequest};
 use crate::syntax;
+pub(crate) use consent::Consents;
 use judge::Judge;
+pub(crate) use review::{ApprovedCommand, Reviewed, review};
 use text::Flow;
 use world::{World, Worlds};
 
@@ -130,45 +133,4 @@ fn conclude(
         None => "Nothing speaks against it.".clone_into(&mut verdict.reason),
     }
     verdict
-}
-
-/// What the human who set up the engine decided about commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Policy {
-    /// Every command runs, with the rights of the user who runs the engine. No protection at all.
-    AllowAll,
-}
-
-impl Policy {
-    /// What protection was in force, for the response.
-    pub fn protection(self) -> &'static str {
-        match self {
-            Self::AllowAll => "none: every command is allowed",
-        }
-    }
-}
-
-/// A command that may run. Only [`review`] makes one.
-#[derive(Debug)]
-pub(crate) struct ApprovedCommand(CommandRequest);
-
-impl ApprovedCommand {
-    pub(crate) fn into_request(self) -> CommandRequest {
-        self.0
-    }
-}
-
-/// Why a command may not run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// In one sentence.
-    pub reason: String,
-}
-
-/// Judges `request` by `policy`.
-#[expect(clippy::unnecessary_wraps, reason = "the one policy there is so far never refuses")]
-pub(crate) fn review(request: AcceptedRequest, policy: Policy) -> Result<ApprovedCommand, Refusal> {
-    match policy {
-        Policy::AllowAll => Ok(ApprovedCommand(request.into_inner())),
-    }
 }
