@@ -274,8 +274,9 @@ impl Judge<'_> {
                 None,
             );
         }
-        let reveals = text.contains("LWP")
-            || REVEALS.iter().any(|name| if name.contains('.') { text.contains(name) } else { has(&[name]) });
+        let fetches = text.contains("http") && has(&["get", "getstore"]);
+        let reveals =
+            fetches || REVEALS.iter().any(|name| if name.contains('.') { text.contains(name) } else { has(&[name]) });
         if reveals
             && has(&["exec", "eval", "system", "popen", "Function", "execSync", "Popen", "loads", "compile", "marshal"])
         {

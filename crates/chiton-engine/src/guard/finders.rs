@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::judge::{Judge, Ran};
 use super::options::{Arg, Grammar, Options};
 use super::path::{self, Extent, Target};
+use super::pattern;
 use super::simple::Call;
 use super::text::{Flow, Labels, Piece, Text, What};
 use super::world::World;
@@ -63,7 +64,7 @@ impl Judge<'_> {
             roots.push(Arg::known(".", call.span));
         }
         let expression = &args[at..];
-        let narrowed = expression.iter().any(|arg| NARROWING.iter().any(|test| arg.text.is(test)));
+        let narrowed = is_narrowed(expression);
         let found = found(&roots, &world);
         let mut rest = expression.iter().enumerate();
         while let Some((index, arg)) = rest.next() {
@@ -216,6 +217,18 @@ impl Judge<'_> {
         }
         Ran::same(world, ran.flow)
     }
+}
+
+/// Whether tests choose among what is found; a name that matches everything chooses nothing.
+fn is_narrowed(expression: &[Arg]) -> bool {
+    expression.iter().enumerate().any(|(at, arg)| {
+        let sweeping = ["-name", "-iname"].iter().any(|test| arg.text.is(test))
+            && expression
+                .get(at + 1)
+                .and_then(|next| next.text.as_known())
+                .is_some_and(|name| pattern::is_sweeping(&name));
+        NARROWING.iter().any(|test| arg.text.is(test)) && !sweeping
+    })
 }
 
 /// `text` with `item` in the place of each `mark`; and whether there was one.
