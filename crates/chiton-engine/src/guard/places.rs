@@ -264,9 +264,10 @@ impl Places {
             return None;
         }
         if broad && (*path == self.home || is_home(path)) {
-            let own = *path == self.workspace;
-            let decision = if own || *extent == Extent::Within { Ask } else { decided(Deny) };
-            return (!own || *extent != Extent::Within).then_some((&rules::PERMISSIONS, decision, "a home directory"));
+            let some = *extent == Extent::Within;
+            let own = some && *path == self.workspace;
+            let decision = if some { Ask } else { decided(Deny) };
+            return (!own).then_some((&rules::PERMISSIONS, decision, "a home directory"));
         }
         if broad && path::is_within(&self.workspace, path) && *path != self.workspace {
             return Some((&rules::PERMISSIONS, decided(Deny), "a directory that contains the workspace"));
