@@ -49,6 +49,7 @@ impl Reader<'_> {
             '#' if self.language != "javascript" && self.peek(1) != '{' => self.skip_line(),
             '/' if slashes && self.peek(1) == '/' => self.skip_line(),
             '-' if self.language == "lua" && self.peek(1) == '-' => self.skip_line(),
+            '/' if self.language != "python" && self.language != "lua" && self.starts_pattern() => self.skip_pattern(),
             '"' | '\'' => self.string(character, character == '"'),
             '`' if self.language == "javascript" => self.string('`', true),
             '`' => self.backticks(),
@@ -76,6 +77,26 @@ impl Reader<'_> {
                 self.at += 1;
             }
         }
+    }
+
+    /// Whether a slash here opens a regular expression rather than divides.
+    fn starts_pattern(&self) -> bool {
+        let opens = match self.tokens.last() {
+            None => true,
+            Some(Token::Sign(sign)) => !matches!(sign, ')' | ']' | '}'),
+            Some(_) => false,
+        };
+        let line = self.code[self.at + 1..].iter().take_while(|character| **character != '\n');
+        opens && line.clone().any(|character| *character == '/')
+    }
+
+    fn skip_pattern(&mut self) {
+        self.at += 1;
+        while self.at < self.code.len() && !matches!(self.peek(0), '/' | '\n') {
+            self.at += 1 + usize::from(self.peek(0) == '\\');
+        }
+        self.at += 1;
+        self.tokens.push(Token::Number("0".to_owned()));
     }
 
     fn in_name(&self) -> bool {

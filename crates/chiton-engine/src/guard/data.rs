@@ -154,7 +154,9 @@ impl Judge<'_> {
             "glab" if has(&["delete"]) => {
                 self.states(&rules::REMOTE_DATA, Ask, "This deletes something that others may use.", call);
             }
-            "npm" | "yarn" | "pnpm" | "bun" => self.node_packages(call, &words, world),
+            "npm" | "yarn" | "pnpm" | "bun" if !has(&["-e", "--eval", "-p", "--print"]) => {
+                self.node_packages(call, &words, world)
+            }
             "cargo" => {
                 if has(&["publish", "yank", "owner"])
                     && words

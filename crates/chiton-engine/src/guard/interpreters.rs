@@ -120,7 +120,8 @@ impl Judge<'_> {
         };
         let options = Options::read(&args, &grammar);
         let code: Vec<Arg> = options.values(interpreter.code).cloned().collect();
-        for module in options.values(&["M", "m", "r", "require", "import", "loader"]).cloned().collect::<Vec<_>>() {
+        for module in options.values(&["M", "m", "I", "r", "require", "import", "loader"]).cloned().collect::<Vec<_>>()
+        {
             if interpreter.language != "python" && interpreter.language != "php" {
                 self.loaded_module(&module, interpreter.language);
             }

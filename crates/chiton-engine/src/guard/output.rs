@@ -281,7 +281,7 @@ impl Judge<'_> {
                     _ if operands.is_empty() => vec![Arg::known(".", call.span)],
                     _ => operands,
                 };
-                let found = super::finders::found(&operands, world);
+                let found = super::finders::found(&operands, world, true);
                 Some(match found.0.first() {
                     Some(Piece::Unknown(unknown)) => match &unknown.what {
                         What::Found(roots) => Flow { text: None, labels: Labels::default(), roots: roots.to_vec() },
@@ -401,7 +401,7 @@ impl Judge<'_> {
         let recursive = options.has(&["r", "R", "recursive"]) || matches!(call.name.as_str(), "rg" | "ag" | "ack");
         if names_only {
             let roots = if files.is_empty() { vec![Arg::known(".", call.span)] } else { files };
-            let found = super::finders::found(&roots, world);
+            let found = super::finders::found(&roots, world, false);
             if let Some(Piece::Unknown(unknown)) = found.0.first()
                 && let What::Found(roots) = &unknown.what
             {
@@ -411,7 +411,10 @@ impl Judge<'_> {
         }
         if files.is_empty() && !recursive || *call.input != Flow::empty() && files.is_empty() {
             let mut flow = filtered(call);
-            // Chosen by what it says: no longer all processes.
+            // Chosen by what it says: no longer all of them.
+            for root in &mut flow.roots {
+                *root = root.strip_suffix("/*").filter(|root| !root.is_empty()).unwrap_or(root).to_owned();
+            }
             let inverted = options.has(&["v", "invert-match"]);
             if flow.labels.has(Labels::PROCESSES) && !inverted {
                 flow.labels = flow.labels.without(Labels::PROCESSES).with(Labels::CHOSEN);

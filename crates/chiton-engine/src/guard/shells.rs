@@ -206,7 +206,8 @@ impl Judge<'_> {
         let outer = world.clone();
         if options.operands.len() > 1 {
             let mut text = Text::default();
-            for (index, arg) in options.operands[1..].iter().enumerate() {
+            let words = options.operands[1..].iter().skip_while(|arg| arg.text.is("--"));
+            for (index, arg) in words.enumerate() {
                 if index > 0 {
                     text.push(Piece::Known(" ".to_owned()));
                 }
