@@ -24,32 +24,9 @@ pub fn characters(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| !(0x80..0xc0).contains(*byte)).count() as u64
 }
 
-/// Removes escape sequences: colours, cursor movements, titles. All other text stays.
+/// Output as plain text: escape sequences gone, and what was drawn over itself there once, as it was last.
 pub fn without_escapes(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        if character != '\u{1b}' {
-            plain.push(character);
-            continue;
-        }
-        match characters.next() {
-            // Control sequence: parameters, then one final character.
-            Some('[') => drop(characters.by_ref().find(|next| ('@'..='~').contains(next))),
-            // Text for the terminal itself: up to BEL or ESC \.
-            Some(']' | 'P' | '^' | '_' | 'X') => {
-                while let Some(next) = characters.next() {
-                    if next == '\u{7}' || (next == '\u{1b}' && characters.next_if_eq(&'\\').is_some()) {
-                        break;
-                    }
-                }
-            }
-            // A character set: one more character.
-            Some('(' | ')' | '*' | '+' | '#' | '%' | ' ') => drop(characters.next()),
-            _ => {}
-        }
-    }
-    plain
+    chiton_engine::render::plain_text(text)
 }
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ pub mod outcome;
 mod stop;
 mod sys;
 pub mod tasks;
+pub mod terminal;
 
 pub use bytes::ByteString;
 pub use control::RunControl;

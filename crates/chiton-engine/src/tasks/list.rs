@@ -314,7 +314,7 @@ fn task(
 }
 
 /// How many letters have to change to make one word of the other.
-fn distance(one: &str, other: &str) -> usize {
+pub(crate) fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (line, left) in one.chars().take(64).enumerate() {
