@@ -20,14 +20,14 @@ async function session(transport, what) {
   const { tools } = await client.listTools();
   assert.deepEqual(tools.map((tool) => tool.name), ["Bash", "BashOutput", "BashInput", "KillShell", "ListShells"]);
   let result = await call("Bash", { command: "cd /usr; export COLOUR=green; echo hello" });
-  assert.ok(text(result).startsWith("hello\n"));
+  assert.ok(text(result).includes("hello"));
   result = await call("Bash", { command: "echo $PWD $COLOUR; exit 3" });
-  assert.ok(text(result).includes("/usr green\n"));
+  assert.ok(text(result).includes("/usr green"));
   assert.equal(result.structuredContent.exit_code, 3);
   result = await call("Bash", { command: "echo ready; exec sleep 600", run_in_background: true });
   const task = result.structuredContent.bash_id;
   result = await call("BashOutput", { bash_id: task, wait_for: "ready", wait: 10000 });
-  assert.ok(text(result).includes("ready\n"));
+  assert.ok(text(result).includes("ready"));
   result = await call("KillShell", { bash_id: task });
   assert.ok(text(result).includes("terminated"));
   result = await call("BashOutput", { bash_id: task });

@@ -24,15 +24,15 @@ async def session(client, what):
     names = [tool.name for tool in (await client.list_tools()).tools]
     assert names == ["Bash", "BashOutput", "BashInput", "KillShell", "ListShells"], names
     result = await client.call_tool("Bash", {"command": "cd /usr; export COLOUR=green; echo hello"})
-    assert text(result).startswith("hello\n") and not result.is_error, result
+    assert "hello" in text(result) and not result.is_error, result
     result = await client.call_tool("Bash", {"command": "echo $PWD $COLOUR; exit 3"})
-    assert "/usr green\n" in text(result) and result.structured_content["exit_code"] == 3, result
+    assert "/usr green" in text(result) and result.structured_content["exit_code"] == 3, result
     result = await client.call_tool(
         "Bash", {"command": "echo ready; exec sleep 600", "run_in_background": True}
     )
     task = result.structured_content["bash_id"]
     result = await client.call_tool("BashOutput", {"bash_id": task, "wait_for": "ready", "wait": 10000})
-    assert "ready\n" in text(result), result
+    assert "ready" in text(result), result
     result = await client.call_tool("KillShell", {"bash_id": task})
     assert "terminated" in text(result), result
     result = await client.call_tool("BashOutput", {"bash_id": task})

@@ -23,7 +23,7 @@ use crate::terminal::remark;
 #[command(after_help = "\
 An MCP client starts this by itself; `chiton setup CLIENT` tells it to. By hand the entry is, for most of them:
   {\"mcpServers\": {\"chiton\": {\"command\": \"chiton\", \"args\": [\"mcp\"]}}}
-`chiton setup` writes it; `chiton dialects` lists the tool surfaces.
+`chiton dialects` lists the tool surfaces.
 
 Closing standard input ends it: commands that a call waits for are stopped, durable tasks go on.
 

@@ -24,6 +24,9 @@ pub(crate) struct OperatorArguments {
     /// Where commands start [default: the current directory]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Go on where the session of this name was left, and leave it as commands leave it
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
     /// How many background commands may run at once
     #[arg(long, value_name = "COUNT")]
     max_tasks: Option<usize>,
@@ -34,6 +37,7 @@ pub(crate) struct Operate {
     dialect: &'static dyn Dialect,
     timeout: Option<Duration>,
     directory: PathBuf,
+    session: Option<String>,
     max_tasks: Option<usize>,
 }
 
@@ -61,6 +65,7 @@ impl OperatorArguments {
             },
             timeout: self.timeout.or(given.timeout).map(Duration::from_secs),
             directory,
+            session: self.session.clone().or_else(|| given.session.clone()),
             max_tasks: self.max_tasks.or(given.max_tasks),
         })
     }
@@ -72,6 +77,10 @@ impl Operate {
         config.limits.tasks_per_session = self.max_tasks.or(self.dialect.task_limit());
         let engine = Engine::new(config)?;
         let start = engine.fresh_state(&self.directory, setting::environment(), setting::umask());
-        Ok(Operator::new(engine, self.dialect, start, self.timeout))
+        let operator = Operator::new(engine, self.dialect, start, self.timeout);
+        match &self.session {
+            Some(name) => Ok(operator.named(name)?),
+            None => Ok(operator),
+        }
     }
 }

@@ -96,6 +96,7 @@ pub(crate) fn as_json(task: &Task) -> serde_json::Value {
         "status": task.status,
         "is_running": task.status.is_running(),
         "outcome": task.outcome.as_ref().map(chiton_engine::Outcome::word),
+        "limit": task.limit,
         "exit_code": task.outcome.as_ref().and_then(chiton_engine::Outcome::exit_code),
         "signal": task.outcome.as_ref().and_then(chiton_engine::Outcome::signal).map(|signal| signal.to_string()),
         "pid": task.pid,

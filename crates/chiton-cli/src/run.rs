@@ -18,7 +18,7 @@ use chiton_engine::session::store::SessionStore;
 use chiton_engine::{
     ByteString, CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, EnvironmentChange, Lifetime,
     Listener, OnTimeout, Outcome, RunControl, RunEvent, Session, StartedTask, StateReport, Stream, Streams,
-    TaskLifetime,
+    TaskLifetime, TimeLimit,
 };
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -37,6 +37,7 @@ signal N.
 Examples:
   chiton run 'make test'                              run it, see the output live
   chiton run --timeout 30s 'npm install'              stop it, and everything it started, after half a minute
+  chiton run --silence 2m 'make world'                stop it when it has printed nothing for two minutes
   chiton run --session api 'cd src; export PORT=8080' remember directory, variables, functions, options …
   chiton run --session api 'echo $PORT; pwd'          … and go on from there, in another terminal if you like
   chiton run --json 'cargo build'                     the whole story as one JSON object
@@ -49,6 +50,9 @@ pub(crate) struct RunArguments {
     /// Stop the command and everything it started after this long: 500ms, 30s, 5m, 1h30m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
+    /// Stop it when it has printed nothing for this long, however long it takes in all
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    silence: Option<Duration>,
     /// How long a stopped command may clean up before it is killed [default: 5s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     grace: Option<Duration>,
@@ -188,7 +192,7 @@ async fn run_async(arguments: RunArguments, state_directory: &Path) -> Result<Ex
         serde_json::to_writer(&mut stdout, &as_json(&response))?;
         writeln!(stdout)?;
     } else {
-        say_what_matters(&response, arguments.timeout);
+        say_what_matters(&response, &arguments);
         if let (Some(_), StateReport::Discarded(why)) = (&arguments.session, &response.state) {
             remark(&format!("the session is as it was before: {why}"));
         }
@@ -234,7 +238,7 @@ fn request(arguments: &RunArguments) -> Result<CommandRequest> {
     let environment =
         if arguments.clear_env { EnvironmentChange::Replace(variables) } else { EnvironmentChange::Merge(variables) };
     let mut request = CommandRequest::new(arguments.command.clone().into_vec());
-    request.timeout = arguments.timeout;
+    (request.timeout, request.silence) = (arguments.timeout, arguments.silence);
     request.grace = arguments.grace;
     request.directory.clone_from(&arguments.dir);
     request.environment = environment;
@@ -325,14 +329,18 @@ fn write_all(mut stream: impl Write, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// On standard error, and only what the output itself does not say.
-fn say_what_matters(response: &CommandResponse, timeout: Option<Duration>) {
+fn say_what_matters(response: &CommandResponse, arguments: &RunArguments) {
     for notice in &response.notices {
         remark(notice);
     }
     match &response.outcome {
         Outcome::TimedOut => {
-            let limit = timeout.map_or(0, |timeout| timeout.as_millis());
-            complain(&format!("the command timed out after {limit}ms and was stopped, with everything it started"));
+            let millis = |limit: Option<Duration>| limit.map_or(0, |limit| limit.as_millis());
+            let why = match response.limit {
+                Some(TimeLimit::Silence) => format!("printed nothing for {}ms", millis(arguments.silence)),
+                _ => format!("timed out after {}ms", millis(arguments.timeout)),
+            };
+            complain(&format!("the command {why} and was stopped, with everything it started"));
         }
         Outcome::Cancelled | Outcome::Killed | Outcome::Lost | Outcome::Refused(_) | Outcome::FailedToStart(_) => {
             complain(&format!("the command {}", response.outcome));
@@ -362,6 +370,7 @@ fn as_json(response: &CommandResponse) -> serde_json::Value {
         "run_id": response.run_id,
         "pid": response.pid,
         "outcome": response.outcome.word(),
+        "limit": response.limit,
         "exit_code": response.outcome.exit_code(),
         "signal": response.outcome.signal().map(|signal| signal.to_string()),
         "pipe_status": response.pipe_status,

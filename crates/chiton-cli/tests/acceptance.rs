@@ -1,20 +1,29 @@
 //! The acceptance matrix, through the real server: each row of it is a case of calls and expectations, as data.
 //!
-//! `tests/cases/acceptance.jsonl` has one case a line: `row`, `dialect`, `args` for the server, and `steps`. A step is
+//! `tests/cases/acceptance.jsonl` has the rows of the matrix, `tests/cases/surfaces.jsonl` those of the tool surfaces that
+//! no requirement document describes. One case a line: `row`, `dialect`, `args` for the server, and `steps`. A step is
 //! - `call` (tool, arguments) with what is expected of the reply: `error`, `text` and `not_text` (parts), `fields`
-//!   (JSON pointers into the structured result and their values), `parts` (pointers and parts of strings), `ms` (from,
-//!   to), `progress` (at least so many reports); `save` keeps a field under a name, `${name}` puts it in later;
-//! - `tools` (the names of the tools), `schema` (tool, pointer, value), `describes` (tool, part of its description);
-//! - `gone` (no process has this in its command line), `alive`, `absent` and `present` (files), `pause` (ms), `write`.
+//!   (JSON pointers into the structured result and their values), `parts` (pointers and parts of strings), `is` (the
+//!   whole text, where `#` stands for any number), `ms` (from, to: only where time itself is the promise), `progress`
+//!   (at least so many reports); `save` keeps a field under a name, `${name}` puts it in later, `#${name}` as
+//!   a number;
+//! - `until`, a call that is made again until all of that holds, for what takes a moment;
+//! - `ended` (the command with this id has ended), `gone` (no process has this in its command line), `alive`,
+//!   `absent` and `present` (files), `holds` (a file and a part of it), `write` (an empty file, for a command that waits
+//!   for it), `restart`;
+//! - `tools` (the names of the tools), `schema` (tool, pointer, value), `describes` (tool, part of its description).
 //!
-//! `${DIR}` is the place of the case, an empty directory, `${PID}` a number that only this run has. Rows that are not here are listed with why in `WAITING` and
-//! `ELSEWHERE`; `docs/conformance.md` is made from all three and checked.
+//! `ROW=codex` runs only the rows that begin like this. No step sleeps. Every structured reply is checked against the output schema that the server declares, and every tool
+//! of every dialect has to give one that succeeds and one that fails.
+//!
+//! `${DIR}` is the place of the case, an empty directory, `${PID}` a number that only this run has. Rows that are not
+//! here are listed with why in `WAITING` and `ELSEWHERE`; `docs/conformance.md` is made from all of it and checked.
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod place;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
@@ -23,9 +32,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use chiton_dialects::Surroundings;
 use chiton_testkit::processes::{eventually, with_command};
+use jsonschema::Validator;
 use place::Place;
 use serde_json::{Value, json};
+
+/// How long is waited for what has to come.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Rows of each seed.
 const ROWS: [(&str, usize); 5] = [("S0", 28), ("S1", 25), ("S2", 54), ("S3", 27), ("S4", 54)];
@@ -61,21 +75,28 @@ const WAITING: [(&str, &[&str]); 3] = [
     ("the guard", &["S3-26", "S4-11", "S4-12", "S4-13", "S4-14", "S4-15", "S4-16", "S4-17", "S4-18"]),
 ];
 
+fn cases(file: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(file);
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines = text.lines().filter(|line| line.starts_with('{'));
+    lines.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+/// Dialects and tools that gave a reply, and whether it was one that failed.
+type Seen = BTreeSet<(String, String, bool)>;
+
 #[test]
 fn every_row_of_the_matrix_holds_through_the_server() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/acceptance.jsonl");
-    let text = std::fs::read_to_string(path).unwrap();
-    let cases: Vec<Value> = text
-        .lines()
-        .filter(|line| line.starts_with('{'))
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
-        .collect();
+    let only = std::env::var("ROW").unwrap_or_default();
+    let mut cases = [cases("acceptance.jsonl"), cases("surfaces.jsonl")].concat();
+    cases.retain(|case| case["row"].as_str().unwrap().starts_with(&only));
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let seen = Mutex::new(Seen::new());
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(problem) = run(case) {
+                    if let Err(problem) = run(case, &seen) {
                         failed.lock().unwrap().push(format!("{} ({}): {problem}", case["row"], case["dialect"]));
                     }
                 }
@@ -84,18 +105,38 @@ fn every_row_of_the_matrix_holds_through_the_server() {
     });
     let failed = failed.into_inner().unwrap();
     assert!(failed.is_empty(), "{} of {} cases fail:\n{}", failed.len(), cases.len(), failed.join("\n"));
-    check_table(&cases);
+    if only.is_empty() {
+        check_replies(&seen.into_inner().unwrap());
+        check_table(&cases);
+    }
+}
+
+/// Every tool has shown what it says when all is well, and what it says when not.
+fn check_replies(seen: &Seen) {
+    let around = Surroundings { directory: "/".into(), timeout: None };
+    for dialect in chiton_dialects::catalogue::all() {
+        for tool in dialect.tools(&around) {
+            for failed in [false, true] {
+                let wanted = (dialect.name().to_owned(), tool.name.to_owned(), failed);
+                assert!(seen.contains(&wanted), "no case has a reply of {wanted:?} (dialect, tool, failed)");
+            }
+        }
+    }
 }
 
 /// The table of all rows, which is checked in.
 fn check_table(cases: &[Value]) {
     let mut shown: BTreeMap<String, (String, String)> = BTreeMap::new();
+    let mut surfaces = String::new();
     for case in cases {
-        let row = case["row"].as_str().unwrap();
-        let calls = case["steps"].as_array().unwrap().iter().filter_map(|step| step["call"][1]["command"].as_str());
+        let (row, dialect) = (case["row"].as_str().unwrap(), case["dialect"].as_str().unwrap());
+        let calls = case["steps"].as_array().unwrap().iter().filter_map(command);
         let what = calls.collect::<Vec<_>>().join("`, `").replace('\n', " ").replace('|', "\\|");
         let what = if what.is_empty() { "schema".to_owned() } else { format!("`{what}`") };
-        shown.insert(row.to_owned(), (case["dialect"].as_str().unwrap().to_owned(), format!("{what} | passes")));
+        if let Some(promise) = case["promise"].as_str() {
+            writeln!(surfaces, "| {row} | {promise} | {what} | passes |").unwrap();
+        }
+        shown.insert(row.to_owned(), (dialect.to_owned(), format!("{what} | passes")));
     }
     for (row, test) in ELSEWHERE {
         shown.insert(row.to_owned(), ("library".to_owned(), format!("{test} | passes")));
@@ -119,7 +160,10 @@ fn check_table(cases: &[Value]) {
         writeln!(table, "- {seed}: {passing} of {count} rows pass").unwrap();
         println!("{seed}: {passing} of {count} rows pass");
     }
-    let table = format!("{table}\n| row | dialect | case | result |\n|---|---|---|---|\n{rows}");
+    let table = format!(
+        "{table}\n| row | dialect | case | result |\n|---|---|---|---|\n{rows}\n## Surfaces of other agents, and our own\n\n\
+         | row | promise | case | result |\n|---|---|---|---|\n{surfaces}"
+    );
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/conformance.md");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &table).unwrap();
@@ -128,7 +172,12 @@ fn check_table(cases: &[Value]) {
     assert!(written == table, "docs/conformance.md is not up to date: run this test with UPDATE=1");
 }
 
-fn run(case: &Value) -> Result<(), String> {
+/// The command that a step runs.
+fn command(step: &Value) -> Option<&str> {
+    ["command", "cmd"].iter().find_map(|name| step["call"][1][name].as_str())
+}
+
+fn run(case: &Value, seen: &Mutex<Seen>) -> Result<(), String> {
     let place = Place::new();
     let mut saved = BTreeMap::from([
         ("DIR".to_owned(), place.folder.path().display().to_string()),
@@ -138,10 +187,15 @@ fn run(case: &Value) -> Result<(), String> {
     for (number, step) in case["steps"].as_array().unwrap().iter().enumerate() {
         client.step(step, &mut saved, &place).map_err(|problem| format!("step {}: {problem}", number + 1))?;
     }
+    seen.lock().unwrap().append(&mut client.seen);
     client.end()
 }
 
 struct Client {
+    dialect: String,
+    /// The output schema of each tool.
+    schemas: BTreeMap<String, Validator>,
+    seen: Seen,
     server: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -160,10 +214,15 @@ impl Client {
         }
         let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (server.stdin.take(), BufReader::new(server.stdout.take().unwrap()));
-        let mut client = Self { server, input, output, next: 0 };
+        let dialect = case["dialect"].as_str().unwrap().to_owned();
+        let mut client = Self { server, input, output, next: 0, dialect, schemas: BTreeMap::new(), seen: Seen::new() };
         let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "acceptance", "version": "1"}});
         client.request("initialize", &hello).unwrap();
         client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        for tool in client.request("tools/list", &json!({})).unwrap().0["tools"].as_array().unwrap() {
+            let schema = jsonschema::draft202012::new(&tool["outputSchema"]).unwrap();
+            client.schemas.insert(tool["name"].as_str().unwrap().to_owned(), schema);
+        }
         client
     }
 
@@ -193,7 +252,24 @@ impl Client {
         let step = fill(step, saved);
         let file = |name: &str| place.folder.path().join(step[name].as_str().unwrap());
         if step.get("call").is_some() {
-            return self.call(&step, saved);
+            return self.call(&step, &step["call"], saved);
+        }
+        if step.get("until").is_some() {
+            let end = Instant::now() + PATIENCE;
+            loop {
+                match self.call(&step, &step["until"], saved) {
+                    Err(problem) if Instant::now() > end => return Err(format!("in {PATIENCE:?} never: {problem}")),
+                    Err(_) => std::thread::sleep(Duration::from_millis(20)),
+                    Ok(()) => return Ok(()),
+                }
+            }
+        }
+        if let Some(id) = step["ended"].as_str() {
+            let ending = place.folder.path().join("state/chiton/runs").join(id).join("ending.json");
+            return check(eventually(PATIENCE, || ending.exists()), || format!("{id} does not end"));
+        }
+        if step.get("write").is_some() {
+            return std::fs::write(file("write"), "").map_err(|error| error.to_string());
         }
         if let Some(part) = step["gone"].as_str() {
             let gone = eventually(Duration::from_secs(2), || with_command(part).is_empty());
@@ -209,10 +285,6 @@ impl Client {
         if step.get("present").is_some() {
             let there = eventually(Duration::from_secs(5), || file("present").exists());
             return check(there, || format!("{} is not there", file("present").display()));
-        }
-        if let Some(millis) = step["pause"].as_u64() {
-            std::thread::sleep(Duration::from_millis(millis));
-            return Ok(());
         }
         if let Some(text) = step["holds"][1].as_str() {
             let path = step["holds"][0].as_str().unwrap();
@@ -246,8 +318,8 @@ impl Client {
         check(description.contains(step[place][1].as_str().unwrap()), || format!("it says: {description}"))
     }
 
-    fn call(&mut self, step: &Value, saved: &mut BTreeMap<String, String>) -> Result<(), String> {
-        let mut params = json!({"name": step["call"][0], "arguments": step["call"][1]});
+    fn call(&mut self, step: &Value, call: &Value, saved: &mut BTreeMap<String, String>) -> Result<(), String> {
+        let mut params = json!({"name": call[0], "arguments": call[1]});
         if step.get("progress").is_some() {
             params["_meta"] = json!({"progressToken": "token"});
         }
@@ -257,6 +329,10 @@ impl Client {
         let text = result["content"][0]["text"].as_str().unwrap_or_default();
         let shown = || format!("{} {}", &result["isError"], text.chars().take(600).collect::<String>());
         let structured = &result["structuredContent"];
+        self.check_schema(call[0].as_str().unwrap(), &result)?;
+        if let Some(expected) = step["is"].as_str() {
+            check(without_numbers(text) == expected, || format!("it says: {}", without_numbers(text)))?;
+        }
         if let Some(error) = step["error"].as_bool() {
             check(result["isError"] == error, shown)?;
         }
@@ -296,6 +372,15 @@ impl Client {
         Ok(())
     }
 
+    /// The structured reply is what the server says it is.
+    fn check_schema(&mut self, tool: &str, result: &Value) -> Result<(), String> {
+        let Some(schema) = self.schemas.get(tool) else { return Ok(()) };
+        let problems: Vec<String> = schema.iter_errors(&result["structuredContent"]).map(|e| e.to_string()).collect();
+        check(problems.is_empty(), || format!("{tool} against its schema: {problems:?}"))?;
+        self.seen.insert((self.dialect.clone(), tool.to_owned(), result["isError"] == true));
+        Ok(())
+    }
+
     fn end(mut self) -> Result<(), String> {
         drop(self.input.take());
         let ended = eventually(Duration::from_secs(10), || self.server.try_wait().unwrap().is_some());
@@ -308,9 +393,26 @@ fn check(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> 
     if holds { Ok(()) } else { Err(otherwise()) }
 }
 
-/// Puts saved values in the place of their names.
+/// A text with `#` for each number in it.
+fn without_numbers(text: &str) -> String {
+    let mut plain = String::new();
+    for character in text.chars() {
+        match character {
+            '0'..='9' if plain.ends_with('#') => {}
+            '0'..='9' => plain.push('#'),
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// Puts saved values in the place of their names; a name with `#` before it stands for a number.
 fn fill(value: &Value, saved: &BTreeMap<String, String>) -> Value {
     match value {
+        Value::String(text) if text.starts_with("#${") => {
+            let number = fill(&text[1..].into(), saved);
+            number.as_str().and_then(|number| serde_json::from_str(number).ok()).unwrap_or(number)
+        }
         Value::String(text) => {
             saved.iter().fold(text.clone(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value)).into()
         }

@@ -135,7 +135,7 @@ fn large_and_deep_arguments_are_taken_or_refused_in_words() {
     let mut wire = Wire::session(&place, &[]);
     let large = "x".repeat(20 << 20);
     let result = wire.call("Bash", &json!({"command": "wc -c", "stdin": large}));
-    assert_eq!(result["content"][0]["text"].as_str().unwrap().trim(), (20 << 20).to_string());
+    assert_eq!(result["structuredContent"]["output"].as_str().unwrap().trim(), (20 << 20).to_string());
     let refused = wire.call("Bash", &json!({"command": format!("true #{large}")}));
     assert!(
         refused["isError"] == true || refused["structuredContent"]["exit_code"] == 0,

@@ -222,8 +222,9 @@ fn each_session_has_a_shell_and_tasks_of_its_own() {
     let server = Server::start(&place, "127.0.0.1:0", &[]);
     let (one, other) = (Session::open(&server), Session::open(&server));
     one.call("Bash", &json!({"command": "cd /usr; export WHO=one"}));
-    let seen =
-        |session: &Session| session.call("Bash", &json!({"command": "echo $PWD $WHO"}))["content"][0]["text"].clone();
+    let seen = |session: &Session| {
+        session.call("Bash", &json!({"command": "echo $PWD $WHO"}))["structuredContent"]["output"].clone()
+    };
     assert_eq!(seen(&one), "/usr one\n");
     assert_eq!(seen(&other), format!("{} \n", place.folder.path().display()).replace(" \n", "\n"));
 
@@ -257,7 +258,7 @@ fn requests_without_a_session_share_one_shell_and_hanging_up_ends_a_call() {
     let server = Server::start(&place, "127.0.0.1:0", &[]);
     server.call_modern(&json!({"command": "cd /usr"}));
     let answer = server.call_modern(&json!({"command": "pwd"}));
-    assert_eq!(answer["result"]["content"][0]["text"], "/usr\n");
+    assert_eq!(answer["result"]["structuredContent"]["output"], "/usr\n");
     let sleep = format!("sleep 81002.{}", std::process::id());
     let request = server.request(&modern_call(&json!({"command": sleep})), modern_headers);
     let mut stream = TcpStream::connect(&server.host).unwrap();
@@ -279,14 +280,14 @@ fn a_socket_in_the_file_system_serves_its_owner() {
     assert!(!refused.status.success() && text(&refused.stderr).contains("chmod 700"), "{}", text(&refused.stderr));
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
     let mut server = Server::start(&place, &address, &[]);
-    assert_eq!(server.call_modern(&json!({"command": "echo here"}))["result"]["content"][0]["text"], "here\n");
+    assert_eq!(server.call_modern(&json!({"command": "echo here"}))["result"]["structuredContent"]["output"], "here\n");
     let taken = place.call(&["mcp", "--http", &address]);
     assert!(!taken.status.success() && text(&taken.stderr).contains("mcp.sock"), "{}", text(&taken.stderr));
     server.child.kill().unwrap();
     server.child.wait().unwrap();
     assert!(path.exists(), "a killed server leaves its socket");
     let next = Server::start(&place, &address, &[]);
-    assert_eq!(next.call_modern(&json!({"command": "echo again"}))["result"]["content"][0]["text"], "again\n");
+    assert_eq!(next.call_modern(&json!({"command": "echo again"}))["result"]["structuredContent"]["output"], "again\n");
 }
 
 #[test]

@@ -30,12 +30,12 @@ async fn session(client: &Peer<RoleClient>) {
     assert_eq!(names, ["Bash", "BashOutput", "BashInput", "KillShell", "ListShells"]);
     call(client, "Bash", json!({"command": "cd /usr; export COLOUR=green"})).await;
     let result = call(client, "Bash", json!({"command": "echo $PWD $COLOUR"})).await;
-    assert_eq!(text(&result), "/usr green\n");
+    assert_eq!(result.structured_content.unwrap()["output"], "/usr green\n");
     let result =
         call(client, "Bash", json!({"command": "echo ready; exec sleep 600", "run_in_background": true})).await;
     let task = result.structured_content.unwrap()["bash_id"].as_str().unwrap().to_owned();
     let result = call(client, "BashOutput", json!({"bash_id": task, "wait_for": "ready", "wait": 10_000})).await;
-    assert!(text(&result).contains("ready\n"), "{result:?}");
+    assert!(text(&result).contains("ready"), "{result:?}");
     let result = call(client, "KillShell", json!({"bash_id": task})).await;
     assert!(text(&result).contains("terminated"), "{result:?}");
     let result = call(client, "BashOutput", json!({"bash_id": task})).await;

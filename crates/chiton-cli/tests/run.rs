@@ -23,7 +23,7 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 /// Arguments, standard output, a part of standard error, exit code.
-const CASES: [(&[&str], &str, &str, i32); 24] = [
+const CASES: [(&[&str], &str, &str, i32); 26] = [
     (&["echo hello"], "hello\n", "", 0),
     (&["echo out; echo err >&2; exit 3"], "out\n", "err\n", 3),
     (&["nosuchcommand"], "", "bash: line 1: nosuchcommand: command not found\n", 127),
@@ -32,6 +32,8 @@ const CASES: [(&[&str], &str, &str, i32); 24] = [
     (&["kill -TERM $$"], "", "", 143),
     (&["exit 137"], "", "", 137),
     (&["--timeout", "200ms", "echo before; sleep 100"], "before\n", "timed out after 200ms", 124),
+    (&["--silence", "300ms", "echo before; sleep 100"], "before\n", "printed nothing for 300ms", 124),
+    (&["--silence", "0s", "true"], "", "silence", 125),
     (&["--timeout", "100ms", "--grace", "100ms", "trap '' TERM; while :; do sleep 1; done"], "", "timed out", 124),
     (&["--dir", "/usr", "pwd"], "/usr\n", "", 0),
     (&["--dir", "/no/such", "echo no"], "", "/no/such", 125),

@@ -37,7 +37,7 @@ fn every_revision_of_the_protocol_is_spoken() {
         assert_eq!(wire.ask("ping", json!({}))["result"], json!({}), "{revision}");
         assert_eq!(wire.ask("tools/list", json!({}))["result"]["tools"][0]["name"], "Bash", "{revision}");
         let result = wire.call("Bash", &json!({"command": "echo $((6 * 7))"}));
-        assert_eq!(result["content"][0]["text"], "42\n", "{revision}");
+        assert_eq!(result["structuredContent"]["output"], "42\n", "{revision}");
         assert_eq!(result.get("resultType"), None, "older revisions do not know it");
         assert!(wire.close().success());
     }
@@ -48,8 +48,12 @@ fn every_revision_of_the_protocol_is_spoken() {
     assert_eq!(discovered["result"]["supportedVersions"].as_array().unwrap().len(), 5);
     assert_eq!(wire.ask("tools/list", json!({}))["result"]["tools"][0]["name"], "Bash");
     let result = wire.call("Bash", &json!({"command": "cd /usr; echo $((6 * 7))"}));
-    assert_eq!((&result["content"][0]["text"], &result["resultType"]), (&json!("42\n"), &json!("complete")));
-    assert_eq!(wire.call("Bash", &json!({"command": "pwd"}))["content"][0]["text"], "/usr\n", "state carries over");
+    assert_eq!((&result["structuredContent"]["output"], &result["resultType"]), (&json!("42\n"), &json!("complete")));
+    assert_eq!(
+        wire.call("Bash", &json!({"command": "pwd"}))["structuredContent"]["output"],
+        "/usr\n",
+        "state carries over"
+    );
     assert_eq!(wire.ask("ping", json!({}))["error"]["code"], -32601);
     assert!(wire.close().success());
 }
@@ -113,7 +117,7 @@ fn a_call_that_is_withdrawn_ends_with_everything_it_started_and_is_not_answered(
     wait_until_it_runs(&inner);
     wire.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
     assert!(eventually(LIMIT, || !runs(&outer) && !runs(&inner)), "it lives on");
-    assert_eq!(wire.call("Bash", &json!({"command": "echo on"}))["content"][0]["text"], "on\n");
+    assert_eq!(wire.call("Bash", &json!({"command": "echo on"}))["structuredContent"]["output"], "on\n");
     assert!(wire.close().success());
     assert!(wire.is_over());
     assert!(!wire.other.iter().any(|message| message["id"] == id), "it was answered: {:?}", wire.other);
@@ -140,7 +144,19 @@ fn progress_tells_all_output_in_order_and_then_that_it_lives() {
         messages.iter().partition(|message| message.starts_with("running for"));
     assert_eq!(output.concat(), "ö€\n".repeat(5), "whole characters, each once");
     assert!(!signs.is_empty(), "no sign of life in six seconds of silence");
-    assert_eq!(answer["result"]["content"][0]["text"], "ö€\n".repeat(5));
+    assert_eq!(answer["result"]["structuredContent"]["output"], "ö€\n".repeat(5));
+}
+
+#[test]
+fn an_idle_server_has_few_threads_and_little_memory() {
+    let place = Place::new();
+    let mut wire = Wire::session(&place, &[]);
+    wire.call("Bash", &json!({"command": "true"}));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", wire.server.id())).unwrap();
+    let threads = status.lines().find_map(|line| line.strip_prefix("Threads:")).unwrap().trim().parse::<u32>().unwrap();
+    // The library's other way to read standard input has five to eight more.
+    assert!(threads <= 4, "{threads} threads");
+    assert!(resident_memory(wire.server.id()) < 40 << 20);
 }
 
 #[test]
@@ -248,7 +264,7 @@ fn a_call_that_takes_long_becomes_a_task_for_a_client_that_knows_tasks() {
     let mut wire = Wire::start(&place, &[]);
     wire.modern(&capabilities);
     let quick = wire.call("Bash", &json!({"command": "echo quick"}));
-    assert_eq!((&quick["resultType"], &quick["content"][0]["text"]), (&json!("complete"), &json!("quick\n")));
+    assert_eq!((&quick["resultType"], &quick["structuredContent"]["output"]), (&json!("complete"), &json!("quick\n")));
 
     let go = place.folder.path().join("go");
     let waits = format!("until [ -e {} ]; do sleep 0.05; done; echo slow; cd /usr", go.display());
@@ -263,9 +279,13 @@ fn a_call_that_takes_long_becomes_a_task_for_a_client_that_knows_tasks() {
         got = wire.ask("tasks/get", json!({"taskId": task}))["result"].clone();
         got["status"] == "completed"
     }));
-    assert_eq!(got["result"]["content"][0]["text"].as_str().unwrap().lines().next(), Some("slow"), "{got}");
+    assert_eq!(got["result"]["structuredContent"]["output"], "slow\n", "{got}");
     assert_eq!(got["result"]["isError"], false);
-    assert_eq!(wire.call("Bash", &json!({"command": "pwd"}))["content"][0]["text"], "/usr\n", "its state is committed");
+    assert_eq!(
+        wire.call("Bash", &json!({"command": "pwd"}))["structuredContent"]["output"],
+        "/usr\n",
+        "its state is committed"
+    );
 
     let sleep = format!("sleep {}", number(4));
     let endless = wire.call("Bash", &json!({"command": sleep}));
@@ -296,7 +316,7 @@ fn a_call_that_takes_long_becomes_a_task_for_a_client_that_knows_tasks() {
 fn a_client_without_tasks_gets_no_task() {
     let place = Place::new();
     let mut wire = Wire::session(&place, &[]);
-    assert_eq!(wire.call("Bash", &json!({"command": "sleep 2.5; echo slow"}))["content"][0]["text"], "slow\n");
+    assert_eq!(wire.call("Bash", &json!({"command": "sleep 2.5; echo slow"}))["structuredContent"]["output"], "slow\n");
     assert_eq!(wire.ask("tasks/get", json!({"taskId": "x"}))["error"]["code"], -32021);
 }
 
@@ -335,4 +355,37 @@ fn standard_output_carries_the_protocol_alone_at_every_log_level() {
         assert!(wire.is_over() && wire.other.is_empty(), "{level}: {:?}", wire.other);
     }
     assert!(!place.call(&["mcp", "--log-level", "loud"]).status.success());
+}
+
+#[test]
+fn a_session_of_a_name_goes_on_in_the_next_server_and_on_the_command_line() {
+    for (dialect, tool) in [("native", "Bash"), ("wave", "Bash"), ("anthropic", "bash")] {
+        let place = Place::new();
+        let arguments = ["--dialect", dialect, "--session", "work"];
+        let mut first = Wire::session(&place, &arguments);
+        first.call(tool, &json!({"command": "cd /usr; export COLOUR=green"}));
+        assert!(first.close().success());
+        let mut second = Wire::session(&place, &arguments);
+        let result = second.call(tool, &json!({"command": "echo $PWD $COLOUR"}));
+        assert!(result["content"][0]["text"].as_str().unwrap().contains("/usr green"), "{dialect}: {result}");
+        let output = place.run(&["--session", "work", "echo $PWD $COLOUR"]);
+        assert_eq!(output.stdout, b"/usr green\n", "{dialect}");
+    }
+    let place = Place::new();
+    assert!(!place.call(&["mcp", "--session", "../escape"]).status.success());
+}
+
+#[test]
+fn annotations_say_what_a_tool_does_to_the_world() {
+    let place = Place::new();
+    let mut wire = Wire::session(&place, &[]);
+    let tools = wire.ask("tools/list", json!({}))["result"]["tools"].clone();
+    let hints = |name: &str| {
+        let tool = tools.as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap();
+        ["readOnlyHint", "destructiveHint", "openWorldHint"].map(|hint| tool["annotations"][hint].as_bool().unwrap())
+    };
+    assert_eq!(hints("Bash"), [false, true, true]);
+    assert_eq!(hints("BashOutput"), [true, false, false]);
+    assert_eq!(hints("KillShell"), [false, true, false]);
+    assert!(tools.as_array().unwrap().iter().all(|tool| tool["outputSchema"]["type"] == "object"));
 }

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use chiton_engine::{CommandResponse, EnvironmentChange, OnTimeout, Streams, Task, TaskLifetime};
+use chiton_engine::render::TextView;
+use chiton_engine::tasks::Part;
+use chiton_engine::{CommandResponse, EnvironmentChange, OnTimeout, Signal, Streams, Task, TaskLifetime};
 
 /// What a call asks for.
 #[derive(Clone, Debug)]
@@ -14,24 +16,59 @@ pub enum Action {
     Start(Box<RunAction>),
     /// Read the output of a task.
     Read(ReadAction),
-    /// Write to a task, end its input.
-    Input {
+    /// Send something to a task.
+    Send {
         /// The task.
-        id: String,
-        /// What to write.
-        text: String,
-        /// Whether nothing will follow.
-        end: bool,
+        task: TaskRef,
+        /// What, in this order.
+        messages: Vec<Message>,
     },
+    /// Send something to a task, give it time, and read what is new, all in one.
+    Exchange(Exchange),
     /// Stop a task.
     Kill {
         /// The task.
-        id: String,
+        task: TaskRef,
     },
     /// List tasks.
     List,
     /// Start the session afresh.
     Restart,
+}
+
+/// How a call names a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskRef {
+    /// By its id.
+    Id(String),
+    /// By the process id of its shell; of several that had it, the last one.
+    Pid(u64),
+}
+
+/// What is sent to a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Text for its standard input.
+    Text(String),
+    /// The end of its standard input.
+    End,
+    /// A signal for its process group.
+    Signal(Signal),
+}
+
+/// A word to a task and the answer to it.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// The task.
+    pub task: TaskRef,
+    /// What is sent; without it, this is a look.
+    pub message: Option<Message>,
+    /// How long it may go on before it is read, unless it ends before.
+    pub wait: Duration,
+    /// How many bytes of new output the reply has room for.
+    pub room: usize,
+    /// What the reply has to say besides the result: a value that was clamped.
+    pub notes: Vec<String>,
 }
 
 /// A command with everything that a dialect decides about it.
@@ -43,6 +80,8 @@ pub struct RunAction {
     pub description: Option<String>,
     /// How long it may take.
     pub timeout: Option<Duration>,
+    /// How long it may print nothing.
+    pub silence: Option<Duration>,
     /// How long the call waits before the command is handed back alive.
     pub wait: Option<Duration>,
     /// What happens when its time is over.
@@ -59,6 +98,10 @@ pub struct RunAction {
     pub open_input: bool,
     /// One pipe or two.
     pub streams: Streams,
+    /// The shell that runs it, by name or path, where it is another one than usual.
+    pub shell: Option<PathBuf>,
+    /// The named session it runs in; without it, the client's own.
+    pub session: Option<String>,
     /// What of the shell's state is there for the next call.
     pub keeps: Keeps,
     /// What ends a task.
@@ -67,6 +110,8 @@ pub struct RunAction {
     pub transcript: bool,
     /// What `$0` is.
     pub called_as: Option<String>,
+    /// How many bytes of output the reply has room for.
+    pub room: usize,
     /// What the reply has to say besides the result: a value that was clamped.
     pub notes: Vec<String>,
 }
@@ -78,6 +123,7 @@ impl RunAction {
             command,
             description: None,
             timeout: None,
+            silence: None,
             wait: None,
             on_timeout: OnTimeout::Stop,
             grace: Duration::from_secs(5),
@@ -86,12 +132,20 @@ impl RunAction {
             stdin: None,
             open_input: false,
             streams: Streams::Separate,
+            shell: None,
+            session: None,
             keeps: Keeps::Everything,
             lifetime: TaskLifetime::Session,
             transcript: false,
             called_as: None,
+            room: 30_000,
             notes: Vec::new(),
         }
+    }
+
+    /// Its time limit in milliseconds, for words about it.
+    pub fn limit_ms(&self) -> u128 {
+        self.timeout.map_or(0, |timeout| timeout.as_millis())
     }
 }
 
@@ -112,25 +166,25 @@ pub enum Keeps {
 #[derive(Clone, Debug)]
 pub struct ReadAction {
     /// The task.
-    pub id: String,
-    /// Only what was not read before.
-    pub only_new: bool,
+    pub task: TaskRef,
+    /// What of its output.
+    pub part: Part,
     /// Only lines that match.
     pub filter: Option<String>,
-    /// Only the last lines.
-    pub tail: Option<u64>,
     /// Wait until a line matches, it ends, or the time is over.
     pub wait_for: Option<String>,
     /// How long to wait.
     pub wait: Option<Duration>,
+    /// How many bytes at most; without it, as many as one read gives.
+    pub limit: Option<u64>,
     /// Whether a task that has ended is forgotten once it was read.
     pub forgets: bool,
 }
 
 impl ReadAction {
-    /// Everything there is.
-    pub fn all(id: String) -> Self {
-        Self { id, only_new: false, filter: None, tail: None, wait_for: None, wait: None, forgets: false }
+    /// This part of a task's output, now.
+    pub fn new(task: TaskRef, part: Part) -> Self {
+        Self { task, part, filter: None, wait_for: None, wait: None, limit: None, forgets: false }
     }
 }
 
@@ -148,11 +202,13 @@ pub enum Done {
     },
     /// Output of a task.
     Read(Box<TaskOutput>),
-    /// Something was written to a task.
-    Written {
+    /// Something was sent to a task.
+    Sent {
         /// The task.
         id: String,
     },
+    /// Something was sent to a task, and this is the answer.
+    Exchanged(Box<Exchanged>),
     /// A task was stopped, or had ended before.
     Killed {
         /// The task.
@@ -168,6 +224,15 @@ pub enum Done {
     Failed(Failure),
 }
 
+/// How much was printed, shown or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Bytes.
+    pub bytes: u64,
+    /// Lines, an unfinished one included.
+    pub lines: u64,
+}
+
 /// A command that ran.
 #[derive(Clone, Debug)]
 pub struct Ran {
@@ -177,8 +242,10 @@ pub struct Ran {
     pub stdout_characters: u64,
     /// Characters on stderr.
     pub stderr_characters: u64,
-    /// Bytes on both.
-    pub bytes: u64,
+    /// How much it printed in all.
+    pub amount: Amount,
+    /// Whether the working directory of the session is another one now.
+    pub moved: bool,
 }
 
 /// Output of a task.
@@ -194,8 +261,27 @@ pub struct TaskOutput {
     pub output: String,
     /// Bytes that were left out.
     pub left_out: u64,
+    /// Bytes that are not kept any more.
+    pub not_kept: u64,
+    /// Where this ends in all of its output: from here a later call reads on.
+    pub end: u64,
     /// Why a wait ended, in words, where there was one.
     pub waited: Option<String>,
+}
+
+/// The answer of a task.
+#[derive(Clone, Debug)]
+pub struct Exchanged {
+    /// The task, after the wait.
+    pub task: Task,
+    /// What it printed since it was read last: its beginning and its end, where it is more than there is room for.
+    pub output: TextView,
+    /// How much that was in all.
+    pub amount: Amount,
+    /// Bytes of it that are not kept.
+    pub not_kept: u64,
+    /// How long it took.
+    pub took: Duration,
 }
 
 /// Why nothing came of an action.
@@ -210,7 +296,7 @@ pub struct Failure {
 /// Kinds of failure, for machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// There is no task of this id.
+    /// There is no task of this name.
     NotFound,
     /// The system could not do it.
     System,
@@ -218,8 +304,12 @@ pub enum FailureKind {
     TaskLimit,
     /// The filter is no regular expression.
     BadFilter,
-    /// The task has ended, or cannot take input.
+    /// The task takes no input.
+    InputClosed,
+    /// The task has ended, or cannot do this.
     NotPossible,
+    /// The client withdrew the call.
+    Withdrawn,
 }
 
 impl FailureKind {
@@ -230,7 +320,9 @@ impl FailureKind {
             Self::System => "system_error",
             Self::TaskLimit => "task_limit",
             Self::BadFilter => "bad_filter",
+            Self::InputClosed => "input_closed",
             Self::NotPossible => "not_possible",
+            Self::Withdrawn => "withdrawn",
         }
     }
 }

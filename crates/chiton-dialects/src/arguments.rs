@@ -1,6 +1,13 @@
 //! Reading the arguments of a call, with errors that a model can repair from.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chiton_engine::ByteString;
+use chiton_engine::limits::LONGEST;
 use serde_json::{Map, Value};
+
+use crate::tool::ToolSpec;
 
 /// A call that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,9 +62,18 @@ impl<'a> Arguments<'a> {
     pub fn new(values: &'a Map<String, Value>, known: &[&str]) -> Result<Self, CallError> {
         if let Some(name) = values.keys().find(|name| !known.contains(&name.as_str())) {
             let known = known.iter().map(|name| (*name).to_owned()).collect();
-            return Err(CallError::Unknown { name: shortened(name), known });
+            return Err(CallError::Unknown { name: short(name), known });
         }
         Ok(Self { values })
+    }
+
+    /// The arguments of a call of this tool, which has to be one of these.
+    pub fn of(tools: &[ToolSpec], tool: &str, values: &'a Map<String, Value>) -> Result<Self, CallError> {
+        if let Some(spec) = tools.iter().find(|spec| spec.name == tool) {
+            return Self::new(values, &spec.names());
+        }
+        let known = tools.iter().map(|spec| spec.name.to_owned()).collect();
+        Err(CallError::UnknownTool { name: short(tool), known })
     }
 
     fn get(&self, name: &str) -> Option<&'a Value> {
@@ -93,6 +109,42 @@ impl<'a> Arguments<'a> {
         read.map(Some).ok_or_else(|| wrong(name, "a whole number, not negative", value))
     }
 
+    /// A time in milliseconds.
+    pub fn millis(&self, name: &'static str) -> Result<Option<Duration>, CallError> {
+        match self.number(name)?.map(Duration::from_millis) {
+            Some(time) if time > LONGEST => {
+                let problem = format!("is at most {} milliseconds", LONGEST.as_millis());
+                Err(CallError::BadValue { name, problem })
+            }
+            time => Ok(time),
+        }
+    }
+
+    /// One of these words, where it is given.
+    pub fn choice(&self, name: &'static str, words: &[&'static str]) -> Result<Option<&'static str>, CallError> {
+        let Some(given) = self.text(name)? else { return Ok(None) };
+        if let Some(word) = words.iter().find(|word| **word == given) {
+            return Ok(Some(word));
+        }
+        let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        let (last, first) = words.split_last().map_or(("", [].as_slice()), |(last, first)| (last, first));
+        let problem = format!("is {} or {last}, not '{}'", first.join(", "), short(&given));
+        Err(CallError::BadValue { name, problem })
+    }
+
+    /// Strings in a list, where they are given.
+    pub fn list(&self, name: &'static str) -> Result<Option<Vec<String>>, CallError> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let texts =
+            value.as_array().and_then(|items| items.iter().map(|item| item.as_str().map(str::to_owned)).collect());
+        texts.map(Some).ok_or_else(|| wrong(name, "array of strings", value))
+    }
+
+    /// Variables by name, where they are given: an object of strings, or a list of `NAME=VALUE`.
+    pub fn variables(&self, name: &'static str) -> Result<BTreeMap<String, ByteString>, CallError> {
+        Ok(self.map(name)?.into_iter().map(|(name, value)| (name, value.into())).collect())
+    }
+
     /// A truth value; written as text it is read as well.
     pub fn flag(&self, name: &'static str) -> Result<bool, CallError> {
         match self.get(name) {
@@ -103,9 +155,13 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Strings by name, where they are given.
-    pub fn map(&self, name: &'static str) -> Result<Vec<(String, String)>, CallError> {
+    fn map(&self, name: &'static str) -> Result<Vec<(String, String)>, CallError> {
         let Some(value) = self.get(name) else { return Ok(Vec::new()) };
+        if let Value::Array(items) = value {
+            let pair = |item: &Value| item.as_str().and_then(|text| text.split_once('=')).map(own);
+            let pairs: Option<Vec<(String, String)>> = items.iter().map(pair).collect();
+            return pairs.ok_or_else(|| wrong(name, "object of strings, or a list of NAME=VALUE", value));
+        }
         let Value::Object(entries) = value else { return Err(wrong(name, "object of strings", value)) };
         entries
             .iter()
@@ -119,12 +175,8 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// What is wrong is named, not echoed at length.
-pub fn shortened(name: &str) -> String {
-    match name.char_indices().nth(40) {
-        Some((end, _)) => format!("{}…", &name[..end]),
-        None => name.to_owned(),
-    }
+fn own((name, value): (&str, &str)) -> (String, String) {
+    (name.to_owned(), value.to_owned())
 }
 
 fn whole(number: f64) -> Option<u64> {
@@ -132,12 +184,20 @@ fn whole(number: f64) -> Option<u64> {
     (number.fract() == 0.0 && (0.0..9.0e15).contains(&number)).then_some(number as u64)
 }
 
+/// As much of a text as an error needs to show which one is meant.
+pub fn short(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 fn wrong(name: &'static str, expected: &'static str, value: &Value) -> CallError {
     let got = match value {
         Value::Null => "null".to_owned(),
         Value::Bool(_) => "boolean".to_owned(),
         Value::Number(number) => format!("number {number}"),
-        Value::String(text) => format!("string '{}'", shortened(text)),
+        Value::String(text) => format!("string '{}'", short(text)),
         Value::Array(_) => "array".to_owned(),
         Value::Object(_) => "object".to_owned(),
     };
@@ -166,6 +226,13 @@ mod tests {
         );
         let error = Arguments::new(values, &["a"]).unwrap_err().to_string();
         assert!(error.contains("unknown parameter") && error.contains("the parameters are: a"), "{error}");
+        for variables in [json!({"A": "b=c", "N": 5}), json!(["A=b=c", "N=5"])] {
+            let values = json!({"env": variables});
+            let read = Arguments::new(values.as_object().unwrap(), &["env"]).unwrap().variables("env").unwrap();
+            assert_eq!(read, [("A".to_owned(), "b=c".into()), ("N".to_owned(), "5".into())].into());
+        }
+        let values = json!({"env": ["A"]});
+        assert!(Arguments::new(values.as_object().unwrap(), &["env"]).unwrap().variables("env").is_err());
         let negative = json!({"n": -1});
         assert!(Arguments::new(negative.as_object().unwrap(), &["n"]).unwrap().number("n").is_err());
     }

@@ -1,9 +1,20 @@
-//! All dialects.
+//! All dialects. A new one is a file in `catalogue/` and its two lines here.
+
+mod anthropic;
+mod boris;
+mod claude;
+mod codex;
+mod exec;
+mod gemini;
+mod modes;
+mod native;
+mod opencode;
+mod wave;
 
 use crate::tool::Dialect;
-use crate::{anthropic, boris, claude, exec, modes, native, opencode, wave};
 
-static ALL: [&dyn Dialect; 8] = [
+/// In the order in which they are listed; the first is the default.
+static ALL: &[&dyn Dialect] = &[
     &native::Native,
     &exec::Exec,
     &modes::Modes,
@@ -11,20 +22,22 @@ static ALL: [&dyn Dialect; 8] = [
     &wave::Wave,
     &opencode::Opencode,
     &claude::Claude,
+    &codex::Codex,
+    &gemini::Gemini,
     &anthropic::Anthropic,
 ];
 
 /// The dialect of this name.
 pub fn find(name: &str) -> Option<&'static dyn Dialect> {
-    ALL.into_iter().find(|dialect| dialect.name() == name)
+    ALL.iter().copied().find(|dialect| dialect.name() == name)
 }
 
 /// The names of all, the default first.
 pub fn names() -> Vec<&'static str> {
-    ALL.into_iter().map(Dialect::name).collect()
+    ALL.iter().map(|dialect| dialect.name()).collect()
 }
 
 /// All of them.
 pub fn all() -> &'static [&'static dyn Dialect] {
-    &ALL
+    ALL
 }

@@ -1,27 +1,21 @@
 //! Tool surfaces: how the shell looks to an agent.
 //!
-//! A [`Dialect`] is one file: its tools and their schemas, how a call is read into an [`Action`], how what came of it
-//! ([`Done`]) is written into a [`Reply`]. Pure translation: nothing here runs, reads or writes anything.
+//! A [`Dialect`] is one file of [`catalogue`]: its tools and their schemas, how a call is read into an [`Action`], how
+//! what came of it ([`Done`]) is written into a [`Reply`]. Pure translation: nothing here runs, reads or writes
+//! anything.
 //!
 //! What differs between dialects is a choice of values in an action, not a code path in the engine.
 
 pub mod action;
 pub mod arguments;
 pub mod catalogue;
+pub mod facts;
 pub mod registry;
 pub mod reply;
 pub mod schema;
+mod shells;
 pub mod text;
 pub mod tool;
-
-mod anthropic;
-mod boris;
-mod claude;
-mod exec;
-mod modes;
-mod native;
-mod opencode;
-mod wave;
 
 pub use action::{Action, Done, Keeps, ReadAction, RunAction};
 pub use arguments::{Arguments, CallError};

@@ -1,10 +1,10 @@
 //! The answer to a call.
 
-use chiton_engine::{Outcome, Task};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::action::{Failure, Ran};
+use crate::action::{Done, Failure};
 use crate::arguments::CallError;
+use crate::facts;
 
 /// What a client gets.
 #[derive(Clone, Debug)]
@@ -30,57 +30,20 @@ impl Reply {
 
     /// A call that could not be read.
     pub fn unreadable(error: &CallError) -> Self {
-        Self::bad(error.to_string(), object(&json!({"error": {"kind": "bad_call", "message": error.to_string()}})))
+        let message = error.to_string();
+        Self::bad(message.clone(), facts::error("bad_call", &message))
     }
-}
 
-/// A JSON object as its entries.
-pub fn object(value: &Value) -> Map<String, Value> {
-    value.as_object().cloned().unwrap_or_default()
-}
+    /// What could not be done, in the words of whoever tried.
+    pub fn failed(failure: &Failure) -> Self {
+        Self::bad(failure.message.clone(), facts::failure(failure))
+    }
 
-/// A failure for machines: its own shape, without an exit code, so that it cannot be taken for a command that failed.
-pub fn failure(failure: &Failure) -> Map<String, Value> {
-    object(&json!({"error": {"kind": failure.kind.word(), "message": failure.message}}))
-}
-
-/// The facts of a run that every dialect reports to machines.
-pub fn run_facts(ran: &Ran) -> Map<String, Value> {
-    let response = &ran.response;
-    object(&json!({
-        "outcome": response.outcome.word(),
-        "exit_code": response.outcome.exit_code(),
-        "signal": response.outcome.signal().map(|signal| signal.to_string()),
-        "timed_out": response.outcome == Outcome::TimedOut,
-        "run_id": response.run_id,
-        "cwd": response.cwd.to_string_lossy(),
-        "leftovers": response.leftovers,
-        "leftover_task": response.leftover_task,
-        "omitted_bytes": response.omitted_bytes(),
-        "duration_ms": u64::try_from(response.duration.as_millis()).unwrap_or(u64::MAX),
-        "notices": response.notices,
-    }))
-}
-
-/// The facts of a task that every dialect reports to machines.
-pub fn task_facts(task: &Task) -> Map<String, Value> {
-    object(&json!({
-        "task_id": task.id,
-        "bash_id": task.id,
-        "session_id": task.id,
-        "command": task.command,
-        "status": task.status,
-        "is_running": task.status.is_running(),
-        "exit_code": task.outcome.as_ref().and_then(Outcome::exit_code),
-        "signal": task.outcome.as_ref().and_then(Outcome::signal).map(|signal| signal.to_string()),
-        "pid": task.pid,
-        "pgid": task.pid,
-        "duration_ms": u64::try_from(task.duration.as_millis()).unwrap_or(u64::MAX),
-    }))
-}
-
-/// `a` with the entries of `b` in it.
-pub fn with(mut a: Map<String, Value>, b: &Value) -> Map<String, Value> {
-    a.extend(object(b));
-    a
+    /// The reply to everything that a dialect has no words of its own for: failures, and what it never asks for.
+    pub fn otherwise(done: &Done) -> Self {
+        match done {
+            Done::Failed(failure) => Self::failed(failure),
+            _ => Self::bad("this tool has no answer to that", facts::error("unexpected", "no answer to that")),
+        }
+    }
 }

@@ -18,29 +18,30 @@ pub enum Format {
 }
 
 impl Format {
+    /// All of them by name.
+    pub const ALL: [(&str, Self); 4] =
+        [("mcp", Self::Mcp), ("openai", Self::Openai), ("anthropic", Self::Anthropic), ("gemini", Self::Gemini)];
+
     /// The format of this name.
     pub fn parse(name: &str) -> Option<Self> {
-        [("mcp", Self::Mcp), ("openai", Self::Openai), ("anthropic", Self::Anthropic), ("gemini", Self::Gemini)]
-            .into_iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, format)| format)
+        Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, format)| format)
     }
 }
 
 /// One tool in a format.
 pub fn of(tool: &ToolSpec, format: Format) -> Value {
-    let (name, description, mut schema) = (tool.name, &tool.description, tool.input_schema());
+    let (name, description, schema) = (tool.name, &tool.description, tool.input_schema());
     match format {
-        Format::Mcp => json!({"name": name, "description": description, "inputSchema": schema}),
+        Format::Mcp => json!({
+            "name": name, "description": description, "inputSchema": schema, "outputSchema": tool.output_schema,
+        }),
         Format::Openai => {
             json!({"type": "function", "function": {"name": name, "description": description, "parameters": schema}})
         }
         Format::Anthropic => json!({"name": name, "description": description, "input_schema": schema}),
-        Format::Gemini => {
-            // Its schema language has no word for this.
-            without(&mut schema, "additionalProperties");
-            json!({"name": name, "description": description, "parameters": schema})
-        }
+        // An object without properties is refused, also for a tool without parameters.
+        Format::Gemini if tool.parameters.is_empty() => json!({"name": name, "description": description}),
+        Format::Gemini => json!({"name": name, "description": description, "parameters": for_gemini(schema)}),
     }
 }
 
@@ -54,9 +55,17 @@ pub fn get_all_schemas(dialect: &dyn Dialect, around: &Surroundings, format: &st
     Ok(dialect.tools(around).iter().map(|tool| of(tool, format)).collect())
 }
 
-fn without(schema: &mut Value, key: &str) {
-    if let Value::Object(entries) = schema {
-        entries.remove(key);
-        entries.values_mut().for_each(|value| without(value, key));
+/// Gemini's schema language is a part of `OpenAPI`'s: it has no `additionalProperties`, and an object has to name its
+/// properties. What takes any names is a list of `NAME=VALUE` there, which is read as well.
+fn for_gemini(mut schema: Value) -> Value {
+    let Some(entries) = schema.as_object_mut() else { return schema };
+    entries.remove("additionalProperties");
+    if let Some(properties) = entries.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.values_mut().for_each(|value| *value = for_gemini(value.take()));
+    } else if entries.get("type") == Some(&json!("object")) {
+        let description = entries.get("description").and_then(Value::as_str).unwrap_or_default();
+        let description = format!("{description} Each as NAME=VALUE.");
+        return json!({"type": "array", "items": {"type": "string"}, "description": description});
     }
+    schema
 }

@@ -1,6 +1,7 @@
 //! Words and cuts that several dialects share.
 
 use chiton_engine::render::TextView;
+use chiton_engine::{CommandResponse, Leftover};
 
 /// The first `limit` characters of a text, and a line that says so where there are more.
 pub fn first_characters(text: &str, total: u64, limit: usize) -> (String, bool) {
@@ -17,6 +18,33 @@ pub fn both_ends(view: &TextView, limit: usize, between: &str) -> String {
     let head = &view.head[..view.head.floor_char_boundary(limit)];
     let tail = &end[end.ceil_char_boundary(end.len().saturating_sub(limit))..];
     format!("{head}{between}{tail}")
+}
+
+/// Counts lines in bytes that arrive in pieces; an unfinished one at the end is one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LineCount {
+    finished: u64,
+    open: bool,
+}
+
+impl LineCount {
+    /// The next piece.
+    pub fn count(&mut self, bytes: &[u8]) {
+        self.finished += memchr::memchr_iter(b'\n', bytes).count() as u64;
+        self.open = bytes.last().map_or(self.open, |last| *last != b'\n');
+    }
+
+    /// The lines so far.
+    pub fn lines(self) -> u64 {
+        self.finished + u64::from(self.open)
+    }
+}
+
+/// A line for each process that a command left running.
+pub fn leftover_lines(response: &CommandResponse) -> Vec<String> {
+    let task = response.leftover_task.as_deref().map(|id| format!(" as {id}")).unwrap_or_default();
+    let line = |leftover: &Leftover| format!("[left running{task}: pid {} {}]", leftover.pid, leftover.command);
+    response.leftovers.iter().map(line).collect()
 }
 
 /// Characters in bytes that arrive in pieces: every byte that does not continue one begins one.
@@ -38,6 +66,17 @@ mod tests {
         assert_eq!(first_characters("h\u{e9}llo", 5, 5), ("h\u{e9}llo".to_owned(), false));
         let (cut, truncated) = first_characters(&"\u{e9}".repeat(10), 50, 4);
         assert!(truncated && cut.starts_with("\u{e9}\u{e9}\u{e9}\u{e9}\n[Output truncated: 50 characters"), "{cut}");
+    }
+
+    #[test]
+    fn lines_are_counted_whatever_the_pieces_they_come_in() {
+        for (text, lines) in [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("\n\n", 2)] {
+            for piece in 1..=text.len().max(1) {
+                let mut count = LineCount::default();
+                text.as_bytes().chunks(piece).for_each(|part| count.count(part));
+                assert_eq!(count.lines(), lines, "{text:?} in pieces of {piece}");
+            }
+        }
     }
 
     #[test]

@@ -20,8 +20,10 @@ pub struct ToolSpec {
     pub parameters: Vec<(&'static str, Value)>,
     /// Those that have to be there.
     pub required: &'static [&'static str],
-    /// Whether it only looks.
-    pub read_only: bool,
+    /// What it does to the world.
+    pub effect: Effect,
+    /// The JSON schema of its structured replies, failures included.
+    pub output_schema: Value,
 }
 
 impl ToolSpec {
@@ -36,6 +38,17 @@ impl ToolSpec {
     pub fn names(&self) -> Vec<&'static str> {
         self.parameters.iter().map(|(name, _)| *name).collect()
     }
+}
+
+/// What a tool does to the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing: it only looks.
+    Looks,
+    /// Whatever the command does.
+    Runs,
+    /// It ends what runs.
+    Stops,
 }
 
 /// What a dialect knows of the place it is used in.
@@ -78,6 +91,16 @@ pub fn string(description: &str) -> Value {
 /// A parameter that is a whole number.
 pub fn integer(description: &str) -> Value {
     json!({"type": "integer", "minimum": 0, "description": description})
+}
+
+/// A parameter that is one of these words.
+pub fn choice(words: &[&str], description: &str) -> Value {
+    json!({"type": "string", "enum": words, "description": description})
+}
+
+/// A parameter that is a set of variables.
+pub fn variables(description: &str) -> Value {
+    json!({"type": "object", "additionalProperties": {"type": "string"}, "description": description})
 }
 
 /// A parameter that is a truth value.

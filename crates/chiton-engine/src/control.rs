@@ -39,6 +39,13 @@ impl RunControl {
         self.request(StopCause::Killed, None);
     }
 
+    /// Comes back once somebody has asked to stop, for calls that only wait.
+    pub async fn stopped(&self) {
+        let mut requests = self.requests.subscribe();
+        // Not the guard of the value itself: it must not live across a wait.
+        let _ = requests.wait_for(Option::is_some).await.map(|_| ());
+    }
+
     fn request(&self, cause: StopCause, grace: Option<Duration>) {
         self.requests.send_replace(Some(StopRequest { cause, grace }));
     }

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::net::UnixStream;
 
@@ -230,7 +231,8 @@ impl Engine {
         record.session = session.name().map(str::to_owned);
         record.client = session.client().map(str::to_owned);
         record.description.clone_from(&request.description);
-        record.timeout_ms = request.timeout.and_then(|timeout| u64::try_from(timeout.as_millis()).ok());
+        let millis = |time: Option<Duration>| time.and_then(|time| u64::try_from(time.as_millis()).ok());
+        (record.timeout_ms, record.silence_ms) = (millis(request.timeout), millis(request.silence));
         record.background = waiting == Waiting::Background;
         record.lifetime = request.lifetime;
         record.streams = request.streams;

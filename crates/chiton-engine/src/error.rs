@@ -41,6 +41,9 @@ pub enum RequestError {
     /// A limit of zero.
     #[error("a timeout of zero would end the command before it starts: give a longer one, or none")]
     ZeroTimeout,
+    /// A limit of zero.
+    #[error("no command prints all the time: give a longer limit for its silence, or none")]
+    ZeroSilence,
 }
 
 /// A state that a command cannot start from.

@@ -56,7 +56,7 @@ pub use event::{Listener, RunEvent, Silent, Stream};
 pub use keeper::protocol::Ending;
 pub use keeper::{serve_always, serve_if_asked};
 pub use limits::Limits;
-pub use outcome::{Leftover, Lifetime, Outcome, Signal, Usage};
+pub use outcome::{Leftover, Lifetime, Outcome, Signal, TimeLimit, Usage};
 pub use request::{CommandInput, CommandRequest, EnvironmentChange, OnTimeout, Streams, TaskLifetime};
 pub use response::{CommandResponse, StateReport};
 pub use session::Session;

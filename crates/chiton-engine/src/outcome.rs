@@ -135,6 +135,16 @@ impl fmt::Display for Outcome {
     }
 }
 
+/// The limit that a run was stopped at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TimeLimit {
+    /// The time from its start.
+    Timeout,
+    /// The time since it printed something.
+    Silence,
+}
+
 /// A process that was still alive when its command had ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leftover {

@@ -19,6 +19,9 @@ pub struct CommandRequest {
     /// How long it may take; without it, as long as the engine's limits say. A task that nobody waits for has no limit
     /// but this one.
     pub timeout: Option<Duration>,
+    /// How long it may go without printing anything. Every byte of output starts this time anew, so a command that
+    /// prints every so often may take as long as it wants.
+    pub silence: Option<Duration>,
     /// From SIGTERM to SIGKILL, where it differs from the engine's.
     pub grace: Option<Duration>,
     /// Where to run it, for this call alone; without it, where the session is.
@@ -145,6 +148,9 @@ pub(crate) fn accept(
     }
     if request.timeout == Some(Duration::ZERO) {
         return Err(RequestError::ZeroTimeout);
+    }
+    if request.silence == Some(Duration::ZERO) {
+        return Err(RequestError::ZeroSilence);
     }
     Ok(AcceptedRequest(request))
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::capture::spool::StreamTotals;
 use crate::guard::{Policy, Refusal};
 use crate::keeper::protocol::Ending;
-use crate::outcome::{Leftover, Outcome, Usage};
+use crate::outcome::{Leftover, Outcome, TimeLimit, Usage};
 use crate::render::{TextView, Views};
 use crate::session::StartingPoint;
 use crate::session::environment::RemovedVariable;
@@ -20,6 +20,8 @@ pub struct CommandResponse {
     pub run_id: String,
     /// How it ended.
     pub outcome: Outcome,
+    /// The limit it was stopped at, where it timed out.
+    pub limit: Option<TimeLimit>,
     /// Process id of its shell, which is also the id of its process group; none where nothing was started.
     pub pid: Option<i32>,
     /// The status of each part of the last pipeline, where the shell could say it.
@@ -119,6 +121,7 @@ pub(crate) fn compose(
     CommandResponse {
         run_id: run_id.to_owned(),
         outcome: ending.outcome,
+        limit: ending.limit,
         pid: Some(pid),
         pipe_status: commit.pipe_status,
         stdout: views.stdout,
@@ -143,6 +146,7 @@ pub(crate) fn refuse(refusal: &Refusal, cwd: PathBuf, policy: Policy) -> Command
     CommandResponse {
         run_id: String::new(),
         outcome: Outcome::Refused(refusal.reason.clone()),
+        limit: None,
         pid: None,
         pipe_status: Vec::new(),
         stdout: TextView::default(),

@@ -560,3 +560,25 @@ fn two_hundred_silent_tasks_are_small_and_never_wake_up() {
         assert_eq!(harness.engine.tasks().kill_all(None).await.unwrap(), 200);
     });
 }
+
+#[test]
+fn what_runs_in_a_branch_belongs_to_the_session_it_came_from() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let session = harness.session();
+        let branch = session.branch();
+        let mut request = CommandRequest::new("cd /usr; sleep 1000");
+        request.wait = Some(Duration::from_millis(50));
+        let id = harness.request(&branch, request).await.run_id;
+        harness.run(&branch, "cd /usr").await;
+        assert_eq!(branch.state().cwd, std::path::Path::new("/usr"));
+        assert_eq!(session.state().cwd, harness.folder.path(), "a branch goes its own way");
+        drop(branch);
+        let looked = WaitFor { timeout: Some(Duration::from_millis(300)), ..WaitFor::default() };
+        let waited = harness.engine.tasks().wait(&id, looked).await.unwrap();
+        assert_eq!(waited.reason, WaitReason::TimedOut, "it outlives the branch");
+        session.close();
+        let ended = harness.engine.tasks().wait(&id, WaitFor::default()).await.unwrap();
+        assert_eq!(ended.task.status, TaskStatus::Killed, "and not the session");
+    });
+}

@@ -1,20 +1,26 @@
 //! Carries out what a call asks for.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use chiton_dialects::action::{Failure, FailureKind, Ran, TaskOutput};
-use chiton_dialects::arguments::shortened;
-use chiton_dialects::text::characters;
+use chiton_dialects::action::{Amount, Exchange, Exchanged, Failure, FailureKind, Message, Ran, TaskOutput, TaskRef};
+use chiton_dialects::arguments::short;
+use chiton_dialects::text::{LineCount, characters};
 use chiton_dialects::{Action, CallError, Dialect, Done, Keeps, ReadAction, Reply, RunAction, Surroundings};
-use chiton_engine::error::EngineError;
+use chiton_engine::capture::HeadTail;
+use chiton_engine::error::{EngineError, StoreError};
 use chiton_engine::limits::ViewLimits;
+use chiton_engine::render::whole_characters;
+use chiton_engine::session::store::SessionStore;
 use chiton_engine::tasks::link::Killed;
-use chiton_engine::tasks::{Cursor, Filter, NotFound, Part, ReadError, ReadRequest, SendError, WaitFor, WaitReason};
+use chiton_engine::tasks::{
+    Cursor, Filter, NotFound, Output, Part, ReadError, ReadRequest, SendError, WaitFor, WaitReason,
+};
 use chiton_engine::{
-    CommandInput, CommandRequest, Engine, Listener, RunControl, RunEvent, Session, ShellState, StartedTask,
-    StateReport, Stream, Task, Tasks,
+    CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, Listener, Outcome, RunControl, RunEvent,
+    Session, Shell, ShellState, StartedTask, StateReport, Stream, Task, Tasks,
 };
 use serde_json::{Map, Value};
 
@@ -33,6 +39,8 @@ pub struct Operator {
     beginning: Arc<ShellState>,
     /// How far each task was read.
     cursors: Mutex<HashMap<String, Cursor>>,
+    /// Sessions that calls name.
+    named: SessionStore,
     /// Tasks that were read to their end in a dialect that forgets them then.
     forgotten: Mutex<HashSet<String>>,
 }
@@ -46,7 +54,8 @@ impl Operator {
         let around = Surroundings { directory: state.cwd.clone(), timeout };
         let session = Session::new(state);
         let (beginning, cursors, forgotten) = (session.state(), Mutex::default(), Mutex::default());
-        Self { engine, dialect, around, session, beginning, cursors, forgotten }
+        let named = SessionStore::new(engine.config().state_directory.join("sessions"));
+        Self { engine, dialect, around, session, beginning, cursors, named, forgotten }
     }
 
     /// The same for one client of several: it knows no tasks but its own.
@@ -54,6 +63,17 @@ impl Operator {
     pub fn of_client(mut self, client: &str) -> Self {
         self.session = self.session.of_client(client);
         self
+    }
+
+    /// The same, going on where the session of this name was left, and leaving it as commands leave it.
+    ///
+    /// # Errors
+    /// When the session cannot be read.
+    pub fn named(mut self, name: &str) -> Result<Self, StoreError> {
+        let state = self.named.load(name, &self.beginning)?;
+        self.session.restore(Arc::new(state));
+        self.session = self.session.named(name);
+        Ok(self)
     }
 
     /// The dialect it speaks.
@@ -70,7 +90,7 @@ impl Operator {
     pub async fn call(&self, tool: &str, arguments: &Map<String, Value>, heard: Heard, control: &RunControl) -> Reply {
         let known: Vec<String> = self.dialect.tools(&self.around).iter().map(|spec| spec.name.to_owned()).collect();
         if !known.iter().any(|name| name == tool) {
-            return Reply::unreadable(&CallError::UnknownTool { name: shortened(tool), known });
+            return Reply::unreadable(&CallError::UnknownTool { name: short(tool), known });
         }
         match self.dialect.read(tool, arguments, &self.around) {
             Ok(action) => {
@@ -85,9 +105,16 @@ impl Operator {
         match action {
             Action::Run(run) => self.run(run, heard, control).await,
             Action::Start(run) => self.start(run).await,
-            Action::Read(read) => self.read(read).await,
-            Action::Input { id, text, end } => self.input(id, text, *end).await,
-            Action::Kill { id } => self.kill(id).await,
+            Action::Read(read) => self.read(read, control).await,
+            Action::Send { task, messages } => {
+                let id = self.known(task)?.id;
+                for message in messages {
+                    self.send(&id, message).await.map_err(send_failure)?;
+                }
+                Ok(Done::Sent { id })
+            }
+            Action::Exchange(exchange) => self.exchange(exchange, control).await,
+            Action::Kill { task } => self.kill(task).await,
             Action::Restart => {
                 self.session.restore(Arc::clone(&self.beginning));
                 Ok(Done::Restarted)
@@ -97,8 +124,8 @@ impl Operator {
     }
 
     /// Stops a task with everything it started.
-    pub(crate) async fn kill(&self, id: &str) -> Result<Done, Failure> {
-        let id = self.task(id)?.id;
+    pub(crate) async fn kill(&self, task: &TaskRef) -> Result<Done, Failure> {
+        let id = self.known(task)?.id;
         let killed = self.engine.tasks().kill(&id, None).await.map_err(not_found)?;
         if let Killed::Survived(task) = &killed {
             let message = format!("{} was told to end and is still there", task.id);
@@ -117,8 +144,8 @@ impl Operator {
 
     /// A task with what the dialect says of its output.
     pub(crate) fn look_up(&self, id: &str) -> Result<(Task, Reply), Failure> {
-        let task = self.task(id)?;
-        let action = ReadAction::all(task.id.clone());
+        let task = self.known(&TaskRef::Id(id.to_owned()))?;
+        let action = ReadAction::new(TaskRef::Id(task.id.clone()), Part::All);
         let done = self.read_now(&action, None).unwrap_or_else(Done::Failed);
         Ok((task, self.dialect.write(&Action::Read(action), &done)))
     }
@@ -133,24 +160,29 @@ impl Operator {
     }
 
     async fn run(&self, run: &RunAction, heard: Heard, control: &RunControl) -> Result<Done, Failure> {
-        let mut counts = Counts { heard, stdout: 0, stderr: 0, bytes: 0 };
-        let before = self.session.state();
-        // A dialect that keeps only part of the state runs in a copy, of which that part is taken over.
-        let session = match run.keeps {
-            Keeps::Everything => self.session.clone(),
-            _ => self.session.branch(),
-        };
-        let response = self.engine.run(&session, request(run), &mut counts, control).await.map_err(engine_failure)?;
-        let committed = response.state == StateReport::Committed;
-        if let Some(state) = kept(run.keeps, &before, &session.state()).filter(|_| committed) {
-            self.session.restore(Arc::new(state));
+        let mut counts = Counts::new(heard);
+        let (session, before) = self.session_for(run)?;
+        let engine = self.engine_for(run)?;
+        let request = request(run);
+        let mut response = engine.run(&session, request, &mut counts, control).await.map_err(engine_failure)?;
+        self.keep(run, &before, &session, &mut response);
+        if response.outcome == Outcome::Running {
+            // What this reply gives is not new any more, but for half a character at its end.
+            let cursor = counts.give_back_halves(&mut response);
+            self.cursors.lock().unwrap_or_else(PoisonError::into_inner).insert(response.run_id.clone(), cursor);
         }
-        let Counts { stdout, stderr, bytes, .. } = counts;
-        Ok(Done::Ran(Box::new(Ran { response, stdout_characters: stdout, stderr_characters: stderr, bytes })))
+        let [stdout_characters, stderr_characters] = counts.characters;
+        let amount = Amount { bytes: counts.bytes.iter().sum(), lines: counts.lines.lines() };
+        let moved = response.cwd != before.cwd;
+        Ok(Done::Ran(Box::new(Ran { response, stdout_characters, stderr_characters, amount, moved })))
     }
 
     async fn start(&self, run: &RunAction) -> Result<Done, Failure> {
-        match self.engine.start(&self.session, request(run)).await.map_err(engine_failure)? {
+        let session = match &run.session {
+            Some(_) => self.session_for(run)?.0,
+            None => self.session.clone(),
+        };
+        match self.engine_for(run)?.start(&session, request(run)).await.map_err(engine_failure)? {
             StartedTask::Started(task) => {
                 let transcript = run.transcript.then(|| task.folder().join("output.log"));
                 Ok(Done::Started { task, transcript })
@@ -161,26 +193,72 @@ impl Operator {
         }
     }
 
-    async fn read(&self, read: &ReadAction) -> Result<Done, Failure> {
+    /// The session that a command runs in, and its state before. A dialect that keeps only part of the state runs it
+    /// in a copy, of which that part is taken over; a named session is continued from where anybody left it.
+    fn session_for(&self, run: &RunAction) -> Result<(Session, Arc<ShellState>), Failure> {
+        let current = self.session.state();
+        if let Some(name) = &run.session {
+            let state = self.named.load(name, &self.beginning).map_err(not_possible)?;
+            let mut session = Session::new(state.clone()).named(name);
+            if let Some(client) = self.session.client() {
+                session = session.of_client(client);
+            }
+            return Ok((session, Arc::new(state)));
+        }
+        Ok(match run.keeps {
+            Keeps::Everything => (self.session.clone(), current),
+            _ => (self.session.branch(), current),
+        })
+    }
+
+    /// Takes over what is kept of a command's state, and says where the next one will start.
+    fn keep(&self, run: &RunAction, before: &ShellState, session: &Session, response: &mut CommandResponse) {
+        if response.state == StateReport::Committed {
+            if let Some(name) = &run.session {
+                if let Err(error) = self.named.save(name, before, &session.state()) {
+                    response.notices.push(format!("{error}; the session stays as it was before"));
+                }
+                return;
+            }
+            if let Some(state) = kept(run.keeps, before, &session.state()) {
+                self.session.restore(Arc::new(state));
+            }
+            if let Some(name) = self.session.name()
+                && let Err(error) = self.named.save(name, before, &self.session.state())
+            {
+                response.notices.push(format!("{error}; the session is not written down"));
+            }
+        }
+        if run.session.is_none() {
+            response.cwd.clone_from(&self.session.state().cwd);
+        }
+    }
+
+    /// The engine, with another shell where a call asks for one.
+    fn engine_for(&self, run: &RunAction) -> Result<Engine, Failure> {
+        let Some(shell) = &run.shell else { return Ok(self.engine.clone()) };
+        let places = ["/bin", "/usr/bin", "/usr/local/bin"].map(|place| Path::new(place).join(shell));
+        let shell = Shell::find_in(places.iter().map(AsRef::as_ref)).map_err(not_possible)?;
+        if shell == self.engine.config().shell {
+            return Ok(self.engine.clone());
+        }
+        Engine::new(EngineConfig { shell, ..self.engine.config().clone() }).map_err(system)
+    }
+
+    async fn read(&self, read: &ReadAction, control: &RunControl) -> Result<Done, Failure> {
         // Before anything else, so that a mistake in it moves nothing.
         read.filter.as_deref().map(Filter::new).transpose().map_err(read_failure)?;
-        let task = self.task(&read.id)?;
-        let waited = self.wait(read, &task).await?;
+        let task = self.known(&read.task)?;
+        let waited = self.wait(read, &task, control).await?;
         self.read_now(read, waited)
     }
 
     fn read_now(&self, read: &ReadAction, waited: Option<String>) -> Result<Done, Failure> {
         let filter = read.filter.as_deref().map(Filter::new).transpose().map_err(read_failure)?;
-        let task = self.task(&read.id)?;
-        let part = match read.tail {
-            Some(lines) => Part::Tail(lines),
-            None if read.only_new => Part::New,
-            None => Part::All,
-        };
-        let request = ReadRequest { part, filter, limit: READ_BYTES, ..ReadRequest::default() };
-        let mut cursors = self.cursors.lock().unwrap_or_else(PoisonError::into_inner);
-        let cursor = cursors.entry(task.id.clone()).or_default();
-        let output = task.read(cursor, &request).map_err(read_failure)?;
+        let task = self.known(&read.task)?;
+        let limit = read.limit.unwrap_or(READ_BYTES);
+        let request = ReadRequest { part: read.part.clone(), filter, limit, ..ReadRequest::default() };
+        let output = self.advance(&task, &request)?;
         if read.forgets && !task.status.is_running() {
             self.forgotten.lock().unwrap_or_else(PoisonError::into_inner).insert(task.id.clone());
         }
@@ -189,13 +267,22 @@ impl Operator {
             stderr: output.of(Stream::Stderr),
             output: output.to_text(),
             left_out: output.left_out,
+            not_kept: output.not_kept,
+            end: output.end,
             waited,
             task,
         })))
     }
 
+    /// Reads a task from where this client is in it, and moves on.
+    fn advance(&self, task: &Task, request: &ReadRequest) -> Result<Output, Failure> {
+        let mut cursors = self.cursors.lock().unwrap_or_else(PoisonError::into_inner);
+        let cursor = cursors.entry(task.id.clone()).or_default();
+        task.read(cursor, request).map_err(read_failure)
+    }
+
     /// Waits where the call asks for it; tells in words why it is over.
-    async fn wait(&self, read: &ReadAction, task: &Task) -> Result<Option<String>, Failure> {
+    async fn wait(&self, read: &ReadAction, task: &Task, control: &RunControl) -> Result<Option<String>, Failure> {
         if read.wait_for.is_none() && read.wait.is_none() {
             return Ok(None);
         }
@@ -204,8 +291,7 @@ impl Operator {
             message: format!("Invalid regex in wait_for: {error}"),
         })?;
         let wanted = WaitFor { pattern, timeout: read.wait, ..WaitFor::default() };
-        let waited = self.engine.tasks().wait(&task.id, wanted).await.map_err(send_failure)?;
-        Ok(Some(match waited.reason {
+        Ok(Some(match self.wait_for(&task.id, wanted, control).await? {
             WaitReason::Ended => "it has ended".to_owned(),
             WaitReason::Matched(line) => format!("a line matches: {line}"),
             WaitReason::Idle => "it is silent".to_owned(),
@@ -214,32 +300,85 @@ impl Operator {
         }))
     }
 
-    async fn input(&self, id: &str, text: &str, end: bool) -> Result<Done, Failure> {
-        let id = self.task(id)?.id;
-        let tasks = self.engine.tasks();
-        if !text.is_empty() {
-            tasks.write(&id, text).await.map_err(send_failure)?;
+    async fn wait_for(&self, id: &str, wanted: WaitFor, control: &RunControl) -> Result<WaitReason, Failure> {
+        tokio::select! {
+            waited = self.engine.tasks().wait(id, wanted) => waited.map(|waited| waited.reason).map_err(send_failure),
+            () = control.stopped() => {
+                let message = "the call was withdrawn; the command goes on".to_owned();
+                Err(Failure { kind: FailureKind::Withdrawn, message })
+            }
         }
-        if end {
-            tasks.end_input(&id).await.map_err(send_failure)?;
-        }
-        Ok(Done::Written { id })
     }
 
-    /// The task with this id, where this client may know of it.
-    pub(crate) fn task(&self, id: &str) -> Result<Task, Failure> {
-        let unknown = || not_found(NotFound { id: id.to_owned(), nearest: Vec::new(), reason: None });
-        let forgotten = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner).contains(id);
-        if forgotten {
-            return Err(unknown());
+    async fn send(&self, id: &str, message: &Message) -> Result<(), SendError> {
+        let tasks = self.engine.tasks();
+        match message {
+            Message::Text(text) if text.is_empty() => Ok(()),
+            Message::Text(text) => tasks.write(id, text.as_str()).await,
+            Message::End => tasks.end_input(id).await,
+            Message::Signal(signal) => tasks.signal(id, *signal).await,
         }
-        let found = self.engine.tasks().get(id);
-        match found {
+    }
+
+    /// Sends, waits, reads all that is new: its beginning and its end, however much it is.
+    async fn exchange(&self, exchange: &Exchange, control: &RunControl) -> Result<Done, Failure> {
+        let begun = Instant::now();
+        let id = self.known(&exchange.task)?.id;
+        if let Some(message) = &exchange.message {
+            match self.send(&id, message).await {
+                // The answer says how it ended.
+                Ok(()) | Err(SendError::Ended { .. }) => {}
+                Err(error) => return Err(send_failure(error)),
+            }
+        }
+        let wanted = WaitFor { timeout: Some(exchange.wait), ..WaitFor::default() };
+        self.wait_for(&id, wanted, control).await?;
+        let task = self.known(&TaskRef::Id(id))?;
+        let (mut kept, mut lines, mut not_kept) = (HeadTail::new(VIEW), LineCount::default(), 0);
+        let request = ReadRequest { part: Part::New, limit: READ_BYTES, ..ReadRequest::default() };
+        // What there is now, and not what comes while we read it.
+        let mut left = None;
+        loop {
+            let output = self.advance(&task, &request)?;
+            let text = output.to_text();
+            kept.push(text.as_bytes());
+            lines.count(text.as_bytes());
+            not_kept += output.not_kept;
+            let still = left.unwrap_or(output.left_out + READ_BYTES).saturating_sub(READ_BYTES);
+            if output.left_out == 0 || still == 0 {
+                break;
+            }
+            left = Some(still);
+        }
+        let amount = Amount { bytes: kept.total() + not_kept, lines: lines.lines() };
+        Ok(Done::Exchanged(Box::new(Exchanged { task, output: kept.into(), amount, not_kept, took: begun.elapsed() })))
+    }
+
+    /// The task that is meant, where this client may know of it.
+    pub(crate) fn known(&self, task: &TaskRef) -> Result<Task, Failure> {
+        let id = match task {
+            TaskRef::Id(id) => id.clone(),
+            TaskRef::Pid(pid) => self.by_pid(*pid)?,
+        };
+        let unknown = |id| not_found(NotFound { id, nearest: Vec::new(), reason: None });
+        let forgotten = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner).contains(&id);
+        if forgotten {
+            return Err(unknown(id));
+        }
+        match self.engine.tasks().get(&id) {
             Ok(task) if self.may_know(&task) => Ok(task),
             // Not even by a suggestion does one client learn of another's tasks.
-            _ if self.session.client().is_some() => Err(unknown()),
+            _ if self.session.client().is_some() => Err(unknown(id)),
             found => found.map_err(not_found),
         }
+    }
+
+    fn by_pid(&self, pid: u64) -> Result<String, Failure> {
+        // The newest come first: a number that was used again is that of the last one.
+        let found =
+            self.runs()?.into_iter().find(|task| task.pid.and_then(|found| u64::try_from(found).ok()) == Some(pid));
+        let message = format!("no task has the process id {pid}");
+        found.map(|task| task.id).ok_or(Failure { kind: FailureKind::NotFound, message })
     }
 }
 
@@ -261,7 +400,7 @@ fn kept(keeps: Keeps, before: &ShellState, after: &ShellState) -> Option<ShellSt
 
 fn request(run: &RunAction) -> CommandRequest {
     let mut request = CommandRequest::new(run.command.as_str());
-    request.timeout = run.timeout;
+    (request.timeout, request.silence) = (run.timeout, run.silence);
     request.wait = run.wait;
     request.on_timeout = run.on_timeout;
     request.grace = Some(run.grace);
@@ -284,18 +423,45 @@ fn request(run: &RunAction) -> CommandRequest {
 /// Counts what arrives and passes it on.
 struct Counts {
     heard: Heard,
-    stdout: u64,
-    stderr: u64,
-    bytes: u64,
+    characters: [u64; 2],
+    bytes: [u64; 2],
+    /// The last few bytes of each stream.
+    ends: [Vec<u8>; 2],
+    lines: LineCount,
+}
+
+impl Counts {
+    fn new(heard: Heard) -> Self {
+        Self { heard, characters: [0; 2], bytes: [0; 2], ends: Default::default(), lines: LineCount::default() }
+    }
+
+    /// Where a reader goes on. A character of which only the first half has come is left for then.
+    fn give_back_halves(&mut self, response: &mut CommandResponse) -> Cursor {
+        for (slot, view) in [&mut response.stdout, &mut response.stderr].into_iter().enumerate() {
+            let end = &self.ends[slot];
+            let half = end.len() - whole_characters(end);
+            if half > 0 {
+                self.bytes[slot] -= half as u64;
+                view.without_half_character();
+                response.output.without_half_character();
+            }
+        }
+        let [stdout, stderr] = self.bytes;
+        Cursor { stdout, stderr }
+    }
 }
 
 impl Listener for Counts {
     fn hear(&mut self, event: RunEvent<'_>) {
         (self.heard)(&event);
         let RunEvent::Output { stream, bytes } = event else { return };
-        let place = if stream == Stream::Stdout { &mut self.stdout } else { &mut self.stderr };
-        *place += characters(bytes);
-        self.bytes += bytes.len() as u64;
+        let slot = usize::from(stream == Stream::Stderr);
+        self.characters[slot] += characters(bytes);
+        self.bytes[slot] += bytes.len() as u64;
+        let end = &mut self.ends[slot];
+        end.extend_from_slice(&bytes[bytes.len().saturating_sub(3)..]);
+        end.drain(..end.len().saturating_sub(3));
+        self.lines.count(bytes);
     }
 }
 
@@ -306,6 +472,10 @@ fn not_found(error: NotFound) -> Failure {
 
 fn system(error: impl std::fmt::Display) -> Failure {
     Failure { kind: FailureKind::System, message: error.to_string() }
+}
+
+fn not_possible(error: impl std::fmt::Display) -> Failure {
+    Failure { kind: FailureKind::NotPossible, message: error.to_string() }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
@@ -324,6 +494,7 @@ fn send_failure(error: SendError) -> Failure {
     match error {
         SendError::NotFound(error) => not_found(error),
         SendError::Read(error) => read_failure(error),
-        other => Failure { kind: FailureKind::NotPossible, message: other.to_string() },
+        error @ SendError::InputClosed { .. } => Failure { kind: FailureKind::InputClosed, message: error.to_string() },
+        other => not_possible(other),
     }
 }

@@ -109,6 +109,7 @@ async fn at(time: Option<Instant>) {
 fn without_ending(outcome: Outcome, since: Duration) -> Ending {
     Ending {
         outcome,
+        limit: None,
         leftovers: Vec::new(),
         leftover_task: None,
         survivors: Vec::new(),

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
+use super::protocol::Denial;
+
 /// What may wait for a command that does not read: more than anybody types, less than would matter.
 const MOST_WAITING: usize = 1 << 20;
 
@@ -19,12 +21,13 @@ impl OpenInput {
     }
 
     /// Takes bytes for the command, all or none.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Denial> {
         if self.pipe.is_none() || self.ends {
-            return Err("its standard input is closed; to write to a task, start it with an open input".to_owned());
+            return Err(Denial::InputClosed);
         }
         if self.waiting.len() + bytes.len() > MOST_WAITING {
-            return Err(format!("it does not read: {} bytes are waiting already", self.waiting.len()));
+            let reason = format!("it does not read: {} bytes are waiting already", self.waiting.len());
+            return Err(Denial::Because(reason));
         }
         self.waiting.extend(bytes);
         self.push();
@@ -32,9 +35,9 @@ impl OpenInput {
     }
 
     /// Closes it once everything written has been read.
-    pub(super) fn end(&mut self) -> Result<(), String> {
+    pub(super) fn end(&mut self) -> Result<(), Denial> {
         if self.pipe.is_none() {
-            return Err("its standard input is closed already".to_owned());
+            return Err(Denial::InputClosed);
         }
         self.ends = true;
         self.push();

@@ -122,6 +122,7 @@ fn ended_by_itself(status: WaitStatus) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::TimeLimit;
 
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Event {
@@ -180,7 +181,7 @@ mod tests {
                     Event::OtherChildEnds => assert!(!run.reaped(8, WaitStatus::Exited(0))),
                     Event::TimesOut | Event::Cancel | Event::Kill => {
                         let cause = match event {
-                            Event::TimesOut => StopCause::TimedOut,
+                            Event::TimesOut => StopCause::TimedOut(TimeLimit::Timeout),
                             Event::Cancel => StopCause::Cancelled,
                             _ => StopCause::Killed,
                         };

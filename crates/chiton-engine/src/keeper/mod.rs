@@ -8,6 +8,7 @@
 //! No thread, no async runtime, no policy: what to run and for how long is the engine's decision.
 
 mod client;
+mod deadlines;
 mod input;
 mod leftover_task;
 mod lifecycle;

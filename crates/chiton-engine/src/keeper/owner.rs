@@ -14,16 +14,17 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::client::{Client, Role};
+use super::deadlines::Deadlines;
 use super::input::OpenInput;
 use super::leftover_task::LeftoverTask;
 use super::lifecycle::{Lifecycle, StopEffect};
-use super::protocol::{Control, Ending, Input, KeeperPlan, Report, StopCause, Streams};
+use super::protocol::{Control, Denial, Ending, Input, KeeperPlan, Report, StopCause, Streams};
 use super::transcript::Transcript;
 use super::{GivenFiles, SharedFiles};
 use crate::capture::spool::SpoolWriter;
 use crate::event::Stream;
-use crate::limits::{READ_BYTES, STATE_BYTES, later};
-use crate::outcome::{Lifetime, Outcome, Signal, Usage};
+use crate::limits::{READ_BYTES, STATE_BYTES};
+use crate::outcome::{Lifetime, Outcome, Signal, TimeLimit, Usage};
 use crate::spawn::start_shell;
 use crate::stop::{self, Ladder};
 use crate::sys::memory::release_files;
@@ -57,7 +58,9 @@ struct Keeper {
     stopped_after: Option<Outcome>,
     started: Instant,
     leader_ended: Option<Instant>,
-    deadline: Option<Instant>,
+    deadlines: Deadlines,
+    /// The limit that it was stopped at.
+    limit: Option<TimeLimit>,
     /// When a command turns out to take long, and its keeper makes itself small.
     slims_at: Option<Instant>,
     ending: Option<Ending>,
@@ -101,7 +104,8 @@ pub(super) fn own(
         stopped_after: None,
         started,
         leader_ended: None,
-        deadline: plan.timeout.map(|timeout| later(started, timeout)),
+        deadlines: Deadlines::new(started, plan.timeout, plan.silence),
+        limit: None,
         slims_at: Some(started + LONG_RUN),
         ending: None,
         leftover_task: None,
@@ -187,6 +191,7 @@ impl Keeper {
 
     /// Sleeps until an event or the next time something is due, and handles what happened.
     fn wait(&mut self, now: Instant) {
+        let listened = self.listens();
         let timeout = self.next_due().map(|due| timespec(due.saturating_duration_since(now)));
         let (clients, others): (Vec<_>, Vec<_>) =
             self.poll(timeout.as_ref()).into_iter().partition(|(source, _)| matches!(source, Source::Client(_)));
@@ -206,10 +211,13 @@ impl Keeper {
             self.slims_at = None;
             release_files();
         }
-        if self.deadline.is_some_and(|deadline| now >= deadline) {
-            self.deadline = None;
+        if !listened {
+            self.deadlines.hear(now);
+        }
+        if let Some(limit) = self.deadlines.reached(now) {
+            self.deadlines.clear();
             if self.lifecycle.unreaped_leader().is_some() {
-                self.stop(StopCause::TimedOut, None);
+                self.stop(StopCause::TimedOut(limit), None);
             }
         }
     }
@@ -221,7 +229,8 @@ impl Keeper {
         } else {
             self.leader_ended.map(|ended| ended + self.plan.stop.settle)
         };
-        let deadline = self.lifecycle.unreaped_leader().and(self.deadline);
+        let leader = self.lifecycle.unreaped_leader();
+        let deadline = leader.and_then(|_| self.deadlines.next(self.listens())).map(|(time, _)| time);
         ladder.into_iter().chain(settle).chain(deadline).chain(self.slims_at).min()
     }
 
@@ -242,9 +251,7 @@ impl Keeper {
             sources.push(Source::Input);
             polled.push(PollFd::from_borrowed_fd(pipe, PollFlags::OUT));
         }
-        // The pipe is the back-pressure: while the caller is behind, the command waits.
-        let behind = |client: &Client| client.role() == Role::Caller && client.is_full();
-        let reading = self.lifecycle.is_announced() || !self.clients.iter().any(behind);
+        let reading = self.listens();
         for stream in [Stream::Stdout, Stream::Stderr] {
             if let (true, Some(pipe)) = (reading, &self.pipes[usize::from(stream == Stream::Stderr)]) {
                 sources.push(Source::Pipe(stream));
@@ -257,6 +264,13 @@ impl Keeper {
         }
         let flags = polled.iter().map(PollFd::revents);
         sources.into_iter().zip(flags).filter(|(_, flags)| !flags.is_empty()).collect()
+    }
+
+    /// Whether the output of the command is read now. The pipe is the back-pressure: while the caller is behind, the
+    /// command waits.
+    fn listens(&self) -> bool {
+        let behind = |client: &Client| client.role() == Role::Caller && client.is_full();
+        self.lifecycle.is_announced() || !self.clients.iter().any(behind)
     }
 
     fn take_signals(&mut self) {
@@ -342,11 +356,11 @@ impl Keeper {
         self.clients[index].tell(&answer);
     }
 
-    fn while_running(&self) -> Result<(), String> {
-        self.lifecycle.unreaped_leader().map(|_| ()).ok_or_else(|| "it has ended".to_owned())
+    fn while_running(&self) -> Result<(), Denial> {
+        self.lifecycle.unreaped_leader().map(|_| ()).ok_or(Denial::Ended)
     }
 
-    fn signal(&self, number: i32) -> Result<(), String> {
+    fn signal(&self, number: i32) -> Result<(), Denial> {
         stop::signal_run(self.lifecycle.unreaped_leader(), number)
     }
 
@@ -378,6 +392,7 @@ impl Keeper {
             }
             StopEffect::Begin => {
                 self.stopped_after = Some(cause.into());
+                self.limit = if let StopCause::TimedOut(limit) = cause { Some(limit) } else { None };
                 self.ladder = Some(Ladder::start(self.lifecycle.unreaped_leader(), limits, now));
                 self.reap();
             }
@@ -399,6 +414,7 @@ impl Keeper {
         match rustix::io::read(pipe.as_fd(), &mut self.buffer[..max.min(READ_BYTES)]) {
             Ok(0) => self.pipes[slot] = None,
             Ok(count) => {
+                self.deadlines.hear(Instant::now());
                 self.deliver(stream, count);
                 return count;
             }
@@ -476,6 +492,7 @@ impl Keeper {
         let end = if self.lifecycle.is_stopping() { now } else { self.leader_ended.unwrap_or(now) };
         Ending {
             outcome,
+            limit: self.limit,
             leftovers,
             leftover_task: None,
             survivors,

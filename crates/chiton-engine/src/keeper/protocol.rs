@@ -14,10 +14,10 @@ use crate::bytes::ByteString;
 use crate::capture::spool::StreamTotals;
 use crate::event::Stream;
 use crate::limits::{FRAME_BYTES, READ_BYTES, SpoolLimits, StopLimits};
-use crate::outcome::{Leftover, Lifetime, Outcome, Usage};
+use crate::outcome::{Leftover, Lifetime, Outcome, TimeLimit, Usage};
 
 /// Raised with every change of a message; the two sides are the same executable unless it was replaced meanwhile.
-pub(crate) const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 2;
 
 /// The name of the socket in a run's folder, where anybody who may enter the folder can talk to the keeper. A
 /// connection begins with one byte, the version.
@@ -40,6 +40,8 @@ pub(crate) struct KeeperPlan {
     pub(crate) input: Input,
     pub(crate) streams: Streams,
     pub(crate) timeout: Option<Duration>,
+    /// How long it may print nothing.
+    pub(crate) silence: Option<Duration>,
     pub(crate) lifetime: Lifetime,
     pub(crate) stop: StopLimits,
     pub(crate) spool: SpoolLimits,
@@ -101,7 +103,7 @@ pub(crate) enum Control {
 /// Why a run is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum StopCause {
-    TimedOut,
+    TimedOut(TimeLimit),
     Cancelled,
     Killed,
 }
@@ -109,7 +111,7 @@ pub(crate) enum StopCause {
 impl From<StopCause> for Outcome {
     fn from(cause: StopCause) -> Self {
         match cause {
-            StopCause::TimedOut => Self::TimedOut,
+            StopCause::TimedOut(_) => Self::TimedOut,
             StopCause::Cancelled => Self::Cancelled,
             StopCause::Killed => Self::Killed,
         }
@@ -128,7 +130,7 @@ pub(crate) enum Report {
     /// The last report of output on a connection that handed its run over.
     HandedOver,
     /// A request was done, or could not be.
-    Answer(Result<(), String>),
+    Answer(Result<(), Denial>),
     /// So many bytes are in the spool now.
     Grew {
         stdout: u64,
@@ -145,11 +147,25 @@ pub(crate) enum Report {
     },
 }
 
+/// Why a keeper did not do what it was asked.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Denial {
+    /// The command has ended.
+    Ended,
+    /// Its standard input is closed, or was never open.
+    InputClosed,
+    /// In words.
+    Because(String),
+}
+
 /// How a run ended; also what is written down about it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ending {
     /// How.
     pub outcome: Outcome,
+    /// At which limit, where it was stopped at one.
+    #[serde(default)]
+    pub limit: Option<TimeLimit>,
     /// What is still running and will go on.
     pub leftovers: Vec<Leftover>,
     /// The id under which the leftovers are a task of their own.

@@ -36,6 +36,16 @@ impl TextView {
     }
 }
 
+impl TextView {
+    /// Takes back the sign for a damaged character at the very end, where the other half of it is still to come.
+    pub fn without_half_character(&mut self) {
+        let end = self.tail.as_mut().unwrap_or(&mut self.head);
+        if end.ends_with(char::REPLACEMENT_CHARACTER) {
+            end.pop();
+        }
+    }
+}
+
 /// What a run printed, as text.
 pub(crate) struct Views {
     pub(crate) stdout: TextView,
@@ -46,20 +56,23 @@ pub(crate) struct Views {
 /// Turns what a run printed into text.
 pub(crate) fn present(captured: Captured) -> Views {
     let Captured { stdout, stderr, output } = captured;
-    let stdout = present_stream(stdout);
-    let output = output.map_or_else(|| stdout.clone(), present_stream);
-    Views { stdout, stderr: present_stream(stderr), output }
+    let stdout = TextView::from(stdout);
+    let output = output.map_or_else(|| stdout.clone(), TextView::from);
+    Views { stdout, stderr: stderr.into(), output }
 }
 
-fn present_stream(captured: HeadTail) -> TextView {
-    let omitted = captured.omitted();
-    let (head, tail) = captured.into_parts();
-    if omitted == 0 {
-        return TextView { head: lossy(&head), tail: None, omitted };
+impl From<HeadTail> for TextView {
+    fn from(captured: HeadTail) -> Self {
+        let omitted = captured.omitted();
+        let (head, tail) = captured.into_parts();
+        if omitted == 0 {
+            return Self { head: lossy(&head), tail: None, omitted };
+        }
+        let (head, cut) = head.split_at(whole_characters(&head));
+        let skipped = continuation_bytes(&tail);
+        let omitted = omitted + (cut.len() + skipped) as u64;
+        Self { head: lossy(head), tail: Some(lossy(&tail[skipped..])), omitted }
     }
-    let (head, cut) = head.split_at(whole_characters(&head));
-    let skipped = continuation_bytes(&tail);
-    TextView { head: lossy(head), tail: Some(lossy(&tail[skipped..])), omitted: omitted + (cut.len() + skipped) as u64 }
 }
 
 fn lossy(bytes: &[u8]) -> String {
@@ -99,7 +112,7 @@ mod tests {
             for tail in 0..24 {
                 let mut captured = HeadTail::new(ViewLimits { head, tail });
                 captured.push(text.as_bytes());
-                let view = present_stream(captured);
+                let view = TextView::from(captured);
                 let end = view.tail.unwrap();
                 assert!(text.starts_with(&view.head) && text.ends_with(&end), "{head} {tail}");
                 assert_eq!(view.head.len() + end.len() + usize::try_from(view.omitted).unwrap(), text.len());
@@ -112,6 +125,6 @@ mod tests {
     fn bytes_that_are_no_text_are_replaced_not_refused() {
         let mut captured = HeadTail::new(ViewLimits::default());
         captured.push(&[b'a', 0xff, b'b', 0xc3]);
-        assert_eq!(present_stream(captured).to_text(), "a\u{fffd}b\u{fffd}");
+        assert_eq!(TextView::from(captured).to_text(), "a\u{fffd}b\u{fffd}");
     }
 }

@@ -66,10 +66,12 @@ impl Session {
         self.client.as_deref()
     }
 
-    /// The same session with a state of its own: what a command changes in it stays in it, its tasks are those of both.
+    /// A copy of its state that goes its own way. What runs in it still belongs to this session: its tasks are counted
+    /// and ended with it.
     #[must_use]
     pub fn branch(&self) -> Self {
-        Self { current: Arc::new(Mutex::new(self.state())), ..self.clone() }
+        let current = Arc::new(Mutex::new(self.state()));
+        Self { current, ..self.clone() }
     }
 
     /// Its name.

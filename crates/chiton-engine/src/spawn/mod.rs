@@ -140,6 +140,7 @@ fn plan(
         },
         streams: request.streams,
         timeout: request.timeout.filter(|_| request.on_timeout == OnTimeout::Stop),
+        silence: request.silence,
         lifetime: request.lifetime,
         session: settings.session.map(str::to_owned),
         client: settings.client.map(str::to_owned),

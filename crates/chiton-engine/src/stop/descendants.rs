@@ -5,6 +5,7 @@ use std::fs;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use crate::keeper::protocol::Denial;
 use crate::outcome::Leftover;
 
 /// The living descendants of this process with their command lines, zombies left out.
@@ -40,13 +41,16 @@ pub(crate) fn signal_all(signal: Signal, wanted: impl Fn(i32) -> bool) -> usize 
 }
 
 /// Sends a signal to the run: to its group while its leader lives, else to all that is left of it.
-pub(crate) fn signal_run(leader: Option<i32>, number: i32) -> Result<(), String> {
-    let signal = Signal::from_named_raw(number).ok_or_else(|| format!("signal {number} cannot be sent"))?;
+pub(crate) fn signal_run(leader: Option<i32>, number: i32) -> Result<(), Denial> {
+    let unknown = || Denial::Because(format!("signal {number} cannot be sent"));
+    let signal = Signal::from_named_raw(number).ok_or_else(unknown)?;
     match leader.and_then(Pid::from_raw) {
         // Our own child and not reaped, so its number is its group's.
-        Some(group) => rustix::process::kill_process_group(group, signal).map_err(|error| error.to_string()),
+        Some(group) => {
+            rustix::process::kill_process_group(group, signal).map_err(|error| Denial::Because(error.to_string()))
+        }
         None if signal_all(signal, |_| true) > 0 => Ok(()),
-        None => Err("it has ended".to_owned()),
+        None => Err(Denial::Ended),
     }
 }
 

@@ -13,7 +13,7 @@ use super::list::{NotFound, Task, TaskStatus, Tasks};
 use super::read::{Cursor, ReadError};
 use crate::bytes::ByteString;
 use crate::event::Stream;
-use crate::keeper::protocol::{Control, FrameBuffer, Report, StopCause, VERSION, encode};
+use crate::keeper::protocol::{Control, Denial, FrameBuffer, Report, StopCause, VERSION, encode};
 use crate::limits::LONGEST;
 use crate::outcome::Signal;
 
@@ -71,6 +71,12 @@ pub enum SendError {
         status: String,
         /// What could not be done.
         what: &'static str,
+    },
+    /// It takes no input.
+    #[error("task {id}: its standard input is closed; to write to a task, start it with an open input")]
+    InputClosed {
+        /// The task.
+        id: String,
     },
     /// Its keeper says no.
     #[error("task {id}: {reason}")]
@@ -224,8 +230,11 @@ impl Tasks {
             while let Some(report) = link.next().await {
                 match report {
                     Report::Answer(Ok(())) => return Ok(()),
-                    Report::Answer(Err(reason)) if reason == "it has ended" => break,
-                    Report::Answer(Err(reason)) => {
+                    Report::Answer(Err(Denial::Ended)) => break,
+                    Report::Answer(Err(Denial::InputClosed)) => {
+                        return Err(SendError::InputClosed { id: folder.id().to_owned() });
+                    }
+                    Report::Answer(Err(Denial::Because(reason))) => {
                         return Err(SendError::Refused { id: folder.id().to_owned(), reason });
                     }
                     _ => {}

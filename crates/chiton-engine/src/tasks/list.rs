@@ -13,7 +13,7 @@ use super::folder::{RunFolder, Unreadable, is_id};
 use super::record::{LeftoverOf, RequestRecord, VERSION};
 use crate::capture::spool::StreamTotals;
 use crate::keeper::protocol::Ending;
-use crate::outcome::{Leftover, Lifetime, Outcome, Signal};
+use crate::outcome::{Leftover, Lifetime, Outcome, Signal, TimeLimit};
 
 /// All runs under one state directory.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub struct Task {
     pub status: TaskStatus,
     /// How it ended, once it has.
     pub outcome: Option<Outcome>,
+    /// The limit it was stopped at, where it timed out.
+    pub limit: Option<TimeLimit>,
     /// Process id of its shell, which is also the id of its process group.
     pub pid: Option<i32>,
     /// What ends it besides its own end.
@@ -235,7 +237,8 @@ impl Tasks {
         let beginning = if id.starts_with("shell_") { id.to_owned() } else { format!("shell_{id}") };
         let same = self.ids().into_iter().filter(|known| known.starts_with(&beginning)).count();
         let reason = (same > 1).then(|| format!("is not found as such: {same} ids begin like this; give more of it"));
-        NotFound { id: id.to_owned(), nearest, reason }
+        // An id is short; what is not is no id, and no reason for a long error.
+        NotFound { id: id.chars().take(64).collect(), nearest, reason }
     }
 
     fn folders(&self) -> io::Result<Vec<RunFolder>> {
@@ -306,6 +309,7 @@ fn task(
         duration,
         leftover_of: request.leftover_of.map(|from| from.run),
         leftovers: ending.as_ref().map(|ending| ending.leftovers.clone()).unwrap_or_default(),
+        limit: ending.as_ref().and_then(|ending| ending.limit),
         totals: ending.as_ref().map(|ending| (ending.stdout, ending.stderr)),
         outcome: ending.map(|ending| ending.outcome).or((status == TaskStatus::Lost).then_some(Outcome::Lost)),
         folder: folder.path().to_owned(),

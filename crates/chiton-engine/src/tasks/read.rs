@@ -100,6 +100,9 @@ pub struct Output {
     pub not_kept: u64,
     /// Lines that matched, with a filter.
     pub matches: u64,
+    /// Where what was given ends, counted in bytes of all output of these streams: a later [`Part::Bytes`] from here
+    /// reads on.
+    pub end: u64,
 }
 
 /// A stretch of one stream, as text.
@@ -207,8 +210,14 @@ impl Task {
     fn read_view(&self, cursor: &mut Cursor, request: &ReadRequest) -> io::Result<Output> {
         let from = if request.part == Part::New { *cursor } else { Cursor::default() };
         let view = View::open(&self.source, request.streams, from)?;
+        let before = match request.streams {
+            Marked::Both => from.stdout + from.stderr,
+            Marked::Only(stream) => [from.stdout, from.stderr][slot(stream)],
+        };
         if let Some(filter) = &request.filter {
-            return view.search(&view.range(&request.part)?, filter, request.limit);
+            let range = view.range(&request.part)?;
+            let found = view.search(&range, filter, request.limit)?;
+            return Ok(Output { end: before + range.end, ..found });
         }
         let wanted = view.range(&request.part)?;
         let length = (wanted.end - wanted.start).min(request.limit);
@@ -226,7 +235,8 @@ impl Task {
             cursor.stdout = reached[0].max(cursor.stdout) - held_back[0];
             cursor.stderr = reached[1].max(cursor.stderr) - held_back[1];
         }
-        Ok(Output { chunks, left_out: wanted.end - wanted.start - length, not_kept, matches: 0 })
+        let end = before + cut.end - held_back[0] - held_back[1];
+        Ok(Output { chunks, left_out: wanted.end - wanted.start - length, not_kept, matches: 0, end })
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct RequestRecord {
     pub(crate) client: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) timeout_ms: Option<u64>,
+    #[serde(default)]
+    pub(crate) silence_ms: Option<u64>,
     pub(crate) lifetime: Lifetime,
     pub(crate) streams: Streams,
     pub(crate) background: bool,
@@ -61,6 +63,7 @@ impl RequestRecord {
             client: None,
             description: None,
             timeout_ms: None,
+            silence_ms: None,
             lifetime: Lifetime::default(),
             streams: Streams::default(),
             background: false,

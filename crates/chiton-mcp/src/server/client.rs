@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use chiton_dialects::Reply;
+use chiton_dialects::action::TaskRef;
 use chiton_engine::{RunControl, TaskStatus};
 use rmcp::ErrorData;
 use rmcp::model::{CreateTaskResult, DetailedTask, GetTaskResult, JsonObject, Task, TaskPayload, TaskStatus as Status};
@@ -99,7 +100,11 @@ impl Client {
             }
             return Ok(());
         }
-        self.operator.kill(id).await.map(|_| ()).map_err(|failure| ErrorData::invalid_params(failure.message, None))
+        self.operator
+            .kill(&TaskRef::Id(id.to_owned()))
+            .await
+            .map(|_| ())
+            .map_err(|failure| ErrorData::invalid_params(failure.message, None))
     }
 }
 

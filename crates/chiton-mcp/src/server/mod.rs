@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use chiton_dialects::tool::Effect;
 use chiton_dialects::{Reply, ToolSpec};
 use chiton_engine::tasks::Cursor;
 use chiton_engine::{RunControl, RunEvent};
@@ -391,11 +392,12 @@ fn as_tool(spec: &ToolSpec) -> Option<Tool> {
         "name": spec.name,
         "description": spec.description,
         "inputSchema": spec.input_schema(),
+        "outputSchema": spec.output_schema,
         "annotations": {
-            "readOnlyHint": spec.read_only,
-            "destructiveHint": !spec.read_only,
-            "idempotentHint": spec.read_only,
-            "openWorldHint": !spec.read_only,
+            "readOnlyHint": spec.effect == Effect::Looks,
+            "destructiveHint": spec.effect != Effect::Looks,
+            "idempotentHint": spec.effect == Effect::Stops,
+            "openWorldHint": spec.effect == Effect::Runs,
         },
     }))
     .ok()

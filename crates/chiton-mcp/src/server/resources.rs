@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chiton_dialects::action::TaskRef;
 use chiton_engine::tasks::{Cursor, Part, ReadRequest, WaitFor, WaitReason};
 use chiton_engine::{Task, Tasks};
 use rmcp::ErrorData;
@@ -46,7 +47,7 @@ fn unknown(uri: &str) -> ErrorData {
 /// The run that a resource belongs to.
 pub(super) fn find(operator: &Operator, uri: &str) -> Result<Task, ErrorData> {
     let name = parse(uri).ok_or_else(|| unknown(uri))?;
-    operator.task(name.id).map_err(|_| unknown(uri))
+    operator.known(&TaskRef::Id(name.id.to_owned())).map_err(|_| unknown(uri))
 }
 
 /// One page of all of them, the newest first; `cursor` is where the page before ended.

@@ -1,20 +1,22 @@
 //! `exec`: three separate items for every command, ids for what runs on. The directory is given with each call.
 
-use chiton_engine::{EnvironmentChange, Outcome, Task};
-use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-use crate::action::{Action, Done, Keeps, Ran, ReadAction, RunAction};
+use chiton_engine::tasks::Part;
+use chiton_engine::{EnvironmentChange, Outcome, Task};
+use serde_json::{Map, Value, json};
+
+use crate::action::{Action, Done, Keeps, Ran, ReadAction, RunAction, TaskRef};
 use crate::arguments::{Arguments, CallError};
-use crate::reply::{Reply, failure, run_facts, task_facts, with};
-use crate::text::first_characters;
-use crate::tool::{Dialect, Surroundings, ToolSpec, integer, string};
+use crate::facts::{any_of, ran, run_facts, task, task_facts, with};
+use crate::reply::Reply;
+use crate::shells::{both_streams, ended_by_itself, kill_replies};
+use crate::tool::{Dialect, Effect, Surroundings, ToolSpec, choice, integer, string, variables};
 
 pub(crate) struct Exec;
 
 /// What a command may take where neither the call nor the server says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(30);
-const LIMIT: usize = 30_000;
 
 impl Dialect for Exec {
     fn name(&self) -> &'static str {
@@ -30,13 +32,13 @@ impl Dialect for Exec {
             let mut parameters = vec![
                 ("command", string("The shell command (bash).")),
                 ("workdir", string(&format!("Directory to run in; without it {}.", around.directory.display()))),
-                (
-                    "env",
-                    json!({"type": "object", "additionalProperties": {"type": "string"}, "description": "Variables for this command."}),
-                ),
+                ("env", variables("Variables for this command.")),
                 (
                     "env_mode",
-                    json!({"type": "string", "enum": ["merge", "replace"], "description": "merge (default): add env to the base; replace: the command sees env only."}),
+                    choice(
+                        &["merge", "replace"],
+                        "merge (default): add env to the base; replace: the command sees env only.",
+                    ),
                 ),
             ];
             parameters.extend(extra);
@@ -48,7 +50,8 @@ impl Dialect for Exec {
                 description: "Run a shell command and wait for it. Gives stdout, stderr and the exit code.".to_owned(),
                 parameters: run(vec![("timeout_ms", integer("Stop it after this many milliseconds."))]),
                 required: &["command"],
-                read_only: false,
+                effect: Effect::Runs,
+                output_schema: any_of([ran(&[("stdout", "string"), ("stderr", "string"), ("truncated", "boolean")])]),
             },
             ToolSpec {
                 name: "exec_bg",
@@ -56,51 +59,54 @@ impl Dialect for Exec {
                     .to_owned(),
                 parameters: run(Vec::new()),
                 required: &["command"],
-                read_only: false,
+                effect: Effect::Runs,
+                output_schema: any_of([task(&[("id", "string")])]),
             },
             ToolSpec {
                 name: "exec_status",
                 description: "State and all output so far of a background command.".to_owned(),
                 parameters: vec![("id", string("The id that exec_bg gave."))],
                 required: &["id"],
-                read_only: true,
+                effect: Effect::Looks,
+                output_schema: any_of([task(&[
+                    ("id", "string"),
+                    ("output", "string"),
+                    ("stdout", "string"),
+                    ("stderr", "string"),
+                    ("done", "boolean"),
+                ])]),
             },
             ToolSpec {
                 name: "exec_stop",
                 description: "Stop a background command with everything it started.".to_owned(),
                 parameters: vec![("id", string("The id that exec_bg gave."))],
                 required: &["id"],
-                read_only: false,
+                effect: Effect::Stops,
+                output_schema: kill_replies(),
             },
         ]
     }
 
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
-        let known = ["command", "workdir", "env", "env_mode", "timeout_ms", "id"];
-        let arguments = Arguments::new(values, &known)?;
+        let arguments = Arguments::of(&self.tools(around), tool, values)?;
         if tool == "exec_status" {
-            return Ok(Action::Read(ReadAction::all(arguments.required("id")?)));
+            return Ok(Action::Read(ReadAction::new(TaskRef::Id(arguments.required("id")?), Part::All)));
         }
         if tool == "exec_stop" {
-            return Ok(Action::Kill { id: arguments.required("id")? });
+            return Ok(Action::Kill { task: TaskRef::Id(arguments.required("id")?) });
         }
         let mut run = RunAction::new(arguments.required("command")?);
         run.directory = arguments.text("workdir")?.map(Into::into);
-        let variables = arguments.map("env")?.into_iter().map(|(name, value)| (name, value.into())).collect();
-        run.environment = match arguments.text("env_mode")?.as_deref() {
-            None | Some("merge") => EnvironmentChange::Merge(variables),
+        let variables = arguments.variables("env")?;
+        run.environment = match arguments.choice("env_mode", &["merge", "replace"])? {
             Some("replace") => EnvironmentChange::Replace(variables),
-            Some(other) => {
-                let problem = format!("is 'merge' or 'replace', not '{other}'");
-                return Err(CallError::BadValue { name: "env_mode", problem });
-            }
+            _ => EnvironmentChange::Merge(variables),
         };
         run.keeps = Keeps::Nothing;
         if tool == "exec_bg" {
             return Ok(Action::Start(Box::new(run)));
         }
-        let given = arguments.number("timeout_ms")?.map(Duration::from_millis);
-        run.timeout = given.or(around.timeout).or(Some(TIMEOUT));
+        run.timeout = arguments.millis("timeout_ms")?.or(around.timeout).or(Some(TIMEOUT));
         Ok(Action::Run(Box::new(run)))
     }
 
@@ -119,8 +125,7 @@ impl Dialect for Exec {
                 let word = if *already { "had ended before" } else { "stopped" };
                 Reply::good(format!("{} {word}", task.id), with(task_facts(task), &json!({"already_stopped": already})))
             }
-            (_, Done::Failed(problem)) => Reply::bad(problem.message.clone(), failure(problem)),
-            _ => Reply::good(String::new(), Map::new()),
+            (_, done) => Reply::otherwise(done),
         }
     }
 }
@@ -134,15 +139,13 @@ fn state(task: &Task) -> String {
 
 fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     let response = &ran.response;
-    let (stdout, cut) = first_characters(&response.stdout.head, ran.stdout_characters, LIMIT);
-    let (stderr, also_cut) = first_characters(&response.stderr.head, ran.stderr_characters, LIMIT);
-    let facts = with(run_facts(ran), &json!({"stdout": stdout, "stderr": stderr, "truncated": cut || also_cut}));
+    let (stdout, stderr, cut) = both_streams(ran);
+    let facts = with(run_facts(ran), &json!({"stdout": stdout, "stderr": stderr, "truncated": cut}));
     let head = match &response.outcome {
         Outcome::Exited(0) => "exit code: 0".to_owned(),
         Outcome::Exited(code) => format!("Command failed with exit code {code}"),
         Outcome::TimedOut => {
-            let limit = run.timeout.map_or(0, |timeout| timeout.as_millis());
-            format!("Command timed out after {limit}ms; it was stopped with everything it started")
+            format!("Command timed out after {}ms; it was stopped with everything it started", run.limit_ms())
         }
         other => format!("The command {other}"),
     };
@@ -150,6 +153,5 @@ fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     for leftover in &response.leftovers {
         text += &format!("\nleft running: {} {}", leftover.pid, leftover.command);
     }
-    let failed = !matches!(response.outcome, Outcome::Exited(_) | Outcome::Signaled(_) | Outcome::Running);
-    Reply { text, structured: facts, is_error: failed }
+    Reply { text, structured: facts, is_error: !ended_by_itself(&response.outcome) }
 }

@@ -1,20 +1,17 @@
 //! `anthropic`: the bash tool that Anthropic's models have built in, with a session that really lasts.
 
-use std::time::Duration;
-
 use chiton_engine::Outcome;
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Done, RunAction};
 use crate::arguments::{Arguments, CallError};
-use crate::reply::{Reply, failure, run_facts, with};
+use crate::facts::{any_of, object, ran, run_facts, shape, with};
+use crate::reply::Reply;
+use crate::shells::{LIMIT, USUAL, ended_by_itself};
 use crate::text::{first_characters, without_escapes};
-use crate::tool::{Dialect, Surroundings, ToolSpec, boolean, string};
+use crate::tool::{Dialect, Effect, Surroundings, ToolSpec, boolean, string};
 
 pub(crate) struct Anthropic;
-
-const DEFAULT: Duration = Duration::from_mins(2);
-const LIMIT: usize = 30_000;
 
 impl Dialect for Anthropic {
     fn name(&self) -> &'static str {
@@ -37,7 +34,11 @@ impl Dialect for Anthropic {
                 ("restart", boolean("Start the session afresh.")),
             ],
             required: &[],
-            read_only: false,
+            effect: Effect::Runs,
+            output_schema: any_of([
+                ran(&[("stdout", "string"), ("stderr", "string"), ("truncated", "boolean")]),
+                shape(&[("restarted", "boolean")]),
+            ]),
         }]
     }
 
@@ -47,7 +48,7 @@ impl Dialect for Anthropic {
             return Ok(Action::Restart);
         }
         let mut run = RunAction::new(arguments.required("command")?);
-        run.timeout = around.timeout.or(Some(DEFAULT));
+        run.timeout = around.timeout.or(Some(USUAL));
         Ok(Action::Run(Box::new(run)))
     }
 
@@ -67,7 +68,7 @@ impl Dialect for Anthropic {
                     other => format!("[{other}]\n"),
                 };
                 let facts = json!({"stdout": stdout, "stderr": stderr, "truncated": stdout_cut || stderr_cut});
-                let failed = !matches!(response.outcome, Outcome::Exited(_) | Outcome::Signaled(_));
+                let failed = !ended_by_itself(&response.outcome);
                 let separator =
                     if stdout.is_empty() || stderr.is_empty() || stdout.ends_with('\n') { "" } else { "\n" };
                 Reply {
@@ -76,9 +77,8 @@ impl Dialect for Anthropic {
                     is_error: failed,
                 }
             }
-            (_, Done::Restarted) => Reply::good("tool has been restarted.", Map::new()),
-            (_, Done::Failed(problem)) => Reply::bad(problem.message.clone(), failure(problem)),
-            _ => Reply::good(String::new(), Map::new()),
+            (_, Done::Restarted) => Reply::good("tool has been restarted.", object(&json!({"restarted": true}))),
+            (_, done) => Reply::otherwise(done),
         }
     }
 }

@@ -1,21 +1,19 @@
 //! `boris`: streams apart, a working directory that follows `cd`, background tasks that are read once when they ended.
 
-use std::time::Duration;
-
 use chiton_engine::Outcome;
+use chiton_engine::tasks::Part;
 use serde_json::{Map, Value, json};
 
-use crate::action::{Action, Done, FailureKind, Keeps, ReadAction, RunAction};
+use crate::action::{Action, Done, FailureKind, Keeps, ReadAction, RunAction, TaskRef};
 use crate::arguments::{Arguments, CallError};
-use crate::reply::{Reply, failure, run_facts, task_facts, with};
+use crate::facts::{any_of, failure, ran, run_facts, task, task_facts, with};
+use crate::reply::Reply;
+use crate::shells::{LIMIT, MOST_MS, USUAL, both_streams, clamped_timeout, ended_by_itself};
 use crate::text::first_characters;
-use crate::tool::{Dialect, Surroundings, ToolSpec, string};
+use crate::tool::{Dialect, Effect, Surroundings, ToolSpec, string};
 
 pub(crate) struct Boris;
 
-const DEFAULT_MS: u64 = 120_000;
-const MOST_MS: u64 = 600_000;
-const LIMIT: usize = 30_000;
 const TASKS: usize = 10;
 
 impl Dialect for Boris {
@@ -32,8 +30,8 @@ impl Dialect for Boris {
     }
 
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
-        let default =
-            around.timeout.map_or(DEFAULT_MS, |timeout| u64::try_from(timeout.as_millis()).unwrap_or(MOST_MS));
+        let default = u64::try_from(around.timeout.unwrap_or(USUAL).as_millis()).unwrap_or(MOST_MS);
+        let streams = [("stdout", "string"), ("stderr", "string"), ("truncated", "boolean")];
         vec![
             ToolSpec {
                 name: "bash",
@@ -53,7 +51,8 @@ impl Dialect for Boris {
                     ),
                 ],
                 required: &["command"],
-                read_only: false,
+                effect: Effect::Runs,
+                output_schema: any_of([ran(&[&streams[..], &[("timeout_ms", "integer?")]].concat()), task(&[])]),
             },
             ToolSpec {
                 name: "task_output",
@@ -61,7 +60,8 @@ impl Dialect for Boris {
                     .to_owned(),
                 parameters: vec![("task_id", string("The id that bash gave."))],
                 required: &["task_id"],
-                read_only: false,
+                effect: Effect::Runs,
+                output_schema: any_of([task(&streams)]),
             },
         ]
     }
@@ -69,7 +69,7 @@ impl Dialect for Boris {
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
         if tool == "task_output" {
             let id = Arguments::new(values, &["task_id"])?.required("task_id")?;
-            return Ok(Action::Read(ReadAction { forgets: true, ..ReadAction::all(id) }));
+            return Ok(Action::Read(ReadAction { forgets: true, ..ReadAction::new(TaskRef::Id(id), Part::All) }));
         }
         let arguments = Arguments::new(values, &["command", "timeout", "run_in_background"])?;
         let mut run = RunAction::new(arguments.required("command")?);
@@ -78,15 +78,7 @@ impl Dialect for Boris {
         if arguments.flag("run_in_background")? {
             return Ok(Action::Start(Box::new(run)));
         }
-        let given = arguments.number("timeout")?;
-        if let Some(above) = given.filter(|given| *given > MOST_MS) {
-            run.notes.push(format!("timeout {above} is more than the maximum; {MOST_MS} was used"));
-        }
-        run.timeout = match given {
-            Some(0) => return Err(CallError::BadValue { name: "timeout", problem: "is at least 1".to_owned() }),
-            Some(given) => Some(Duration::from_millis(given.min(MOST_MS))),
-            None => around.timeout.or(Some(Duration::from_millis(DEFAULT_MS))),
-        };
+        run.timeout = clamped_timeout(&arguments, &mut run)?.or(around.timeout).or(Some(USUAL));
         Ok(Action::Run(Box::new(run)))
     }
 
@@ -94,8 +86,7 @@ impl Dialect for Boris {
         match (action, done) {
             (Action::Run(run), Done::Ran(ran)) => {
                 let response = &ran.response;
-                let (stdout, cut) = first_characters(&response.stdout.head, ran.stdout_characters, LIMIT);
-                let (stderr, also_cut) = first_characters(&response.stderr.head, ran.stderr_characters, LIMIT);
+                let (stdout, stderr, cut) = both_streams(ran);
                 let limit = run.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
                 let ending = match &response.outcome {
                     Outcome::Exited(code) => format!("exit_code: {code}"),
@@ -105,12 +96,11 @@ impl Dialect for Boris {
                     other => format!("The command {other}"),
                 };
                 let head = run.notes.iter().cloned().chain([ending]).collect::<Vec<_>>().join("\n");
-                let facts =
-                    json!({"stdout": stdout, "stderr": stderr, "truncated": cut || also_cut, "timeout_ms": limit});
+                let facts = json!({"stdout": stdout, "stderr": stderr, "truncated": cut, "timeout_ms": limit});
                 Reply {
                     text: format!("{head}\n\nstdout:\n{stdout}\nstderr:\n{stderr}"),
                     structured: with(run_facts(ran), &facts),
-                    is_error: !matches!(response.outcome, Outcome::Exited(_) | Outcome::Signaled(_)),
+                    is_error: !ended_by_itself(&response.outcome),
                 }
             }
             (_, Done::Started { task, .. }) => {
@@ -138,7 +128,7 @@ impl Dialect for Boris {
                 };
                 Reply::bad(format!("[{code}] {}", problem.message), failure(problem))
             }
-            _ => Reply::good(String::new(), Map::new()),
+            (_, done) => Reply::otherwise(done),
         }
     }
 }

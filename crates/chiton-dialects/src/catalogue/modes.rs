@@ -7,12 +7,15 @@ use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Done, Keeps, RunAction};
 use crate::arguments::{Arguments, CallError};
-use crate::reply::{Reply, failure, run_facts, task_facts, with};
+use crate::facts::{any_of, failure, ran, run_facts, task, task_facts, with};
+use crate::reply::Reply;
+use crate::shells::ended_by_itself;
 use crate::text::both_ends;
-use crate::tool::{Dialect, Surroundings, ToolSpec, string};
+use crate::tool::{Dialect, Effect, Surroundings, ToolSpec, choice, string};
 
 pub(crate) struct Modes;
 
+const MODES: [&str; 3] = ["default", "slow", "background"];
 const DEFAULT: Duration = Duration::from_secs(30);
 const SLOW: Duration = Duration::from_mins(15);
 const GRACE: Duration = Duration::from_secs(15);
@@ -41,13 +44,14 @@ impl Dialect for Modes {
             description,
             parameters: vec![
                 ("command", string("The command.")),
-                (
-                    "mode",
-                    json!({"type": "string", "enum": ["default", "slow", "background"], "description": "How it is run; default if left out."}),
-                ),
+                ("mode", choice(&MODES, "How it is run; default if left out.")),
             ],
             required: &["command"],
-            read_only: false,
+            effect: Effect::Runs,
+            output_schema: any_of([
+                ran(&[("output", "string"), ("truncated", "boolean")]),
+                task(&[("output_file", "string")]),
+            ]),
         }]
     }
 
@@ -56,15 +60,11 @@ impl Dialect for Modes {
         let mut run = RunAction::new(arguments.required("command")?);
         (run.streams, run.keeps, run.grace) = (Streams::Merged, Keeps::Nothing, GRACE);
         (run.lifetime, run.transcript) = (TaskLifetime::Durable, true);
-        match arguments.text("mode")?.as_deref() {
-            None | Some("default") => run.timeout = Some(DEFAULT),
-            Some("slow") => run.timeout = Some(SLOW),
+        run.timeout = match arguments.choice("mode", &MODES)? {
             Some("background") => return Ok(Action::Start(Box::new(run))),
-            Some(other) => {
-                let problem = format!("is 'default', 'slow' or 'background', not '{other}'");
-                return Err(CallError::BadValue { name: "mode", problem });
-            }
-        }
+            Some("slow") => Some(SLOW),
+            _ => Some(DEFAULT),
+        };
         run.transcript = false;
         Ok(Action::Run(Box::new(run)))
     }
@@ -73,11 +73,11 @@ impl Dialect for Modes {
         match (action, done) {
             (Action::Run(run), Done::Ran(ran)) => {
                 let response = &ran.response;
-                let cut = ran.bytes > WHOLE;
+                let cut = ran.amount.bytes > WHOLE;
                 let output = if cut {
                     let note = format!(
                         "\n[output truncated in the middle: {} bytes in all, at most {WHOLE} are given whole]\n[snip]\n",
-                        ran.bytes
+                        ran.amount.bytes
                     );
                     both_ends(&response.stdout, ENDS, &note)
                 } else {
@@ -93,7 +93,7 @@ impl Dialect for Modes {
                     other => format!("[command {other}]\n"),
                 };
                 let facts = with(run_facts(ran), &json!({"output": output, "truncated": cut}));
-                let failed = !matches!(response.outcome, Outcome::Exited(_) | Outcome::Signaled(_));
+                let failed = !ended_by_itself(&response.outcome);
                 Reply { text: format!("{status}{output}"), structured: facts, is_error: failed }
             }
             (_, Done::Started { task, transcript }) => {
@@ -106,7 +106,7 @@ impl Dialect for Modes {
                 Reply::good(text, with(task_facts(task), &json!({"output_file": file})))
             }
             (_, Done::Failed(problem)) => Reply::bad(format!("[system error] {}", problem.message), failure(problem)),
-            _ => Reply::good(String::new(), Map::new()),
+            (_, done) => Reply::otherwise(done),
         }
     }
 }

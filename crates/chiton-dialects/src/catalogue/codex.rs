@@ -1,0 +1,400 @@
+//! `codex`: the surface that Codex's models know. A command is given back after a while, ended or not; what goes on is a
+//! session with a number, and writing nothing to it is how one looks again. Nothing carries over from call to call.
+
+use std::path::Path;
+use std::time::Duration;
+
+use chiton_engine::render::TextView;
+use chiton_engine::{EnvironmentChange, Outcome, Signal, Streams, TaskLifetime};
+use serde_json::{Map, Value, json};
+
+use crate::action::{Action, Amount, Done, Exchange, Failure, FailureKind, Keeps, Message, RunAction, TaskRef};
+use crate::arguments::{Arguments, CallError, short};
+use crate::facts::{any_of, failure, object, shape};
+use crate::reply::Reply;
+use crate::text::both_ends;
+use crate::tool::{Dialect, Effect, Surroundings, ToolSpec, boolean, choice, string};
+
+pub(crate) struct Codex;
+
+/// How long a call waits, in milliseconds: if it does not say, at least, at most.
+struct Yield(u64, u64, u64);
+
+const EXEC: Yield = Yield(10_000, 250, 30_000);
+const WRITE: Yield = Yield(250, 250, 30_000);
+/// To look again is to wait: a model that polls pays for every look.
+const POLL: Yield = Yield(5_000, 5_000, 300_000);
+
+/// Tokens of output that a reply gives at most, and bytes that are taken for one.
+const TOKENS: u64 = 10_000;
+const TOKEN_BYTES: u64 = 4;
+
+/// What Ctrl-C is on a terminal.
+const INTERRUPT: &str = "\u{3}";
+/// Why there is no terminal. Goes away with the first one.
+const NO_TERMINAL: &str = "terminals are not there yet, so tty=true is refused: give the input with the command, by a pipe or \
+                           a here-document";
+
+/// Against escapes in the output, which is given as it is.
+const ENVIRONMENT: [(&str, &str); 6] = [
+    ("NO_COLOR", "1"),
+    ("TERM", "dumb"),
+    ("COLORTERM", ""),
+    ("LANG", "C.UTF-8"),
+    ("LC_CTYPE", "C.UTF-8"),
+    ("LC_ALL", "C.UTF-8"),
+];
+
+impl Dialect for Codex {
+    fn name(&self) -> &'static str {
+        "codex"
+    }
+
+    fn about(&self) -> &'static str {
+        "exec_command, write_stdin as Codex has them: a command that takes long is handed back as a session"
+    }
+
+    fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
+        let number = |description: &str| json!({"type": "number", "minimum": 0, "description": description});
+        let tokens =
+            ("max_output_tokens", number("Output beyond this is cut in the middle; 10000 if left out, and at most."));
+        vec![
+            ToolSpec {
+                name: "exec_command",
+                description: "Run a shell command. Gives its output and exit code, or, if it takes longer than \
+                              yield_time_ms, the output so far and a session_id for write_stdin; the command goes on. \
+                              Each call starts anew: cd and export do not carry over."
+                    .to_owned(),
+                parameters: vec![
+                    ("cmd", string("The command.")),
+                    ("workdir", string(&format!("Where to run it; without it {}.", around.directory.display()))),
+                    ("tty", boolean("A terminal for it. Not there yet: leave it out; its input is closed then.")),
+                    ("yield_time_ms", number("How long to wait for its end; 10000 if left out, from 250 to 30000.")),
+                    tokens.clone(),
+                    ("shell", string("bash (if left out), sh or dash, by name or path.")),
+                    ("login", boolean("No effect: profile files are not read.")),
+                    (
+                        "sandbox_permissions",
+                        choice(&PERMISSIONS, "No effect: no sandbox is in force that could be left."),
+                    ),
+                    ("justification", string("With require_escalated: why.")),
+                    (
+                        "prefix_rule",
+                        json!({"type": "array", "items": {"type": "string"}, "description": "With require_escalated: what to allow from now on. No effect."}),
+                    ),
+                ],
+                required: &["cmd"],
+                effect: Effect::Runs,
+                output_schema: replies(),
+            },
+            ToolSpec {
+                name: "write_stdin",
+                description: "Write to a session, wait, and get what it printed since. With no chars: just that. \
+                              \\u0003 interrupts its command."
+                    .to_owned(),
+                parameters: vec![
+                    ("session_id", number("The number that exec_command gave.")),
+                    ("chars", string("What to write; nothing if left out.")),
+                    (
+                        "yield_time_ms",
+                        number(
+                            "How long to wait for its end: 250 if left out, from 250 to 30000; with no chars 5000 if \
+                             left out, from 5000 to 300000.",
+                        ),
+                    ),
+                    tokens,
+                ],
+                required: &["session_id"],
+                effect: Effect::Runs,
+                output_schema: replies(),
+            },
+        ]
+    }
+
+    fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
+        let arguments = Arguments::of(&self.tools(around), tool, values)?;
+        let mut notes = Vec::new();
+        let room = room(&arguments, &mut notes)?;
+        if tool == "write_stdin" {
+            let task = TaskRef::Id(task_id(&arguments)?);
+            let message = match arguments.text("chars")?.as_deref() {
+                None | Some("") => None,
+                Some(INTERRUPT) => Some(Message::Signal(Signal::INT)),
+                Some(text) => Some(Message::Text(text.to_owned())),
+            };
+            let wait = waits(&arguments, if message.is_none() { &POLL } else { &WRITE }, &mut notes)?;
+            return Ok(Action::Exchange(Exchange { task, message, wait, room, notes }));
+        }
+        if arguments.flag("tty")? {
+            return Err(CallError::BadValue { name: "tty", problem: format!("cannot be true: {NO_TERMINAL}") });
+        }
+        let mut run = RunAction::new(arguments.required("cmd")?);
+        (run.streams, run.keeps, run.lifetime) = (Streams::Merged, Keeps::Nothing, TaskLifetime::Session);
+        run.environment = EnvironmentChange::Merge(
+            ENVIRONMENT.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect(),
+        );
+        run.directory = arguments.text("workdir")?.filter(|path| !path.is_empty()).map(Into::into);
+        run.shell = shell(&arguments)?;
+        run.timeout = around.timeout;
+        run.wait = Some(waits(&arguments, &EXEC, &mut notes)?);
+        permissions(&arguments, &mut notes)?;
+        if arguments.flag("login")? {
+            notes.push("login has no effect: profile files are not read".to_owned());
+        }
+        (run.room, run.notes) = (room, notes);
+        Ok(Action::Run(Box::new(run)))
+    }
+
+    fn write(&self, action: &Action, done: &Done) -> Reply {
+        match (action, done) {
+            (Action::Run(run), Done::Ran(ran)) => {
+                let response = &ran.response;
+                let left = response.leftover_task.as_deref().map(|task| (number(task), response.leftovers.len()));
+                Chunk {
+                    id: &response.run_id,
+                    outcome: &response.outcome,
+                    took: response.duration,
+                    output: &response.stdout,
+                    amount: ran.amount,
+                    not_kept: 0,
+                    room: run.room,
+                    left,
+                    notes: &[&run.notes[..], &response.notices[..]].concat(),
+                }
+                .reply()
+            }
+            (Action::Exchange(exchange), Done::Exchanged(answer)) => Chunk {
+                id: &answer.task.id,
+                outcome: answer.task.outcome.as_ref().unwrap_or(&Outcome::Running),
+                took: answer.took,
+                output: &answer.output,
+                amount: answer.amount,
+                not_kept: answer.not_kept,
+                room: exchange.room,
+                left: None,
+                notes: &exchange.notes,
+            }
+            .reply(),
+            (Action::Run(run), Done::Failed(problem)) => {
+                let text = format!("exec_command failed for `{}`: {}", run.command, problem.message);
+                Reply::bad(text, failure(problem))
+            }
+            (Action::Exchange(exchange), Done::Failed(problem)) => write_failed(exchange, problem),
+            (_, done) => Reply::otherwise(done),
+        }
+    }
+}
+
+/// What a reply is made of.
+struct Chunk<'a> {
+    id: &'a str,
+    outcome: &'a Outcome,
+    took: Duration,
+    output: &'a TextView,
+    amount: Amount,
+    not_kept: u64,
+    room: usize,
+    /// The session of what the command left running, and how many processes that is.
+    left: Option<(u32, usize)>,
+    notes: &'a [String],
+}
+
+impl Chunk<'_> {
+    fn reply(&self) -> Reply {
+        let tokens = self.amount.bytes.div_ceil(TOKEN_BYTES);
+        let (seconds, session) = (self.took.as_secs_f64(), number(self.id));
+        let (ending, code) = match self.outcome {
+            Outcome::Running => (format!("Process running with session ID {session}"), None),
+            Outcome::Exited(code) => (format!("Process exited with code {code}"), Some(*code)),
+            // As `$?` would have it.
+            Outcome::Signaled(signal) => {
+                let code = 128 + signal.number();
+                (format!("Process exited with code {code} (ended by {signal})"), Some(code))
+            }
+            other => (format!("Process {other}"), None),
+        };
+        let chunk = chunk_id(self.id, self.took);
+        let mut lines = vec![format!("Chunk ID: {chunk}"), format!("Wall time: {seconds:.4} seconds"), ending];
+        lines.push(format!("Original token count: {tokens}"));
+        if let Some((session, count)) = self.left {
+            lines.push(format!("Left running with session ID {session}: {count} processes"));
+        }
+        lines.extend(self.notes.iter().map(|note| format!("Note: {note}")));
+        let output = self.body(tokens);
+        let mut facts = object(&json!({
+            "chunk_id": chunk,
+            "wall_time_seconds": seconds,
+            "original_token_count": tokens,
+            "output": output,
+            "outcome": self.outcome.word(),
+            "notes": self.notes,
+        }));
+        if *self.outcome == Outcome::Running {
+            facts.insert("session_id".to_owned(), session.into());
+        }
+        facts.extend(code.map(|code| ("exit_code".to_owned(), code.into())));
+        facts.extend(self.outcome.signal().map(|signal| ("signal".to_owned(), signal.to_string().into())));
+        facts.extend(self.left.map(|(session, _)| ("left_session_id".to_owned(), session.into())));
+        lines.extend(["Output:".to_owned(), output]);
+        Reply::good(lines.join("\n"), facts)
+    }
+
+    /// All of the output, or as much as there is room for from both of its ends.
+    fn body(&self, tokens: u64) -> String {
+        if self.amount.bytes <= self.room as u64 {
+            return self.output.to_text();
+        }
+        let room = self.room as u64 / TOKEN_BYTES;
+        let lost =
+            if self.not_kept > 0 { format!("\n... {} bytes omitted ...\n", self.not_kept) } else { String::new() };
+        let cut = both_ends(self.output, self.room / 2, &format!("…{} tokens truncated…{lost}", tokens - room));
+        let lines = self.amount.lines;
+        format!("Warning: truncated output (original token count: {tokens})\nTotal output lines: {lines}\n\n{cut}")
+    }
+}
+
+/// The structured form of every reply.
+fn replies() -> Value {
+    any_of([shape(&[
+        ("chunk_id", "string"),
+        ("wall_time_seconds", "number"),
+        ("exit_code", "integer-"),
+        ("session_id", "integer-"),
+        ("original_token_count", "integer"),
+        ("output", "string"),
+        ("outcome", "string"),
+        ("signal", "string-"),
+        ("left_session_id", "integer-"),
+        ("notes", "strings"),
+    ])])
+}
+
+fn write_failed(exchange: &Exchange, problem: &Failure) -> Reply {
+    let reason = match (problem.kind, &exchange.task) {
+        (FailureKind::NotFound, TaskRef::Id(id)) => format!("Unknown process id {}", number(id)),
+        (FailureKind::InputClosed, _) => format!(
+            "stdin is closed for this session; rerun exec_command with tty=true to keep stdin open ({NO_TERMINAL})"
+        ),
+        _ => problem.message.clone(),
+    };
+    let text = format!("write_stdin failed: {reason}");
+    Reply::bad(text.clone(), failure(&Failure { kind: problem.kind, message: text }))
+}
+
+const SHELLS: [&str; 3] = ["bash", "sh", "dash"];
+const PERMISSIONS: [&str; 2] = ["use_default", "require_escalated"];
+
+/// A shell by its name; a path to one of these means the same.
+fn shell(arguments: &Arguments<'_>) -> Result<Option<std::path::PathBuf>, CallError> {
+    let Some(given) = arguments.text("shell")?.filter(|shell| !shell.is_empty()) else { return Ok(None) };
+    let name = Path::new(&given).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if SHELLS.contains(&name) {
+        return Ok(Some(given.into()));
+    }
+    let problem = format!("is {}, by name or path, not '{}'", SHELLS.join(" or "), short(&given));
+    Err(CallError::BadValue { name: "shell", problem })
+}
+
+/// There is nothing to escalate from. What is asked is checked, so that a mistake in it is not learned.
+fn permissions(arguments: &Arguments<'_>, notes: &mut Vec<String>) -> Result<(), CallError> {
+    let escalates = arguments.choice("sandbox_permissions", &PERMISSIONS)? == Some("require_escalated");
+    let with_it = [
+        ("justification", arguments.text("justification")?.is_some()),
+        ("prefix_rule", arguments.list("prefix_rule")?.is_some()),
+    ];
+    if let Some((name, _)) = with_it.into_iter().find(|(_, given)| *given && !escalates) {
+        let problem = "goes with sandbox_permissions 'require_escalated' only".to_owned();
+        return Err(CallError::BadValue { name, problem });
+    }
+    if escalates {
+        notes.push("sandbox_permissions has no effect: no sandbox is in force".to_owned());
+    }
+    Ok(())
+}
+
+/// Reads how long to wait; what is out of range counts as the nearest that is in it, and is noted.
+fn waits(arguments: &Arguments<'_>, range: &Yield, notes: &mut Vec<String>) -> Result<Duration, CallError> {
+    let Yield(usual, least, most) = *range;
+    let given = arguments.number("yield_time_ms")?.unwrap_or(usual);
+    let used = given.clamp(least, most);
+    if given < least {
+        notes.push(format!("yield_time_ms {given} is less than the minimum; {used} was used"));
+    } else if given > most {
+        notes.push(format!("yield_time_ms {given} is more than the maximum; {used} was used"));
+    }
+    Ok(Duration::from_millis(used))
+}
+
+/// Reads how many bytes of output there is room for.
+fn room(arguments: &Arguments<'_>, notes: &mut Vec<String>) -> Result<usize, CallError> {
+    let given = arguments.number("max_output_tokens")?.unwrap_or(TOKENS);
+    if given > TOKENS {
+        notes.push(format!("max_output_tokens {given} is more than the maximum; {TOKENS} was used"));
+    }
+    Ok(usize::try_from(given.min(TOKENS) * TOKEN_BYTES).unwrap_or(usize::MAX))
+}
+
+/// The session number of a task: the digits of its id.
+fn number(id: &str) -> u32 {
+    id.strip_prefix("shell_").and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default()
+}
+
+/// The id of the task with the session number of a call.
+fn task_id(arguments: &Arguments<'_>) -> Result<String, CallError> {
+    let given = arguments.number("session_id")?.ok_or(CallError::Missing("session_id"))?;
+    let number = u32::try_from(given).map_err(|_| CallError::BadValue {
+        name: "session_id",
+        problem: format!("is a number that exec_command gave, and it gives none as large as {given}"),
+    })?;
+    Ok(format!("shell_{number:08x}"))
+}
+
+/// Six hex digits of the task and the moment: a name for this piece of output.
+fn chunk_id(id: &str, took: Duration) -> String {
+    let moment = took.as_nanos().to_le_bytes();
+    let hash =
+        id.bytes().chain(moment).fold(0x811c_9dc5u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    format!("{:06x}", (hash >> 8) ^ (hash & 0xff))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_session_number_is_one_task_and_every_task_one_number() {
+        for id in ["shell_00000000", "shell_000000ff", "shell_7fffffff", "shell_80000000", "shell_ffffffff"] {
+            let values = object(&json!({"session_id": number(id)}));
+            let arguments = Arguments::new(&values, &["session_id"]).unwrap();
+            assert_eq!(task_id(&arguments).unwrap(), id);
+        }
+        for wrong in [json!(4_294_967_296_u64), json!(-1), json!(1.5), json!("x")] {
+            let values = object(&json!({"session_id": wrong}));
+            assert!(task_id(&Arguments::new(&values, &["session_id"]).unwrap()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_cut_is_counted_to_the_token() {
+        let text = "0123456789\n".repeat(1000);
+        let view = TextView { head: text.clone(), tail: None, omitted: 0 };
+        let chunk = |room: usize| Chunk {
+            id: "shell_00000001",
+            outcome: &Outcome::Exited(0),
+            took: Duration::from_secs(1),
+            output: &view,
+            amount: Amount { bytes: text.len() as u64, lines: 1000 },
+            not_kept: 0,
+            room,
+            left: None,
+            notes: &[],
+        };
+        assert_eq!(chunk(text.len()).reply().structured["output"], text);
+        let cut = chunk(400).reply().text;
+        let expected = "Original token count: 2750\nOutput:\nWarning: truncated output (original token count: 2750)\nTotal \
+                        output lines: 1000\n\n0123456789\n";
+        assert!(cut.contains(expected), "{cut}");
+        assert!(cut.contains("…2650 tokens truncated…"), "{cut}");
+        assert_eq!(cut.split("\n\n").nth(1).unwrap().len(), 400 + "…2650 tokens truncated…".len());
+    }
+}

@@ -1,0 +1,268 @@
+//! `gemini`: the surface that Gemini's models know. A command may take as long as it prints; one that is silent for too
+//! long is stopped. Background processes are known by their process id. Nothing carries over from call to call.
+
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use chiton_engine::tasks::Part;
+use chiton_engine::{Outcome, Streams, Task, TaskLifetime, TimeLimit};
+use serde_json::{Map, Value, json};
+
+use crate::action::{Action, Done, FailureKind, Keeps, Ran, ReadAction, RunAction, TaskOutput, TaskRef};
+use crate::arguments::{Arguments, CallError, short};
+use crate::facts::{any_of, failure, object, ran, run_facts, shape, task, task_facts, with};
+use crate::reply::Reply;
+use crate::shells::ended_by_itself;
+use crate::text::without_escapes;
+use crate::tool::{Dialect, Effect, Surroundings, ToolSpec, boolean, integer, string};
+
+pub(crate) struct Gemini;
+
+/// How long a command may print nothing, where the server does not say otherwise.
+const SILENCE: Duration = Duration::from_mins(5);
+/// How long a background command is watched for its first output, where the call does not say.
+const FIRST_OUTPUT: Duration = Duration::from_millis(200);
+/// Characters of output that are given whole; beyond that a fifth of them from the beginning, the rest from the end.
+const LIMIT: usize = 40_000;
+/// Lines of a background process that are read, where the call does not say.
+const LINES: u64 = 100;
+
+impl Dialect for Gemini {
+    fn name(&self) -> &'static str {
+        "gemini"
+    }
+
+    fn about(&self) -> &'static str {
+        "run_shell_command, list_background_processes, read_background_output: stopped only when silent"
+    }
+
+    fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
+        let fields = [("output", "string"), ("truncated", "boolean"), ("pid", "integer?"), ("notes", "strings")];
+        let process = shape(&[
+            ("pid", "integer?"),
+            ("command", "string"),
+            ("status", "string"),
+            ("exit_code", "integer?"),
+            ("signal", "string?"),
+        ]);
+        let mut list = shape(&[("processes", "array")]);
+        list["properties"]["processes"]["items"] = process;
+        vec![
+            ToolSpec {
+                name: "run_shell_command",
+                description: format!(
+                    "Run a command with bash -c in {}. Each call starts anew there. A command that prints nothing for \
+                     5 minutes is stopped. What it leaves running is named by its process id.",
+                    around.directory.display()
+                ),
+                parameters: vec![
+                    ("command", string("The command.")),
+                    ("description", string("What it does, in a sentence for the user.")),
+                    ("dir_path", string("Where to run it: a directory inside the working directory.")),
+                    ("is_background", boolean("Come back after a moment with its process id and let it go on.")),
+                    (
+                        "delay_ms",
+                        integer("With is_background: how long that moment is, for its first output; 200 if left out."),
+                    ),
+                ],
+                required: &["command"],
+                effect: Effect::Runs,
+                output_schema: any_of([ran(&fields)]),
+            },
+            ToolSpec {
+                name: "list_background_processes",
+                description: "Background processes that run, and those that have ended.".to_owned(),
+                parameters: Vec::new(),
+                required: &[],
+                effect: Effect::Looks,
+                output_schema: any_of([list]),
+            },
+            ToolSpec {
+                name: "read_background_output",
+                description: "The last lines that a background process printed.".to_owned(),
+                parameters: vec![
+                    ("pid", integer("Its process id.")),
+                    ("lines", json!({"type": "integer", "minimum": 1, "description": "How many; 100 if left out."})),
+                    ("delay_ms", integer("How long to wait first, unless it ends before.")),
+                ],
+                required: &["pid"],
+                effect: Effect::Looks,
+                output_schema: any_of([task(&[("output", "string"), ("left_out_bytes", "integer")])]),
+            },
+        ]
+    }
+
+    fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
+        let arguments = Arguments::of(&self.tools(around), tool, values)?;
+        match tool {
+            "list_background_processes" => return Ok(Action::List),
+            "read_background_output" => {
+                let pid = arguments.number("pid")?.ok_or(CallError::Missing("pid"))?;
+                let lines = arguments.number("lines")?.unwrap_or(LINES);
+                if lines == 0 {
+                    return Err(CallError::BadValue { name: "lines", problem: "is at least 1".to_owned() });
+                }
+                let mut read = ReadAction::new(TaskRef::Pid(pid), Part::Tail(lines));
+                (read.wait, read.limit) = (arguments.millis("delay_ms")?, Some(LIMIT as u64));
+                return Ok(Action::Read(read));
+            }
+            _ => {}
+        }
+        let mut run = RunAction::new(arguments.required("command")?);
+        (run.streams, run.keeps, run.lifetime) = (Streams::Merged, Keeps::Nothing, TaskLifetime::Durable);
+        run.description = arguments.text("description")?;
+        run.directory = directory(&arguments, &around.directory)?;
+        let delay = arguments.millis("delay_ms")?;
+        if arguments.flag("is_background")? {
+            run.wait = Some(delay.unwrap_or(FIRST_OUTPUT));
+            return Ok(Action::Run(Box::new(run)));
+        }
+        if delay.is_some() {
+            run.notes.push("delay_ms has no effect without is_background".to_owned());
+        }
+        run.silence = around.timeout.or(Some(SILENCE));
+        Ok(Action::Run(Box::new(run)))
+    }
+
+    fn write(&self, action: &Action, done: &Done) -> Reply {
+        match (action, done) {
+            (Action::Run(run), Done::Ran(ran)) => ran_reply(run, ran),
+            (Action::Run(_), Done::Failed(problem)) => {
+                Reply::bad(wrap(&[format!("Error: {}", problem.message)]), failure(problem))
+            }
+            (_, Done::Listed(tasks)) => list_reply(tasks),
+            (_, Done::Read(read)) => read_reply(read),
+            (Action::Read(ReadAction { task: TaskRef::Pid(pid), .. }), Done::Failed(problem))
+                if problem.kind == FailureKind::NotFound =>
+            {
+                let text = format!("No background process has PID {pid}; list_background_processes lists them.");
+                Reply::bad(text, failure(problem))
+            }
+            (_, done) => Reply::otherwise(done),
+        }
+    }
+}
+
+fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
+    let response = &ran.response;
+    let pid = response.pid.unwrap_or_default();
+    let (output, cut) = shown(ran);
+    let mut lines: Vec<String> =
+        run.notes.iter().chain(&response.notices).map(|note| format!("Note: {note}")).collect();
+    if response.outcome == Outcome::Running {
+        lines.push(format!("Command is running in background. PID: {pid}. Initial output:\n{}", or_empty(&output)));
+    } else {
+        lines.extend(why_stopped(run, response.limit, &response.outcome));
+        lines.push(format!("Output: {}", or_empty(&output)));
+        lines.extend(response.outcome.exit_code().filter(|code| *code != 0).map(|code| format!("Exit Code: {code}")));
+        lines.extend(response.outcome.signal().map(|signal| format!("Signal: {signal}")));
+    }
+    let left: Vec<String> = response.leftovers.iter().map(|leftover| leftover.pid.to_string()).collect();
+    if !left.is_empty() {
+        lines.push(format!("Background PIDs: {}", left.join(", ")));
+    }
+    lines.push(format!("Process Group PGID: {pid}"));
+    let facts = json!({"output": output, "truncated": cut, "pid": response.pid, "notes": run.notes});
+    let failed = !ended_by_itself(&response.outcome) && response.outcome != Outcome::Running;
+    Reply { text: wrap(&lines), structured: with(run_facts(ran), &facts), is_error: failed }
+}
+
+fn why_stopped(run: &RunAction, limit: Option<TimeLimit>, outcome: &Outcome) -> Option<String> {
+    match (limit, outcome) {
+        _ if ended_by_itself(outcome) => None,
+        (Some(TimeLimit::Silence), _) => {
+            let seconds = run.silence.unwrap_or_default().as_secs();
+            Some(format!("Command was stopped with everything it started: it printed nothing for {seconds} seconds."))
+        }
+        (_, other) => Some(format!("Command {other}.")),
+    }
+}
+
+/// The output as it is given, and whether something is missing in it.
+fn shown(ran: &Ran) -> (String, bool) {
+    let view = &ran.response.stdout;
+    if view.head.contains('\0') {
+        return (format!("[binary output of {} bytes, not shown]", ran.amount.bytes), true);
+    }
+    if view.tail.is_none() {
+        let plain = without_escapes(&view.head);
+        let count = plain.chars().count();
+        if count <= LIMIT {
+            return (plain, false);
+        }
+    }
+    let (head, tail) = (&view.head, view.tail.as_ref().unwrap_or(&view.head));
+    let first: String = without_escapes(head).chars().take(LIMIT / 5).collect();
+    let plain = without_escapes(tail);
+    let skip = plain.chars().count().saturating_sub(LIMIT - LIMIT / 5);
+    let last: String = plain.chars().skip(skip).collect();
+    let note = format!(
+        "\n... [{} characters in all; read_background_output with pid {} and more lines reads what is left out] ...\n",
+        ran.stdout_characters,
+        ran.response.pid.unwrap_or_default()
+    );
+    (format!("{first}{note}{last}"), true)
+}
+
+fn list_reply(tasks: &[Task]) -> Reply {
+    let background: Vec<&Task> = tasks.iter().filter(|task| task.background).collect();
+    let lines = background.iter().map(|task| {
+        let ending = match &task.outcome {
+            None => "RUNNING".to_owned(),
+            Some(outcome) => format!("EXITED ({outcome})"),
+        };
+        format!("- [PID {}] {ending}: {}", task.pid.unwrap_or_default(), task.command)
+    });
+    let text = if background.is_empty() {
+        "No background processes.".to_owned()
+    } else {
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let facts = background.iter().map(|task| {
+        let all = task_facts(task);
+        let wanted = ["pid", "command", "status", "exit_code", "signal"];
+        Value::Object(all.into_iter().filter(|(name, _)| wanted.contains(&name.as_str())).collect())
+    });
+    Reply::good(text, object(&json!({"processes": facts.collect::<Vec<_>>()})))
+}
+
+fn read_reply(read: &TaskOutput) -> Reply {
+    let output = without_escapes(&read.output);
+    let cut =
+        if read.left_out > 0 { format!(" ({} bytes before them are left out)", read.left_out) } else { String::new() };
+    let text = if output.is_empty() {
+        "It has printed nothing so far.".to_owned()
+    } else {
+        wrap(&[format!("Showing the last {} lines{cut}:", output.lines().count()), output.clone()])
+    };
+    let facts = json!({"output": output, "left_out_bytes": read.left_out});
+    Reply::good(text, with(task_facts(&read.task), &facts))
+}
+
+fn or_empty(output: &str) -> &str {
+    if output.is_empty() { "(empty)" } else { output.strip_suffix('\n').unwrap_or(output) }
+}
+
+/// Marks what a command printed as what it is; the mark's end cannot be printed by the command.
+fn wrap(lines: &[String]) -> String {
+    let text = lines.join("\n").replace("</untrusted_context", "&lt;/untrusted_context");
+    format!("<untrusted_context>\n{}\n</untrusted_context>", text.trim_end_matches('\n'))
+}
+
+/// The directory of a call, which is inside the working directory.
+fn directory(arguments: &Arguments<'_>, base: &Path) -> Result<Option<PathBuf>, CallError> {
+    let Some(given) = arguments.text("dir_path")?.filter(|path| !path.is_empty()) else { return Ok(None) };
+    let mut path = PathBuf::new();
+    for component in base.join(&given).components() {
+        match component {
+            Component::ParentDir => drop(path.pop()),
+            Component::CurDir => {}
+            other => path.push(other),
+        }
+    }
+    if path.starts_with(base) {
+        return Ok(Some(path));
+    }
+    let problem = format!("is inside the working directory {}, not '{}'", base.display(), short(&given));
+    Err(CallError::BadValue { name: "dir_path", problem })
+}

@@ -1,0 +1,387 @@
+//! `native`: everything the engine can do, in few words. The default.
+
+use chiton_engine::tasks::Part;
+use chiton_engine::{EnvironmentChange, OnTimeout, Outcome, Signal, Streams, Task, TaskLifetime, TimeLimit};
+use serde_json::{Map, Value, json};
+
+use crate::action::{Action, Done, Message, Ran, ReadAction, RunAction, TaskOutput, TaskRef};
+use crate::arguments::{Arguments, CallError, short};
+use crate::facts::{any_of, object, ran, run_facts, shape, task, task_facts, with};
+use crate::reply::Reply;
+use crate::shells::{FILES, USUAL, ended_by_itself, kill_replies};
+use crate::text::{both_ends, leftover_lines, without_escapes};
+use crate::tool::{Dialect, Effect, Surroundings, ToolSpec, boolean, choice, integer, string, variables};
+
+pub(crate) struct Native;
+
+/// Bytes of output that are given at once; of a command that printed more, half of it from each end.
+const LIMIT: usize = 30_000;
+/// Commands that have ended are listed as far as these.
+const ENDED: usize = 20;
+
+impl Dialect for Native {
+    fn name(&self) -> &'static str {
+        "native"
+    }
+
+    fn about(&self) -> &'static str {
+        "Bash, BashOutput, BashInput, KillShell, ListShells: all that the engine can do"
+    }
+
+    fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
+        let id = || ("bash_id", string("The id of the command."));
+        vec![
+            bash(around),
+            ToolSpec {
+                name: "BashOutput",
+                description: "Output of a command that runs or ran: what is new, or a part of it. Can wait first, so \
+                              there is no need to poll."
+                    .to_owned(),
+                parameters: vec![
+                    id(),
+                    ("wait", integer("Milliseconds to wait at most; alone: until it ends.")),
+                    ("wait_for", string("Wait until a line matches this regular expression, or it ends.")),
+                    ("since", integer("From this byte on, in place of what is new; 0 is the beginning.")),
+                    ("range", string("These alone: 'lines 1-100' or 'bytes 0-4095'.")),
+                    ("tail", integer("Only so many lines from the end.")),
+                    ("filter", string("A regular expression: only lines that match. Nothing counts as read.")),
+                ],
+                required: &["bash_id"],
+                effect: Effect::Looks,
+                output_schema: any_of([task(&[
+                    ("output", "string"),
+                    ("left_out", "integer"),
+                    ("not_kept", "integer"),
+                    ("next", "integer"),
+                    ("waited", "string?"),
+                ])]),
+            },
+            ToolSpec {
+                name: "BashInput",
+                description: "Write to a command that was started with open_stdin, or send a signal to any.".to_owned(),
+                parameters: vec![
+                    id(),
+                    ("text", string("What to write; add the newline.")),
+                    ("end", boolean("Nothing will follow.")),
+                    ("signal", string("A signal, like INT or TERM.")),
+                ],
+                required: &["bash_id"],
+                effect: Effect::Runs,
+                output_schema: any_of([shape(&[("bash_id", "string")])]),
+            },
+            ToolSpec {
+                name: "KillShell",
+                description: "Stop a command with everything it started; returns when nothing of it is left."
+                    .to_owned(),
+                parameters: vec![id()],
+                required: &["bash_id"],
+                effect: Effect::Stops,
+                output_schema: kill_replies(),
+            },
+            ToolSpec {
+                name: "ListShells",
+                description: "Commands that run, and the last that ended.".to_owned(),
+                parameters: Vec::new(),
+                required: &[],
+                effect: Effect::Looks,
+                output_schema: any_of([list_shape()]),
+            },
+        ]
+    }
+
+    fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
+        let arguments = Arguments::of(&self.tools(around), tool, values)?;
+        let task = || arguments.required("bash_id").map(TaskRef::Id);
+        match tool {
+            "BashOutput" => Ok(Action::Read(ReadAction {
+                filter: arguments.text("filter")?,
+                wait_for: arguments.text("wait_for")?,
+                wait: arguments.millis("wait")?,
+                limit: Some(LIMIT as u64),
+                ..ReadAction::new(task()?, part(&arguments)?)
+            })),
+            "BashInput" => Ok(Action::Send { task: task()?, messages: messages(&arguments)? }),
+            "KillShell" => Ok(Action::Kill { task: task()? }),
+            "ListShells" => Ok(Action::List),
+            _ => read_bash(&arguments, around),
+        }
+    }
+
+    fn write(&self, action: &Action, done: &Done) -> Reply {
+        match (action, done) {
+            (Action::Run(run), Done::Ran(ran)) => ran_reply(run, ran),
+            (_, Done::Started { task, .. }) => {
+                let text =
+                    format!("Running as {0}. BashOutput with bash_id {0} reads it, and can wait for it.", task.id);
+                Reply::good(text, task_facts(task))
+            }
+            (_, Done::Read(read)) => read_reply(read),
+            (_, Done::Sent { id }) => Reply::good(format!("Sent to {id}."), object(&json!({"bash_id": id}))),
+            (_, Done::Killed { task, already }) => {
+                let word = if *already { "already stopped" } else { "terminated, with everything it started" };
+                Reply::good(format!("{} {word}", task.id), with(task_facts(task), &json!({"already_stopped": already})))
+            }
+            (_, Done::Listed(tasks)) => list_reply(tasks),
+            (_, done) => Reply::otherwise(done),
+        }
+    }
+}
+
+fn bash(around: &Surroundings) -> ToolSpec {
+    ToolSpec {
+        name: "Bash",
+        description: format!(
+            "Run a bash command. Directory, variables, functions and options carry over to the next call, also after \
+             exit or a timeout; it starts in {}. A command that leaves something running (server &) returns at once \
+             and says what. {FILES}",
+            around.directory.display()
+        ),
+        parameters: vec![
+            ("command", string("The command.")),
+            ("timeout", integer("Milliseconds; 120000 if left out.")),
+            (
+                "on_timeout",
+                choice(&ON_TIMEOUT, "stop (default) it with everything it started, or let it go on and give its id."),
+            ),
+            ("wait", integer("Milliseconds to wait; then its id is given and it goes on.")),
+            ("run_in_background", boolean("Come back at once with its id; no timeout if left out.")),
+            ("workdir", string("Directory for this call alone.")),
+            ("env", variables("Variables for this call alone.")),
+            ("stdin", string("What it reads; without it, nothing.")),
+            ("open_stdin", boolean("In the background, or with wait: leave its input open for BashInput.")),
+            ("session", string("Run in the session of this name, which has a state of its own and stays.")),
+            ("description", string("What it does, in a few words.")),
+        ],
+        required: &["command"],
+        effect: Effect::Runs,
+        output_schema: any_of([
+            ran(&[
+                ("output", "string"),
+                ("truncated", "boolean"),
+                ("cwd_changed", "boolean"),
+                ("session", "string?"),
+                ("description", "string?"),
+            ]),
+            task(&[]),
+        ]),
+    }
+}
+
+const ON_TIMEOUT: [&str; 2] = ["stop", "background"];
+
+fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action, CallError> {
+    let mut run = RunAction::new(arguments.required("command")?);
+    (run.streams, run.lifetime, run.room) = (Streams::Merged, TaskLifetime::Durable, LIMIT);
+    run.description = arguments.text("description")?;
+    run.directory = arguments.text("workdir")?.map(Into::into);
+    run.environment = EnvironmentChange::Merge(arguments.variables("env")?);
+    run.session = arguments.text("session")?;
+    (run.stdin, run.open_input) = (arguments.text("stdin")?, arguments.flag("open_stdin")?);
+    let (timeout, wait) = (arguments.millis("timeout")?, arguments.millis("wait")?);
+    let background = arguments.flag("run_in_background")?;
+    if arguments.choice("on_timeout", &ON_TIMEOUT)? == Some("background") {
+        run.on_timeout = OnTimeout::HandBack;
+    }
+    let handed_back = wait.is_some() || run.on_timeout == OnTimeout::HandBack;
+    let contradictions = [
+        ("wait", background && wait.is_some(), "goes without run_in_background: leave out one of them"),
+        (
+            "on_timeout",
+            background && handed_back,
+            "is 'stop' with run_in_background: it runs in the background already",
+        ),
+        ("open_stdin", run.open_input && run.stdin.is_some(), "goes without stdin: input is either given or left open"),
+        (
+            "open_stdin",
+            run.open_input && !background && !handed_back,
+            "goes with run_in_background, wait or on_timeout 'background': nobody could write to it while it is waited for",
+        ),
+    ];
+    if let Some((name, _, problem)) = contradictions.into_iter().find(|(_, holds, _)| *holds) {
+        return Err(CallError::BadValue { name, problem: problem.to_owned() });
+    }
+    if background {
+        run.timeout = timeout;
+        return Ok(Action::Start(Box::new(run)));
+    }
+    (run.timeout, run.wait) = (timeout.or(around.timeout).or(Some(USUAL)), wait);
+    Ok(Action::Run(Box::new(run)))
+}
+
+/// Which part of the output is asked for: one of three ways to say it, or what is new.
+fn part(arguments: &Arguments<'_>) -> Result<Part, CallError> {
+    let since = arguments.number("since")?.map(|since| Part::Bytes(since..u64::MAX));
+    let range = arguments.text("range")?.map(|text| range(&text)).transpose()?;
+    let tail = arguments.number("tail")?.map(Part::Tail);
+    let mut given = since.into_iter().chain(range).chain(tail);
+    match (given.next(), given.next()) {
+        (None, _) => Ok(Part::New),
+        (Some(part), None) => Ok(part),
+        (Some(_), Some(_)) => {
+            let problem = "goes alone: give one of since, range and tail".to_owned();
+            Err(CallError::BadValue { name: "since", problem })
+        }
+    }
+}
+
+/// `lines 1-100`, counted from 1, or `bytes 0-4095`, counted from 0; the last one is included.
+fn range(text: &str) -> Result<Part, CallError> {
+    let read = || {
+        let (unit, rest) = text.trim().split_once(' ')?;
+        let (first, last) = rest.trim().split_once('-')?;
+        let (first, last) = (first.trim().parse::<u64>().ok()?, last.trim().parse::<u64>().ok()?);
+        match unit {
+            "lines" => (1 <= first && first <= last).then(|| Part::Lines(first - 1..last)),
+            "bytes" => (first <= last && last < u64::MAX).then(|| Part::Bytes(first..last + 1)),
+            _ => None,
+        }
+    };
+    let problem = || format!("is like 'lines 1-100' or 'bytes 0-4095', not '{}'", short(text));
+    read().ok_or_else(|| CallError::BadValue { name: "range", problem: problem() })
+}
+
+fn messages(arguments: &Arguments<'_>) -> Result<Vec<Message>, CallError> {
+    let text = arguments.text("text")?.map(Message::Text);
+    let end = arguments.flag("end")?.then_some(Message::End);
+    let signal = match arguments.text("signal")? {
+        None => None,
+        Some(name) => Some(Message::Signal(Signal::parse(&name).ok_or_else(|| CallError::BadValue {
+            name: "signal",
+            problem: format!("is a signal like INT, TERM or HUP, not '{}'", short(&name)),
+        })?)),
+    };
+    let messages: Vec<Message> = text.into_iter().chain(end).chain(signal).collect();
+    if messages.is_empty() {
+        let problem = "is missing, and so are end and signal: give one of them".to_owned();
+        return Err(CallError::BadValue { name: "text", problem });
+    }
+    Ok(messages)
+}
+
+/// How a task stands, as the first line of a reply.
+fn line(task: &Task) -> String {
+    let millis = task.duration.as_millis();
+    match &task.outcome {
+        Some(outcome) => format!("[{} {outcome}, {millis} ms]", task.id),
+        None => format!("[{} is running, {millis} ms]", task.id),
+    }
+}
+
+/// The outcome first, then the output, then what changed, what is left, what was cut.
+fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
+    let response = &ran.response;
+    let cut = ran.amount.bytes > run.room as u64;
+    let output = if cut {
+        let note = format!(
+            "\n[… {} of {} bytes left out: BashOutput with bash_id {} and since {} reads on here …]\n",
+            ran.amount.bytes - run.room as u64,
+            ran.amount.bytes,
+            response.run_id,
+            run.room / 2,
+        );
+        both_ends(&response.stdout, run.room / 2, &note)
+    } else {
+        response.stdout.to_text()
+    };
+    let output = without_escapes(&output);
+    let mut lines = vec![first_line(run, ran)];
+    lines.extend(run.notes.iter().map(|note| format!("[{note}]")));
+    if !output.is_empty() {
+        lines.push(output.strip_suffix('\n').unwrap_or(&output).to_owned());
+    }
+    if ran.moved {
+        lines.push(format!("[working directory: {}]", response.cwd.display()));
+    }
+    lines.extend(leftover_lines(response));
+    lines.extend(response.notices.iter().map(|notice| format!("[{notice}]")));
+    let more = json!({
+        "output": output, "truncated": cut, "cwd_changed": ran.moved, "session": run.session,
+        "description": run.description,
+    });
+    let failed = !ended_by_itself(&response.outcome) && response.outcome != Outcome::Running;
+    Reply { text: lines.join("\n"), structured: with(run_facts(ran), &more), is_error: failed }
+}
+
+fn first_line(run: &RunAction, ran: &Ran) -> String {
+    let response = &ran.response;
+    let millis = response.duration.as_millis();
+    match &response.outcome {
+        Outcome::TimedOut if response.limit != Some(TimeLimit::Silence) => {
+            format!("[timed out after {} ms; stopped with everything it started]", run.limit_ms())
+        }
+        Outcome::Running => {
+            format!("[still running as {0}, {millis} ms; BashOutput with bash_id {0} reads on]", response.run_id)
+        }
+        other if ran.amount.bytes == 0 => format!("[{other}, {millis} ms, no output]"),
+        other => format!("[{other}, {millis} ms]"),
+    }
+}
+
+fn read_reply(read: &TaskOutput) -> Reply {
+    let output = without_escapes(&read.output);
+    let mut lines = vec![line(&read.task)];
+    lines.extend(read.waited.as_ref().map(|why| format!("[waited: {why}]")));
+    if !output.is_empty() {
+        lines.push(output.strip_suffix('\n').unwrap_or(&output).to_owned());
+    }
+    if read.left_out > 0 {
+        let (left, id, end) = (read.left_out, &read.task.id, read.end);
+        lines.push(format!("[{left} more bytes: BashOutput with bash_id {id} and since {end}, or a narrower part]"));
+    }
+    if read.not_kept > 0 {
+        lines.push(format!("[{} bytes of this are not kept any more]", read.not_kept));
+    }
+    let more = json!({
+        "output": output, "left_out": read.left_out, "not_kept": read.not_kept, "next": read.end, "waited": read.waited,
+    });
+    Reply::good(lines.join("\n"), with(task_facts(&read.task), &more))
+}
+
+fn list_shape() -> Value {
+    let mut list = shape(&[("shells", "array"), ("not_listed", "integer")]);
+    list["properties"]["shells"]["items"] = task(&[("description", "string?")]);
+    list
+}
+
+/// All that run, and the last of those that ended.
+fn list_reply(tasks: &[Task]) -> Reply {
+    let (running, ended): (Vec<&Task>, Vec<&Task>) = tasks.iter().partition(|task| task.status.is_running());
+    let not_listed = ended.len().saturating_sub(ENDED);
+    let shown: Vec<&Task> = running.into_iter().chain(ended.into_iter().take(ENDED)).collect();
+    let command = |task: &Task| task.command.lines().next().unwrap_or_default().to_owned();
+    let mut lines: Vec<String> = shown.iter().map(|task| format!("{}  {}", line(task), command(task))).collect();
+    if lines.is_empty() {
+        lines.push("Nothing runs.".to_owned());
+    }
+    if not_listed > 0 {
+        lines.push(format!("[{not_listed} that ended before are not listed]"));
+    }
+    let facts = shown.iter().map(|task| with(task_facts(task), &json!({"description": task.description})));
+    let facts: Vec<Value> = facts.map(Value::Object).collect();
+    Reply::good(lines.join("\n"), object(&json!({"shells": facts, "not_listed": not_listed})))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_read_as_people_count() {
+        let cases = [
+            ("lines 1-100", Some(Part::Lines(0..100))),
+            ("lines 7-7", Some(Part::Lines(6..7))),
+            ("bytes 0-4095", Some(Part::Bytes(0..4096))),
+            (" bytes 5 - 6 ", Some(Part::Bytes(5..7))),
+            ("lines 0-1", None),
+            ("lines 5-4", None),
+            ("bytes 5-4", None),
+            ("1-100", None),
+            ("words 1-2", None),
+            ("bytes 0-18446744073709551615", None),
+            ("", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(range(text).ok(), expected, "{text}");
+        }
+    }
+}

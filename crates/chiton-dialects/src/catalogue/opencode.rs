@@ -1,0 +1,114 @@
+//! `opencode`: results with success, output, error and metadata; stderr in a block of its own; only new output.
+
+use chiton_engine::Outcome;
+use chiton_engine::tasks::Part;
+use serde_json::{Map, Value, json};
+
+use crate::action::{Action, Done, Keeps, Ran, RunAction};
+use crate::arguments::CallError;
+use crate::facts::{any_of, failed, failure, object, ran, run_facts, shape, task, task_facts, with};
+use crate::reply::Reply;
+use crate::shells::{self, LIMIT, MOST_MS};
+use crate::text::first_characters;
+use crate::tool::{Dialect, Surroundings, ToolSpec};
+
+pub(crate) struct Opencode;
+
+impl Dialect for Opencode {
+    fn name(&self) -> &'static str {
+        "opencode"
+    }
+
+    fn about(&self) -> &'static str {
+        "Bash, BashOutput, KillShell: success, output, error and metadata; only new output is read"
+    }
+
+    fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
+        let description = format!("Run a bash command in {}.", around.directory.display());
+        let timeout = json!({"type": "integer", "minimum": 1, "maximum": MOST_MS, "description": "Milliseconds; 120000 if left out."});
+        let runs = results([ran(&[("truncated", "boolean"), ("description", "string?")]), task(&[])]);
+        let kills = results([task(&[("shell_id", "string"), ("already_stopped", "boolean")])]);
+        vec![
+            shells::bash_tool(description, timeout, runs),
+            shells::output_tool(
+                "What a background command printed since it was read last.",
+                "A regular expression; only lines that match are given, and nothing counts as read.",
+                results([task(&[])]),
+            ),
+            shells::kill_tool("KillShell", kills),
+        ]
+    }
+
+    fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
+        if let Some(action) = shells::read_other(tool, values, Part::New)? {
+            return Ok(action);
+        }
+        shells::read_bash(values, around, |run| run.keeps = Keeps::Nothing, shells::strict_timeout)
+    }
+
+    fn write(&self, action: &Action, done: &Done) -> Reply {
+        match (action, done) {
+            (Action::Run(run), Done::Ran(ran)) => ran_reply(run, ran),
+            (_, Done::Started { task, .. }) => {
+                let text = format!(
+                    "Started background shell: {0}\nCommand: {1}\nUse BashOutput with bash_id='{0}' to read its output.",
+                    task.id, task.command
+                );
+                result(true, &text, None, &task_facts(task))
+            }
+            (_, Done::Read(read)) => {
+                let code = read.task.outcome.as_ref().and_then(Outcome::exit_code);
+                let code = code.map(|code| format!(", Exit code: {code}")).unwrap_or_default();
+                let status =
+                    format!("Status: {}{code}, Duration: {}ms", read.task.status, read.task.duration.as_millis());
+                let block = stderr_block(&read.stdout, &read.stderr);
+                result(true, &format!("{block}\n{status}"), None, &task_facts(&read.task))
+            }
+            (_, Done::Killed { task, already }) => {
+                let word = if *already {
+                    format!("already stopped (status: {})", task.status)
+                } else {
+                    "terminated".to_owned()
+                };
+                let facts = json!({"shell_id": task.id, "already_stopped": already});
+                result(true, &format!("Shell {} {word}", task.id), None, &with(task_facts(task), &facts))
+            }
+            (_, Done::Failed(problem)) => result(false, "", Some(&problem.message), &failure(problem)),
+            (_, done) => Reply::otherwise(done),
+        }
+    }
+}
+
+fn stderr_block(stdout: &str, stderr: &str) -> String {
+    if stderr.is_empty() { stdout.to_owned() } else { format!("{stdout}\n[stderr]\n{stderr}") }
+}
+
+fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
+    let response = &ran.response;
+    let all = stderr_block(&response.stdout.head, &response.stderr.head);
+    let total = ran.stdout_characters + ran.stderr_characters;
+    let (output, cut) = first_characters(&all, total, LIMIT);
+    let metadata = with(run_facts(ran), &json!({"truncated": cut, "description": run.description}));
+    let error = match &response.outcome {
+        Outcome::Exited(0) => return result(true, &output, None, &metadata),
+        Outcome::Exited(code) => format!("Command failed with exit code {code}"),
+        Outcome::TimedOut => format!("Command timed out after {}ms", run.limit_ms()),
+        other => format!("The command {other}"),
+    };
+    result(false, &output, Some(&format!("{error}\n{output}")), &metadata)
+}
+
+fn result(success: bool, output: &str, error: Option<&str>, metadata: &Map<String, Value>) -> Reply {
+    let text = error.unwrap_or(output).to_owned();
+    let structured = json!({"success": success, "output": output, "error": error, "metadata": metadata});
+    Reply { text, structured: object(&structured), is_error: !success }
+}
+
+/// The schema of [`result`] with one of these as metadata.
+fn results(metadata: impl IntoIterator<Item = Value>) -> Value {
+    let mut result =
+        shape(&[("success", "boolean"), ("output", "string"), ("error", "string?"), ("metadata", "object")]);
+    let shapes: Vec<Value> = metadata.into_iter().chain([failed()]).collect();
+    result["properties"]["metadata"]["anyOf"] = shapes.into();
+    any_of([result])
+}

@@ -1,0 +1,98 @@
+//! `wave`: plain combined text without escapes, variables that persist, background output that accumulates.
+
+use chiton_engine::tasks::Part;
+use chiton_engine::{Outcome, Streams};
+use serde_json::{Map, Value, json};
+
+use crate::action::{Action, Done, Keeps};
+use crate::arguments::CallError;
+use crate::facts::{any_of, run_facts, task, task_facts, with};
+use crate::reply::Reply;
+use crate::shells::{self, FILES, LIMIT, MOST_MS};
+use crate::text::{first_characters, without_escapes};
+use crate::tool::{Dialect, Surroundings, ToolSpec};
+
+pub(crate) struct Wave;
+
+impl Dialect for Wave {
+    fn name(&self) -> &'static str {
+        "wave"
+    }
+
+    fn about(&self) -> &'static str {
+        "Bash, BashOutput, KillBash: combined text without escapes, variables persist"
+    }
+
+    fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
+        let description = format!(
+            "Run a bash command. Exported variables and the working directory carry over to the next call; it starts \
+             in {}. {FILES}",
+            around.directory.display()
+        );
+        let timeout = json!({"type": "integer", "minimum": 0, "maximum": MOST_MS, "description": "Milliseconds; 120000 if left out."});
+        vec![
+            shells::bash_tool(description, timeout, shells::bash_replies()),
+            shells::output_tool(
+                "All output so far of a background command.",
+                "A regular expression; only lines that match are given.",
+                any_of([task(&[("output", "string")])]),
+            ),
+            shells::kill_tool("KillBash", shells::kill_replies()),
+        ]
+    }
+
+    fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
+        if let Some(action) = shells::read_other(tool, values, Part::All)? {
+            return Ok(action);
+        }
+        let adjust = |run: &mut crate::RunAction| (run.streams, run.keeps) = (Streams::Merged, Keeps::Environment);
+        shells::read_bash(values, around, adjust, shells::strict_timeout)
+    }
+
+    fn write(&self, action: &Action, done: &Done) -> Reply {
+        match (action, done) {
+            (Action::Run(run), Done::Ran(ran)) => {
+                let response = &ran.response;
+                let plain = without_escapes(&response.output.head);
+                let (output, cut) = first_characters(&plain, ran.stdout_characters, LIMIT);
+                let facts =
+                    with(run_facts(ran), &json!({"output": output, "truncated": cut, "description": run.description}));
+                match &response.outcome {
+                    Outcome::Exited(0) if output.is_empty() => {
+                        Reply::good("The command has exit code 0 and printed nothing.", facts)
+                    }
+                    Outcome::Exited(0) => Reply::good(output, facts),
+                    Outcome::Exited(code) => {
+                        Reply::bad(format!("Command failed with exit code: {code}\n{output}"), facts)
+                    }
+                    Outcome::TimedOut => {
+                        Reply::bad(format!("Command timed out after {}ms\n{output}", run.limit_ms()), facts)
+                    }
+                    other => Reply::bad(format!("The command {other}\n{output}"), facts),
+                }
+            }
+            (_, Done::Started { task, .. }) => {
+                let text = format!(
+                    "Command started in background with ID: {0}. Read it with BashOutput, bash_id=\"{0}\".",
+                    task.id
+                );
+                Reply::good(text, task_facts(task))
+            }
+            (_, Done::Read(read)) => {
+                let output = without_escapes(&read.output);
+                let facts = with(task_facts(&read.task), &json!({"output": output}));
+                let text = if output.is_empty() { "No output so far.".to_owned() } else { output };
+                Reply::good(text, facts)
+            }
+            (_, Done::Killed { task, already }) => {
+                let text = if *already {
+                    format!("Background shell {} was already stopped ({})", task.id, task.status)
+                } else {
+                    format!("Background shell {} has been killed", task.id)
+                };
+                Reply::good(text, with(task_facts(task), &json!({"already_stopped": already})))
+            }
+            (_, done) => Reply::otherwise(done),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What surfaces with `Bash`, `BashOutput` and a tool to kill have in common, and the limits that most have.
+
+use std::time::Duration;
+
+use chiton_engine::Outcome;
+use chiton_engine::tasks::Part;
+use serde_json::{Map, Value, json};
+
+use crate::action::{Action, Ran, ReadAction, RunAction, TaskRef};
+use crate::arguments::{Arguments, CallError};
+use crate::facts::{any_of, ran, task};
+use crate::text::first_characters;
+use crate::tool::{Effect, Surroundings, ToolSpec, boolean, string};
+
+/// What a command may take where neither the call nor the server says otherwise.
+pub(crate) const USUAL: Duration = Duration::from_mins(2);
+/// What a call may ask for at most.
+pub(crate) const MOST_MS: u64 = 600_000;
+/// Characters of output that a reply gives.
+pub(crate) const LIMIT: usize = 30_000;
+
+/// For which commands other tools are better, in every description of a shell that comes with such tools.
+pub(crate) const FILES: &str =
+    "Prefer the tools for reading, writing, editing and finding files over cat, sed, find and grep.";
+
+/// `Bash` with a command, a timeout, a description, and whether to come back at once.
+pub(crate) fn bash_tool(description: String, timeout: Value, runs: Value) -> ToolSpec {
+    ToolSpec {
+        name: "Bash",
+        description,
+        parameters: vec![
+            ("command", json!({"type": "string", "minLength": 1, "description": "The command."})),
+            ("timeout", timeout),
+            ("description", string("What it does, in 5 to 10 words.")),
+            ("run_in_background", boolean("Come back at once with its id, for BashOutput.")),
+        ],
+        required: &["command"],
+        effect: Effect::Runs,
+        output_schema: runs,
+    }
+}
+
+/// `BashOutput` with an id and a filter.
+pub(crate) fn output_tool(description: &str, filter: &str, reads: Value) -> ToolSpec {
+    ToolSpec {
+        name: "BashOutput",
+        description: description.to_owned(),
+        parameters: vec![("bash_id", string("The id that Bash gave.")), ("filter", string(filter))],
+        required: &["bash_id"],
+        effect: Effect::Looks,
+        output_schema: reads,
+    }
+}
+
+/// The tool that stops a background command.
+pub(crate) fn kill_tool(name: &'static str, kills: Value) -> ToolSpec {
+    ToolSpec {
+        name,
+        description: "Stop a background command with everything it started.".to_owned(),
+        parameters: vec![("shell_id", string("The id that Bash gave."))],
+        required: &["shell_id"],
+        effect: Effect::Stops,
+        output_schema: kills,
+    }
+}
+
+/// What `Bash` gives: a command that ran with its output, or a task.
+pub(crate) fn bash_replies() -> Value {
+    any_of([ran(&[("output", "string"), ("truncated", "boolean"), ("description", "string?")]), task(&[])])
+}
+
+/// What a tool that kills gives.
+pub(crate) fn kill_replies() -> Value {
+    any_of([task(&[("already_stopped", "boolean")])])
+}
+
+/// Reads a call of `BashOutput` or of the tool that kills; `None` for any other tool.
+pub(crate) fn read_other(tool: &str, values: &Map<String, Value>, part: Part) -> Result<Option<Action>, CallError> {
+    match tool {
+        "BashOutput" => {
+            let arguments = Arguments::new(values, &["bash_id", "filter"])?;
+            let task = TaskRef::Id(arguments.required("bash_id")?);
+            let filter = arguments.text("filter")?;
+            Ok(Some(Action::Read(ReadAction { filter, ..ReadAction::new(task, part) })))
+        }
+        "KillBash" | "KillShell" => {
+            let arguments = Arguments::new(values, &["shell_id"])?;
+            Ok(Some(Action::Kill { task: TaskRef::Id(arguments.required("shell_id")?) }))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Reads a call of `Bash`. `adjust` sets what the dialect decides, `timeout` reads the limit of a command that is
+/// waited for.
+pub(crate) fn read_bash(
+    values: &Map<String, Value>,
+    around: &Surroundings,
+    adjust: impl FnOnce(&mut RunAction),
+    timeout: impl FnOnce(&Arguments<'_>, &mut RunAction) -> Result<Option<Duration>, CallError>,
+) -> Result<Action, CallError> {
+    let arguments = Arguments::new(values, &["command", "timeout", "description", "run_in_background"])?;
+    let mut run = RunAction::new(arguments.required("command")?);
+    run.description = arguments.text("description")?;
+    adjust(&mut run);
+    let given = timeout(&arguments, &mut run)?;
+    if arguments.flag("run_in_background")? {
+        return Ok(Action::Start(Box::new(run)));
+    }
+    run.timeout = given.or(around.timeout).or(Some(USUAL));
+    Ok(Action::Run(Box::new(run)))
+}
+
+/// A limit that has to be in its range.
+pub(crate) fn strict_timeout(arguments: &Arguments<'_>, _: &mut RunAction) -> Result<Option<Duration>, CallError> {
+    match arguments.number("timeout")? {
+        Some(given) if given == 0 || given > MOST_MS => {
+            let problem = format!("is from 1 to the maximum {MOST_MS} milliseconds, not {given}");
+            Err(CallError::BadValue { name: "timeout", problem })
+        }
+        given => Ok(given.map(Duration::from_millis)),
+    }
+}
+
+/// A limit of which too much counts as the most there is, and the reply says so.
+pub(crate) fn clamped_timeout(arguments: &Arguments<'_>, run: &mut RunAction) -> Result<Option<Duration>, CallError> {
+    let given = arguments.number("timeout")?;
+    if given == Some(0) {
+        return Err(CallError::BadValue { name: "timeout", problem: "is at least 1".to_owned() });
+    }
+    if let Some(above) = given.filter(|given| *given > MOST_MS) {
+        run.notes.push(format!("timeout {above} is more than the maximum; {MOST_MS} was used"));
+    }
+    Ok(given.map(|given| Duration::from_millis(given.min(MOST_MS))))
+}
+
+/// Both streams, each cut to its first characters, and whether anything was cut.
+pub(crate) fn both_streams(ran: &Ran) -> (String, String, bool) {
+    let (stdout, cut) = first_characters(&ran.response.stdout.head, ran.stdout_characters, LIMIT);
+    let (stderr, also_cut) = first_characters(&ran.response.stderr.head, ran.stderr_characters, LIMIT);
+    (stdout, stderr, cut || also_cut)
+}
+
+/// Whether a command that ended like this ended by itself, which is data in dialects that do not fail for a code.
+pub(crate) fn ended_by_itself(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Exited(_) | Outcome::Signaled(_))
+}

@@ -1,0 +1,160 @@
+//! Schemas: valid by their own standard, by the rules of those who take them, and checked in.
+//!
+//! `schemas/DIALECT.FORMAT.json` are what `chiton schema` prints, for a working directory that is the same on every
+//! machine. `UPDATE=1` writes them anew.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use chiton_dialects::schema::{self, Format};
+use chiton_dialects::{Dialect, Surroundings, ToolSpec, catalogue};
+use serde_json::{Value, json};
+
+fn around() -> Surroundings {
+    Surroundings { directory: "/home/user/project".into(), timeout: None }
+}
+
+fn tools() -> impl Iterator<Item = (&'static str, ToolSpec)> {
+    catalogue::all().iter().flat_map(|dialect| dialect.tools(&around()).into_iter().map(|tool| (dialect.name(), tool)))
+}
+
+#[test]
+fn every_input_and_output_schema_is_valid_and_an_object() {
+    for (dialect, tool) in tools() {
+        for schema in [tool.input_schema(), tool.output_schema.clone()] {
+            let valid = jsonschema::draft202012::meta::validate(&schema).map_err(|error| error.to_string());
+            assert_eq!(valid, Ok(()), "{dialect} {}", tool.name);
+            assert_eq!(schema["type"], "object", "{dialect} {}", tool.name);
+            jsonschema::draft202012::new(&schema).unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_output_schema_refuses_what_is_no_reply() {
+    for (dialect, tool) in tools() {
+        let schema = jsonschema::draft202012::new(&tool.output_schema).unwrap();
+        assert!(schema.is_valid(&json!({"error": {"kind": "bad_call", "message": "why"}})), "{dialect} {}", tool.name);
+        for wrong in [json!({}), json!({"colour": "red"}), json!({"error": "why"}), json!([])] {
+            assert!(!schema.is_valid(&wrong), "{dialect} {} takes {wrong}", tool.name);
+        }
+    }
+}
+
+#[test]
+fn the_checked_in_schemas_are_those_of_the_tools() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas");
+    let mut expected = BTreeSet::new();
+    for dialect in catalogue::all() {
+        for (format, _) in Format::ALL {
+            let path = folder.join(format!("{}.{format}.json", dialect.name()));
+            check_file(&path, *dialect, format);
+            expected.insert(path);
+        }
+    }
+    let found: BTreeSet<PathBuf> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(found, expected, "a file that belongs to no dialect");
+}
+
+fn check_file(path: &Path, dialect: &dyn Dialect, format: &str) {
+    let schemas = schema::get_all_schemas(dialect, &around(), format).unwrap();
+    let text = serde_json::to_string_pretty(&schemas).unwrap() + "\n";
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(written == text, "{} is not up to date: run this test with UPDATE=1", path.display());
+}
+
+/// What every provider asks of a name.
+fn good_name(name: &Value) -> bool {
+    let good = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
+    name.as_str().is_some_and(|name| (1..=64).contains(&name.len()) && name.chars().all(good))
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn every_tool_keeps_the_rules_of_each_provider() {
+    for (dialect, tool) in tools() {
+        for (format, kind) in Format::ALL {
+            let declared = schema::of(&tool, kind);
+            let place = format!("{dialect} {} for {format}: {declared}", tool.name);
+            let function = if kind == Format::Openai { &declared["function"] } else { &declared };
+            assert!(good_name(&function["name"]), "{place}");
+            assert!(function["description"].as_str().is_some_and(|text| (1..=1024).contains(&text.len())), "{place}");
+            match kind {
+                Format::Mcp => {
+                    assert_eq!(keys(&declared), ["description", "inputSchema", "name", "outputSchema"], "{place}");
+                    check_object(&declared["inputSchema"], &place);
+                    assert_eq!(declared["outputSchema"]["type"], "object", "{place}");
+                }
+                Format::Openai => {
+                    assert_eq!(keys(&declared), ["function", "type"], "{place}");
+                    assert_eq!(declared["type"], "function", "{place}");
+                    assert_eq!(keys(function), ["description", "name", "parameters"], "{place}");
+                    check_object(&function["parameters"], &place);
+                }
+                Format::Anthropic => {
+                    assert_eq!(keys(&declared), ["description", "input_schema", "name"], "{place}");
+                    check_object(&declared["input_schema"], &place);
+                }
+                Format::Gemini => match declared.get("parameters") {
+                    Some(parameters) => check_gemini(parameters, &place),
+                    None => assert!(tool.parameters.is_empty(), "{place}"),
+                },
+            }
+        }
+    }
+}
+
+/// An object whose properties all have a type, and whose required ones exist; nothing refers to elsewhere.
+fn check_object(schema: &Value, place: &str) {
+    assert_eq!(schema["type"], "object", "{place}");
+    let properties = schema["properties"].as_object().unwrap();
+    assert!(properties.values().all(|property| property["type"].is_string()), "{place}");
+    let required = schema["required"].as_array().unwrap();
+    assert!(required.iter().all(|name| properties.contains_key(name.as_str().unwrap())), "{place}");
+    assert!(!schema.to_string().contains("$ref"), "{place}");
+}
+
+/// The part of `OpenAPI` that Gemini takes.
+const WORDS: &str = "type format title description nullable enum maxItems minItems properties required minProperties \
+                     maxProperties minLength maxLength minimum maximum pattern example anyOf propertyOrdering default \
+                     items";
+
+fn check_gemini(schema: &Value, place: &str) {
+    for (word, _) in schema.as_object().unwrap() {
+        assert!(WORDS.split(' ').any(|known| known == word), "{word} in {place}");
+    }
+    let kind = schema["type"].as_str().unwrap_or_else(|| panic!("a type is missing in {place}"));
+    assert!(["string", "number", "integer", "boolean", "array", "object"].contains(&kind), "{kind} in {place}");
+    match kind {
+        "object" => {
+            let properties = schema["properties"].as_object().unwrap();
+            assert!(!properties.is_empty(), "an object without properties in {place}");
+            let required = schema["required"].as_array().into_iter().flatten();
+            assert!(required.into_iter().all(|name| properties.contains_key(name.as_str().unwrap())), "{place}");
+            properties.values().for_each(|property| check_gemini(property, place));
+        }
+        "array" => check_gemini(&schema["items"], place),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_native_tools_take_fewer_than_1500_tokens() {
+    let native = catalogue::find("native").unwrap();
+    let list: Vec<Value> = native
+        .tools(&around())
+        .iter()
+        .map(|tool| json!({"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema()}))
+        .collect();
+    let text = serde_json::to_string(&list).unwrap();
+    let tokens = tiktoken_rs::o200k_base().unwrap().encode_ordinary(&text).len();
+    println!("native: {tokens} tokens");
+    assert!(tokens < 1500, "{tokens} tokens: {text}");
+}
