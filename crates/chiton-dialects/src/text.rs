@@ -1,5 +1,6 @@
 //! Words and cuts that several dialects share.
 
+use chiton_engine::InputWait;
 use chiton_engine::render::TextView;
 use chiton_engine::{CommandResponse, Leftover};
 
@@ -55,6 +56,19 @@ pub fn characters(bytes: &[u8]) -> u64 {
 /// Output as plain text: escape sequences gone, and what was drawn over itself there once, as it was last.
 pub fn without_escapes(text: &str) -> String {
     chiton_engine::render::plain_text(text)
+}
+
+/// That a command waits for input, in one line.
+pub fn waiting_line(id: &str, wait: &InputWait) -> String {
+    let prompt = wait.prompt.trim();
+    let (word, asks) =
+        (if wait.certain { "waits" } else { "seems to wait" }, if prompt.is_empty() { "" } else { ": " });
+    if wait.echo {
+        return format!("[{word} for input{asks}{prompt}]");
+    }
+    format!(
+        "[{word} for a password{asks}{prompt}; type a reference to a secret, or let a person type it: chiton attach {id}]"
+    )
 }
 
 #[cfg(test)]

@@ -137,11 +137,12 @@ impl Engine {
         let collected = collect(launched, &run.folder, view, listener, control).await?;
         run.keep();
         let commit = self.commit(session, &start, &collected);
-        let Collected { pid, ending, captured, connection, .. } = collected;
+        let Collected { pid, ending, captured, waits, connection, .. } = collected;
         lives.hold(session, &run, &ending, connection).await;
         let views = render::present(captured);
         let cwd = session.state().cwd.clone();
-        let response = response::compose(run.folder.id(), (pid, ending), views, start, commit, cwd, config.policy);
+        let mut response = response::compose(run.folder.id(), (pid, ending), views, start, commit, cwd, config.policy);
+        response.waits = waits;
         self.tidy(response.output_bytes());
         Ok(response)
     }
@@ -235,7 +236,7 @@ impl Engine {
         (record.timeout_ms, record.silence_ms) = (millis(request.timeout), millis(request.silence));
         record.background = waiting == Waiting::Background;
         record.lifetime = request.lifetime;
-        record.streams = request.streams;
+        (record.streams, record.terminal) = (request.streams, request.terminal);
         // On a full disk a command that somebody waits for still runs; it only cannot be looked up later. A task that
         // could not be looked up would be lost from its first moment, so it is not started.
         let written =

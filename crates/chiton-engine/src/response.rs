@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::capture::spool::StreamTotals;
 use crate::guard::{Policy, Refusal};
-use crate::keeper::protocol::Ending;
+use crate::keeper::protocol::{Ending, InputWait};
 use crate::outcome::{Leftover, Outcome, TimeLimit, Usage};
 use crate::render::{TextView, Views};
 use crate::session::StartingPoint;
@@ -38,6 +38,8 @@ pub struct CommandResponse {
     pub cwd: PathBuf,
     /// What happened to the session's state.
     pub state: StateReport,
+    /// What it waits for, where it was handed back because it waits for input.
+    pub waits: Option<InputWait>,
     /// What the command left running.
     pub leftovers: Vec<Leftover>,
     /// The id under which that is a task of its own.
@@ -130,6 +132,7 @@ pub(crate) fn compose(
         lost_bytes: lost(ending.stdout) + lost(ending.stderr),
         cwd,
         state: commit.report,
+        waits: None,
         leftovers: ending.leftovers,
         leftover_task: ending.leftover_task,
         survivors: ending.survivors,
@@ -155,6 +158,7 @@ pub(crate) fn refuse(refusal: &Refusal, cwd: PathBuf, policy: Policy) -> Command
         lost_bytes: 0,
         cwd,
         state: StateReport::Discarded("the command was refused".to_owned()),
+        waits: None,
         leftovers: Vec::new(),
         leftover_task: None,
         survivors: Vec::new(),

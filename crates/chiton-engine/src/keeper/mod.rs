@@ -14,7 +14,9 @@ mod leftover_task;
 mod lifecycle;
 mod owner;
 pub(crate) mod protocol;
+mod terminal;
 mod transcript;
+mod waiting;
 
 use std::ffi::OsStr;
 use std::fs::File;

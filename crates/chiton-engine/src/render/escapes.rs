@@ -235,8 +235,9 @@ impl Escapes {
         match (self.state, byte) {
             (_, 0x1b) => self.state = State::Escape,
             (_, 0x18 | 0x1a) => self.state = State::Text,
-            // A line ends no sequence in a terminal, but it ends one that broke off: text goes on.
-            (_, b'\n') => {
+            // No sequence holds such a character: it broke off, and text goes on. A terminal would go on with the
+            // sequence after the end of a line, and eat a character of the next one.
+            (_, b'\n' | 0x80..) => {
                 self.state = State::Text;
                 return 0;
             }
@@ -247,11 +248,6 @@ impl Escapes {
                 }
             }
             (_, 0x7f) => {}
-            // No sequence holds such a character: it broke off, and text goes on.
-            (_, 0x80..) => {
-                self.state = State::Text;
-                return 0;
-            }
             (State::Escape, b'[') => {
                 self.sequence = Sequence::begin(Kind::Control);
                 self.state = State::Sequence;

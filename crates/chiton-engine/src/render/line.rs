@@ -16,7 +16,7 @@ pub(super) enum Line {
 
 #[derive(Debug, Default)]
 pub(super) struct Cells {
-    cells: Vec<Cell>,
+    columns: Vec<Cell>,
     /// The beginning of a character, and the column where it goes.
     unfinished: Vec<u8>,
     place: usize,
@@ -27,7 +27,7 @@ pub(super) struct Cells {
 enum Cell {
     Character(char),
     /// A character with marks on it.
-    Marked(Box<String>),
+    Marked(Box<str>),
     /// The rest of a wide character or of a tab.
     Rest,
 }
@@ -44,7 +44,7 @@ impl Line {
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Bytes(bytes) => bytes.is_empty(),
-            Self::Cells(line) => line.cells.is_empty() && line.unfinished.is_empty(),
+            Self::Cells(line) => line.columns.is_empty() && line.unfinished.is_empty(),
         }
     }
 
@@ -52,7 +52,7 @@ impl Line {
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
-            Self::Cells(line) => line.cells.len(),
+            Self::Cells(line) => line.columns.len(),
         }
     }
 
@@ -62,7 +62,7 @@ impl Line {
             Self::Bytes(bytes) if bytes.iter().all(|byte| (0x20..0x7f).contains(byte)) => bytes.len(),
             _ => {
                 self.settle();
-                self.cells().cells.len()
+                self.cells().columns.len()
             }
         }
     }
@@ -72,7 +72,7 @@ impl Line {
         match self {
             Self::Bytes(bytes) => bytes.extend_from_slice(text),
             Self::Cells(line) => {
-                let end = line.cells.len();
+                let end = line.columns.len();
                 line.put(end, text);
             }
         }
@@ -98,38 +98,38 @@ impl Line {
         }
         let line = self.cells();
         line.break_up(column);
-        line.cells.truncate(column);
+        line.columns.truncate(column);
     }
 
     /// Makes the columns blank.
     pub(super) fn blank(&mut self, from: usize, to: usize) {
         let line = self.cells();
-        let to = to.min(line.cells.len());
+        let to = to.min(line.columns.len());
         if from < to {
             line.break_up(from);
             line.break_up(to);
-            line.cells[from..to].fill(BLANK);
+            line.columns[from..to].fill(BLANK);
         }
     }
 
     /// Removes so many columns at `column`; the rest moves left.
     pub(super) fn delete(&mut self, column: usize, count: usize) {
         let line = self.cells();
-        let end = column.saturating_add(count).min(line.cells.len());
+        let end = column.saturating_add(count).min(line.columns.len());
         if column < end {
             line.break_up(column);
             line.break_up(end);
-            line.cells.drain(column..end);
+            line.columns.drain(column..end);
         }
     }
 
     /// Puts so many blanks at `column`; the rest moves right.
     pub(super) fn insert(&mut self, column: usize, count: usize) {
         let line = self.cells();
-        if column < line.cells.len() {
+        if column < line.columns.len() {
             line.break_up(column);
             // No screen is wider, and what moves beyond its margin is gone.
-            line.cells.splice(column..column, std::iter::repeat_n(BLANK, count.min(1000)));
+            line.columns.splice(column..column, std::iter::repeat_n(BLANK, count.min(1000)));
         }
     }
 
@@ -139,8 +139,8 @@ impl Line {
         match self {
             Self::Bytes(bytes) => out.extend_from_slice(&bytes),
             Self::Cells(line) => {
-                let filled = line.cells.iter().rposition(|cell| *cell != BLANK).map_or(0, |last| last + 1);
-                for cell in &line.cells[..filled] {
+                let filled = line.columns.iter().rposition(|cell| *cell != BLANK).map_or(0, |last| last + 1);
+                for cell in &line.columns[..filled] {
                     match cell {
                         Cell::Character(character) => {
                             out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
@@ -203,46 +203,51 @@ impl Cells {
         }
         let end = column + width;
         // A tab goes over what is there, it does not erase it.
-        if character == '\t' && column < self.cells.len() {
+        if character == '\t' && column < self.columns.len() {
             return end;
         }
         self.break_up(column);
         self.break_up(end);
-        if self.cells.len() < end {
-            self.cells.resize(end, BLANK);
+        if self.columns.len() < end {
+            self.columns.resize(end, BLANK);
         }
-        self.cells[column] = Cell::Character(character);
-        self.cells[column + 1..end].fill(Cell::Rest);
+        self.columns[column] = Cell::Character(character);
+        self.columns[column + 1..end].fill(Cell::Rest);
         end
     }
 
     /// Puts a mark on the character before `column`.
     fn mark(&mut self, column: usize, mark: char) {
         let mut place = column.saturating_sub(1);
-        if self.cells.len() <= place {
-            self.cells.resize(place + 1, BLANK);
+        if self.columns.len() <= place {
+            self.columns.resize(place + 1, BLANK);
         }
-        while place > 0 && self.cells[place] == Cell::Rest {
+        while place > 0 && self.columns[place] == Cell::Rest {
             place -= 1;
         }
-        match &mut self.cells[place] {
-            Cell::Marked(text) if text.chars().count() <= MARKS => text.push(mark),
+        match &mut self.columns[place] {
+            Cell::Marked(text) if text.chars().count() <= MARKS => {
+                let longer = format!("{text}{mark}");
+                *text = longer.into();
+            }
             Cell::Marked(_) | Cell::Rest => {}
             Cell::Character(character) => {
                 let text = String::from_iter([*character, mark]);
-                self.cells[place] = Cell::Marked(Box::new(text));
+                self.columns[place] = Cell::Marked(text.into());
             }
         }
     }
 
     /// What is cut through at `column`, a wide character or a tab, becomes blanks.
     fn break_up(&mut self, column: usize) {
-        if self.cells.get(column) != Some(&Cell::Rest) {
+        if self.columns.get(column) != Some(&Cell::Rest) {
             return;
         }
-        let start = self.cells[..column].iter().rposition(|cell| *cell != Cell::Rest).unwrap_or(0);
-        let end =
-            self.cells[column..].iter().position(|cell| *cell != Cell::Rest).map_or(self.cells.len(), |n| column + n);
-        self.cells[start..end].fill(BLANK);
+        let start = self.columns[..column].iter().rposition(|cell| *cell != Cell::Rest).unwrap_or(0);
+        let end = self.columns[column..]
+            .iter()
+            .position(|cell| *cell != Cell::Rest)
+            .map_or(self.columns.len(), |n| column + n);
+        self.columns[start..end].fill(BLANK);
     }
 }

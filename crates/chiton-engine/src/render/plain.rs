@@ -217,11 +217,10 @@ impl Page {
 
     fn erase_in_line(&mut self, part: u16) {
         match (part, self.column) {
-            // At the end of a line there is nothing to the right.
-            (0, None) => {}
             (0, Some(column)) => self.line().cut(column),
             (1, _) => self.edit(|line, column| line.blank(0, column + 1)),
             (2, _) => self.edit(|line, _| line.cut(0)),
+            // At the end of a line there is nothing to the right.
             _ => {}
         }
     }

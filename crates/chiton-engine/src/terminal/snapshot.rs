@@ -125,9 +125,9 @@ impl Snapshot {
         rows[..filled].join("\n")
     }
 
-    /// The text of the row that the cursor is in, up to the cursor: what a program that waits has asked.
+    /// The row that the cursor is in, or the last one above it that has text: what a program that waits has asked.
     pub fn prompt(&self) -> String {
-        let Some(row) = self.rows.get(usize::from(self.cursor.row)) else { return String::new() };
-        row.text()
+        let above = self.rows.iter().take(usize::from(self.cursor.row) + 1).rev();
+        above.map(Row::text).find(|text| !text.is_empty()).unwrap_or_default()
     }
 }
