@@ -1,9 +1,11 @@
 //! The command line of Chiton. One file per verb; this one only finds the verb and turns errors into exit codes.
 
+mod attach;
 mod call;
 mod clean;
 mod dialects;
 mod doctor;
+mod export;
 mod kill;
 mod logs;
 mod mcp;
@@ -18,6 +20,7 @@ mod status_line;
 mod table;
 mod terminal;
 mod wait;
+mod window;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -64,6 +67,9 @@ enum Verb {
     Logs(logs::LogsArguments),
     Wait(wait::WaitArguments),
     Send(send::SendArguments),
+    Attach(attach::AttachArguments),
+    Export(export::ExportArguments),
+    Shot(export::ShotArguments),
     Kill(kill::KillArguments),
     Clean(clean::CleanArguments),
     Mcp(mcp::McpArguments),
@@ -106,6 +112,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Logs(arguments) => on_runtime(logs::logs(arguments, &state?)),
         Verb::Wait(arguments) => on_runtime(wait::wait(arguments, &state?)),
         Verb::Send(arguments) => on_runtime(send::send(arguments, &state?)),
+        Verb::Attach(arguments) => on_runtime(attach::attach(arguments, &state?)),
+        Verb::Export(arguments) => export::export(&arguments, &state?),
+        Verb::Shot(arguments) => on_runtime(export::shot(arguments, &state?)),
         Verb::Kill(arguments) => on_runtime(kill::kill(arguments, &state?)),
         Verb::Clean(arguments) => clean::clean(&arguments, &state?),
         Verb::Mcp(arguments) => mcp::mcp(&arguments, &settings, &state?),

@@ -98,7 +98,7 @@ mod tests {
         let cases = [
             ("\u{1b}[31mred\u{1b}[0m", "red"),
             ("a\u{1b}]0;title\u{7}b\u{1b}]8;;x\u{1b}\\c", "abc"),
-            ("\u{1b}(B\u{1b}[?25lx\u{1b}[2K", "x"),
+            ("\u{1b}(B\u{1b}[?25lx\u{1b}[K", "x"),
             ("plain [31m text", "plain [31m text"),
             ("open\u{1b}[31", "open"),
             ("\u{1b}cx", "x"),

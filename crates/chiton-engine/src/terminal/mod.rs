@@ -5,12 +5,14 @@
 //! - [`keys`]: names of keys, text and pastes as the bytes that a keyboard sends.
 //! - [`cast`]: a recording with its times, as an asciicast.
 //! - [`picture`]: a look at the screen as an SVG.
+//! - [`repaint`]: a look at the screen as what another terminal has to be told to show the same.
 //!
 //! Nothing here touches a process or a file; the keeper holds the real terminal.
 
 pub mod cast;
 pub mod keys;
 pub mod picture;
+pub mod repaint;
 pub mod screen;
 pub mod snapshot;
 
