@@ -39,7 +39,7 @@ pub(crate) fn call(arguments: &CallArguments, settings: &Settings, state: &Path)
         .with_context(|| format!("the arguments are no JSON object: {}", arguments.arguments))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let reply = runtime.block_on(async {
-        let operator = arguments.operator.resolve(settings)?.operator(state)?;
+        let operator = arguments.operator.resolve(settings, "call")?.operator(state)?;
         let reply = operator.call(&arguments.tool, &values, Arc::new(|_| {}), &RunControl::new()).await;
         anyhow::Ok(reply)
     })?;

@@ -1,17 +1,23 @@
 //! The command line of Chiton. One file per verb; this one only finds the verb and turns errors into exit codes.
 
 mod attach;
+mod audit;
 mod call;
+mod check;
 mod clean;
 mod dialects;
 mod doctor;
+mod env;
 mod export;
 mod kill;
 mod logs;
 mod mcp;
 mod operate;
+mod protection;
 mod ps;
 mod run;
+mod secret;
+mod secret_sources;
 mod send;
 mod setting;
 mod settings;
@@ -72,10 +78,14 @@ enum Verb {
     Shot(export::ShotArguments),
     Kill(kill::KillArguments),
     Clean(clean::CleanArguments),
+    Check(check::CheckArguments),
     Mcp(mcp::McpArguments),
     Call(call::CallArguments),
     Setup(setup::SetupArguments),
     Doctor(doctor::DoctorArguments),
+    Secret(secret::SecretArguments),
+    Env(env::EnvArguments),
+    Audit(audit::AuditArguments),
     Dialects(dialects::DialectsArguments),
     Schema(dialects::SchemaArguments),
 }
@@ -104,10 +114,11 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
     let given = cli.state_dir.as_ref().or(settings.state_dir.as_ref()).map(std::path::absolute).transpose()?;
     let state = given.clone().map_or_else(setting::state_directory, Ok);
     match cli.verb {
-        // These two have something to say where there is no state directory as well.
+        // These have something to say where there is no state directory as well.
+        Verb::Check(arguments) => check::check(&arguments),
         Verb::Setup(arguments) => setup::setup(&arguments, given.as_deref()),
         Verb::Doctor(arguments) => doctor::doctor(&arguments, state),
-        Verb::Run(arguments) => run::run(arguments, &state?),
+        Verb::Run(arguments) => run::run(arguments, &settings, &state?),
         Verb::Ps(arguments) => ps::ps(&arguments, &state?),
         Verb::Logs(arguments) => on_runtime(logs::logs(arguments, &state?)),
         Verb::Wait(arguments) => on_runtime(wait::wait(arguments, &state?)),
@@ -119,6 +130,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Clean(arguments) => clean::clean(&arguments, &state?),
         Verb::Mcp(arguments) => mcp::mcp(&arguments, &settings, &state?),
         Verb::Call(arguments) => call::call(&arguments, &settings, &state?),
+        Verb::Secret(arguments) => secret::secret(&arguments, &settings),
+        Verb::Env(arguments) => env::env(&arguments, &settings),
+        Verb::Audit(arguments) => audit::audit(&arguments, &state?),
         Verb::Dialects(_) => dialects::dialects(),
         Verb::Schema(arguments) => dialects::print_schema(&arguments),
     }

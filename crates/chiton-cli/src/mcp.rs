@@ -34,7 +34,8 @@ Over HTTP, every request has to carry the token of the token file: Authorization
 Settings: $XDG_CONFIG_HOME/chiton/config.toml, or --config FILE. A key is also a variable
 (mcp.dialect is CHITON_MCP_DIALECT), and a flag wins over both:
   [mcp]   dialect, timeout, dir, session, max_tasks, log_level
-  [http]  listen, token_file, hosts, origins, allow_remote")]
+  [http]  listen, token_file, hosts, origins, allow_remote
+  [secrets] dir, env, command   [environment] keep, strict, login   [audit] off")]
 pub(crate) struct McpArguments {
     #[command(flatten)]
     operator: OperatorArguments,
@@ -65,7 +66,7 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
         if let Some(address) = arguments.http.as_deref().or(settings.http.listen.as_deref()) {
             return over_http(address, arguments, settings, state).await;
         }
-        let operator = arguments.operator.resolve(settings)?.operator(state)?;
+        let operator = arguments.operator.resolve(settings, "mcp")?.operator(state)?;
         serve_stdio(operator).await.map_err(|error| anyhow!("the client does not speak MCP: {error}"))
     });
     runtime.shutdown_background();
@@ -87,7 +88,7 @@ async fn over_http(address: &str, arguments: &McpArguments, settings: &Settings,
     let given = |flags: &[String], file: &[String]| if flags.is_empty() { file.to_vec() } else { flags.to_vec() };
     let file = arguments.http_token_file.as_ref().or(token_file.as_ref());
     let file = file.map_or_else(|| state.join("http-token"), Clone::clone);
-    let operate = arguments.operator.resolve(settings)?;
+    let operate = arguments.operator.resolve(settings, "mcp")?;
     // A mistake in the settings is said now, not to the first client.
     drop(operate.operator(state)?);
     let options = HttpOptions {

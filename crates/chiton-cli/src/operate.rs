@@ -5,10 +5,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use chiton_dialects::Dialect;
+use chiton_engine::session::login::LoginConfig;
 use chiton_engine::{Engine, EngineConfig};
 use chiton_mcp::operator::Operator;
 use clap::Args;
 
+use crate::env;
+use crate::protection::ProtectionArguments;
+use crate::secret_sources::Passphrase;
 use crate::setting;
 use crate::settings::Settings;
 
@@ -30,6 +34,11 @@ pub(crate) struct OperatorArguments {
     /// How many background commands may run at once
     #[arg(long, value_name = "COUNT")]
     max_tasks: Option<usize>,
+    #[command(flatten)]
+    protection: ProtectionArguments,
+    /// Ask the login shell for its environment, in the background, and add what is missing
+    #[arg(long)]
+    login_env: bool,
 }
 
 /// The same with the settings in it: everything an operator is made from.
@@ -39,6 +48,10 @@ pub(crate) struct Operate {
     directory: PathBuf,
     session: Option<String>,
     max_tasks: Option<usize>,
+    protection: ProtectionArguments,
+    login: bool,
+    /// What the journal says of who asked.
+    who: String,
 }
 
 pub(crate) fn dialect(name: &str) -> Result<&'static dyn Dialect> {
@@ -48,7 +61,8 @@ pub(crate) fn dialect(name: &str) -> Result<&'static dyn Dialect> {
 }
 
 impl OperatorArguments {
-    pub(crate) fn resolve(&self, settings: &Settings) -> Result<Operate> {
+    /// `verb` is what the journal says of who asked.
+    pub(crate) fn resolve(&self, settings: &Settings, verb: &str) -> Result<Operate> {
         let given = &settings.mcp;
         let directory = match self.dir.as_ref().or(given.dir.as_ref()) {
             Some(path) => {
@@ -58,15 +72,19 @@ impl OperatorArguments {
             }
             None => setting::working_directory()?,
         };
+        let dialect = match self.dialect {
+            Some(dialect) => dialect,
+            None => dialect(given.dialect.as_deref().unwrap_or("native"))?,
+        };
         Ok(Operate {
-            dialect: match self.dialect {
-                Some(dialect) => dialect,
-                None => dialect(given.dialect.as_deref().unwrap_or("native"))?,
-            },
+            dialect,
             timeout: self.timeout.or(given.timeout).map(Duration::from_secs),
             directory,
             session: self.session.clone().or_else(|| given.session.clone()),
             max_tasks: self.max_tasks.or(given.max_tasks),
+            protection: self.protection.with(settings),
+            login: self.login_env || settings.environment.login,
+            who: format!("{verb} {}", dialect.name()),
         })
     }
 }
@@ -74,6 +92,8 @@ impl OperatorArguments {
 impl Operate {
     pub(crate) fn operator(&self, state: &Path) -> Result<Operator> {
         let mut config = EngineConfig::new(state)?;
+        self.protection.apply(&mut config, Passphrase::FromEnvironment, &self.who, state)?;
+        config.login = self.login.then(|| env::ask_login_shell(&LoginConfig::default()));
         config.limits.tasks_per_session = self.max_tasks.or(self.dialect.task_limit());
         let engine = Engine::new(config)?;
         let start = engine.fresh_state(&self.directory, setting::environment(), setting::umask());

@@ -14,18 +14,22 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use chiton_engine::limits::ViewLimits;
+use chiton_engine::session::environment::Caller;
 use chiton_engine::session::store::SessionStore;
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{
     ByteString, CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, EnvironmentChange, Lifetime,
-    Listener, OnTimeout, Outcome, RunControl, RunEvent, Session, StartedTask, StateReport, Stream, Streams,
+    Listener, OnTimeout, Outcome, RunControl, RunEvent, Session, ShellState, StartedTask, StateReport, Stream, Streams,
     TaskLifetime, Tasks, TimeLimit, Typing, Typist,
 };
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::protection::ProtectionArguments;
+use crate::secret_sources::Passphrase;
 use crate::setting;
+use crate::settings::Settings;
 use crate::status_line::StatusLine;
 use crate::terminal::{complain, remark};
 use crate::window::{self, RawMode};
@@ -68,12 +72,8 @@ pub(crate) struct RunArguments {
     /// Start with no variables but those given by --env
     #[arg(long)]
     clear_env: bool,
-    /// Let a variable pass that is kept from commands as dangerous; may be given several times
-    #[arg(long, value_name = "NAME")]
-    keep_env: Vec<String>,
-    /// Also keep back what lets a command reach the desktop session
-    #[arg(long)]
-    strict_env: bool,
+    #[command(flatten)]
+    protection: ProtectionArguments,
     /// What the command reads: a file, or - for our own standard input [default: nothing]
     #[arg(long, value_name = "FILE|-")]
     stdin: Option<PathBuf>,
@@ -155,18 +155,20 @@ pub(crate) fn duration(text: &str) -> Result<Duration> {
     Duration::try_from(signed).map_err(|_| wrong())
 }
 
-pub(crate) fn run(arguments: RunArguments, state_directory: &Path) -> Result<ExitCode> {
+pub(crate) fn run(arguments: RunArguments, settings: &Settings, state_directory: &Path) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let code = runtime.block_on(run_async(arguments, state_directory));
+    let code = runtime.block_on(run_async(arguments, settings, state_directory));
     // What still runs in there (a keeper being waited for) is no reason to stay.
     runtime.shutdown_background();
     code
 }
 
-async fn run_async(arguments: RunArguments, state_directory: &Path) -> Result<ExitCode> {
+async fn run_async(arguments: RunArguments, settings: &Settings, state_directory: &Path) -> Result<ExitCode> {
     let mut config = EngineConfig::new(state_directory)?;
-    config.environment.strict = arguments.strict_env;
-    config.environment.pass = arguments.keep_env.iter().cloned().collect();
+    let protection = arguments.protection.with(settings);
+    protection.apply(&mut config, Passphrase::Asked, "run", state_directory)?;
+    // Who types `chiton run --env` is the person themself.
+    config.environment.caller = Caller::Person;
     let engine = Engine::new(config)?;
     let base = engine.fresh_state(setting::working_directory()?, setting::environment(), setting::umask());
     let store = SessionStore::new(state_directory.join("sessions"));
@@ -177,10 +179,13 @@ async fn run_async(arguments: RunArguments, state_directory: &Path) -> Result<Ex
     let mut session = Session::new(before.clone());
     if let Some(name) = &arguments.session {
         session = session.named(name);
+        session.uses(&store.secrets(name)?);
     }
     let request = request(&arguments)?;
     if arguments.background {
-        return start(&engine, &session, request, arguments.json).await;
+        let started = start(&engine, &session, request, arguments.json).await;
+        note_secrets(&arguments, &store, &before, &session);
+        return started;
     }
 
     let given: Vec<String> = request.environment.variables().keys().cloned().collect();
@@ -204,6 +209,7 @@ async fn run_async(arguments: RunArguments, state_directory: &Path) -> Result<Ex
     }
     drop(hands);
     status.finish();
+    note_secrets(&arguments, &store, &before, &session);
     let response = response?;
     if let Some(name) = &arguments.session {
         // The command has run, so its own ending is what counts.
@@ -231,6 +237,14 @@ async fn run_async(arguments: RunArguments, state_directory: &Path) -> Result<Ex
         return Err(error).context("the output could not be written, so the command was stopped");
     }
     Ok(exit_code(&response.outcome, stopped_by.load(Ordering::Relaxed)))
+}
+
+/// Notes in the session which secrets its commands named, so that they are masked in later ones too.
+fn note_secrets(arguments: &RunArguments, store: &SessionStore, before: &ShellState, session: &Session) {
+    let Some(name) = &arguments.session else { return };
+    if let Err(error) = store.note_secrets(name, before, &session.secrets()) {
+        complain(&format!("{error}; the secrets of this command are not known to later ones of the session"));
+    }
 }
 
 /// A background command: its id is all there is to say.

@@ -23,6 +23,17 @@ pub(crate) fn state_directory() -> Result<PathBuf> {
     }
 }
 
+/// Where the encrypted secrets are kept: `$XDG_DATA_HOME/chiton/secrets`, or below the home directory. They are no
+/// state: who clears that does not mean to lose them.
+pub(crate) fn secrets_directory() -> Result<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
+    data.map(|data| data.join("chiton/secrets")).context(
+        "neither XDG_DATA_HOME nor HOME is set to a directory, so there is no place for secrets: set one of them, or give \
+         --secrets-dir",
+    )
+}
+
 /// The working directory as the calling shell names it, symbolic links kept.
 pub(crate) fn working_directory() -> Result<PathBuf> {
     let logical = env::var_os("PWD").map(PathBuf::from).filter(|path| path.is_absolute());

@@ -20,6 +20,9 @@ pub(crate) struct Settings {
     pub(crate) state_dir: Option<PathBuf>,
     pub(crate) mcp: McpSettings,
     pub(crate) http: HttpSettings,
+    pub(crate) secrets: SecretSettings,
+    pub(crate) environment: EnvironmentSettings,
+    pub(crate) audit: AuditSettings,
 }
 
 /// What `chiton mcp` and `chiton call` start from.
@@ -43,6 +46,33 @@ pub(crate) struct HttpSettings {
     pub(crate) hosts: Vec<String>,
     pub(crate) origins: Vec<String>,
     pub(crate) allow_remote: bool,
+}
+
+/// Where the values of secrets come from.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SecretSettings {
+    pub(crate) dir: Option<PathBuf>,
+    /// NAME or NAME=VARIABLE.
+    pub(crate) env: Vec<String>,
+    pub(crate) command: Option<String>,
+}
+
+/// Which variables reach commands.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct EnvironmentSettings {
+    pub(crate) keep: Vec<String>,
+    pub(crate) strict: bool,
+    /// Whether the login shell is asked.
+    pub(crate) login: bool,
+}
+
+/// The journal of every call.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AuditSettings {
+    pub(crate) off: bool,
 }
 
 impl Settings {

@@ -3,28 +3,32 @@
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::net::UnixStream;
 
+use crate::audit::{AuditEntry, AuditEvent, Journal};
 use crate::bytes::ByteString;
 use crate::capture::collect::{Collected, collect, release};
 use crate::control::RunControl;
 use crate::error::{EngineError, StartError};
 use crate::event::Listener;
-use crate::guard::{self, Policy};
+use crate::guard::{self, ApprovedCommand, Policy, Refusal};
 use crate::keeper::protocol::Ending;
 use crate::limits::{Limits, RetentionLimits};
 use crate::outcome::{Lifetime, Outcome};
 use crate::render;
 use crate::request::{self, CommandRequest, TaskLifetime};
 use crate::response::{self, CommandResponse, Commit, StateReport};
-use crate::secrets::{self, SecretStore};
+use crate::secrets::insert::Quotes;
+use crate::secrets::known::KnownSecrets;
+use crate::secrets::{self, ResolvedCommand, SecretStore};
 use crate::session::change::Change;
-use crate::session::environment::{EnvironmentPolicy, PATIENCE};
-use crate::session::state::ShellState;
+use crate::session::environment::{DEFAULTS, EnvironmentPolicy, RemovedVariable};
+use crate::session::login::{self, LoginEnvironment};
+use crate::session::state::{ShellState, Variable};
 use crate::session::{self, Session, StartingPoint, bash, posix};
 use crate::spawn::{self, LaunchSettings, Launched, Shell, ShellKind};
 use crate::tasks::folder::{self, RunFolder};
@@ -49,6 +53,10 @@ pub struct EngineConfig {
     pub environment: EnvironmentPolicy,
     /// Where the values of secrets come from.
     pub secrets: SecretStore,
+    /// Where every call is written down.
+    pub audit: Option<Journal>,
+    /// What the user's login shell adds to an environment.
+    pub login: Option<LoginEnvironment>,
 }
 
 impl EngineConfig {
@@ -63,6 +71,8 @@ impl EngineConfig {
             policy: Policy::AllowAll,
             environment: EnvironmentPolicy::default(),
             secrets: SecretStore::empty(),
+            audit: None,
+            login: None,
         })
     }
 }
@@ -77,6 +87,12 @@ pub struct Engine {
 struct Inner {
     config: EngineConfig,
     tasks: Tasks,
+    /// Values that have come up: masked in everything from then on.
+    known: KnownSecrets,
+    /// What was not taken over from an environment.
+    withheld: Mutex<Vec<RemovedVariable>>,
+    /// The `PATH` that was taken over: one that a command has changed is its own business.
+    inherited_path: Mutex<Option<ByteString>>,
     /// Bytes that finished runs had on disk when that was last looked at.
     spooled: AtomicU64,
     /// Bytes that running ones may still write.
@@ -91,7 +107,10 @@ impl Engine {
             let path = path.to_owned();
             folder::make_own(&path).map_err(|error| StartError::StateDirectory { path, error })?;
         }
-        let inner = Inner { config, tasks, spooled: AtomicU64::new(0), reserved: AtomicU64::new(0) };
+        let known = KnownSecrets::none();
+        let (spooled, reserved) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (withheld, inherited_path) = (Mutex::default(), Mutex::default());
+        let inner = Inner { config, tasks, known, withheld, inherited_path, spooled, reserved };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -101,22 +120,42 @@ impl Engine {
     }
 
     /// The state of a shell that was just started with this environment, and with what keeps programs from waiting
-    /// for a person where the environment does not say otherwise. Dangerous variables are kept from every command, and
-    /// each response says so, rather than here.
+    /// for a person where the environment does not say otherwise. What looks like a secret is not taken over; dangerous
+    /// variables are kept from every command. Each response says so, rather than this.
     pub fn fresh_state(
         &self,
         directory: impl Into<PathBuf>,
         environment: impl IntoIterator<Item = (String, ByteString)>,
         umask: u32,
     ) -> ShellState {
-        let defaults = PATIENCE.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
+        let (environment, withheld) = self.inner.config.environment.inherit(environment);
+        self.note_withheld(withheld);
+        *self.inner.inherited_path.lock().unwrap_or_else(PoisonError::into_inner) = environment.get("PATH").cloned();
+        let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
         ShellState::fresh(directory, defaults.chain(environment), umask)
     }
 
-    /// Runs one command in `session`: the eight stages, in order.
+    /// Runs one command in `session`, and writes down that it did.
     ///
     /// An error means that nothing was started. A refusal, a failing command, a timeout are responses.
     pub async fn run(
+        &self,
+        session: &Session,
+        request: CommandRequest,
+        listener: &mut dyn Listener,
+        control: &RunControl,
+    ) -> Result<CommandResponse, EngineError> {
+        let command = self.inner.config.audit.is_some().then(|| request.command.clone());
+        let mut result = self.run_stages(session, request, listener, control).await;
+        let unwritten = self.conclude(session, command, result.as_ref());
+        if let Ok(response) = &mut result {
+            response.notices.extend(unwritten);
+        }
+        result
+    }
+
+    /// The eight stages, in order.
+    async fn run_stages(
         &self,
         session: &Session,
         request: CommandRequest,
@@ -129,9 +168,12 @@ impl Engine {
             Ok(approved) => approved,
             Err(refusal) => return Ok(response::refuse(&refusal, session.state().cwd.clone(), config.policy)),
         };
-        let command = secrets::resolve(approved, &config.secrets);
-        let start = self.begin(session, command.request())?;
-        let (run, lock) = self.open_run(session, command.request(), &start, Waiting::Foreground)?;
+        let mut command = match self.resolve(session, approved).await {
+            Ok(command) => command,
+            Err(refusal) => return Ok(response::refuse(&refusal, session.state().cwd.clone(), config.policy)),
+        };
+        let start = self.begin(session, &mut command).await?;
+        let (run, lock) = self.open_run(session, &command, &start, Waiting::Foreground)?;
         let launched = spawn::launch(command, &start, &run.folder, self.launch_settings(session, &run, lock))?;
         let (view, lives) = (launched.command.view.unwrap_or(config.limits.view), Lives::of(&launched));
         let collected = collect(launched, &run.folder, view, listener, control).await?;
@@ -153,23 +195,37 @@ impl Engine {
     /// # Errors
     /// As for [`Engine::run`], and when the session has as many tasks as it may have. Nothing is started then. A
     /// refusal by the guard is a response, so it comes as one.
-    pub async fn start(&self, session: &Session, mut request: CommandRequest) -> Result<StartedTask, EngineError> {
+    pub async fn start(&self, session: &Session, request: CommandRequest) -> Result<StartedTask, EngineError> {
+        let command = self.inner.config.audit.is_some().then(|| request.command.clone());
+        let started = self.start_stages(session, request).await;
+        match &started {
+            Ok(StartedTask::Started(_)) => {}
+            Ok(StartedTask::Refused(response)) => drop(self.conclude(session, command, Ok(response))),
+            Err(error) => drop(self.conclude(session, command, Err(error))),
+        }
+        started
+    }
+
+    async fn start_stages(&self, session: &Session, mut request: CommandRequest) -> Result<StartedTask, EngineError> {
         let Inner { config, tasks, .. } = &*self.inner;
         // From its first moment: this process may be gone in the next one.
         request.lifetime = request.task_lifetime.into();
         let mut known = session.tasks.lock().await;
         self.check_limit(session, &mut known)?;
         let request = request::accept(request, None)?;
-        let approved = match guard::review(request, config.policy) {
-            Ok(approved) => approved,
+        let resolved = match guard::review(request, config.policy) {
+            Ok(approved) => self.resolve(session, approved).await,
+            Err(refusal) => Err(refusal),
+        };
+        let mut command = match resolved {
+            Ok(command) => command,
             Err(refusal) => {
                 let response = response::refuse(&refusal, session.state().cwd.clone(), config.policy);
                 return Ok(StartedTask::Refused(Box::new(response)));
             }
         };
-        let command = secrets::resolve(approved, &config.secrets);
-        let start = self.begin(session, command.request())?;
-        let (run, lock) = self.open_run(session, command.request(), &start, Waiting::Background)?;
+        let start = self.begin(session, &mut command).await?;
+        let (run, lock) = self.open_run(session, &command, &start, Waiting::Background)?;
         let launched = spawn::launch(command, &start, &run.folder, self.launch_settings(session, &run, lock))?;
         let lifetime = launched.command.task_lifetime;
         let connection = release(launched, &run.folder).await?;
@@ -195,9 +251,104 @@ impl Engine {
         sweep::sweep(self.inner.tasks.folder(), retention, in_all)
     }
 
-    fn begin(&self, session: &Session, asked: &CommandRequest) -> Result<StartingPoint, EngineError> {
+    async fn resolve(&self, session: &Session, approved: ApprovedCommand) -> Result<ResolvedCommand, Refusal> {
+        let Inner { config, known, .. } = &*self.inner;
+        let quotes = match config.shell.kind() {
+            ShellKind::Bash => Quotes::Bash,
+            ShellKind::Posix => Quotes::Posix,
+        };
+        secrets::resolve(approved, &config.secrets, known, session, quotes).await
+    }
+
+    async fn begin(&self, session: &Session, command: &mut ResolvedCommand) -> Result<StartingPoint, EngineError> {
         let policy = &self.inner.config.environment;
-        Ok(session::begin(session, asked.directory.as_deref(), &asked.environment, policy)?)
+        self.log_in(session).await;
+        let directory = command.request().directory.as_deref();
+        let mut start = session::begin(session, directory, command.environment(), policy)?;
+        start.notices.append(&mut command.take_notices());
+        for withheld in self.inner.withheld.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            if !start.state.variables.contains_key(&withheld.name) && !start.removed.contains(withheld) {
+                start.removed.push(withheld.clone());
+            }
+        }
+        Ok(start)
+    }
+
+    /// Adds what the login shell says, once.
+    async fn log_in(&self, session: &Session) {
+        let Inner { config, inherited_path, .. } = &*self.inner;
+        let Some(login) = config.login.as_ref().filter(|_| !session.logged_in.load(Ordering::Relaxed)) else { return };
+        // One that says nothing is no reason not to run; `chiton env` tells about it.
+        let Ok(mut variables) = login.answer().await else { return };
+        if session.logged_in.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let before = session.state();
+        let own = before.variables.get("PATH").and_then(Variable::scalar);
+        if own != inherited_path.lock().unwrap_or_else(PoisonError::into_inner).as_deref() {
+            variables.remove("PATH");
+        }
+        let mut state = ShellState::clone(&before);
+        let removed = login::add(&mut state, variables, &config.environment);
+        session.commit(&Change::between(&before, state));
+        self.note_withheld(removed);
+    }
+
+    fn note_withheld(&self, withheld: Vec<RemovedVariable>) {
+        let mut all = self.inner.withheld.lock().unwrap_or_else(PoisonError::into_inner);
+        for one in withheld {
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+    }
+
+    /// Writes down that something was done to a task: `what`, in one word.
+    pub fn note_task(&self, session: &Session, what: &str, id: &str) {
+        let mut entry = AuditEntry::new(AuditEvent::Task);
+        (entry.run, entry.outcome) = (Some(id.to_owned()), Some(what.to_owned()));
+        let _ = self.write_down(session, entry);
+    }
+
+    /// Writes down how a call ended. Gives what to say where that could not be done.
+    fn conclude(
+        &self,
+        session: &Session,
+        command: Option<ByteString>,
+        result: Result<&CommandResponse, &EngineError>,
+    ) -> Option<String> {
+        let command = self.inner.known.masked(&command?);
+        let entry = match result {
+            Ok(response) => match &response.outcome {
+                Outcome::Refused(reason) => {
+                    let mut entry = AuditEntry::new(AuditEvent::Refused).with_command(&command);
+                    entry.verdict = Some(reason.clone());
+                    entry
+                }
+                outcome => {
+                    let mut entry = AuditEntry::new(AuditEvent::End);
+                    entry.run = Some(response.run_id.clone());
+                    entry.outcome = Some(outcome.word().to_owned());
+                    entry.exit_code = outcome.exit_code();
+                    entry.output_bytes = Some(response.output_bytes());
+                    entry.duration_ms = u64::try_from(response.duration.as_millis()).ok();
+                    entry
+                }
+            },
+            Err(error) => {
+                let mut entry = AuditEntry::new(AuditEvent::Failed).with_command(&command);
+                entry.verdict = Some(self.inner.known.masked(error.to_string().as_bytes()).to_text());
+                entry
+            }
+        };
+        self.write_down(session, entry)
+    }
+
+    fn write_down(&self, session: &Session, mut entry: AuditEntry) -> Option<String> {
+        let journal = self.inner.config.audit.as_ref()?;
+        entry.session = session.name().map(str::to_owned);
+        let written = journal.append(entry);
+        written.err().map(|error| format!("this call is not in the audit journal, which cannot be written: {error}"))
     }
 
     /// Refuses one more task where the session has enough of them running.
@@ -217,21 +368,23 @@ impl Engine {
     fn open_run(
         &self,
         session: &Session,
-        request: &CommandRequest,
+        command: &ResolvedCommand,
         start: &StartingPoint,
         waiting: Waiting,
     ) -> Result<(OpenRun, File), StartError> {
+        let request = command.request();
         let limits = self.inner.config.limits.spool;
         let taken = self.inner.spooled.load(Ordering::Relaxed) + self.inner.reserved.load(Ordering::Relaxed);
         let allowance = limits.in_all.saturating_sub(taken).max(LEAST_ALLOWANCE).min(limits.per_run);
         let runs = self.inner.tasks.folder();
         let (folder, lock) =
             RunFolder::create(runs).map_err(|error| StartError::StateDirectory { path: runs.to_owned(), error })?;
-        let directory = start.state.cwd.as_os_str().as_bytes().into();
-        let mut record = RequestRecord::new(folder.id(), request.command.clone(), directory);
+        let known = &self.inner.known;
+        let directory = known.masked(start.state.cwd.as_os_str().as_bytes());
+        let mut record = RequestRecord::new(folder.id(), known.masked(&request.command), directory);
         record.session = session.name().map(str::to_owned);
         record.client = session.client().map(str::to_owned);
-        record.description.clone_from(&request.description);
+        record.description = request.description.as_ref().map(|text| known.masked(text.as_bytes()).to_text());
         let millis = |time: Option<Duration>| time.and_then(|time| u64::try_from(time.as_millis()).ok());
         (record.timeout_ms, record.silence_ms) = (millis(request.timeout), millis(request.silence));
         record.background = waiting == Waiting::Background;
@@ -245,6 +398,12 @@ impl Engine {
             folder.discard();
             return Err(StartError::StateDirectory { path: runs.to_owned(), error });
         }
+        let mut entry = AuditEntry::new(AuditEvent::Run).with_command(&record.command);
+        (entry.run, entry.directory) = (Some(folder.id().to_owned()), Some(record.directory.to_text()));
+        (entry.background, entry.verdict) = (record.background, Some("allowed".to_owned()));
+        entry.secrets = command.used().iter().map(ToString::to_string).collect();
+        entry.protection = Some(self.inner.config.policy.protection().to_owned());
+        drop(self.write_down(session, entry));
         self.inner.reserved.fetch_add(allowance, Ordering::Relaxed);
         let engine = Arc::clone(&self.inner);
         Ok((OpenRun { engine, folder, allowance, started: AtomicBool::new(false) }, lock))
@@ -273,11 +432,17 @@ impl Engine {
                  was set past ours (command trap, posix mode), or its state is larger than what is carried",
             );
         };
-        let not_carried = self.inner.config.environment.filter(&mut state.variables);
+        let mut not_carried = self.inner.config.environment.filter(&mut state.variables);
+        let mut withheld = self.inner.known.withhold(&mut state, &start.state);
+        let names: Vec<&str> = withheld.iter().map(|removed| removed.name.as_str()).collect();
+        let notice = (!names.is_empty()).then(|| {
+            format!("not kept for the next command, since the value of a secret is in it: {}", names.join(", "))
+        });
+        not_carried.append(&mut withheld);
         let change = Change::between(&start.state, state);
         let report = if change.is_empty() { StateReport::Unchanged } else { StateReport::Committed };
         session.commit(&change);
-        Commit { report, pipe_status, not_carried }
+        Commit { report, pipe_status, not_carried, notice }
     }
 
     /// Old runs go, after the answer is known and before the next command asks for room.

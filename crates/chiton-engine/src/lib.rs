@@ -30,11 +30,13 @@ pub mod guard;
 pub mod secrets;
 pub mod session;
 mod spawn;
+pub mod syntax;
 
 pub mod capture;
 pub mod render;
 mod response;
 
+pub mod audit;
 mod bytes;
 mod control;
 pub mod error;

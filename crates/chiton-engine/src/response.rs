@@ -95,11 +95,14 @@ pub(crate) struct Commit {
     pub(crate) pipe_status: Vec<i32>,
     /// Variables that are not there for the next command.
     pub(crate) not_carried: Vec<RemovedVariable>,
+    /// What to say about it.
+    pub(crate) notice: Option<String>,
 }
 
 impl Commit {
     pub(crate) fn discarded(why: impl Into<String>) -> Self {
-        Self { report: StateReport::Discarded(why.into()), pipe_status: Vec::new(), not_carried: Vec::new() }
+        let report = StateReport::Discarded(why.into());
+        Self { report, pipe_status: Vec::new(), not_carried: Vec::new(), notice: None }
     }
 }
 
@@ -139,7 +142,7 @@ pub(crate) fn compose(
         usage: ending.usage,
         duration: Duration::from_micros(ending.wall_us),
         removed_variables,
-        notices: start.notices,
+        notices: start.notices.into_iter().chain(commit.notice).collect(),
         protection: policy.protection(),
     }
 }

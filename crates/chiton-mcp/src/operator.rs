@@ -79,6 +79,7 @@ impl Operator {
         let state = self.named.load(name, &self.beginning)?;
         self.session.restore(Arc::new(state));
         self.session = self.session.named(name);
+        self.session.uses(&self.named.secrets(name)?);
         Ok(self)
     }
 
@@ -108,6 +109,7 @@ impl Operator {
     }
 
     async fn perform(&self, action: &Action, heard: Heard, control: &RunControl) -> Result<Done, Failure> {
+        self.note(action);
         match action {
             Action::Run(run) => self.run(run, heard, control).await,
             Action::Start(run) => self.start(run).await,
@@ -128,6 +130,22 @@ impl Operator {
             }
             Action::List => self.runs().map(Done::Listed),
         }
+    }
+
+    /// Commands write themselves down; what is done to a task is written down here.
+    fn note(&self, action: &Action) {
+        let (what, task) = match action {
+            Action::Read(read) => ("read", &read.task),
+            Action::Send { task, .. } => ("written_to", task),
+            Action::Exchange(exchange) => ("written_to", &exchange.task),
+            Action::Kill { task } => ("kill", task),
+            Action::Run(_) | Action::Start(_) | Action::Restart | Action::List => return,
+        };
+        let id = match task {
+            TaskRef::Id(id) => id.clone(),
+            TaskRef::Pid(pid) => pid.to_string(),
+        };
+        self.engine.note_task(&self.session, what, &id);
     }
 
     /// Stops a task with everything it started.
@@ -173,6 +191,7 @@ impl Operator {
         let request = request(run);
         let mut response = engine.run(&session, request, &mut counts, control).await.map_err(engine_failure)?;
         self.keep(run, &before, &session, &mut response);
+        response.notices.extend(self.note_secrets(run, &before, &session));
         if response.outcome == Outcome::Running {
             // What this reply gives is not new any more, but for half a character at its end.
             let cursor = counts.give_back_halves(&mut response);
@@ -185,11 +204,13 @@ impl Operator {
     }
 
     async fn start(&self, run: &RunAction) -> Result<Done, Failure> {
-        let session = match &run.session {
-            Some(_) => self.session_for(run)?.0,
-            None => self.session.clone(),
+        let (session, before) = match &run.session {
+            Some(_) => self.session_for(run)?,
+            None => (self.session.clone(), self.session.state()),
         };
-        match self.engine_for(run)?.start(&session, request(run)).await.map_err(engine_failure)? {
+        let started = self.engine_for(run)?.start(&session, request(run)).await.map_err(engine_failure)?;
+        self.note_secrets(run, &before, &session);
+        match started {
             StartedTask::Started(task) => {
                 let transcript = run.transcript.then(|| task.folder().join("output.log"));
                 Ok(Done::Started { task, transcript })
@@ -198,6 +219,13 @@ impl Operator {
                 Err(Failure { kind: FailureKind::NotPossible, message: format!("the command {}", response.outcome) })
             }
         }
+    }
+
+    /// Notes in a session with a name which secrets its commands named, so that they are masked in later ones too.
+    fn note_secrets(&self, run: &RunAction, before: &ShellState, session: &Session) -> Option<String> {
+        let name = run.session.as_deref().or(self.session.name())?;
+        let noted = self.named.note_secrets(name, before, &session.secrets());
+        noted.err().map(|error| format!("{error}; secrets of this command are not known to the next server"))
     }
 
     /// The session that a command runs in, and its state before. A dialect that keeps only part of the state runs it
@@ -210,6 +238,7 @@ impl Operator {
             if let Some(client) = self.session.client() {
                 session = session.of_client(client);
             }
+            session.uses(&self.named.secrets(name).map_err(not_possible)?);
             return Ok((session, Arc::new(state)));
         }
         Ok(match run.keeps {

@@ -2,7 +2,7 @@
 //!
 //! 1. [`serve_if_asked`] recognises the re-executed program and never returns from it.
 //! 2. It makes itself the child subreaper, takes its plan from the socket, starts the shell ([`crate::spawn`]).
-//! 3. It pumps output into the spool and to the engine, keeps the deadline, stops ([`crate::stop`]), reaps.
+//! 3. It masks output ([`masking`]), pumps it into the spool and to the engine, keeps the deadline, stops ([`crate::stop`]), reaps.
 //! 4. It records the ending, and stays as long as anything the command started is alive.
 //!
 //! No thread, no async runtime, no policy: what to run and for how long is the engine's decision.
@@ -12,6 +12,7 @@ mod deadlines;
 mod input;
 mod leftover_task;
 mod lifecycle;
+mod masking;
 mod owner;
 pub(crate) mod protocol;
 mod terminal;

@@ -18,6 +18,7 @@ use super::deadlines::Deadlines;
 use super::input::OpenInput;
 use super::leftover_task::LeftoverTask;
 use super::lifecycle::{Lifecycle, StopEffect};
+use super::masking::Masking;
 use super::protocol::{Control, Denial, Ending, Input, KeeperPlan, Report, StopCause, Streams, Typing, Typist};
 use super::terminal::{Ends, HeldTerminal};
 use super::transcript::Transcript;
@@ -52,7 +53,10 @@ struct Keeper {
     terminal: Option<HeldTerminal>,
     spool: SpoolWriter,
     transcript: Option<Transcript>,
+    masking: Masking,
     buffer: Vec<u8>,
+    /// What the buffer becomes.
+    masked: Vec<u8>,
     /// What the shell has said of its state so far.
     state: Vec<u8>,
     lifecycle: Lifecycle,
@@ -70,7 +74,7 @@ struct Keeper {
 }
 
 pub(super) fn own(
-    plan: KeeperPlan,
+    mut plan: KeeperPlan,
     alive: OwnedFd,
     given: GivenFiles,
     socket: UnixStream,
@@ -78,6 +82,7 @@ pub(super) fn own(
     shared: SharedFiles,
 ) -> io::Result<()> {
     let mut caller = Client::caller(socket)?;
+    let masking = Masking::new(std::mem::take(&mut plan.masks));
     let folder = RunFolder::at(&plan.folder)?;
     let (pid, pipes, input, ends) = match start(&plan, given) {
         Ok(started) => started,
@@ -101,7 +106,9 @@ pub(super) fn own(
         input: OpenInput::new(input),
         spool: SpoolWriter::new(&plan.folder, plan.spool),
         transcript: plan.transcript.as_ref().and_then(|path| Transcript::create(path, plan.spool.per_run).ok()),
+        masking,
         buffer: vec![0; READ_BYTES],
+        masked: Vec::new(),
         state: Vec::new(),
         lifecycle: Lifecycle::new(pid),
         ladder: None,
@@ -495,20 +502,46 @@ impl Keeper {
         let room = &mut self.buffer[..max.min(READ_BYTES)];
         let read = if self.terminal.is_some() { read_on(pipe, room) } else { rustix::io::read(pipe, room) };
         match read {
-            Ok(0) => self.pipes[slot] = None,
-            Ok(count) => {
+            Ok(count) if count > 0 => {
                 self.deadlines.hear(Instant::now());
-                self.deliver(stream, count);
+                self.take_in(stream, count);
                 return count;
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(_) => self.pipes[slot] = None,
+            _ => {
+                self.pipes[slot] = None;
+                self.let_out(stream);
+            }
         }
         0
     }
 
-    fn deliver(&mut self, stream: Stream, count: usize) {
-        let bytes = &self.buffer[..count];
+    /// Masks what was read, and delivers it.
+    fn take_in(&mut self, stream: Stream, count: usize) {
+        let buffer = std::mem::take(&mut self.buffer);
+        if self.masking.is_off() {
+            self.deliver(stream, &buffer[..count]);
+        } else {
+            let mut masked = std::mem::take(&mut self.masked);
+            masked.clear();
+            self.masking.pass(stream, &buffer[..count], &mut masked);
+            self.deliver(stream, &masked);
+            self.masked = masked;
+        }
+        self.buffer = buffer;
+    }
+
+    /// Delivers what was held back because it might have become a value.
+    fn let_out(&mut self, stream: Stream) {
+        let mut rest = Vec::new();
+        self.masking.flush(stream, &mut rest);
+        self.deliver(stream, &rest);
+    }
+
+    fn deliver(&mut self, stream: Stream, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
         self.spool.append(stream, bytes);
         if let Some(transcript) = &mut self.transcript {
             transcript.append(bytes);
@@ -525,13 +558,9 @@ impl Keeper {
         for index in (0..self.clients.len()).rev() {
             let client = &mut self.clients[index];
             let alive = match client.role() {
-                Role::Caller if !announced => {
-                    client.tell(&Report::Output { stream, bytes: self.buffer[..count].into() })
-                }
+                Role::Caller if !announced => client.tell(&Report::Output { stream, bytes: bytes.into() }),
                 Role::Watcher { .. } => client.tell_growth(&growth),
-                Role::Window { .. } => {
-                    client.tell_window(&Report::Output { stream, bytes: self.buffer[..count].into() })
-                }
+                Role::Window { .. } => client.tell_window(&Report::Output { stream, bytes: bytes.into() }),
                 Role::Caller | Role::Holder | Role::Visitor => true,
             };
             if !alive {
@@ -555,6 +584,7 @@ impl Keeper {
                     count => left -= count,
                 }
             }
+            self.let_out(stream);
         }
         let Some(outcome) = self.lifecycle.announce() else { return };
         let mut ending = self.summary(outcome, now);
@@ -582,7 +612,8 @@ impl Keeper {
 
     fn summary(&self, outcome: Outcome, now: Instant) -> Ending {
         let (user, system, peak_memory) = children_usage();
-        let alive = if self.lifecycle.is_childless() { Vec::new() } else { stop::alive() };
+        let alive =
+            if self.lifecycle.is_childless() { Vec::new() } else { stop::alive(|line| self.masking.text(line)) };
         let (leftovers, survivors) =
             if self.lifecycle.is_stopping() { (Vec::new(), alive) } else { (alive, Vec::new()) };
         let end = if self.lifecycle.is_stopping() { now } else { self.leader_ended.unwrap_or(now) };

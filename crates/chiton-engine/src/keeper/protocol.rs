@@ -18,7 +18,7 @@ use crate::outcome::{Leftover, Lifetime, Outcome, TimeLimit, Usage};
 use crate::terminal::{Snapshot, TerminalSize};
 
 /// Raised with every change of a message; the two sides are the same executable unless it was replaced meanwhile.
-pub(crate) const VERSION: u8 = 3;
+pub(crate) const VERSION: u8 = 4;
 
 /// The name of the socket in a run's folder, where anybody who may enter the folder can talk to the keeper. A
 /// connection begins with one byte, the version.
@@ -56,6 +56,8 @@ pub(crate) struct KeeperPlan {
     pub(crate) client: Option<String>,
     /// A plain file that gets all output as well, and a last line that says how it ended.
     pub(crate) transcript: Option<PathBuf>,
+    /// Values that its output is searched for, and what is shown for each. Taken out before anything else is done.
+    pub(crate) masks: Vec<(String, ByteString)>,
 }
 
 /// The arguments of the shell. With both, the keeper asks the shell whether the script is well-formed: if so it is

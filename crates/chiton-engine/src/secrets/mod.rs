@@ -1,39 +1,223 @@
-//! Stage 3: references to secrets become values at the last moment.
+//! Stage 3: references to secrets become values at the last moment, and values become tokens in all that comes back.
 //!
-//! There is no store yet: [`SecretStore`] is empty and every reference stays the text it is. What is settled is the
-//! place: only this module makes a [`ResolvedCommand`], and only that can be spawned.
+//! 1. [`reference`] finds `{{secret:NAME}}` and `{{decrypt:ID}}` in the command, its input and its variables.
+//! 2. [`source`] looks each up; one that nobody knows stays the text it is.
+//! 3. [`insert`] puts each value in as data, by its [`place`]; where that cannot be done the command is refused.
+//! 4. [`known`] remembers the value; [`redact`] masks it from then on, where bytes enter the keeper.
+//!
+//! Guard, records, listings and replies see the text with its tokens. Only [`resolve`] makes a [`ResolvedCommand`],
+//! and only that can be spawned.
 
-use crate::guard::ApprovedCommand;
-use crate::request::CommandRequest;
+pub mod config;
+mod encoding;
+mod forms;
+pub(crate) mod insert;
+pub(crate) mod known;
+pub(crate) mod patterns;
+mod place;
+pub(crate) mod redact;
+pub mod reference;
+pub mod source;
+pub mod sources;
+pub mod value;
 
-/// Where values come from. Empty.
-#[derive(Clone, Debug, Default)]
-pub struct SecretStore {
-    _private: (),
-}
+use std::collections::{BTreeMap, BTreeSet};
 
-impl SecretStore {
-    /// A store without any secret.
-    pub fn empty() -> Self {
-        Self::default()
-    }
+use zeroize::Zeroizing;
+
+use crate::bytes::ByteString;
+use crate::guard::{ApprovedCommand, Refusal};
+use crate::request::{CommandInput, CommandRequest, EnvironmentChange};
+use crate::session::Session;
+pub use config::SecretsConfig;
+use insert::{Known, Quotes};
+use known::{KnownSecrets, Mask};
+pub use reference::Reference;
+pub use source::{SecretSource, SecretStore};
+pub use sources::memory::MemorySource;
+use value::Masking;
+pub use value::{Secret, SecretValue};
+
+/// Makes this process unreadable for others of the same user: no core dump, no `ptrace`, no `/proc/PID/mem`.
+///
+/// For a program that holds secrets for longer than a moment. Keepers are not touched: the shell hands its state back
+/// through them.
+pub fn forbid_looking_in() -> std::io::Result<()> {
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
+    Ok(())
 }
 
 /// A command whose references are resolved. Only [`resolve`] makes one.
 #[derive(Debug)]
-pub(crate) struct ResolvedCommand(CommandRequest);
+pub(crate) struct ResolvedCommand {
+    /// As it was asked, with its tokens.
+    request: CommandRequest,
+    /// The command with values, where it has any.
+    script: Option<Zeroizing<Vec<u8>>>,
+    /// The variables with values, where they have any.
+    environment: Option<EnvironmentChange>,
+    /// What its output is searched for.
+    masks: Vec<Mask>,
+    /// What it names and somebody knew.
+    used: BTreeSet<Reference>,
+    notices: Vec<String>,
+}
 
 impl ResolvedCommand {
+    /// What was asked; its text is for people.
     pub(crate) fn request(&self) -> &CommandRequest {
-        &self.0
+        &self.request
+    }
+
+    /// What the shell shall read.
+    pub(crate) fn script(&self) -> &[u8] {
+        self.script.as_deref().map_or(&self.request.command, Vec::as_slice)
+    }
+
+    /// Whether a value stands in it.
+    pub(crate) fn holds_values(&self) -> bool {
+        self.script.is_some()
+    }
+
+    /// The variables of this call.
+    pub(crate) fn environment(&self) -> &EnvironmentChange {
+        self.environment.as_ref().unwrap_or(&self.request.environment)
+    }
+
+    pub(crate) fn masks(&self) -> &[Mask] {
+        &self.masks
+    }
+
+    pub(crate) fn used(&self) -> &BTreeSet<Reference> {
+        &self.used
+    }
+
+    pub(crate) fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
     }
 
     pub(crate) fn into_request(self) -> CommandRequest {
-        self.0
+        self.request
     }
 }
 
 /// Resolves the references that `store` knows; unknown ones stay as they are.
-pub(crate) fn resolve(command: ApprovedCommand, _store: &SecretStore) -> ResolvedCommand {
-    ResolvedCommand(command.into_request())
+pub(crate) async fn resolve(
+    command: ApprovedCommand,
+    store: &SecretStore,
+    known: &KnownSecrets,
+    session: &Session,
+    quotes: Quotes,
+) -> Result<ResolvedCommand, Refusal> {
+    let mut request = command.into_request();
+    let asked = references_in(&request);
+    let earlier: BTreeSet<Reference> =
+        session.secrets().into_iter().filter(|reference| !known.has(reference) && !asked.contains(reference)).collect();
+    let (found, notices) = look_up(store, &asked, &earlier).await?;
+    let values: BTreeMap<&Reference, &[u8]> =
+        found.iter().filter(|(name, _)| asked.contains(*name)).map(|(name, it)| (name, it.value.expose())).collect();
+    let refuse = |error: insert::InsertError| Refusal { reason: error.to_string() };
+    let script = in_command(&request.command, &values, quotes).map_err(refuse)?;
+    let environment = in_environment(&request.environment, &values);
+    if let CommandInput::Text(text) = &request.input
+        && let Some(resolved) = in_text(text, &values)
+    {
+        request.input = CommandInput::Text(resolved);
+    }
+    let used: BTreeSet<Reference> = values.keys().map(|reference| (*reference).clone()).collect();
+    let masked = found.into_iter().filter(|(_, secret)| secret.masking == Masking::Masked);
+    known.learn(masked.map(|(reference, secret)| (reference, secret.value)));
+    session.uses(&used);
+    Ok(ResolvedCommand { request, script, environment, masks: known.masks(), used, notices })
+}
+
+/// Every reference in the fields in which they are resolved.
+fn references_in(request: &CommandRequest) -> BTreeSet<Reference> {
+    let input = if let CommandInput::Text(text) = &request.input { &text[..] } else { b"" };
+    let variables = request.environment.variables().values().map(|value| &value[..]);
+    let texts = [&request.command[..], input].into_iter().chain(variables);
+    texts.flat_map(reference::find).map(|(_, reference)| reference).collect()
+}
+
+type LookedUp = (BTreeMap<Reference, Secret>, Vec<String>);
+
+/// Asks the store, off this thread: a source may have to talk to another program. What only an earlier command named is
+/// asked for too, so that it is masked; when that fails, it is said and the command runs.
+async fn look_up(
+    store: &SecretStore,
+    asked: &BTreeSet<Reference>,
+    earlier: &BTreeSet<Reference>,
+) -> Result<LookedUp, Refusal> {
+    if store.is_empty() || (asked.is_empty() && earlier.is_empty()) {
+        return Ok((BTreeMap::new(), Vec::new()));
+    }
+    let (store, asked, earlier) = (store.clone(), asked.clone(), earlier.clone());
+    let work = move || {
+        let (mut found, mut notices) = (BTreeMap::new(), Vec::new());
+        for reference in asked {
+            match store.look_up(&reference) {
+                Ok(Some(secret)) => drop(found.insert(reference, secret)),
+                Ok(None) => {}
+                Err(error) => return Err(Refusal { reason: format!("{error}. Nothing was started") }),
+            }
+        }
+        for reference in earlier {
+            match store.look_up(&reference) {
+                Ok(Some(secret)) => drop(found.insert(reference, secret)),
+                Ok(None) => {}
+                Err(error) => {
+                    notices.push(format!("an earlier command used {reference}; it is not masked now: {error}"));
+                }
+            }
+        }
+        Ok((found, notices))
+    };
+    let stopped = |_| Refusal { reason: "the secrets could not be looked up: this process is ending".to_owned() };
+    tokio::task::spawn_blocking(work).await.map_err(stopped)?
+}
+
+fn known_in<'a>(
+    found: &'a [(std::ops::Range<usize>, Reference)],
+    values: &BTreeMap<&Reference, &'a [u8]>,
+) -> Vec<Known<'a>> {
+    let known = |(range, reference): &'a (std::ops::Range<usize>, Reference)| {
+        Some(Known { range: range.clone(), reference, value: values.get(reference)? })
+    };
+    found.iter().filter_map(known).collect()
+}
+
+fn in_command(
+    command: &[u8],
+    values: &BTreeMap<&Reference, &[u8]>,
+    quotes: Quotes,
+) -> Result<Option<Zeroizing<Vec<u8>>>, insert::InsertError> {
+    let found = reference::find(command);
+    let known = known_in(&found, values);
+    if known.is_empty() {
+        return Ok(None);
+    }
+    insert::into_command(command, &known, quotes).map(Some)
+}
+
+fn in_text(text: &[u8], values: &BTreeMap<&Reference, &[u8]>) -> Option<ByteString> {
+    let found = reference::find(text);
+    let known = known_in(&found, values);
+    (!known.is_empty()).then(|| insert::into_text(text, &known).to_vec().into())
+}
+
+fn in_environment(change: &EnvironmentChange, values: &BTreeMap<&Reference, &[u8]>) -> Option<EnvironmentChange> {
+    let resolved = change.variables().iter().map(|(name, value)| (name.clone(), in_text(value, values)));
+    let resolved: BTreeMap<String, Option<ByteString>> = resolved.collect();
+    if resolved.values().all(Option::is_none) {
+        return None;
+    }
+    let all = change.variables().iter().map(|(name, value)| {
+        let new = resolved.get(name).cloned().flatten();
+        (name.clone(), new.unwrap_or_else(|| value.clone()))
+    });
+    let all: BTreeMap<String, ByteString> = all.collect();
+    Some(match change {
+        EnvironmentChange::Merge(_) => EnvironmentChange::Merge(all),
+        EnvironmentChange::Replace(_) => EnvironmentChange::Replace(all),
+    })
 }

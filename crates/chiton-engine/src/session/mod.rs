@@ -11,19 +11,23 @@
 pub(crate) mod bash;
 pub(crate) mod change;
 pub mod environment;
+pub mod login;
 pub(crate) mod posix;
 pub mod state;
 pub mod store;
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::net::UnixStream;
 
 use crate::error::SessionError;
 use crate::request::EnvironmentChange;
+use crate::secrets::Reference;
 use change::Change;
-use environment::{EnvironmentPolicy, RemovedVariable};
+use environment::{EnvironmentPolicy, Origin, RemovedVariable};
 use state::{ShellState, Value, Variable};
 
 /// One shell as an agent knows it: what a command changes is there for the next one.
@@ -38,13 +42,24 @@ pub struct Session {
     client: Option<Arc<str>>,
     /// Tasks this session started. Locked while one more is started, so that a limit is never overrun.
     pub(crate) tasks: Arc<tokio::sync::Mutex<Vec<String>>>,
+    /// What its commands have named: masked in all that follow.
+    secrets: Arc<Mutex<BTreeSet<Reference>>>,
+    /// Whether the state has what the login shell says.
+    pub(crate) logged_in: Arc<AtomicBool>,
 }
 
 impl Session {
     /// A session that starts from `state`.
     pub fn new(state: ShellState) -> Self {
-        let current = Arc::new(Mutex::new(Arc::new(state)));
-        Self { current, held: Arc::default(), name: None, client: None, tasks: Arc::default() }
+        Self {
+            current: Arc::new(Mutex::new(Arc::new(state))),
+            held: Arc::default(),
+            name: None,
+            client: None,
+            tasks: Arc::default(),
+            secrets: Arc::default(),
+            logged_in: Arc::default(),
+        }
     }
 
     /// The same with a name, under which its tasks are known to others.
@@ -79,6 +94,16 @@ impl Session {
         self.name.as_deref()
     }
 
+    /// The secrets that its commands have named so far.
+    pub fn secrets(&self) -> BTreeSet<Reference> {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Its commands have named these, perhaps in another process.
+    pub fn uses<'a>(&self, references: impl IntoIterator<Item = &'a Reference>) {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner).extend(references.into_iter().cloned());
+    }
+
     /// The state right now.
     pub fn state(&self) -> Arc<ShellState> {
         Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
@@ -87,6 +112,7 @@ impl Session {
     /// Sets the state, for instance back to an earlier one.
     pub fn restore(&self, state: Arc<ShellState>) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        self.logged_in.store(false, Ordering::Relaxed);
     }
 
     /// Ends what this session's commands left running with [`crate::Lifetime::Session`].
@@ -136,7 +162,7 @@ pub(crate) fn begin(
     policy: &EnvironmentPolicy,
 ) -> Result<StartingPoint, SessionError> {
     let mut state = ShellState::clone(&session.state());
-    let mut notices = Vec::new();
+    let (mut notices, mut removed) = (Vec::new(), Vec::new());
     match directory {
         Some(given) => state.cwd = enter_given(&state.cwd, given)?,
         None => enter_own(&mut state, &mut notices)?,
@@ -151,9 +177,22 @@ pub(crate) fn begin(
         if value.contains(&0) {
             return Err(SessionError::NulInVariable(name.clone()));
         }
+        if let Some(why) = policy.objection(name, value, Origin::Call) {
+            // What no call ever has is no surprise; what only this one may not set is.
+            if policy.objection(name, value, Origin::Session).is_none() {
+                notices.push(format!("{name} was kept from the command: it {why}"));
+            }
+            removed.push(RemovedVariable { name: name.clone(), why: why.to_owned() });
+            // What the call may not change stays as it is, also where it wants to start from nothing.
+            if let Some(own) = session.state().variables.get(name) {
+                state.variables.insert(name.clone(), own.clone());
+            }
+            continue;
+        }
         state.variables.insert(name.clone(), Variable::exported(Value::Scalar(value.clone())));
     }
-    let removed = policy.filter(&mut state.variables);
+    removed.append(&mut policy.filter(&mut state.variables));
+    removed.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(StartingPoint { state: Arc::new(state), removed, notices })
 }
 

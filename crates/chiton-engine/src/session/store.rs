@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::change::Change;
 use super::state::ShellState;
 use crate::error::StoreError;
+use crate::secrets::Reference;
 
 /// A folder of named sessions.
 #[derive(Clone, Debug)]
@@ -30,6 +31,9 @@ struct Written {
     state: ShellState,
     /// Variables that its commands removed, without their values.
     removed: BTreeSet<String>,
+    /// Secrets that its commands have named: their tokens, never their values.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    secrets: BTreeSet<Reference>,
 }
 
 const VERSION: u32 = 1;
@@ -48,15 +52,32 @@ impl SessionStore {
         })
     }
 
+    /// The secrets that the commands of the session `name` have named.
+    pub fn secrets(&self, name: &str) -> Result<BTreeSet<Reference>, StoreError> {
+        Ok(self.read(name)?.map(|written| written.secrets).unwrap_or_default())
+    }
+
+    /// Notes that commands of the session `name` have named these secrets.
+    pub fn note_secrets(&self, name: &str, from: &ShellState, used: &BTreeSet<Reference>) -> Result<(), StoreError> {
+        if used.is_subset(&self.secrets(name)?) {
+            return Ok(());
+        }
+        self.change(name, from, |written| written.secrets.extend(used.iter().cloned()))
+    }
+
     /// Saves what a command changed in the session `name`: added to what is written there by now, so that two processes
     /// that use one session at the same time keep each other's changes.
     pub fn save(&self, name: &str, from: &ShellState, to: &ShellState) -> Result<(), StoreError> {
+        self.change(name, from, |written| written.note(from, to))
+    }
+
+    fn change(&self, name: &str, from: &ShellState, act: impl FnOnce(&mut Written)) -> Result<(), StoreError> {
         let path = self.path(name)?;
         let unwritable = |error| StoreError::Unwritable { path: path.clone(), error };
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(unwritable)?;
         let _lock = self.lock(name).map_err(unwritable)?;
         let mut written = self.read(name)?.unwrap_or_else(|| Written::new(from));
-        written.note(from, to);
+        act(&mut written);
         let text = serde_json::to_vec_pretty(&written).map_err(|error| unwritable(error.into()))?;
         write_in_place(&path, &text).map_err(unwritable)
     }
@@ -90,7 +111,7 @@ impl Written {
     /// A session that starts here; of its variables none is its own yet.
     fn new(start: &ShellState) -> Self {
         let state = ShellState { variables: BTreeMap::new(), ..start.clone() };
-        Self { version: VERSION, state, removed: BTreeSet::new() }
+        Self { version: VERSION, state, removed: BTreeSet::new(), secrets: BTreeSet::new() }
     }
 
     fn note(&mut self, from: &ShellState, to: &ShellState) {

@@ -3,7 +3,7 @@
 //! The command lies in a descriptor; bash reads it into a variable and evaluates that ([`Form::Evaluated`]). Two
 //! things bash does differently then: it calls a syntax error one of `eval` instead of `-c`, and it traces (`set -x`)
 //! one level deeper. So a command that traces, or that bash itself finds malformed, is given as an argument after all
-//! ([`Form::Argument`]). When references to secrets come, a command that holds a value must always be evaluated.
+//! ([`Form::Argument`]). One that holds the value of a secret never is.
 
 use crate::bytes::ByteString;
 use crate::keeper::protocol::Forms;
@@ -22,6 +22,8 @@ pub(super) struct Delivery {
     pub(super) pipes: bool,
     /// Whether it hands its state back: not where bash would print the trap itself (`set -v`).
     pub(super) hands_back: bool,
+    /// Whether its text is taken out of the variable before it runs.
+    pub(super) forgets: bool,
 }
 
 /// How it is given to bash.
@@ -33,6 +35,13 @@ pub(super) enum Form {
     Argument,
     /// Evaluated, unless `bash -n` finds an error in it.
     Undecided,
+}
+
+impl Delivery {
+    /// For a command in which the value of a secret stands: arguments can be seen by others, and variables listed.
+    pub(super) fn out_of_sight(self) -> Self {
+        Self { form: Form::Evaluated, forgets: true, ..self }
+    }
 }
 
 pub(super) fn choose(command: &[u8], kind: ShellKind) -> Delivery {
@@ -52,6 +61,7 @@ pub(super) fn choose(command: &[u8], kind: ShellKind) -> Delivery {
         sets_exit_trap: has("trap") && (["XIT", "xit", "Xit", "0", "-p"].into_iter().any(has) || lists_traps(command)),
         pipes: has("|") && !has("DEBUG") && !command.ends_with(b"\\"),
         hands_back: !(sets_option(command, b'v') || has("set -o verbose")),
+        forgets: false,
     }
 }
 
@@ -102,7 +112,7 @@ pub(super) fn forms(kind: ShellKind, called_as: &[u8], command: &[u8], delivery:
     };
     let argument = || arguments(&[b"--norc", b"--noprofile", b"-c", command]);
     let evaluated = match kind {
-        ShellKind::Bash => arguments(&[b"--norc", b"--noprofile", b"-c", bootstrap(delivery.pipes).as_bytes()]),
+        ShellKind::Bash => arguments(&[b"--norc", b"--noprofile", b"-c", bootstrap(delivery).as_bytes()]),
         ShellKind::Posix => arguments(&[b"-c", format!(". /dev/fd/{LOADER_FD}\n. /dev/fd/{SCRIPT_FD}").as_bytes()]),
     };
     match delivery.form {
@@ -115,12 +125,17 @@ pub(super) fn forms(kind: ShellKind, called_as: &[u8], command: &[u8], delivery:
 /// Loads the state, which brings the command into the variable, then evaluates it. All on line 1, since bash counts
 /// the lines of the command from the line of this `eval`. The status of a pipeline's parts is gone once `eval` has
 /// returned, so it is remembered inside.
-fn bootstrap(pipes: bool) -> String {
+fn bootstrap(delivery: Delivery) -> String {
     let variable = "BASH_EXECUTION_STRING";
     let load = format!("IFS= read -r -d '' {variable} <&{LOADER_FD};builtin eval \"${variable}\"");
-    let remember =
-        if pipes { r#"$'\n''__chiton_p=("$?" "${PIPESTATUS[@]}");builtin exit "${__chiton_p[0]}"'"# } else { "" };
-    format!("{load};builtin : \"$0\";builtin eval \"${variable}\"{remember}")
+    let remember = if delivery.pipes {
+        r#"$'\n''__chiton_p=("$?" "${PIPESTATUS[@]}");builtin exit "${__chiton_p[0]}"'"#
+    } else {
+        ""
+    };
+    let forget =
+        if delivery.forgets { format!("'builtin unset -v {variable};builtin : \"$0\";'") } else { String::new() };
+    format!("{load};builtin : \"$0\";builtin eval {forget}\"${variable}\"{remember}")
 }
 
 /// For a plain `sh`, which cannot read a descriptor into a variable: it sources the script, closing descriptors first.

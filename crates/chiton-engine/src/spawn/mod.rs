@@ -7,6 +7,7 @@
 //!    but three streams.
 
 mod delivery;
+pub(crate) mod helper;
 mod keeper_process;
 mod shell;
 mod shell_process;
@@ -19,6 +20,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use tokio::net::UnixStream;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::error::StartError;
 use crate::keeper::protocol::{Input, KeeperPlan, VERSION};
@@ -92,14 +94,20 @@ fn hand_over(
 ) -> io::Result<()> {
     let request = command.request();
     let called_as = request.called_as.as_deref().unwrap_or(settings.shell.usual_name());
-    let delivery = delivery::choose(&request.command, settings.shell.kind());
+    let chosen = delivery::choose(&request.command, settings.shell.kind());
+    let delivery = if command.holds_values() { chosen.out_of_sight() } else { chosen };
     let options = LoadOptions { keeper, sets_exit_trap: delivery.sets_exit_trap, hands_back: delivery.hands_back };
     let (loader, script) = match settings.shell.kind() {
-        ShellKind::Bash => (load::loader(&start.state, called_as, options), request.command.to_vec()),
-        ShellKind::Posix => (posix::loader(&start.state, keeper), delivery::posix_script(&request.command)),
+        ShellKind::Bash => (load::loader(&start.state, called_as, options), command.script().to_vec()),
+        ShellKind::Posix => (posix::loader(&start.state, keeper), delivery::posix_script(command.script())),
     };
-    let plan = plan(request, start, folder, settings, called_as, delivery);
+    let (loader, script) = (Zeroizing::new(loader), Zeroizing::new(script));
+    let mut plan = plan(command, start, folder, settings, called_as, delivery);
     let encoded = postcard::to_stdvec(&plan).map_err(|error| io::Error::other(error.to_string()))?;
+    for (_, value) in plan.masks.drain(..) {
+        value.into_vec().zeroize();
+    }
+    let encoded = Zeroizing::new(encoded);
     let (plan, loader, script) = (memory_file(&encoded)?, memory_file(&loader)?, memory_file(&script)?);
     let text_input;
     let input: Option<BorrowedFd<'_>> = match &request.input {
@@ -116,13 +124,14 @@ fn hand_over(
 }
 
 fn plan(
-    request: &CommandRequest,
+    command: &ResolvedCommand,
     start: &StartingPoint,
     folder: &RunFolder,
     settings: &LaunchSettings<'_>,
     called_as: &[u8],
     delivery: delivery::Delivery,
 ) -> KeeperPlan {
+    let request = command.request();
     let mut stop = settings.limits.stop;
     stop.grace = request.grace.unwrap_or(stop.grace);
     let mut spool = settings.limits.spool;
@@ -147,6 +156,7 @@ fn plan(
         session: settings.session.map(str::to_owned),
         client: settings.client.map(str::to_owned),
         transcript: request.transcript.then(|| folder.path().join("output.log")),
+        masks: command.masks().iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect(),
         stop,
         spool,
     }

@@ -8,12 +8,12 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use crate::keeper::protocol::Denial;
 use crate::outcome::Leftover;
 
-/// The living descendants of this process with their command lines, zombies left out.
-pub(crate) fn alive() -> Vec<Leftover> {
+/// The living descendants of this process with their command lines, each as `mask` shows it, zombies left out.
+pub(crate) fn alive(mask: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<Leftover> {
     let mut found: Vec<Leftover> = list()
         .into_iter()
         .filter(|pid| status(*pid).is_some_and(|(state, _)| state != b'Z' && state != b'X'))
-        .map(|pid| Leftover { pid, command: command_line(pid) })
+        .map(|pid| Leftover { pid, command: command_line(pid, &mask) })
         .collect();
     found.sort_by_key(|leftover| leftover.pid);
     found
@@ -103,8 +103,8 @@ fn status(pid: i32) -> Option<(u8, i32)> {
     Some((state, fields.next()?.parse().ok()?))
 }
 
-fn command_line(pid: i32) -> String {
-    let raw = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+fn command_line(pid: i32, mask: impl Fn(Vec<u8>) -> Vec<u8>) -> String {
+    let mut raw = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     if raw.is_empty() {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         return format!("[{}]", name.trim_end());
@@ -112,8 +112,9 @@ fn command_line(pid: i32) -> String {
     if memchr::memmem::find(&raw, b"BASH_EXECUTION_STRING <&").is_some() {
         return "bash (a subshell of the command)".to_owned();
     }
-    let words: Vec<_> = raw.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
-    let mut line = words.join(" ").trim_end().to_owned();
+    raw.iter_mut().filter(|byte| **byte == 0).for_each(|byte| *byte = b' ');
+    // Before it is cut: half a value is not recognised.
+    let mut line = String::from_utf8_lossy(&mask(raw)).trim_end().to_owned();
     if let Some((end, _)) = line.char_indices().nth(MAX_SHOWN) {
         line.truncate(end);
         line.push('…');

@@ -1,0 +1,174 @@
+//! Writing the journal: under a lock, one line at a time, by any number of processes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::FlockOperation;
+use sha2::{Digest, Sha256};
+
+use super::{AuditConfig, AuditEntry, AuditLine};
+use crate::bytes::encode_hex;
+use crate::tasks::folder::make_own;
+
+pub(super) const CURRENT: &str = "journal.jsonl";
+/// The number and the hash of the last line, and the number of the first that is kept: without it, lines missing at
+/// either end would not be noticed.
+pub(super) const HEAD: &str = "head";
+
+/// A journal in a folder. Clones write the same one.
+#[derive(Clone, Debug)]
+pub struct Journal {
+    folder: PathBuf,
+    config: AuditConfig,
+    who: String,
+    /// Where the last line that this process wrote ended, so that it need not be read again.
+    last: Arc<Mutex<Option<(u64, Head)>>>,
+}
+
+/// The end of the chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) number: u64,
+    pub(super) hash: String,
+    /// The oldest line that is kept.
+    pub(super) first: u64,
+}
+
+impl Head {
+    pub(super) fn none() -> Self {
+        Self { number: 0, hash: hash(b""), first: 1 }
+    }
+
+    fn text(&self) -> String {
+        format!("{:020} {} {:020}\n", self.number, self.hash, self.first)
+    }
+
+    pub(super) fn read(folder: &Path) -> Option<Self> {
+        let text = fs::read_to_string(folder.join(HEAD)).ok()?;
+        let mut words = text.split_ascii_whitespace();
+        let (number, hash, first) = (words.next()?, words.next()?, words.next()?);
+        Some(Self { number: number.parse().ok()?, hash: hash.to_owned(), first: first.parse().ok()? })
+    }
+}
+
+pub(super) fn hash(line: &[u8]) -> String {
+    encode_hex(&Sha256::digest(line))
+}
+
+impl Journal {
+    /// The journal in `folder`, which is made with the first line. `who` is said in every line.
+    pub fn new(folder: impl Into<PathBuf>, config: AuditConfig, who: impl Into<String>) -> Self {
+        Self { folder: folder.into(), config, who: who.into(), last: Arc::default() }
+    }
+
+    /// Adds a line.
+    pub fn append(&self, mut entry: AuditEntry) -> io::Result<()> {
+        entry.who.clone_from(&self.who);
+        make_own(&self.folder)?;
+        let _lock = self.lock()?;
+        let path = self.folder.join(CURRENT);
+        let mut file = OpenOptions::new().append(true).read(true).create(true).mode(0o600).open(&path)?;
+        let mut length = file.metadata()?.len();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let head = match last.take() {
+            Some((end, head)) if end == length && length > 0 => head,
+            _ => self.find_head(&mut file, length)?,
+        };
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let line = AuditLine {
+            number: head.number + 1,
+            at_ms: u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX),
+            previous: head.hash,
+            entry,
+        };
+        let mut text = serde_json::to_vec(&line)?;
+        let mut head = Head { number: line.number, hash: hash(&text), first: head.first };
+        text.push(b'\n');
+        if length > 0 && length + text.len() as u64 > self.config.file_bytes {
+            fs::rename(&path, self.folder.join(format!("journal.{:020}.jsonl", line.number - 1)))?;
+            file = OpenOptions::new().append(true).read(true).create(true).mode(0o600).open(&path)?;
+            length = 0;
+            if let Some(dropped) = self.drop_oldest() {
+                head.first = dropped + 1;
+            }
+        }
+        file.write_all(&text)?;
+        let head_file =
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(self.folder.join(HEAD))?;
+        head_file.write_all_at(head.text().as_bytes(), 0)?;
+        *last = Some((length + text.len() as u64, head));
+        Ok(())
+    }
+
+    fn lock(&self) -> io::Result<File> {
+        let file =
+            OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(self.folder.join(".lock"))?;
+        rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
+        Ok(file)
+    }
+
+    /// The end of the chain as the files have it.
+    fn find_head(&self, file: &mut File, length: u64) -> io::Result<Head> {
+        if length == 0 {
+            // A file that was just begun goes on from the one before it.
+            return Ok(Head::read(&self.folder).unwrap_or_else(Head::none));
+        }
+        let line = last_line(file, length)?;
+        let bytes = line.strip_suffix(b"\n");
+        if bytes.is_none() {
+            // Torn by a crash: it ends here, and `verify` will name it.
+            file.write_all(b"\n")?;
+        }
+        let bytes = bytes.unwrap_or(&line);
+        let number = serde_json::from_slice::<AuditLine>(bytes).ok().map(|line| line.number);
+        let written = Head::read(&self.folder).unwrap_or_else(Head::none);
+        Ok(Head { number: number.unwrap_or(written.number + 1), hash: hash(bytes), first: written.first })
+    }
+
+    /// Lets files go of which there are too many; gives the number of the last line that went.
+    fn drop_oldest(&self) -> Option<u64> {
+        let mut old = old_files(&self.folder);
+        let surplus = (old.len() + 1).saturating_sub(self.config.files.max(1));
+        old.truncate(surplus);
+        for path in &old {
+            let _ = fs::remove_file(path);
+        }
+        let name = old.last()?.file_name()?.to_str()?;
+        name.split('.').nth(1)?.parse().ok()
+    }
+}
+
+/// Files that are full, oldest first.
+pub(super) fn old_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_old = |name: &str| {
+        let number = name.strip_prefix("journal.").and_then(|rest| rest.strip_suffix(".jsonl"));
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_old));
+    let mut old: Vec<PathBuf> = named.map(|entry| entry.path()).collect();
+    old.sort();
+    old
+}
+
+fn last_line(file: &mut File, length: u64) -> io::Result<Vec<u8>> {
+    let mut size = 4096u64;
+    loop {
+        let start = length.saturating_sub(size);
+        file.seek(SeekFrom::Start(start))?;
+        let mut bytes = Vec::new();
+        Read::by_ref(file).take(length - start).read_to_end(&mut bytes)?;
+        let body = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        if let Some(newline) = memchr::memrchr(b'\n', body) {
+            return Ok(bytes.split_off(newline + 1));
+        }
+        if start == 0 {
+            return Ok(bytes);
+        }
+        size *= 8;
+    }
+}

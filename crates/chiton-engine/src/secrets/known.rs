@@ -1,0 +1,148 @@
+//! The values that have come up so far: masked in everything from then on.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::patterns::Patterns;
+use super::reference::Reference;
+use super::value::SecretValue;
+use crate::bytes::ByteString;
+use crate::session::environment::RemovedVariable;
+use crate::session::state::{ShellState, Value};
+
+/// Values by the token that stands for each.
+#[derive(Debug)]
+pub(crate) struct KnownSecrets {
+    current: Mutex<Current>,
+}
+
+#[derive(Debug)]
+struct Current {
+    values: BTreeMap<Reference, SecretValue>,
+    patterns: Arc<Patterns>,
+}
+
+/// One value and what is shown for it.
+pub(crate) type Mask = (String, SecretValue);
+
+impl KnownSecrets {
+    pub(crate) fn none() -> Self {
+        let patterns = Arc::new(Patterns::new([]));
+        Self { current: Mutex::new(Current { values: BTreeMap::new(), patterns }) }
+    }
+
+    pub(crate) fn has(&self, reference: &Reference) -> bool {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).values.contains_key(reference)
+    }
+
+    /// From now on these are masked. A value that was changed in its store is known in both its forms.
+    pub(crate) fn learn(&self, secrets: impl IntoIterator<Item = (Reference, SecretValue)>) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = false;
+        for (reference, value) in secrets {
+            if current.values.get(&reference) == Some(&value) {
+                continue;
+            }
+            changed = true;
+            if let Some(old) = current.values.insert(reference.clone(), value) {
+                // Under a name that no reference in a text can have, and that is shown as the same token.
+                let number = current.values.len();
+                let name = format!("{}}}#{number}", reference.name);
+                current.values.insert(Reference { name, ..reference }, old);
+            }
+        }
+        if changed {
+            let masks = masks(&current.values);
+            current.patterns = Arc::new(Patterns::new(masks.iter().map(|(mask, value)| (&mask[..], value.expose()))));
+        }
+    }
+
+    /// All of them, for a keeper.
+    pub(crate) fn masks(&self) -> Vec<Mask> {
+        masks(&self.current.lock().unwrap_or_else(PoisonError::into_inner).values)
+    }
+
+    fn patterns(&self) -> Arc<Patterns> {
+        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner).patterns)
+    }
+
+    /// A text that is to be written down, with every value masked.
+    pub(crate) fn masked(&self, text: &[u8]) -> ByteString {
+        let patterns = self.patterns();
+        if patterns.is_empty() { text.into() } else { patterns.masked(text).into() }
+    }
+
+    /// Takes back every change in `state` that holds a value, and tells which those were.
+    pub(crate) fn withhold(&self, state: &mut ShellState, start: &ShellState) -> Vec<RemovedVariable> {
+        let patterns = self.patterns();
+        let mut withheld = Vec::new();
+        if patterns.is_empty() {
+            return withheld;
+        }
+        let mut note = |what: String| {
+            withheld.push(RemovedVariable { name: what, why: "holds the value of a secret".to_owned() });
+        };
+        take_back(&mut state.variables, &start.variables, |name, variable| {
+            let held = holds(&patterns, &variable.value);
+            if held {
+                note(name.clone());
+            }
+            held
+        });
+        take_back(&mut state.functions, &start.functions, |name, function| {
+            let held = patterns.occur_in(&function.text);
+            if held {
+                note(format!("{}()", name.to_text()));
+            }
+            held
+        });
+        take_back(&mut state.aliases, &start.aliases, |name, text| {
+            let held = patterns.occur_in(text);
+            if held {
+                note(format!("alias {}", name.to_text()));
+            }
+            held
+        });
+        let directory = std::os::unix::ffi::OsStrExt::as_bytes(state.cwd.as_os_str());
+        if state.cwd != start.cwd && patterns.occur_in(directory) {
+            state.cwd.clone_from(&start.cwd);
+            note("PWD".to_owned());
+        }
+        withheld
+    }
+}
+
+fn masks(values: &BTreeMap<Reference, SecretValue>) -> Vec<Mask> {
+    let shown = |reference: &Reference| {
+        let name = reference.name.split('}').next().unwrap_or_default().to_owned();
+        Reference { name, ..reference.clone() }.to_string()
+    };
+    values.iter().map(|(reference, value)| (shown(reference), value.clone())).collect()
+}
+
+fn holds(patterns: &Arc<Patterns>, value: &Value) -> bool {
+    match value {
+        Value::Unset => false,
+        Value::Scalar(value) => patterns.occur_in(value),
+        Value::Indexed(items) => items.values().any(|item| patterns.occur_in(item)),
+        Value::Associative(pairs) => {
+            pairs.iter().any(|(key, value)| patterns.occur_in(key) || patterns.occur_in(value))
+        }
+    }
+}
+
+/// Entries that changed and for which `held` holds become what they were.
+fn take_back<K: Ord + Clone, V: PartialEq + Clone>(
+    entries: &mut BTreeMap<K, V>,
+    before: &BTreeMap<K, V>,
+    mut held: impl FnMut(&K, &V) -> bool,
+) {
+    entries.retain(|key, value| before.contains_key(key) || !held(key, value));
+    for (key, value) in entries.iter_mut() {
+        if let Some(old) = before.get(key).filter(|old| *old != value)
+            && held(key, value)
+        {
+            value.clone_from(old);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Where values come from: several sources behind one small trait.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use super::reference::Reference;
+use super::value::{Masking, Secret, ValueError, check};
+
+/// Knows some secrets.
+///
+/// It is asked at the last moment, for each command that names one. It may take its time: it is never asked on a thread
+/// that others wait for.
+pub trait SecretSource: fmt::Debug + Send + Sync {
+    /// What it is, in a few words, for messages.
+    fn title(&self) -> String;
+
+    /// The secret, or `None` where it is not known here.
+    fn get(&self, reference: &Reference) -> Result<Option<Secret>, SourceError>;
+}
+
+/// A source that could not say what it knows. The message names no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SourceError(pub String);
+
+/// Sources in the order in which they are asked; the first that knows a name has the word.
+#[derive(Clone, Debug, Default)]
+pub struct SecretStore {
+    sources: Vec<Arc<dyn SecretSource>>,
+    shown: BTreeSet<String>,
+}
+
+/// Why a reference could not be looked up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LookupError {
+    /// Its source failed.
+    #[error("{reference} could not be looked up in {source_title}: {reason}")]
+    Source {
+        /// The reference.
+        reference: Reference,
+        /// Which one.
+        source_title: String,
+        /// Why.
+        reason: SourceError,
+    },
+    /// Its value cannot be used.
+    #[error("{reference} cannot be used: {reason}")]
+    Value {
+        /// The reference.
+        reference: Reference,
+        /// Why.
+        reason: ValueError,
+    },
+}
+
+impl SecretStore {
+    /// A store without any secret.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// The same store that also asks `source`, after the others.
+    #[must_use]
+    pub fn and(mut self, source: impl SecretSource + 'static) -> Self {
+        self.sources.push(Arc::new(source));
+        self
+    }
+
+    /// The same store, where secrets of these names are not masked.
+    #[must_use]
+    pub fn showing(mut self, names: BTreeSet<String>) -> Self {
+        self.shown = names;
+        self
+    }
+
+    /// Whether it can know anything.
+    pub fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    /// Asks the sources in turn.
+    pub fn look_up(&self, reference: &Reference) -> Result<Option<Secret>, LookupError> {
+        for source in &self.sources {
+            let found = source.get(reference).map_err(|reason| LookupError::Source {
+                reference: reference.clone(),
+                source_title: source.title(),
+                reason,
+            })?;
+            if let Some(mut secret) = found {
+                if self.shown.contains(&reference.name) {
+                    secret.masking = Masking::Shown;
+                }
+                let wrong = |reason| LookupError::Value { reference: reference.clone(), reason };
+                check(&reference.name, &secret).map_err(wrong)?;
+                return Ok(Some(secret));
+            }
+        }
+        Ok(None)
+    }
+}

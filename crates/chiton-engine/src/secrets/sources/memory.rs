@@ -1,0 +1,45 @@
+//! Secrets that somebody hands over: for programs that use the library, and for variables of the server's environment.
+
+use std::collections::BTreeMap;
+
+use crate::secrets::reference::Reference;
+use crate::secrets::source::{SecretSource, SourceError};
+use crate::secrets::value::Secret;
+
+/// Secrets in memory.
+#[derive(Debug, Default)]
+pub struct MemorySource {
+    title: Option<String>,
+    secrets: BTreeMap<Reference, Secret>,
+}
+
+impl MemorySource {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same under another title: where the values came from.
+    #[must_use]
+    pub fn called(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// The same with one more.
+    #[must_use]
+    pub fn with(mut self, reference: Reference, secret: Secret) -> Self {
+        self.secrets.insert(reference, secret);
+        self
+    }
+}
+
+impl SecretSource for MemorySource {
+    fn title(&self) -> String {
+        self.title.clone().unwrap_or_else(|| "memory".to_owned())
+    }
+
+    fn get(&self, reference: &Reference) -> Result<Option<Secret>, SourceError> {
+        Ok(self.secrets.get(reference).cloned())
+    }
+}

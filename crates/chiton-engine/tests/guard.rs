@@ -1,0 +1,236 @@
+//! The guard, as a function from text to a verdict. Nothing in these tests runs a command of the corpus.
+
+mod guard_cases;
+
+use std::collections::BTreeMap;
+
+use chiton_engine::guard::{Context, Decision, judge};
+use guard_cases::{Case, Expected, cases};
+
+fn context() -> Context {
+    Context::new("/home/dev", "dev", "/home/dev/project")
+}
+
+/// A case per class: how many there are, and which went wrong in which way.
+#[derive(Default)]
+struct Tally {
+    cases: usize,
+    missed: Vec<String>,
+    alarmed: Vec<String>,
+}
+
+#[test]
+fn every_case_of_the_corpus_gets_its_verdict() {
+    let mut classes: BTreeMap<String, Tally> = BTreeMap::new();
+    for case in cases() {
+        let verdict = judge(&case.command, &context());
+        let tally = classes.entry(case.class.clone()).or_default();
+        tally.cases += 1;
+        let line = format!("{} {:?}: {} ({})", case.id, case.command, verdict.decision.as_str(), verdict.reason);
+        match case.expected {
+            _ if case.expected.accepts(verdict.decision) => {}
+            Expected::Allow => tally.alarmed.push(line),
+            _ => tally.missed.push(line),
+        }
+    }
+    println!("{:<14} {:>5} {:>6} {:>12}", "class", "cases", "misses", "false alarms");
+    for (class, tally) in &classes {
+        println!("{class:<14} {:>5} {:>6} {:>12}", tally.cases, tally.missed.len(), tally.alarmed.len());
+    }
+    let wrong: Vec<&String> = classes.values().flat_map(|tally| tally.missed.iter().chain(&tally.alarmed)).collect();
+    assert!(
+        wrong.is_empty(),
+        "{} wrong verdicts:\n{}",
+        wrong.len(),
+        wrong.iter().map(|line| format!("{line}\n")).collect::<String>()
+    );
+    assert!(classes.values().map(|tally| tally.cases).sum::<usize>() >= 1000);
+}
+
+/// Text in single quotes.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// Ways to wrap a command that must not weaken its verdict.
+fn disguises(command: &str) -> Vec<(&'static str, String)> {
+    let chain: String = (0..200).map(|number| format!("echo {number}; ")).collect();
+    vec![
+        ("at the end of 200 commands", format!("{chain}\n{command}")),
+        ("inside bash -c", format!("bash -c {}", quoted(command))),
+        ("behind sudo, env and bash -c", format!("sudo -u dev env A=1 bash -c {}", quoted(command))),
+        ("in a function", format!("f() {{\n{command}\n}}\nf")),
+        ("in a substitution", format!("echo \"$(\n{command}\n)\"")),
+        ("in a subshell in a condition", format!("if true; then (\n{command}\n); fi")),
+        ("through eval", format!("eval {}", quoted(command))),
+        ("through a here string", format!("sh <<< {}", quoted(command))),
+    ]
+}
+
+#[test]
+fn no_disguise_weakens_a_verdict() {
+    let mut weaker = Vec::new();
+    for case in cases().into_iter().filter(|case| case.expected != Expected::Allow) {
+        let plain = judge(&case.command, &context()).decision;
+        for (name, disguised) in disguises(&case.command) {
+            let verdict = judge(&disguised, &context());
+            // What ends a disguise early leaves something that does not parse, which is never allowed.
+            let unparsed = verdict.rule.as_deref() == Some("syntax") && verdict.decision == Decision::Ask;
+            if verdict.decision < plain && !unparsed {
+                weaker.push(format!("{} {name}: {:?} instead of {plain:?}", case.id, verdict.decision));
+            }
+        }
+    }
+    assert!(weaker.is_empty(), "{} weaker verdicts:\n{}", weaker.len(), weaker.join("\n"));
+}
+
+#[test]
+fn everyday_commands_stay_allowed_in_a_chain() {
+    let mut alarmed = Vec::new();
+    let plain = |case: &Case| case.expected == Expected::Allow && !case.command.starts_with('#');
+    for case in cases().into_iter().filter(plain) {
+        for disguised in [format!("true &&\n{}", case.command), format!("(\n{}\n)", case.command)] {
+            let verdict = judge(&disguised, &context());
+            if verdict.decision != Decision::Allow {
+                alarmed.push(format!("{} {disguised:?}: {}", case.id, verdict.reason));
+            }
+        }
+    }
+    assert!(alarmed.is_empty(), "{} false alarms:\n{}", alarmed.len(), alarmed.join("\n"));
+}
+
+#[test]
+fn a_verdict_says_what_where_why_and_what_else() {
+    let command = "cd / && echo ok && rm -rf ./usr";
+    let verdict = judge(command, &context());
+    assert_eq!(verdict.decision, Decision::Deny);
+    assert_eq!(verdict.rule.as_deref(), Some("delete-system"));
+    assert_eq!(verdict.target.as_deref(), Some("/usr"));
+    let span = verdict.span.unwrap();
+    assert_eq!(&command[span.start..span.end], "./usr");
+    assert!(verdict.reason.contains("/usr") && verdict.alternative.is_some());
+    assert!(verdict.refusal().contains("blocked") && verdict.refusal().contains("dangerous"));
+    let words: Vec<String> = verdict.commands.iter().map(|seen| seen.words.join(" ")).collect();
+    assert_eq!(words, ["cd /", "echo ok", "rm -rf ./usr"]);
+}
+
+#[test]
+fn a_dry_run_can_name_the_files_that_redirections_touch() {
+    let verdict = judge("sort < in.txt > out.txt 2>> /tmp/err; cat <<E > a/b\nx\nE", &context());
+    let files: Vec<(String, String)> =
+        verdict.files.iter().map(|file| (file.path.clone(), format!("{:?}", file.access))).collect();
+    let expected = [
+        ("/home/dev/project/in.txt", "Read"),
+        ("/home/dev/project/out.txt", "Write"),
+        ("/tmp/err", "Append"),
+        ("/home/dev/project/a/b", "Write"),
+    ];
+    assert_eq!(files, expected.map(|(path, access)| (path.to_owned(), access.to_owned())));
+}
+
+#[test]
+fn commands_that_wait_for_a_person_are_named() {
+    let waits = |command: &str| judge(command, &context()).waits.len();
+    for command in [
+        "sudo ls",
+        "vim x",
+        "git rebase -i HEAD~2",
+        "less x",
+        "ssh host",
+        "git commit",
+        "python3",
+        "bash",
+        "top",
+        "tail -f x",
+    ] {
+        assert_eq!(waits(command), 1, "{command}");
+    }
+    for command in [
+        "sudo -n ls",
+        "git commit -m x",
+        "ls",
+        "python3 x.py",
+        "ssh -o BatchMode=yes host ls",
+        "echo x | less",
+        "top -bn1",
+    ] {
+        assert_eq!(waits(command), 0, "{command}");
+    }
+}
+
+#[test]
+fn the_session_decides_what_words_mean() {
+    use chiton_engine::ShellState;
+    let mut state = ShellState::fresh(
+        "/home/dev/project",
+        [("DIR".to_owned(), "/".into()), ("SAFE".to_owned(), "build".into())],
+        0o022,
+    );
+    state.aliases.insert("wipe".into(), "rm -rf".into());
+    let text = "clean () \n{ \n    rm -rf \"$1\"\n}".into();
+    state.functions.insert("clean".into(), chiton_engine::session::state::Function { attributes: String::new(), text });
+    let context = Context::new("/home/dev", "dev", "/").with_state(&state);
+    let decision = |command: &str| judge(command, &context).decision;
+    assert_eq!(decision("rm -rf $DIR"), Decision::Deny);
+    assert_eq!(decision("rm -rf $SAFE"), Decision::Allow);
+    assert_eq!(decision("rm -rf /$NEVER_SET"), Decision::Deny);
+    assert_eq!(decision("wipe /"), Decision::Deny);
+    assert_eq!(decision("wipe build"), Decision::Allow);
+    assert_eq!(decision("clean /etc"), Decision::Deny);
+    assert_eq!(decision("clean dist"), Decision::Allow);
+    state.cwd = "/".into();
+    let at_root = Context::new("/home/dev", "dev", "/").with_state(&state);
+    assert_eq!(judge("rm -rf *", &at_root).decision, Decision::Deny);
+}
+
+#[test]
+fn own_processes_are_not_killed_and_others_are() {
+    use chiton_engine::guard::OwnProcess;
+    let mut context = context();
+    context.own_processes =
+        vec![OwnProcess { id: 4000, name: "chiton".to_owned() }, OwnProcess { id: 3999, name: "node".to_owned() }];
+    context.own_groups = vec![4000];
+    let decision = |command: &str| judge(command, &context).decision;
+    for command in
+        ["kill 4000", "kill -9 3999", "kill -- -4000", "pkill node", "killall -9 node", "pkill -f node", "kill $PPID"]
+    {
+        assert_eq!(decision(command), Decision::Deny, "{command}");
+    }
+    for command in ["kill 4001", "kill -9 -4001", "pkill vite", "killall nodemon", "kill -0 4000"] {
+        assert_eq!(decision(command), Decision::Allow, "{command}");
+    }
+}
+
+#[test]
+fn hostile_sizes_end_quickly_and_are_never_allowed() {
+    let deep = |open: &str, close: &str, count: usize| format!("{}echo{}", open.repeat(count), close.repeat(count));
+    let texts = [
+        deep("( ", " )", 100_000),
+        deep("$(", ")", 100_000),
+        deep("{ ", ";}", 50_000),
+        format!("{}rm -rf /", "sudo ".repeat(50_000)),
+        format!("echo {}", "{a,b}".repeat(40)) + "; rm -rf /",
+        (0..6).fold("rm -rf /".to_owned(), |inner, _| format!("bash -c {}", quoted(&inner))),
+        "x=${x:-".repeat(10_000),
+        format!("f() {{ {} }}; f", "f; ".repeat(1000)) + "; rm -rf /",
+        format!("{}rm -rf /", "for i in 1 2 3 4 5 6 7 8 9; do ".repeat(20)) + &"; done".repeat(20),
+        "a".repeat(2 << 20),
+        format!("cat <<E\n{}\nE\nrm -rf /", "x\n".repeat(100_000)),
+    ];
+    for text in texts {
+        let start = std::time::Instant::now();
+        let verdict = judge(&text, &context());
+        assert_ne!(verdict.decision, Decision::Allow, "{}", &text[..80]);
+        assert!(start.elapsed().as_secs() < 10, "{:?} for {}", start.elapsed(), &text[..80]);
+    }
+}
+
+#[test]
+fn case_ids_are_unique_and_each_class_has_several() {
+    let all = cases();
+    let mut ids: Vec<&str> = all.iter().map(|case: &Case| case.id.as_str()).collect();
+    ids.sort_unstable();
+    let count = ids.len();
+    ids.dedup();
+    assert_eq!(ids.len(), count);
+}
