@@ -60,13 +60,11 @@ pub(crate) fn without_answers(bytes: &[u8]) -> Vec<u8> {
     let mut typed = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
     while let Some(first) = rest.first() {
-        match answer(rest) {
-            Some(length) => rest = &rest[length..],
-            None => {
-                typed.push(*first);
-                rest = &rest[1..];
-            }
+        let passed_over = answer(rest);
+        if passed_over.is_none() {
+            typed.push(*first);
         }
+        rest = &rest[passed_over.unwrap_or(1)..];
     }
     typed
 }

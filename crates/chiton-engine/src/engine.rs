@@ -36,6 +36,8 @@ use crate::tasks::record::RequestRecord;
 use crate::tasks::sweep::{self, Swept};
 use crate::tasks::{Task, Tasks};
 
+mod typing;
+
 /// What an engine is given. It looks at nothing by itself: no home directory, no environment, no settings file.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {

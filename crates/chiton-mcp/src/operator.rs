@@ -22,7 +22,7 @@ use chiton_engine::tasks::{
 };
 use chiton_engine::{
     CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, Listener, Look, Outcome, RunControl, RunEvent,
-    Session, Shell, ShellState, Signal, StartedTask, StateReport, Stream, Task, Tasks, Typing, Typist,
+    Session, Shell, ShellState, Signal, StartedTask, StateReport, Stream, Task, Tasks, Typing,
 };
 use serde_json::{Map, Value};
 
@@ -116,7 +116,6 @@ impl Operator {
             Action::Read(read) => self.read(read, control).await,
             Action::Send { task, messages, then } => {
                 let task = self.known(task)?;
-                self.check_password(&task, messages).await?;
                 for message in messages {
                     self.send(&task, message).await.map_err(send_failure)?;
                 }
@@ -318,32 +317,6 @@ impl Operator {
         self.read(&read, control).await
     }
 
-    /// A password is no business of the model: where one is asked for, text that is no reference to a secret is not
-    /// typed. Keys that end, leave out or interrupt are.
-    async fn check_password(&self, task: &Task, messages: &[Message]) -> Result<(), Failure> {
-        let types = |message: &Message| match message {
-            Message::Text(text) | Message::Typed(Typing::Text(text) | Typing::Paste(text)) => {
-                text.chars().any(|character| !character.is_control())
-            }
-            Message::Typed(Typing::Keys(names)) => names.split_whitespace().any(|name| name.chars().count() == 1),
-            Message::Typed(Typing::Raw(bytes)) => bytes.iter().any(|byte| *byte >= 0x20),
-            Message::End | Message::Signal(_) | Message::Interrupt | Message::Resize(_) => false,
-        };
-        if task.terminal.is_none() || !messages.iter().any(types) {
-            return Ok(());
-        }
-        let wait = self.look(task).await.and_then(|look| look.waits).filter(|wait| !wait.echo);
-        match wait {
-            None => Ok(()),
-            Some(wait) => Err(not_possible(format!(
-                "{0} asks for a password ('{1}'), and nothing was typed: a password comes from a person, who types it with \
-                 `chiton attach {0}`. To leave it empty send the key enter, to give up ctrl-c",
-                task.id,
-                wait.prompt.trim()
-            ))),
-        }
-    }
-
     fn read_now(&self, read: &ReadAction, waited: Option<String>, look: Option<Box<Look>>) -> Result<Done, Failure> {
         let filter = read.filter.as_deref().map(Filter::new).transpose().map_err(read_failure)?;
         let task = self.known(&read.task)?;
@@ -414,7 +387,7 @@ impl Operator {
 
     async fn send(&self, task: &Task, message: &Message) -> Result<(), SendError> {
         let (tasks, id) = (self.engine.tasks(), task.id.as_str());
-        let typed = |what| tasks.type_into(id, what, Typist::Caller);
+        let typed = |what| self.engine.type_into(&self.session, id, what);
         match message {
             Message::Text(text) if text.is_empty() => Ok(()),
             Message::Text(text) if task.terminal.is_some() => typed(Typing::Text(text.clone())).await,
@@ -434,7 +407,6 @@ impl Operator {
         let task = self.known(&exchange.task)?;
         let id = task.id.clone();
         if let Some(message) = &exchange.message {
-            self.check_password(&task, std::slice::from_ref(message)).await?;
             match self.send(&task, message).await {
                 // The answer says how it ended.
                 Ok(()) | Err(SendError::Ended { .. }) => {}

@@ -38,6 +38,8 @@ use crate::tasks::record::StartRecord;
 /// More than a pipe can hold: what the leader wrote before it ended is read with certainty, a chatty leftover is not
 /// followed for ever.
 const DRAIN_BYTES: usize = 2 << 20;
+/// How long a terminal may lack what might become a value.
+const HOLD: Duration = Duration::from_millis(40);
 /// A command that takes longer than this is not about latency any more.
 const LONG_RUN: Duration = Duration::from_millis(250);
 
@@ -57,6 +59,8 @@ struct Keeper {
     buffer: Vec<u8>,
     /// What the buffer becomes.
     masked: Vec<u8>,
+    /// When a terminal shows what was held back because it might become a value: a prompt is not to lack its end.
+    lets_out_at: Option<Instant>,
     /// What the shell has said of its state so far.
     state: Vec<u8>,
     lifecycle: Lifecycle,
@@ -109,6 +113,7 @@ pub(super) fn own(
         masking,
         buffer: vec![0; READ_BYTES],
         masked: Vec::new(),
+        lets_out_at: None,
         state: Vec::new(),
         lifecycle: Lifecycle::new(pid),
         ladder: None,
@@ -233,6 +238,10 @@ impl Keeper {
         if !listened {
             self.deadlines.hear(now);
         }
+        if self.lets_out_at.is_some_and(|time| now >= time) {
+            self.lets_out_at = None;
+            self.let_out(Stream::Stdout);
+        }
         self.look_for_wait(now);
         if let Some(limit) = self.deadlines.reached(now) {
             self.deadlines.clear();
@@ -252,7 +261,7 @@ impl Keeper {
         let leader = self.lifecycle.unreaped_leader();
         let deadline = leader.and_then(|_| self.deadlines.next(self.listens())).map(|(time, _)| time);
         let look = leader.and(self.terminal.as_ref()).filter(|_| self.is_watched_for_input());
-        let look = look.and_then(HeldTerminal::look_at);
+        let look = look.and_then(HeldTerminal::look_at).into_iter().chain(self.lets_out_at).min();
         ladder.into_iter().chain(settle).chain(deadline).chain(self.slims_at).chain(look).min()
     }
 
@@ -398,7 +407,8 @@ impl Keeper {
             Control::EndInput => Report::Answer(self.while_running().and_then(|()| self.end_input())),
             Control::Signal(number) => Report::Answer(self.signal(number)),
             Control::Look => self.look().unwrap_or_else(no_terminal),
-            Control::Type { what, typist } => {
+            Control::Type { what, typist, masks } => {
+                self.masking.add(masks);
                 Report::Answer(self.while_running().and_then(|()| self.enter(&what, typist)))
             }
             Control::Resize(size) => Report::Answer(match &mut self.terminal {
@@ -527,6 +537,7 @@ impl Keeper {
             self.masking.pass(stream, &buffer[..count], &mut masked);
             self.deliver(stream, &masked);
             self.masked = masked;
+            self.lets_out_at = self.terminal.as_ref().map(|_| Instant::now() + HOLD);
         }
         self.buffer = buffer;
     }

@@ -109,8 +109,8 @@ pub(crate) enum Control {
     WatchInput,
     /// Answered by [`Report::Look`].
     Look,
-    /// Type into its terminal. Answered.
-    Type { what: Typing, typist: Typist },
+    /// Type into its terminal; values of secrets in it are masked in all output from then on. Answered.
+    Type { what: Typing, typist: Typist, masks: Vec<(String, ByteString)> },
     /// Give its terminal another size. Answered.
     Resize(TerminalSize),
     /// From now on this connection is somebody's window on its terminal. Answered by [`Report::Look`], then by all

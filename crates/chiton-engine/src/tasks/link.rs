@@ -93,6 +93,18 @@ pub enum SendError {
         /// The task.
         id: String,
     },
+    /// It asks for a password, and was given a text.
+    #[error(
+        "{id} asks for a password ('{prompt}'), and nothing was typed: a password is a reference to a secret, like \
+         {{{{secret:NAME}}}}, or is typed by a person with `chiton attach {id}`. To leave it empty send the key enter, to give up \
+         ctrl-c"
+    )]
+    Password {
+        /// The task.
+        id: String,
+        /// What it asks.
+        prompt: String,
+    },
     /// Its keeper says no.
     #[error("task {id}: {reason}")]
     Refused {
@@ -143,7 +155,18 @@ impl Tasks {
 
     /// Types into its terminal.
     pub async fn type_into(&self, id: &str, what: Typing, typist: Typist) -> Result<(), SendError> {
-        self.ask(id, Control::Type { what, typist }, "nothing was typed").await
+        self.type_masked(id, what, typist, Vec::new()).await
+    }
+
+    /// The same; these values are masked in its output from then on.
+    pub(crate) async fn type_masked(
+        &self,
+        id: &str,
+        what: Typing,
+        typist: Typist,
+        masks: Vec<(String, ByteString)>,
+    ) -> Result<(), SendError> {
+        self.ask(id, Control::Type { what, typist, masks }, "nothing was typed").await
     }
 
     /// Gives its terminal another size.
@@ -365,7 +388,8 @@ impl Window {
     /// Types bytes as they are; in a window that only looks, nothing happens.
     pub async fn enter(&mut self, bytes: &[u8]) {
         if let Some(typist) = self.typist {
-            self.link.send(&Control::Type { what: Typing::Raw(bytes.into()), typist }).await;
+            let what = Typing::Raw(bytes.into());
+            self.link.send(&Control::Type { what, typist, masks: Vec::new() }).await;
         }
     }
 
