@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use chiton_engine::render::PlainText;
 use chiton_engine::tasks::{Cursor, Filter, Marked, Output, Part, ReadRequest, WaitFor};
 use chiton_engine::{Stream, Task, Tasks};
 use clap::Args;
@@ -21,7 +22,9 @@ Examples:
   chiton logs shell_1a2b3c4d                 everything that is kept
   chiton logs -f shell_1a                    everything, and what comes, until it ends
   chiton logs --tail 20 shell_1a             the last 20 lines
-  chiton logs --grep 'error|warning' -C 2 shell_1a")]
+  chiton logs --grep 'error|warning' -C 2 shell_1a
+  chiton logs --plain shell_1a               without colours, and every progress bar as one line
+  chiton logs --screen shell_1a              what its terminal shows, or showed last")]
 pub(crate) struct LogsArguments {
     /// The command's id, or a beginning of it that no other has
     #[arg(add = ArgValueCandidates::new(crate::known_ids))]
@@ -47,6 +50,15 @@ pub(crate) struct LogsArguments {
     /// Only standard error
     #[arg(long)]
     stderr: bool,
+    /// As text: no escape sequences, and what was drawn over itself as it was last
+    #[arg(long, conflicts_with_all = ["raw", "screen"])]
+    plain: bool,
+    /// As it was printed, escape sequences and all [default]
+    #[arg(long, conflicts_with = "screen")]
+    raw: bool,
+    /// What its terminal shows, or showed last
+    #[arg(long, conflicts_with_all = ["follow", "head", "tail", "grep", "stdout", "stderr"])]
+    screen: bool,
 }
 
 /// What is read and printed at once.
@@ -55,6 +67,12 @@ const STEP: u64 = 1 << 20;
 pub(crate) async fn logs(arguments: LogsArguments, state: &Path) -> Result<ExitCode> {
     let tasks = Tasks::new(state);
     let task = tasks.get(&arguments.id)?;
+    if arguments.screen {
+        let text = tasks.look(&task.id).await?.screen.to_text();
+        writeln!(io::stdout().lock(), "{text}")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut printer = Printer::new(arguments.plain, arguments.follow);
     let streams = match (arguments.stdout, arguments.stderr) {
         (true, _) => Marked::Only(Stream::Stdout),
         (_, true) => Marked::Only(Stream::Stderr),
@@ -66,7 +84,8 @@ pub(crate) async fn logs(arguments: LogsArguments, state: &Path) -> Result<ExitC
         (filter.before, filter.after) = (arguments.context, arguments.context);
         let request = ReadRequest { streams, filter: Some(filter), ..ReadRequest::default() };
         let found = task.read(&mut cursor, &request)?;
-        show(&found)?;
+        printer.show(&found)?;
+        printer.finish()?;
         return Ok(if found.matches > 0 { ExitCode::SUCCESS } else { ExitCode::from(1) });
     }
     let part = match (arguments.head, arguments.tail) {
@@ -79,21 +98,28 @@ pub(crate) async fn logs(arguments: LogsArguments, state: &Path) -> Result<ExitC
         cursor = Cursor::default();
         let mut seen = task.read(&mut cursor, &ReadRequest { streams, part: Part::New, ..ReadRequest::default() })?;
         seen.keep(&part);
-        show(&seen)?;
+        printer.show(&seen)?;
     } else {
-        show_new(&task, streams, &mut cursor)?;
+        show_new(&task, streams, &mut cursor, &mut printer)?;
     }
     if arguments.follow {
-        follow(&tasks, task, streams, cursor).await?;
+        follow(&tasks, task, streams, cursor, &mut printer).await?;
     }
+    printer.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn follow(tasks: &Tasks, mut task: Task, streams: Marked, mut cursor: Cursor) -> Result<()> {
+async fn follow(
+    tasks: &Tasks,
+    mut task: Task,
+    streams: Marked,
+    mut cursor: Cursor,
+    printer: &mut Printer,
+) -> Result<()> {
     while task.status.is_running() {
         let wanted = WaitFor { bytes: Some(1), from: cursor, ..WaitFor::default() };
         task = tasks.wait(&task.id, wanted).await?.task;
-        show_new(&task, streams, &mut cursor)?;
+        show_new(&task, streams, &mut cursor, printer)?;
         let other = match streams {
             Marked::Both => continue,
             Marked::Only(Stream::Stdout) => Stream::Stderr,
@@ -103,36 +129,66 @@ async fn follow(tasks: &Tasks, mut task: Task, streams: Marked, mut cursor: Curs
         let passed_over = ReadRequest { streams: Marked::Only(other), part: Part::New, ..ReadRequest::default() };
         task.read(&mut cursor, &passed_over)?;
     }
-    show_new(&task, streams, &mut cursor)
+    show_new(&task, streams, &mut cursor, printer)
 }
 
-fn show_new(task: &Task, streams: Marked, cursor: &mut Cursor) -> Result<()> {
+fn show_new(task: &Task, streams: Marked, cursor: &mut Cursor, printer: &mut Printer) -> Result<()> {
     loop {
         let request = ReadRequest { streams, part: Part::New, filter: None, limit: STEP };
         let output = task.read(cursor, &request)?;
-        show(&output)?;
+        printer.show(&output)?;
         if output.left_out == 0 {
             return Ok(());
         }
     }
 }
 
-fn show(output: &Output) -> Result<()> {
-    for chunk in &output.chunks {
-        let written = match chunk.stream {
-            Stream::Stdout => io::stdout().lock().write_all(chunk.text.as_bytes()),
-            Stream::Stderr => {
-                io::stdout().lock().flush().and_then(|()| io::stderr().lock().write_all(chunk.text.as_bytes()))
+/// Prints each stream to its own, as it is or as plain text.
+struct Printer {
+    plain: Option<[PlainText; 2]>,
+}
+
+impl Printer {
+    fn new(plain: bool, follows: bool) -> Self {
+        let text = || if follows { PlainText::following() } else { PlainText::new() };
+        Self { plain: plain.then(|| [text(), text()]) }
+    }
+
+    fn show(&mut self, output: &Output) -> Result<()> {
+        for chunk in &output.chunks {
+            match &mut self.plain {
+                None => print(chunk.stream, chunk.text.as_bytes())?,
+                Some(plain) => {
+                    let mut text = Vec::new();
+                    plain[usize::from(chunk.stream == Stream::Stderr)].push(chunk.text.as_bytes(), &mut text);
+                    print(chunk.stream, &text)?;
+                }
             }
-        };
-        match written {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(141),
-            written => written.context("the output cannot be written")?,
         }
+        io::stdout().lock().flush()?;
+        if output.not_kept > 0 {
+            remark(&format!("{} bytes of this are not kept", output.not_kept));
+        }
+        Ok(())
     }
-    io::stdout().lock().flush()?;
-    if output.not_kept > 0 {
-        remark(&format!("{} bytes of this are not kept", output.not_kept));
+
+    fn finish(self) -> Result<()> {
+        for (plain, stream) in self.plain.into_iter().flatten().zip([Stream::Stdout, Stream::Stderr]) {
+            let mut text = Vec::new();
+            plain.finish(&mut text);
+            print(stream, &text)?;
+        }
+        Ok(())
     }
-    Ok(())
+}
+
+fn print(stream: Stream, bytes: &[u8]) -> Result<()> {
+    let written = match stream {
+        Stream::Stdout => io::stdout().lock().write_all(bytes),
+        Stream::Stderr => io::stdout().lock().flush().and_then(|()| io::stderr().lock().write_all(bytes)),
+    };
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(141),
+        written => written.context("the output cannot be written"),
+    }
 }

@@ -1,5 +1,6 @@
 //! The command line of Chiton. One file per verb; this one only finds the verb and turns errors into exit codes.
 
+mod attach;
 mod audit;
 mod call;
 mod check;
@@ -8,6 +9,7 @@ mod consent;
 mod dialects;
 mod doctor;
 mod env;
+mod export;
 mod guarding;
 mod kill;
 mod logs;
@@ -26,6 +28,7 @@ mod status_line;
 mod table;
 mod terminal;
 mod wait;
+mod window;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -72,6 +75,9 @@ enum Verb {
     Logs(logs::LogsArguments),
     Wait(wait::WaitArguments),
     Send(send::SendArguments),
+    Attach(attach::AttachArguments),
+    Export(export::ExportArguments),
+    Shot(export::ShotArguments),
     Kill(kill::KillArguments),
     Clean(clean::CleanArguments),
     Check(check::CheckArguments),
@@ -119,6 +125,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Logs(arguments) => on_runtime(logs::logs(arguments, &state?)),
         Verb::Wait(arguments) => on_runtime(wait::wait(arguments, &state?)),
         Verb::Send(arguments) => on_runtime(send::send(arguments, &state?)),
+        Verb::Attach(arguments) => on_runtime(attach::attach(arguments, &state?)),
+        Verb::Export(arguments) => export::export(&arguments, &state?),
+        Verb::Shot(arguments) => on_runtime(export::shot(arguments, &state?)),
         Verb::Kill(arguments) => on_runtime(kill::kill(arguments, &state?)),
         Verb::Clean(arguments) => clean::clean(&arguments, &state?),
         Verb::Mcp(arguments) => mcp::mcp(&arguments, &settings, &state?),

@@ -16,10 +16,11 @@ use anyhow::{Context, Result, anyhow};
 use chiton_engine::limits::ViewLimits;
 use chiton_engine::session::environment::Caller;
 use chiton_engine::session::store::SessionStore;
+use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{
     ByteString, CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, EnvironmentChange, Lifetime,
     Listener, OnTimeout, Outcome, RunControl, RunEvent, Session, ShellState, StartedTask, StateReport, Stream, Streams,
-    TaskLifetime, TimeLimit,
+    TaskLifetime, Tasks, TimeLimit, Typing, Typist,
 };
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -32,6 +33,7 @@ use crate::setting;
 use crate::settings::Settings;
 use crate::status_line::StatusLine;
 use crate::terminal::{complain, remark};
+use crate::window::{self, RawMode};
 
 /// Run one command and show its output as it comes
 #[derive(Args)]
@@ -48,6 +50,7 @@ Examples:
   chiton run --json 'cargo build'                     the whole story as one JSON object
   chiton run 'python3 -m http.server &'               returns at once and says what it left running
   chiton run --background 'npm run dev'               a task: see `chiton ps`, `chiton logs`, `chiton wait`, `chiton kill`
+  chiton run --pty 'vim notes.txt'                    in a terminal: yours, if there is one
   chiton run --wait 50s 'cargo test'                  wait 50 s; if it is not done by then, hand back its id")]
 pub(crate) struct RunArguments {
     /// The command, as one argument: quote it
@@ -102,6 +105,15 @@ pub(crate) struct RunArguments {
     /// What happens when --timeout is over
     #[arg(long, value_enum, default_value_t = OnTimeoutArgument::Stop, requires = "timeout", conflicts_with = "background")]
     on_timeout: OnTimeoutArgument,
+    /// In a terminal: for programs that talk to a person. Yours, where there is one; see `chiton attach` for others
+    #[arg(long, conflicts_with_all = ["stdin", "merge", "open_stdin"])]
+    pty: bool,
+    /// With --pty: the columns of the terminal [default: those of yours, or 80]
+    #[arg(long, value_name = "NUMBER", requires = "pty")]
+    cols: Option<u64>,
+    /// With --pty: its rows [default: those of yours, or 24]
+    #[arg(long, value_name = "NUMBER", requires = "pty")]
+    rows: Option<u64>,
     /// What the command is for, shown by `chiton ps`
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
@@ -182,10 +194,22 @@ async fn run_async(arguments: RunArguments, settings: &Settings, state_directory
     let control = RunControl::new();
     let stopped_by = stop_on_signals(&control)?;
     let status = StatusLine::new();
-    let mut show = Show { json: arguments.json, status: status.clone(), control: control.clone(), broken: None };
-    let drawing = tokio::spawn(status.clone().keep_drawing());
+    let hands = (arguments.pty && !arguments.json && window::is_interactive()).then(|| Hands::on(engine.tasks()));
+    let hands = hands.transpose()?;
+    let mut show = Show {
+        json: arguments.json,
+        status: status.clone(),
+        control: control.clone(),
+        broken: None,
+        run: hands.as_ref().map(|hands| hands.run.clone()),
+    };
+    // In a terminal of its own, the command draws.
+    let drawing = hands.is_none().then(|| tokio::spawn(status.clone().keep_drawing()));
     let response = engine.run(&session, request, &mut show, &control).await;
-    drawing.abort();
+    if let Some(drawing) = drawing {
+        drawing.abort();
+    }
+    drop(hands);
     status.finish();
     note_secrets(&arguments, &store, &before, &session);
     let response = response?;
@@ -274,11 +298,18 @@ fn request(arguments: &RunArguments) -> Result<CommandRequest> {
         OnTimeoutArgument::Stop => OnTimeout::Stop,
         OnTimeoutArgument::Background => OnTimeout::HandBack,
     };
+    request.terminal = if arguments.pty { Some(terminal(arguments)?) } else { None };
     // Our process ends with this command, so a task that ended with it would be none.
     request.task_lifetime = TaskLifetime::Durable;
     request.description.clone_from(&arguments.description);
     request.view = Some(ViewLimits::split(if arguments.json { arguments.max_output } else { 0 }));
     Ok(request)
+}
+
+fn terminal(arguments: &RunArguments) -> Result<TerminalSize> {
+    let own = window::size().unwrap_or_default();
+    let (columns, rows) = (arguments.cols.unwrap_or(own.columns.into()), arguments.rows.unwrap_or(own.rows.into()));
+    Ok(TerminalSize::new(columns, rows)?)
 }
 
 fn input(arguments: &RunArguments) -> Result<CommandInput> {
@@ -320,16 +351,65 @@ fn stop_on_signals(control: &RunControl) -> Result<Arc<AtomicI32>> {
     Ok(first)
 }
 
+/// A person's hands on the terminal of the command: what they type, and the size of their window.
+struct Hands {
+    run: tokio::sync::watch::Sender<String>,
+    typing: tokio::task::JoinHandle<()>,
+    _raw: RawMode,
+}
+
+impl Hands {
+    fn on(tasks: &Tasks) -> Result<Self> {
+        let raw = RawMode::enter()?;
+        let (run, mut started) = tokio::sync::watch::channel(String::new());
+        let mut resized = signal(SignalKind::window_change())?;
+        let tasks = tasks.clone();
+        let typing = tokio::spawn(async move {
+            if started.changed().await.is_err() {
+                return;
+            }
+            let id = started.borrow().clone();
+            let mut typed = window::typed();
+            loop {
+                tokio::select! {
+                    Some(bytes) = typed.recv() => {
+                        let bytes = window::without_answers(&bytes);
+                        let _ = tasks.type_into(&id, Typing::Raw(bytes.into()), Typist::Person).await;
+                    }
+                    Some(()) = resized.recv() => {
+                        if let Some(size) = window::size() {
+                            let _ = tasks.resize(&id, size).await;
+                        }
+                    }
+                    else => return,
+                }
+            }
+        });
+        Ok(Self { run, typing, _raw: raw })
+    }
+}
+
+impl Drop for Hands {
+    fn drop(&mut self) {
+        self.typing.abort();
+    }
+}
+
 /// Passes output on as it comes.
 struct Show {
     json: bool,
     status: StatusLine,
     control: RunControl,
     broken: Option<io::Error>,
+    /// Who types into it is told its id.
+    run: Option<tokio::sync::watch::Sender<String>>,
 }
 
 impl Listener for Show {
     fn hear(&mut self, event: RunEvent<'_>) {
+        if let (RunEvent::Started { run_id, .. }, Some(run)) = (&event, &self.run) {
+            run.send_replace((*run_id).to_owned());
+        }
         let RunEvent::Output { stream, bytes } = event else { return };
         self.status.heard(bytes);
         if self.json || self.broken.is_some() {

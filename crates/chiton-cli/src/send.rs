@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
-use chiton_engine::{Signal, Tasks};
+use chiton_engine::{Signal, Tasks, Typing, Typist};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
@@ -19,6 +19,7 @@ its input at once. A signal goes to the command's whole process group.
 Examples:
   chiton send shell_1a2b3c4d yes             the word and a newline
   chiton send --eof shell_1a                 nothing more will come
+  chiton send --keys 'down enter' shell_1a    keys, to a command in a terminal
   chiton send --signal INT shell_1a          as Ctrl-C would")]
 pub(crate) struct SendArguments {
     /// The command's id, or a beginning of it that no other has
@@ -32,6 +33,9 @@ pub(crate) struct SendArguments {
     /// End its input, after the text if there is one
     #[arg(long)]
     eof: bool,
+    /// Press keys, after the text if there is one: enter, ctrl-c, up, f1, alt-x …; only in a terminal (--pty)
+    #[arg(long, value_name = "NAMES")]
+    keys: Option<String>,
     /// Send a signal: INT, TERM, HUP, USR1, or a number
     #[arg(long, value_name = "NAME", value_parser = signal)]
     signal: Option<Signal>,
@@ -42,8 +46,8 @@ fn signal(text: &str) -> Result<Signal> {
 }
 
 pub(crate) async fn send(arguments: SendArguments, state: &Path) -> Result<ExitCode> {
-    if arguments.text.is_none() && !arguments.eof && arguments.signal.is_none() {
-        bail!("nothing to send: give a text, --eof or --signal NAME");
+    if arguments.text.is_none() && arguments.keys.is_none() && !arguments.eof && arguments.signal.is_none() {
+        bail!("nothing to send: give a text, --keys NAMES, --eof or --signal NAME");
     }
     let tasks = Tasks::new(state);
     if let Some(text) = arguments.text {
@@ -52,6 +56,9 @@ pub(crate) async fn send(arguments: SendArguments, state: &Path) -> Result<ExitC
             bytes.push(b'\n');
         }
         tasks.write(&arguments.id, bytes).await?;
+    }
+    if let Some(names) = arguments.keys {
+        tasks.type_into(&arguments.id, Typing::Keys(names), Typist::Person).await?;
     }
     if arguments.eof {
         tasks.end_input(&arguments.id).await?;

@@ -36,6 +36,12 @@ pub(crate) struct WaitArguments {
     /// Until it has printed this many bytes
     #[arg(long, value_name = "BYTES")]
     bytes: Option<u64>,
+    /// Until it waits for somebody to type; only in a terminal (--pty)
+    #[arg(long)]
+    input: bool,
+    /// Until a line of its screen matches; only in a terminal (--pty)
+    #[arg(long, value_name = "REGEX")]
+    screen: Option<String>,
     /// At most this long
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
@@ -44,8 +50,11 @@ pub(crate) struct WaitArguments {
 pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitCode> {
     let pattern = arguments.pattern.as_deref().map(regex::bytes::Regex::new).transpose();
     let pattern = pattern.with_context(|| format!("--for {}", arguments.pattern.unwrap_or_default()))?;
+    let screen = arguments.screen.as_deref().map(regex::bytes::Regex::new).transpose();
     let wanted = WaitFor {
         pattern,
+        screen: screen.context("--screen")?,
+        input: arguments.input,
         idle: arguments.idle,
         bytes: arguments.bytes,
         timeout: arguments.timeout,
@@ -63,6 +72,13 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
             ExitCode::SUCCESS
         }
         WaitReason::Bytes => ExitCode::SUCCESS,
+        WaitReason::Input(wait) => {
+            println!("{}", wait.prompt);
+            if !wait.echo {
+                remark(&format!("{id} asks for a password: `chiton attach {id}`"));
+            }
+            ExitCode::SUCCESS
+        }
         WaitReason::TimedOut => {
             remark(&format!("{id} is still running"));
             ExitCode::from(124)

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use chiton_engine::render::TextView;
 use chiton_engine::tasks::Part;
-use chiton_engine::{CommandResponse, EnvironmentChange, OnTimeout, Signal, Streams, Task, TaskLifetime};
+use chiton_engine::terminal::TerminalSize;
+use chiton_engine::{CommandResponse, EnvironmentChange, Look, OnTimeout, Signal, Streams, Task, TaskLifetime, Typing};
 
 /// What a call asks for.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub enum Action {
         task: TaskRef,
         /// What, in this order.
         messages: Vec<Message>,
+        /// What is read after that, where the task has a terminal or the call asks to wait.
+        then: Option<Box<ReadAction>>,
     },
     /// Send something to a task, give it time, and read what is new, all in one.
     Exchange(Exchange),
@@ -54,6 +57,23 @@ pub enum Message {
     End,
     /// A signal for its process group.
     Signal(Signal),
+    /// What interrupts: the key on a terminal, else the signal.
+    Interrupt,
+    /// Something typed into its terminal.
+    Typed(Typing),
+    /// Another size for its terminal.
+    Resize(TerminalSize),
+}
+
+/// How output is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// As text: no escapes, what was drawn over itself once.
+    Plain,
+    /// Byte for byte.
+    Raw,
+    /// What its terminal shows.
+    Screen,
 }
 
 /// A word to a task and the answer to it.
@@ -98,6 +118,12 @@ pub struct RunAction {
     pub open_input: bool,
     /// One pipe or two.
     pub streams: Streams,
+    /// A terminal of this size in place of pipes.
+    pub terminal: Option<TerminalSize>,
+    /// Whether the call is answered as soon as the command waits for input.
+    pub until_input: bool,
+    /// How its output is shown, where the dialect leaves that to the call.
+    pub view: View,
     /// The shell that runs it, by name or path, where it is another one than usual.
     pub shell: Option<PathBuf>,
     /// The named session it runs in; without it, the client's own.
@@ -132,6 +158,9 @@ impl RunAction {
             stdin: None,
             open_input: false,
             streams: Streams::Separate,
+            terminal: None,
+            until_input: false,
+            view: View::Raw,
             shell: None,
             session: None,
             keeps: Keeps::Everything,
@@ -175,6 +204,10 @@ pub struct ReadAction {
     pub wait_for: Option<String>,
     /// How long to wait.
     pub wait: Option<Duration>,
+    /// Whether a wait is over too when the task waits for input.
+    pub until_input: bool,
+    /// How it is shown; without it, the screen of a full-screen program, else text.
+    pub view: Option<View>,
     /// How many bytes at most; without it, as many as one read gives.
     pub limit: Option<u64>,
     /// Whether a task that has ended is forgotten once it was read.
@@ -184,7 +217,17 @@ pub struct ReadAction {
 impl ReadAction {
     /// This part of a task's output, now.
     pub fn new(task: TaskRef, part: Part) -> Self {
-        Self { task, part, filter: None, wait_for: None, wait: None, limit: None, forgets: false }
+        Self {
+            task,
+            part,
+            filter: None,
+            wait_for: None,
+            wait: None,
+            until_input: false,
+            view: None,
+            limit: None,
+            forgets: false,
+        }
     }
 }
 
@@ -277,6 +320,10 @@ pub struct TaskOutput {
     pub end: u64,
     /// Why a wait ended, in words, where there was one.
     pub waited: Option<String>,
+    /// What its terminal shows, where it has one.
+    pub look: Option<Box<Look>>,
+    /// How the output is to be shown.
+    pub view: View,
 }
 
 /// The answer of a task.

@@ -3,7 +3,8 @@
 //! A structured reply is one of a few shapes: a command that ran, a task, an error, and what a dialect adds to them.
 //! A tool's output schema is the list of the shapes it may give ([`any_of`]).
 
-use chiton_engine::{Outcome, Task};
+use chiton_engine::terminal::Snapshot;
+use chiton_engine::{InputWait, Look, Outcome, Task};
 use serde_json::{Map, Value, json};
 
 use crate::action::{Failure, Ran};
@@ -92,6 +93,40 @@ const TASK: [(&str, &str); 11] = [
     ("pid", "integer?"),
     ("pgid", "integer?"),
     ("duration_ms", "integer"),
+];
+
+/// What a command waits for, where it waits for input.
+pub fn waiting(wait: Option<&InputWait>) -> Value {
+    wait.map_or(Value::Null, |wait| json!({"prompt": wait.prompt, "echo": wait.echo, "certain": wait.certain}))
+}
+
+/// The facts of a look at a terminal.
+pub fn look_facts(look: Option<&Look>) -> Map<String, Value> {
+    let screen = look.map(|look| &look.screen);
+    object(&json!({
+        "screen": screen.map(Snapshot::to_text),
+        "cursor": screen.map(|screen| json!({"row": screen.cursor.row, "column": screen.cursor.column, "visible": screen.cursor.visible})),
+        "size": screen.map(|screen| json!({"columns": screen.size.columns, "rows": screen.size.rows})),
+        "alternate_screen": screen.map(|screen| screen.alternate),
+        "title": screen.and_then(|screen| screen.title.clone()),
+        "bells": screen.map(|screen| screen.bells),
+        "waiting": waiting(look.and_then(|look| look.waits.as_ref())),
+        "people_attached": look.map(|look| look.people),
+        "typed_by_people": look.map(|look| look.typed_by_people),
+    }))
+}
+
+/// The fields of [`look_facts`].
+pub const LOOK: [(&str, &str); 9] = [
+    ("screen", "string?"),
+    ("cursor", "object?"),
+    ("size", "object?"),
+    ("alternate_screen", "boolean?"),
+    ("title", "string?"),
+    ("bells", "integer?"),
+    ("waiting", "object?"),
+    ("people_attached", "integer?"),
+    ("typed_by_people", "integer?"),
 ];
 
 /// Fields by name and kind, as [`shape`] reads them.

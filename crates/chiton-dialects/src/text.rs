@@ -1,5 +1,6 @@
 //! Words and cuts that several dialects share.
 
+use chiton_engine::InputWait;
 use chiton_engine::render::TextView;
 use chiton_engine::{CommandResponse, Leftover};
 
@@ -52,32 +53,22 @@ pub fn characters(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| !(0x80..0xc0).contains(*byte)).count() as u64
 }
 
-/// Removes escape sequences: colours, cursor movements, titles. All other text stays.
+/// Output as plain text: escape sequences gone, and what was drawn over itself there once, as it was last.
 pub fn without_escapes(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        if character != '\u{1b}' {
-            plain.push(character);
-            continue;
-        }
-        match characters.next() {
-            // Control sequence: parameters, then one final character.
-            Some('[') => drop(characters.by_ref().find(|next| ('@'..='~').contains(next))),
-            // Text for the terminal itself: up to BEL or ESC \.
-            Some(']' | 'P' | '^' | '_' | 'X') => {
-                while let Some(next) = characters.next() {
-                    if next == '\u{7}' || (next == '\u{1b}' && characters.next_if_eq(&'\\').is_some()) {
-                        break;
-                    }
-                }
-            }
-            // A character set: one more character.
-            Some('(' | ')' | '*' | '+' | '#' | '%' | ' ') => drop(characters.next()),
-            _ => {}
-        }
+    chiton_engine::render::plain_text(text)
+}
+
+/// That a command waits for input, in one line.
+pub fn waiting_line(id: &str, wait: &InputWait) -> String {
+    let prompt = wait.prompt.trim();
+    let (word, asks) =
+        (if wait.certain { "waits" } else { "seems to wait" }, if prompt.is_empty() { "" } else { ": " });
+    if wait.echo {
+        return format!("[{word} for input{asks}{prompt}]");
     }
-    plain
+    format!(
+        "[{word} for a password{asks}{prompt}; type a reference to a secret, or let a person type it: chiton attach {id}]"
+    )
 }
 
 #[cfg(test)]
@@ -107,7 +98,7 @@ mod tests {
         let cases = [
             ("\u{1b}[31mred\u{1b}[0m", "red"),
             ("a\u{1b}]0;title\u{7}b\u{1b}]8;;x\u{1b}\\c", "abc"),
-            ("\u{1b}(B\u{1b}[?25lx\u{1b}[2K", "x"),
+            ("\u{1b}(B\u{1b}[?25lx\u{1b}[K", "x"),
             ("plain [31m text", "plain [31m text"),
             ("open\u{1b}[31", "open"),
             ("\u{1b}cx", "x"),

@@ -36,6 +36,8 @@ use crate::tasks::record::RequestRecord;
 use crate::tasks::sweep::{self, Swept};
 use crate::tasks::{Task, Tasks};
 
+mod typing;
+
 /// What an engine is given. It looks at nothing by itself: no home directory, no environment, no settings file.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
@@ -179,12 +181,13 @@ impl Engine {
         let collected = collect(launched, &run.folder, view, listener, control).await?;
         run.keep();
         let commit = self.commit(session, &start, &collected);
-        let Collected { pid, ending, captured, connection, .. } = collected;
+        let Collected { pid, ending, captured, waits, connection, .. } = collected;
         lives.hold(session, &run, &ending, connection).await;
         let views = render::present(captured);
         let cwd = session.state().cwd.clone();
-        let response =
-            response::compose(run.folder.id(), (pid, ending), views, start, commit, cwd, config.guard.protection());
+        let protection = config.guard.protection();
+        let mut response = response::compose(run.folder.id(), (pid, ending), views, start, commit, cwd, protection);
+        response.waits = waits;
         self.tidy(response.output_bytes());
         Ok(response)
     }
@@ -416,7 +419,7 @@ impl Engine {
         (record.timeout_ms, record.silence_ms) = (millis(request.timeout), millis(request.silence));
         record.background = waiting == Waiting::Background;
         record.lifetime = request.lifetime;
-        record.streams = request.streams;
+        (record.streams, record.terminal) = (request.streams, request.terminal);
         // On a full disk a command that somebody waits for still runs; it only cannot be looked up later. A task that
         // could not be looked up would be lost from its first moment, so it is not started.
         let written =

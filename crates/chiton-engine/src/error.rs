@@ -5,6 +5,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::terminal::BadSize;
+
 /// Any error of the engine.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -50,6 +52,12 @@ pub enum RequestError {
         _0.display(), _1.display()
     )]
     Moved(PathBuf, PathBuf),
+    /// A terminal of an impossible size.
+    #[error(transparent)]
+    BadSize(BadSize),
+    /// Two inputs.
+    #[error("a command in a terminal reads what is typed there: leave the other input out, and type it")]
+    InputAndTerminal,
 }
 
 /// A state that a command cannot start from.

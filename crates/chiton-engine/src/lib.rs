@@ -48,13 +48,14 @@ pub mod outcome;
 mod stop;
 mod sys;
 pub mod tasks;
+pub mod terminal;
 
 pub use bytes::ByteString;
 pub use control::RunControl;
 pub use engine::{Engine, EngineConfig, StartedTask};
 pub use error::EngineError;
 pub use event::{Listener, RunEvent, Silent, Stream};
-pub use keeper::protocol::Ending;
+pub use keeper::protocol::{Ending, InputWait, Look, Typing, Typist};
 pub use keeper::{serve_always, serve_if_asked};
 pub use limits::Limits;
 pub use outcome::{Leftover, Lifetime, Outcome, Signal, TimeLimit, Usage};

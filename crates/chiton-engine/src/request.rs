@@ -12,6 +12,8 @@ use crate::guard::consent::{Answer, Approver};
 pub use crate::keeper::protocol::Streams;
 use crate::limits::{COMMAND_BYTES, ViewLimits};
 use crate::outcome::Lifetime;
+use crate::terminal::TerminalSize;
+use crate::terminal::keys::TERM;
 
 /// One command to run.
 #[derive(Debug, Default)]
@@ -34,6 +36,12 @@ pub struct CommandRequest {
     pub input: CommandInput,
     /// How its output is captured.
     pub streams: Streams,
+    /// A terminal of this size for all three streams: for programs that talk to a person. What they print is one
+    /// stream then, and what is typed reaches them ([`crate::Tasks::type_into`]).
+    pub terminal: Option<TerminalSize>,
+    /// Whether the call is answered, and the run handed back alive, as soon as the command waits for input. Only with a
+    /// terminal.
+    pub until_input: bool,
     /// What ends it besides its own end.
     pub lifetime: Lifetime,
     /// How much output the response carries, where it differs from the engine's.
@@ -158,5 +166,25 @@ pub(crate) fn accept(
     if request.silence == Some(Duration::ZERO) {
         return Err(RequestError::ZeroSilence);
     }
+    if let Some(size) = request.terminal {
+        prepare_terminal(&mut request, size)?;
+    }
     Ok(AcceptedRequest(request))
+}
+
+/// A terminal is input and output in one, and programs have to know its kind.
+fn prepare_terminal(request: &mut CommandRequest, size: TerminalSize) -> Result<(), RequestError> {
+    TerminalSize::new(size.columns.into(), size.rows.into()).map_err(RequestError::BadSize)?;
+    if !matches!(request.input, CommandInput::Nothing | CommandInput::Open) {
+        return Err(RequestError::InputAndTerminal);
+    }
+    request.streams = Streams::Merged;
+    let merges = matches!(request.environment, EnvironmentChange::Merge(_));
+    let (EnvironmentChange::Merge(variables) | EnvironmentChange::Replace(variables)) = &mut request.environment;
+    variables.entry("TERM".to_owned()).or_insert_with(|| TERM.into());
+    if merges {
+        // Somebody can answer here.
+        variables.entry("GIT_TERMINAL_PROMPT".to_owned()).or_insert_with(|| "1".into());
+    }
+    Ok(())
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::capture::spool::StreamTotals;
 use crate::guard::Refusal;
 use crate::guard::consent::Question;
-use crate::keeper::protocol::Ending;
+use crate::keeper::protocol::{Ending, InputWait};
 use crate::outcome::{Leftover, Outcome, TimeLimit, Usage};
 use crate::render::{TextView, Views};
 use crate::session::StartingPoint;
@@ -39,6 +39,8 @@ pub struct CommandResponse {
     pub cwd: PathBuf,
     /// What happened to the session's state.
     pub state: StateReport,
+    /// What it waits for, where it was handed back because it waits for input.
+    pub waits: Option<InputWait>,
     /// What the command left running.
     pub leftovers: Vec<Leftover>,
     /// The id under which that is a task of its own.
@@ -136,6 +138,7 @@ pub(crate) fn compose(
         lost_bytes: lost(ending.stdout) + lost(ending.stderr),
         cwd,
         state: commit.report,
+        waits: None,
         leftovers: ending.leftovers,
         leftover_task: ending.leftover_task,
         survivors: ending.survivors,
@@ -170,6 +173,7 @@ pub(crate) fn refuse(refusal: &Refusal, cwd: PathBuf, protection: &'static str) 
         lost_bytes: 0,
         cwd,
         state: StateReport::Discarded("the command was refused".to_owned()),
+        waits: None,
         leftovers: Vec::new(),
         leftover_task: None,
         survivors: Vec::new(),

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use chiton_dialects::action::{Amount, Exchange, Exchanged, Failure, FailureKind, Message, Ran, TaskOutput, TaskRef};
+use chiton_dialects::action::{
+    Amount, Exchange, Exchanged, Failure, FailureKind, Message, Ran, TaskOutput, TaskRef, View,
+};
 use chiton_dialects::arguments::short;
 use chiton_dialects::text::{LineCount, characters};
 use chiton_dialects::{Action, CallError, Dialect, Done, Keeps, ReadAction, Reply, RunAction, Surroundings};
@@ -20,13 +22,17 @@ use chiton_engine::tasks::{
     Cursor, Filter, NotFound, Output, Part, ReadError, ReadRequest, SendError, WaitFor, WaitReason,
 };
 use chiton_engine::{
-    CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, Listener, Outcome, RunControl, RunEvent,
-    Session, Shell, ShellState, StartedTask, StateReport, Stream, Task, Tasks,
+    CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, Listener, Look, Outcome, RunControl, RunEvent,
+    Session, Shell, ShellState, Signal, StartedTask, StateReport, Stream, Task, Tasks, Typing,
 };
 use serde_json::{Map, Value};
 
 /// What of a stream is in memory for a reply: more than any dialect shows, so that each can cut as it likes.
 const VIEW: ViewLimits = ViewLimits { head: 160 << 10, tail: 160 << 10 };
+/// How long something typed may take to be answered before the screen is given as it is, and how long where a call says
+/// what it waits for.
+const ANSWER: Duration = Duration::from_secs(2);
+const LONG_ANSWER: Duration = Duration::from_secs(30);
 /// What one read of a task gives at most.
 const READ_BYTES: u64 = 1 << 20;
 
@@ -158,13 +164,13 @@ impl Operator {
             Action::Run(run) => self.run(run, caller, question).await,
             Action::Start(run) => self.start(run, caller, question).await,
             Action::Read(read) => self.read(read, control).await,
-            Action::Send { task, messages } => {
+            Action::Send { task, messages, then } => {
                 let task = self.known(task)?;
                 for message in messages {
                     self.may_send(&task, message)?;
-                    self.send(&task.id, message).await.map_err(send_failure)?;
+                    self.send(&task, message).await.map_err(send_failure)?;
                 }
-                Ok(Done::Sent { id: task.id })
+                self.after_sending(&task, then.as_deref(), control).await
             }
             Action::Exchange(exchange) => self.exchange(exchange, control).await,
             Action::Kill { task } => self.kill(task).await,
@@ -215,7 +221,7 @@ impl Operator {
     pub(crate) fn look_up(&self, id: &str) -> Result<(Task, Reply), Failure> {
         let task = self.known(&TaskRef::Id(id.to_owned()))?;
         let action = ReadAction::new(TaskRef::Id(task.id.clone()), Part::All);
-        let done = self.read_now(&action, None).unwrap_or_else(Done::Failed);
+        let done = self.read_now(&action, None, None).unwrap_or_else(Done::Failed);
         Ok((task, self.dialect.write(&Action::Read(action), &done)))
     }
 
@@ -346,10 +352,39 @@ impl Operator {
         read.filter.as_deref().map(Filter::new).transpose().map_err(read_failure)?;
         let task = self.known(&read.task)?;
         let waited = self.wait(read, &task, control).await?;
-        self.read_now(read, waited)
+        let look = self.look(&task).await;
+        if read.view == Some(View::Screen) && look.is_none() {
+            return Err(send_failure(SendError::NoTerminal { id: task.id }));
+        }
+        self.read_now(read, waited, look)
     }
 
-    fn read_now(&self, read: &ReadAction, waited: Option<String>) -> Result<Done, Failure> {
+    /// What the terminal of a task shows, where it has one.
+    async fn look(&self, task: &Task) -> Option<Box<Look>> {
+        task.terminal?;
+        self.engine.tasks().look(&task.id).await.ok().map(Box::new)
+    }
+
+    /// The answer to something sent: what comes of it, where the task has a terminal or the call asks to wait.
+    async fn after_sending(
+        &self,
+        task: &Task,
+        then: Option<&ReadAction>,
+        control: &RunControl,
+    ) -> Result<Done, Failure> {
+        let wanted = |then: &&ReadAction| {
+            task.terminal.is_some() || then.wait.is_some() || then.wait_for.is_some() || then.view.is_some()
+        };
+        let Some(then) = then.filter(wanted) else { return Ok(Done::Sent { id: task.id.clone() }) };
+        let mut read = then.clone();
+        if task.terminal.is_some() {
+            read.wait = read.wait.or(Some(if read.wait_for.is_some() { LONG_ANSWER } else { ANSWER }));
+            read.view = read.view.or(Some(View::Screen));
+        }
+        self.read(&read, control).await
+    }
+
+    fn read_now(&self, read: &ReadAction, waited: Option<String>, look: Option<Box<Look>>) -> Result<Done, Failure> {
         let filter = read.filter.as_deref().map(Filter::new).transpose().map_err(read_failure)?;
         let task = self.known(&read.task)?;
         let limit = read.limit.unwrap_or(READ_BYTES);
@@ -366,6 +401,12 @@ impl Operator {
             not_kept: output.not_kept,
             end: output.end,
             waited,
+            // The screen is what there is to see of a full-screen program; its output is how it got there.
+            view: read.view.unwrap_or(match &look {
+                Some(look) if look.screen.alternate => View::Screen,
+                _ => View::Plain,
+            }),
+            look,
             task,
         })))
     }
@@ -386,12 +427,17 @@ impl Operator {
             kind: FailureKind::BadFilter,
             message: format!("Invalid regex in wait_for: {error}"),
         })?;
-        let wanted = WaitFor { pattern, timeout: read.wait, ..WaitFor::default() };
+        let mut wanted = WaitFor { timeout: read.wait, ..WaitFor::default() };
+        let shown = task.terminal.is_some() && matches!(read.view, Some(View::Screen));
+        // Who waits for a line waits for that, even where the program asks something meanwhile.
+        wanted.input = read.until_input && task.terminal.is_some() && pattern.is_none();
+        *(if shown { &mut wanted.screen } else { &mut wanted.pattern }) = pattern;
         Ok(Some(match self.wait_for(&task.id, wanted, control).await? {
             WaitReason::Ended => "it has ended".to_owned(),
             WaitReason::Matched(line) => format!("a line matches: {line}"),
             WaitReason::Idle => "it is silent".to_owned(),
             WaitReason::Bytes => "there is output".to_owned(),
+            WaitReason::Input(_) => "it waits for input".to_owned(),
             WaitReason::TimedOut => "the time is over".to_owned(),
         }))
     }
@@ -413,11 +459,17 @@ impl Operator {
         reviewed.map_err(|refusal| not_possible(refusal.reason))
     }
 
-    async fn send(&self, id: &str, message: &Message) -> Result<(), SendError> {
-        let tasks = self.engine.tasks();
+    async fn send(&self, task: &Task, message: &Message) -> Result<(), SendError> {
+        let (tasks, id) = (self.engine.tasks(), task.id.as_str());
+        let typed = |what| self.engine.type_into(&self.session, id, what);
         match message {
             Message::Text(text) if text.is_empty() => Ok(()),
+            Message::Text(text) if task.terminal.is_some() => typed(Typing::Text(text.clone())).await,
             Message::Text(text) => tasks.write(id, text.as_str()).await,
+            Message::Typed(what) => typed(what.clone()).await,
+            Message::Resize(size) => tasks.resize(id, *size).await,
+            Message::Interrupt if task.terminal.is_some() => typed(Typing::Raw("\u{3}".into())).await,
+            Message::Interrupt => tasks.signal(id, Signal::INT).await,
             Message::End => tasks.end_input(id).await,
             Message::Signal(signal) => tasks.signal(id, *signal).await,
         }
@@ -430,7 +482,7 @@ impl Operator {
         let id = task.id.clone();
         if let Some(message) = &exchange.message {
             self.may_send(&task, message)?;
-            match self.send(&id, message).await {
+            match self.send(&task, message).await {
                 // The answer says how it ended.
                 Ok(()) | Err(SendError::Ended { .. }) => {}
                 Err(error) => return Err(send_failure(error)),
@@ -517,6 +569,7 @@ fn request(run: &RunAction, caller: &Caller) -> CommandRequest {
         None => CommandInput::Nothing,
     };
     request.streams = run.streams;
+    (request.terminal, request.until_input) = (run.terminal, run.until_input);
     request.task_lifetime = run.lifetime;
     request.transcript = run.transcript;
     request.description.clone_from(&run.description);

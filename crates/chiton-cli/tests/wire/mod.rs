@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -33,9 +33,19 @@ impl Wire {
         wire
     }
 
+    /// The same with a command of one's own, an environment in it for instance.
+    pub fn start_with(command: Command, arguments: &[&str]) -> Self {
+        let (mut wire, output) = Self::start_unread_with(command, arguments);
+        wire.lines = read_lines(output);
+        wire
+    }
+
     /// The same, with the output left unread.
     pub fn start_unread(place: &Place, arguments: &[&str]) -> (Self, ChildStdout) {
-        let mut command = place.command();
+        Self::start_unread_with(place.command(), arguments)
+    }
+
+    fn start_unread_with(mut command: Command, arguments: &[&str]) -> (Self, ChildStdout) {
         command.arg("mcp").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut server = command.spawn().unwrap();
         let (input, output) = (server.stdin.take(), server.stdout.take().unwrap());

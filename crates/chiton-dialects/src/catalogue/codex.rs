@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use chiton_engine::render::TextView;
-use chiton_engine::{EnvironmentChange, Outcome, Signal, Streams, TaskLifetime};
+use chiton_engine::terminal::TerminalSize;
+use chiton_engine::{EnvironmentChange, Outcome, Streams, TaskLifetime};
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Amount, Done, Exchange, Failure, FailureKind, Keeps, Message, RunAction, TaskRef};
@@ -31,10 +32,6 @@ const TOKEN_BYTES: u64 = 4;
 
 /// What Ctrl-C is on a terminal.
 const INTERRUPT: &str = "\u{3}";
-/// Why there is no terminal. Goes away with the first one.
-const NO_TERMINAL: &str = "terminals are not there yet, so tty=true is refused: give the input with the command, by a pipe or \
-                           a here-document";
-
 /// Against escapes in the output, which is given as it is.
 const ENVIRONMENT: [(&str, &str); 6] = [
     ("NO_COLOR", "1"),
@@ -68,7 +65,10 @@ impl Dialect for Codex {
                 parameters: vec![
                     ("cmd", string("The command.")),
                     ("workdir", string(&format!("Where to run it; without it {}.", around.directory.display()))),
-                    ("tty", boolean("A terminal for it. Not there yet: leave it out; its input is closed then.")),
+                    (
+                        "tty",
+                        boolean("A terminal for it, into which write_stdin types; without it, its input is closed."),
+                    ),
                     ("yield_time_ms", number("How long to wait for its end; 10000 if left out, from 250 to 30000.")),
                     tokens.clone(),
                     ("shell", string("bash (if left out), sh or dash, by name or path.")),
@@ -119,20 +119,20 @@ impl Dialect for Codex {
             let task = TaskRef::Id(task_id(&arguments)?);
             let message = match arguments.text("chars")?.as_deref() {
                 None | Some("") => None,
-                Some(INTERRUPT) => Some(Message::Signal(Signal::INT)),
+                Some(INTERRUPT) => Some(Message::Interrupt),
                 Some(text) => Some(Message::Text(text.to_owned())),
             };
             let wait = waits(&arguments, if message.is_none() { &POLL } else { &WRITE }, &mut notes)?;
             return Ok(Action::Exchange(Exchange { task, message, wait, room, notes }));
         }
-        if arguments.flag("tty")? {
-            return Err(CallError::BadValue { name: "tty", problem: format!("cannot be true: {NO_TERMINAL}") });
-        }
+        let tty = arguments.flag("tty")?;
         let mut run = RunAction::new(arguments.required("cmd")?);
         (run.streams, run.keeps, run.lifetime) = (Streams::Merged, Keeps::Nothing, TaskLifetime::Session);
-        run.environment = EnvironmentChange::Merge(
-            ENVIRONMENT.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect(),
-        );
+        run.terminal = tty.then_some(TerminalSize::USUAL);
+        // A terminal says itself what kind it is.
+        let variables = ENVIRONMENT.iter().filter(|(name, _)| !tty || *name != "TERM");
+        run.environment =
+            EnvironmentChange::Merge(variables.map(|(name, value)| ((*name).to_owned(), (*value).into())).collect());
         run.directory = arguments.text("workdir")?.filter(|path| !path.is_empty()).map(Into::into);
         run.shell = shell(&arguments)?;
         run.timeout = around.timeout;
@@ -272,9 +272,9 @@ fn replies() -> Value {
 fn write_failed(exchange: &Exchange, problem: &Failure) -> Reply {
     let reason = match (problem.kind, &exchange.task) {
         (FailureKind::NotFound, TaskRef::Id(id)) => format!("Unknown process id {}", number(id)),
-        (FailureKind::InputClosed, _) => format!(
-            "stdin is closed for this session; rerun exec_command with tty=true to keep stdin open ({NO_TERMINAL})"
-        ),
+        (FailureKind::InputClosed, _) => {
+            "stdin is closed for this session; rerun exec_command with tty=true to keep stdin open".to_owned()
+        }
         _ => problem.message.clone(),
     };
     let text = format!("write_stdin failed: {reason}");

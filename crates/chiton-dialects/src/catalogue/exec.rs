@@ -3,20 +3,36 @@
 use std::time::Duration;
 
 use chiton_engine::tasks::Part;
+use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{EnvironmentChange, Outcome, Task};
 use serde_json::{Map, Value, json};
 
-use crate::action::{Action, Done, Keeps, Ran, ReadAction, RunAction, TaskRef};
+use crate::action::{Action, Done, Keeps, Ran, ReadAction, RunAction, TaskRef, View};
 use crate::arguments::{Arguments, CallError};
 use crate::facts::{any_of, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shells::{both_streams, ended_by_itself, kill_replies};
-use crate::tool::{Dialect, Effect, Surroundings, ToolSpec, choice, integer, string, variables};
+use crate::text::without_escapes;
+use crate::tool::{Dialect, Effect, Surroundings, ToolSpec, boolean, choice, integer, string, variables};
 
 pub(crate) struct Exec;
 
 /// What a command may take where neither the call nor the server says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+const ANSI: [&str; 2] = ["preserve", "strip"];
+
+fn ansi() -> (&'static str, Value) {
+    ("ansi", choice(&ANSI, "Escape sequences in the output: preserve (default), or strip for plain text."))
+}
+
+fn read_ansi(arguments: &Arguments<'_>) -> Result<View, CallError> {
+    Ok(if arguments.choice("ansi", &ANSI)? == Some("strip") { View::Plain } else { View::Raw })
+}
+
+fn shown(text: &str, view: View) -> String {
+    if view == View::Raw { text.to_owned() } else { without_escapes(text) }
+}
 
 impl Dialect for Exec {
     fn name(&self) -> &'static str {
@@ -41,6 +57,8 @@ impl Dialect for Exec {
                     ),
                 ),
             ];
+            let pty = "Run it in a terminal, for programs that want one: one stream, stderr is empty.";
+            parameters.push(("pty", boolean(pty)));
             parameters.extend(extra);
             parameters
         };
@@ -48,7 +66,7 @@ impl Dialect for Exec {
             ToolSpec {
                 name: "exec",
                 description: "Run a shell command and wait for it. Gives stdout, stderr and the exit code.".to_owned(),
-                parameters: run(vec![("timeout_ms", integer("Stop it after this many milliseconds."))]),
+                parameters: run(vec![("timeout_ms", integer("Stop it after this many milliseconds.")), ansi()]),
                 required: &["command"],
                 effect: Effect::Runs,
                 output_schema: any_of([ran(&[("stdout", "string"), ("stderr", "string"), ("truncated", "boolean")])]),
@@ -65,7 +83,7 @@ impl Dialect for Exec {
             ToolSpec {
                 name: "exec_status",
                 description: "State and all output so far of a background command.".to_owned(),
-                parameters: vec![("id", string("The id that exec_bg gave."))],
+                parameters: vec![("id", string("The id that exec_bg gave.")), ansi()],
                 required: &["id"],
                 effect: Effect::Looks,
                 output_schema: any_of([task(&[
@@ -90,7 +108,8 @@ impl Dialect for Exec {
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
         let arguments = Arguments::of(&self.tools(around), tool, values)?;
         if tool == "exec_status" {
-            return Ok(Action::Read(ReadAction::new(TaskRef::Id(arguments.required("id")?), Part::All)));
+            let read = ReadAction::new(TaskRef::Id(arguments.required("id")?), Part::All);
+            return Ok(Action::Read(ReadAction { view: Some(read_ansi(&arguments)?), ..read }));
         }
         if tool == "exec_stop" {
             return Ok(Action::Kill { task: TaskRef::Id(arguments.required("id")?) });
@@ -103,9 +122,11 @@ impl Dialect for Exec {
             _ => EnvironmentChange::Merge(variables),
         };
         run.keeps = Keeps::Nothing;
+        run.terminal = arguments.flag("pty")?.then_some(TerminalSize::WIDE);
         if tool == "exec_bg" {
             return Ok(Action::Start(Box::new(run)));
         }
+        run.view = read_ansi(&arguments)?;
         run.timeout = arguments.millis("timeout_ms")?.or(around.timeout).or(Some(TIMEOUT));
         Ok(Action::Run(Box::new(run)))
     }
@@ -118,8 +139,11 @@ impl Dialect for Exec {
                 Reply::good(text, with(task_facts(task), &json!({"id": task.id})))
             }
             (_, Done::Read(read)) => {
-                let facts = json!({"id": read.task.id, "output": read.output, "stdout": read.stdout, "stderr": read.stderr, "done": !read.task.status.is_running()});
-                Reply::good(format!("{}\n{}", state(&read.task), read.output), with(task_facts(&read.task), &facts))
+                let [output, stdout, stderr] =
+                    [&read.output, &read.stdout, &read.stderr].map(|text| shown(text, read.view));
+                let text = format!("{}\n{output}", state(&read.task));
+                let facts = json!({"id": read.task.id, "output": output, "stdout": stdout, "stderr": stderr, "done": !read.task.status.is_running()});
+                Reply::good(text, with(task_facts(&read.task), &facts))
             }
             (_, Done::Killed { task, already }) => {
                 let word = if *already { "had ended before" } else { "stopped" };
@@ -140,6 +164,7 @@ fn state(task: &Task) -> String {
 fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     let response = &ran.response;
     let (stdout, stderr, cut) = both_streams(ran);
+    let (stdout, stderr) = (shown(&stdout, run.view), shown(&stderr, run.view));
     let facts = with(run_facts(ran), &json!({"stdout": stdout, "stderr": stderr, "truncated": cut}));
     let head = match &response.outcome {
         Outcome::Exited(0) => "exit code: 0".to_owned(),

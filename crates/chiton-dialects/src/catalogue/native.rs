@@ -1,15 +1,18 @@
 //! `native`: everything the engine can do, in few words. The default.
 
 use chiton_engine::tasks::Part;
-use chiton_engine::{EnvironmentChange, OnTimeout, Outcome, Signal, Streams, Task, TaskLifetime, TimeLimit};
+use chiton_engine::terminal::TerminalSize;
+use chiton_engine::{
+    EnvironmentChange, Look, OnTimeout, Outcome, Signal, Streams, Task, TaskLifetime, TimeLimit, Typing,
+};
 use serde_json::{Map, Value, json};
 
-use crate::action::{Action, Done, Message, Ran, ReadAction, RunAction, TaskOutput, TaskRef};
+use crate::action::{Action, Done, Message, Ran, ReadAction, RunAction, TaskOutput, TaskRef, View};
 use crate::arguments::{Arguments, CallError, short};
-use crate::facts::{any_of, object, ran, run_facts, shape, task, task_facts, with};
+use crate::facts::{LOOK, any_of, look_facts, object, ran, run_facts, shape, task, task_facts, waiting, with};
 use crate::reply::Reply;
 use crate::shells::{FILES, USUAL, ended_by_itself, kill_replies};
-use crate::text::{both_ends, leftover_lines, without_escapes};
+use crate::text::{both_ends, leftover_lines, waiting_line, without_escapes};
 use crate::tool::{Dialect, Effect, Surroundings, ToolSpec, boolean, choice, integer, string, variables};
 
 pub(crate) struct Native;
@@ -45,29 +48,35 @@ impl Dialect for Native {
                     ("range", string("These alone: 'lines 1-100' or 'bytes 0-4095'.")),
                     ("tail", integer("Only so many lines from the end.")),
                     ("filter", string("A regular expression: only lines that match. Nothing counts as read.")),
+                    view(
+                        "plain: text without escapes; raw: as printed; screen: what its terminal shows, and wait_for matches that.",
+                    ),
                 ],
                 required: &["bash_id"],
                 effect: Effect::Looks,
-                output_schema: any_of([task(&[
-                    ("output", "string"),
-                    ("left_out", "integer"),
-                    ("not_kept", "integer"),
-                    ("next", "integer"),
-                    ("waited", "string?"),
-                ])]),
+                output_schema: any_of([task(&read_fields())]),
             },
             ToolSpec {
                 name: "BashInput",
-                description: "Write to a command that was started with open_stdin, or send a signal to any.".to_owned(),
+                description: "Type into a command started with pty, write to one started with open_stdin, or send a \
+                              signal to any. With pty the answer is the screen, once it waits for more."
+                    .to_owned(),
                 parameters: vec![
                     id(),
                     ("text", string("What to write; add the newline.")),
+                    ("keys", string("With pty: keys by name, like 'down down enter', 'ctrl-c', 'esc : w q enter'.")),
+                    ("paste", string("With pty: text as a paste, which programs do not act on line by line.")),
                     ("end", boolean("Nothing will follow.")),
                     ("signal", string("A signal, like INT or TERM.")),
+                    ("wait", integer("Milliseconds to wait at most, then read; with pty 2000 if left out.")),
+                    ("wait_for", string("Wait until a line of the screen or of the output matches this.")),
+                    view("What to answer with: with pty the screen if left out."),
+                    ("cols", integer("With pty: a new width of the terminal.")),
+                    ("rows", integer("With pty: a new height.")),
                 ],
                 required: &["bash_id"],
                 effect: Effect::Runs,
-                output_schema: any_of([shape(&[("bash_id", "string")])]),
+                output_schema: any_of([shape(&[("bash_id", "string")]), task(&read_fields())]),
             },
             ToolSpec {
                 name: "KillShell",
@@ -97,10 +106,22 @@ impl Dialect for Native {
                 filter: arguments.text("filter")?,
                 wait_for: arguments.text("wait_for")?,
                 wait: arguments.millis("wait")?,
+                until_input: true,
+                view: read_view(&arguments)?,
                 limit: Some(LIMIT as u64),
                 ..ReadAction::new(task()?, part(&arguments)?)
             })),
-            "BashInput" => Ok(Action::Send { task: task()?, messages: messages(&arguments)? }),
+            "BashInput" => {
+                let then = ReadAction {
+                    wait_for: arguments.text("wait_for")?,
+                    wait: arguments.millis("wait")?,
+                    until_input: true,
+                    view: read_view(&arguments)?,
+                    limit: Some(LIMIT as u64),
+                    ..ReadAction::new(task()?, Part::New)
+                };
+                Ok(Action::Send { task: task()?, messages: messages(&arguments)?, then: Some(Box::new(then)) })
+            }
             "KillShell" => Ok(Action::Kill { task: task()? }),
             "ListShells" => Ok(Action::List),
             _ => read_bash(&arguments, around),
@@ -149,6 +170,15 @@ fn bash(around: &Surroundings) -> ToolSpec {
             ("env", variables("Variables for this call alone.")),
             ("stdin", string("What it reads; without it, nothing.")),
             ("open_stdin", boolean("In the background, or with wait: leave its input open for BashInput.")),
+            (
+                "pty",
+                boolean(
+                    "In a terminal, for programs that talk to a person: comes back when it waits for input; BashInput \
+                     types.",
+                ),
+            ),
+            ("cols", integer("With pty: its width; 80 if left out.")),
+            ("rows", integer("With pty: its height; 24 if left out.")),
             ("session", string("Run in the session of this name, which has a state of its own and stays.")),
             ("description", string("What it does, in a few words.")),
         ],
@@ -159,6 +189,7 @@ fn bash(around: &Surroundings) -> ToolSpec {
                 ("output", "string"),
                 ("truncated", "boolean"),
                 ("cwd_changed", "boolean"),
+                ("waiting", "object?"),
                 ("session", "string?"),
                 ("description", "string?"),
             ]),
@@ -177,6 +208,8 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
     run.environment = EnvironmentChange::Merge(arguments.variables("env")?);
     run.session = arguments.text("session")?;
     (run.stdin, run.open_input) = (arguments.text("stdin")?, arguments.flag("open_stdin")?);
+    run.terminal = terminal(arguments)?;
+    run.until_input = run.terminal.is_some();
     let (timeout, wait) = (arguments.millis("timeout")?, arguments.millis("wait")?);
     let background = arguments.flag("run_in_background")?;
     if arguments.choice("on_timeout", &ON_TIMEOUT)? == Some("background") {
@@ -190,6 +223,7 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
             background && handed_back,
             "is 'stop' with run_in_background: it runs in the background already",
         ),
+        ("stdin", run.terminal.is_some() && run.stdin.is_some(), "goes without pty: what it reads there is typed"),
         ("open_stdin", run.open_input && run.stdin.is_some(), "goes without stdin: input is either given or left open"),
         (
             "open_stdin",
@@ -206,6 +240,53 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
     }
     (run.timeout, run.wait) = (timeout.or(around.timeout).or(Some(USUAL)), wait);
     Ok(Action::Run(Box::new(run)))
+}
+
+/// The size of the terminal that is asked for, where one is.
+fn terminal(arguments: &Arguments<'_>) -> Result<Option<TerminalSize>, CallError> {
+    let pty = arguments.flag("pty")?;
+    let size = size(arguments, TerminalSize::USUAL)?;
+    if size.is_some() && !pty {
+        let problem = "goes with pty only: without it there is no terminal".to_owned();
+        return Err(CallError::BadValue { name: "cols", problem });
+    }
+    Ok(pty.then(|| size.unwrap_or_default()))
+}
+
+/// A size, where one is given; what is left out of it is as in `usual`.
+fn size(arguments: &Arguments<'_>, usual: TerminalSize) -> Result<Option<TerminalSize>, CallError> {
+    let (columns, rows) = (arguments.number("cols")?, arguments.number("rows")?);
+    if columns.is_none() && rows.is_none() {
+        return Ok(None);
+    }
+    let size = TerminalSize::new(columns.unwrap_or(usual.columns.into()), rows.unwrap_or(usual.rows.into()));
+    size.map(Some).map_err(|error| CallError::BadValue { name: "cols", problem: format!("or rows: {error}") })
+}
+
+const VIEWS: [&str; 3] = ["plain", "raw", "screen"];
+
+fn view(description: &str) -> (&'static str, Value) {
+    ("view", choice(&VIEWS, description))
+}
+
+fn read_view(arguments: &Arguments<'_>) -> Result<Option<View>, CallError> {
+    Ok(arguments.choice("view", &VIEWS)?.map(|word| match word {
+        "raw" => View::Raw,
+        "screen" => View::Screen,
+        _ => View::Plain,
+    }))
+}
+
+fn read_fields() -> Vec<(&'static str, &'static str)> {
+    let mut fields = vec![
+        ("output", "string"),
+        ("left_out", "integer"),
+        ("not_kept", "integer"),
+        ("next", "integer"),
+        ("waited", "string?"),
+    ];
+    fields.extend(LOOK);
+    fields
 }
 
 /// Which part of the output is asked for: one of three ways to say it, or what is new.
@@ -250,9 +331,15 @@ fn messages(arguments: &Arguments<'_>) -> Result<Vec<Message>, CallError> {
             problem: format!("is a signal like INT, TERM or HUP, not '{}'", short(&name)),
         })?)),
     };
-    let messages: Vec<Message> = text.into_iter().chain(end).chain(signal).collect();
-    if messages.is_empty() {
-        let problem = "is missing, and so are end and signal: give one of them".to_owned();
+    let paste = arguments.text("paste")?.map(|text| Message::Typed(Typing::Paste(text)));
+    let keys = arguments.text("keys")?.map(|names| Message::Typed(Typing::Keys(names)));
+    let size = size(arguments, TerminalSize::USUAL)?.map(Message::Resize);
+    // In the order in which a person does it: the window, the text, the key that ends it.
+    let typed = text.into_iter().chain(paste).chain(keys);
+    let messages: Vec<Message> = size.into_iter().chain(typed).chain(end).chain(signal).collect();
+    let waits = arguments.text("wait_for")?.is_some() || arguments.millis("wait")?.is_some();
+    if messages.is_empty() && !waits {
+        let problem = "is missing, and so are keys, paste, end and signal: give one of them".to_owned();
         return Err(CallError::BadValue { name: "text", problem });
     }
     Ok(messages)
@@ -292,10 +379,11 @@ fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     if ran.moved {
         lines.push(format!("[working directory: {}]", response.cwd.display()));
     }
+    lines.extend(response.waits.as_ref().map(|wait| waiting_line(&response.run_id, wait)));
     lines.extend(leftover_lines(response));
     lines.extend(response.notices.iter().map(|notice| format!("[{notice}]")));
     let more = json!({
-        "output": output, "truncated": cut, "cwd_changed": ran.moved, "session": run.session,
+        "output": output, "truncated": cut, "cwd_changed": ran.moved, "waiting": waiting(response.waits.as_ref()), "session": run.session,
         "description": run.description,
     });
     let failed = !ended_by_itself(&response.outcome) && response.outcome != Outcome::Running;
@@ -318,11 +406,19 @@ fn first_line(run: &RunAction, ran: &Ran) -> String {
 }
 
 fn read_reply(read: &TaskOutput) -> Reply {
-    let output = without_escapes(&read.output);
+    let output = if read.view == View::Raw { read.output.clone() } else { without_escapes(&read.output) };
     let mut lines = vec![line(&read.task)];
     lines.extend(read.waited.as_ref().map(|why| format!("[waited: {why}]")));
-    if !output.is_empty() {
-        lines.push(output.strip_suffix('\n').unwrap_or(&output).to_owned());
+    match read.look.as_ref().filter(|_| read.view == View::Screen) {
+        Some(look) => lines.extend(screen_lines(look)),
+        None if output.is_empty() => {}
+        None => lines.push(output.strip_suffix('\n').unwrap_or(&output).to_owned()),
+    }
+    if let Some(look) = &read.look {
+        lines.extend(look.waits.as_ref().map(|wait| waiting_line(&read.task.id, wait)));
+        if look.people > 0 || look.typed_by_people > 0 {
+            lines.push(format!("[people attached: {}, and typed {} times]", look.people, look.typed_by_people));
+        }
     }
     if read.left_out > 0 {
         let (left, id, end) = (read.left_out, &read.task.id, read.end);
@@ -334,7 +430,21 @@ fn read_reply(read: &TaskOutput) -> Reply {
     let more = json!({
         "output": output, "left_out": read.left_out, "not_kept": read.not_kept, "next": read.end, "waited": read.waited,
     });
-    Reply::good(lines.join("\n"), with(task_facts(&read.task), &more))
+    let facts = with(task_facts(&read.task), &more);
+    Reply::good(lines.join("\n"), with(facts, &Value::Object(look_facts(read.look.as_deref()))))
+}
+
+/// The rows of a screen between two lines that say what they are.
+fn screen_lines(look: &Look) -> [String; 3] {
+    let screen = &look.screen;
+    let title = screen.title.as_ref().map(|title| format!(", title '{title}'")).unwrap_or_default();
+    let (row, column) = (screen.cursor.row + 1, screen.cursor.column + 1);
+    let full = if screen.alternate { ", full-screen program" } else { "" };
+    [
+        format!("[screen of {} columns and {} rows{full}{title}]", screen.size.columns, screen.size.rows),
+        screen.to_text(),
+        format!("[cursor in row {row}, column {column}]"),
+    ]
 }
 
 fn list_shape() -> Value {

@@ -13,7 +13,7 @@ use crate::bytes::ByteString;
 use crate::control::{RunControl, StopWatch};
 use crate::error::StartError;
 use crate::event::{Listener, RunEvent, Stream};
-use crate::keeper::protocol::{Control, Ending, FrameBuffer, Report, encode};
+use crate::keeper::protocol::{Control, Ending, FrameBuffer, InputWait, Report, encode};
 use crate::limits::{LONGEST, ViewLimits};
 use crate::outcome::{Outcome, Usage};
 use crate::request::{OnTimeout, Streams};
@@ -27,6 +27,8 @@ pub(crate) struct Collected {
     /// What the shell handed back about its state.
     pub(crate) state: Option<ByteString>,
     pub(crate) captured: Captured,
+    /// What it waits for, where that is why it was handed back.
+    pub(crate) waits: Option<InputWait>,
     /// Still open: while it is, the keeper knows that the session lives.
     pub(crate) connection: UnixStream,
 }
@@ -59,6 +61,7 @@ pub(crate) async fn collect(
     let mut hand_back_at = command.wait.into_iter().chain(limit).min().map(|wait| begun + wait.min(LONGEST));
     let mut kept = [HeadTail::new(view), HeadTail::new(view)];
     let mut output = (command.streams == Streams::Separate).then(|| HeadTail::new(view));
+    let mut waits = None;
     let (ending, state) = loop {
         let report = tokio::select! {
             report = reports.next() => report,
@@ -76,6 +79,11 @@ pub(crate) async fn collect(
                     output.push(&bytes);
                 }
             }
+            Some(Report::Waits(wait)) => {
+                waits = Some(wait);
+                hand_back_at = None;
+                reports.send(&Control::HandOver { lifetime: command.task_lifetime.into() }).await;
+            }
             Some(Report::Ended { ending, state }) => break (ending, state),
             Some(Report::HandedOver) => break (without_ending(Outcome::Running, begun.elapsed()), None),
             Some(_) => {}
@@ -85,7 +93,8 @@ pub(crate) async fn collect(
     };
     let [stdout, stderr] = kept;
     let captured = Captured { stdout, stderr, output };
-    Ok(Collected { pid, ending, state, captured, connection: reports.connection })
+    waits = waits.filter(|_| ending.outcome == Outcome::Running);
+    Ok(Collected { pid, ending, state, captured, waits, connection: reports.connection })
 }
 
 /// Starts following a run and lets it go at once: it is a task then. Gives what holds it.

@@ -11,5 +11,6 @@
 pub(crate) mod collect;
 pub(crate) mod head_tail;
 pub mod spool;
+pub(crate) mod times;
 
 pub use head_tail::HeadTail;

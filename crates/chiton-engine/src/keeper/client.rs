@@ -25,8 +25,10 @@ pub(super) enum Role {
     Caller,
     /// Holds a run that was handed over: says by being there that its session lives.
     Holder,
-    /// Told when there is something new.
-    Watcher,
+    /// Told when there is something new, and, where it wants that, when the command waits for input.
+    Watcher { input: bool },
+    /// Somebody's window on the terminal: gets all output, as far as it can follow.
+    Window { types: bool },
     /// Asks and is answered.
     Visitor,
 }
@@ -70,6 +72,12 @@ impl Client {
     pub(super) fn tell_growth(&mut self, growth: &Report) -> bool {
         self.owes_growth = self.has_unsent();
         self.owes_growth || self.tell(growth)
+    }
+
+    /// Passes output on to a window. One that cannot follow is shown the screen once it has caught up.
+    pub(super) fn tell_window(&mut self, output: &Report) -> bool {
+        self.owes_growth |= self.is_full();
+        self.owes_growth || self.tell(output)
     }
 
     /// Whether a watcher that has caught up should be told again.

@@ -1,6 +1,7 @@
-//! The writing end of a run's standard input, where it was left open.
+//! The writing end of a run's standard input, where it was left open: a pipe, or its terminal.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -10,13 +11,13 @@ use super::protocol::Denial;
 const MOST_WAITING: usize = 1 << 20;
 
 pub(super) struct OpenInput {
-    pipe: Option<io::PipeWriter>,
+    pipe: Option<File>,
     waiting: VecDeque<u8>,
     ends: bool,
 }
 
 impl OpenInput {
-    pub(super) fn new(pipe: Option<io::PipeWriter>) -> Self {
+    pub(super) fn new(pipe: Option<File>) -> Self {
         Self { pipe, waiting: VecDeque::new(), ends: false }
     }
 

@@ -9,7 +9,12 @@ use crate::event::Stream;
 use crate::secrets::patterns::Patterns;
 use crate::secrets::redact::Redactor;
 
+/// Layers, each with its own values: those the run started with, and those that were typed into it later.
 pub(super) struct Masking {
+    layers: Vec<Layer>,
+}
+
+struct Layer {
     patterns: Arc<Patterns>,
     streams: [Redactor; 2],
 }
@@ -17,31 +22,66 @@ pub(super) struct Masking {
 impl Masking {
     /// Takes the values, and wipes the copies it was given.
     pub(super) fn new(masks: Vec<(String, ByteString)>) -> Self {
+        let mut masking = Self { layers: Vec::new() };
+        masking.add(masks);
+        masking
+    }
+
+    /// From now on these are masked too.
+    pub(super) fn add(&mut self, masks: Vec<(String, ByteString)>) {
         let patterns = Arc::new(Patterns::new(masks.iter().map(|(mask, value)| (mask.as_str(), &value[..]))));
         for (_, value) in masks {
             value.into_vec().zeroize();
         }
-        let stream = || Redactor::new(Arc::clone(&patterns));
-        Self { streams: [stream(), stream()], patterns }
+        if !patterns.is_empty() {
+            let stream = || Redactor::new(Arc::clone(&patterns));
+            self.layers.push(Layer { streams: [stream(), stream()], patterns });
+        }
     }
 
     /// Whether everything passes as it is.
     pub(super) fn is_off(&self) -> bool {
-        self.patterns.is_empty()
+        self.layers.is_empty()
     }
 
     /// Appends to `out` what can be told of `stream` now that these bytes have come.
     pub(super) fn pass(&mut self, stream: Stream, bytes: &[u8], out: &mut Vec<u8>) {
-        self.streams[usize::from(stream == Stream::Stderr)].push(bytes, out);
+        self.through(stream, bytes, out, Redactor::push);
     }
 
     /// Appends to `out` what was held back of `stream`: nothing more is waited for.
     pub(super) fn flush(&mut self, stream: Stream, out: &mut Vec<u8>) {
-        self.streams[usize::from(stream == Stream::Stderr)].flush(out);
+        self.through(stream, b"", out, |redactor, bytes, out| {
+            redactor.push(bytes, out);
+            redactor.flush(out);
+        });
     }
 
     /// A whole text.
     pub(super) fn text(&self, text: Vec<u8>) -> Vec<u8> {
-        if self.is_off() { text } else { self.patterns.masked(&text) }
+        self.layers.iter().fold(text, |text, layer| layer.patterns.masked(&text))
+    }
+
+    fn through(
+        &mut self,
+        stream: Stream,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        step: impl Fn(&mut Redactor, &[u8], &mut Vec<u8>),
+    ) {
+        let slot = usize::from(stream == Stream::Stderr);
+        let Some((first, rest)) = self.layers.split_first_mut() else { return out.extend_from_slice(bytes) };
+        if rest.is_empty() {
+            return step(&mut first.streams[slot], bytes, out);
+        }
+        let mut passed = Vec::new();
+        step(&mut first.streams[slot], bytes, &mut passed);
+        for layer in rest {
+            let mut next = Vec::new();
+            step(&mut layer.streams[slot], &passed, &mut next);
+            passed.zeroize();
+            passed = next;
+        }
+        out.append(&mut passed);
     }
 }

@@ -15,7 +15,9 @@ mod lifecycle;
 mod masking;
 mod owner;
 pub(crate) mod protocol;
+mod terminal;
 mod transcript;
+mod waiting;
 
 use std::ffi::OsStr;
 use std::fs::File;

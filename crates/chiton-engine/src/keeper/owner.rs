@@ -4,9 +4,9 @@
 //! only in this: children are reaped before deadlines are looked at, so that a command that ended in time is never
 //! called timed out. Which ending counts is decided in [`super::lifecycle`].
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,8 @@ use super::input::OpenInput;
 use super::leftover_task::LeftoverTask;
 use super::lifecycle::{Lifecycle, StopEffect};
 use super::masking::Masking;
-use super::protocol::{Control, Denial, Ending, Input, KeeperPlan, Report, StopCause, Streams};
+use super::protocol::{Control, Denial, Ending, Input, KeeperPlan, Report, StopCause, Streams, Typing, Typist};
+use super::terminal::{Ends, HeldTerminal};
 use super::transcript::Transcript;
 use super::{GivenFiles, SharedFiles};
 use crate::capture::spool::SpoolWriter;
@@ -37,6 +38,8 @@ use crate::tasks::record::StartRecord;
 /// More than a pipe can hold: what the leader wrote before it ended is read with certainty, a chatty leftover is not
 /// followed for ever.
 const DRAIN_BYTES: usize = 2 << 20;
+/// How long a terminal may lack what might become a value.
+const HOLD: Duration = Duration::from_millis(40);
 /// A command that takes longer than this is not about latency any more.
 const LONG_RUN: Duration = Duration::from_millis(250);
 
@@ -49,12 +52,15 @@ struct Keeper {
     shared: SharedFiles,
     pipes: [Option<OwnedFd>; 2],
     input: OpenInput,
+    terminal: Option<HeldTerminal>,
     spool: SpoolWriter,
     transcript: Option<Transcript>,
     masking: Masking,
     buffer: Vec<u8>,
     /// What the buffer becomes.
     masked: Vec<u8>,
+    /// When a terminal shows what was held back because it might become a value: a prompt is not to lack its end.
+    lets_out_at: Option<Instant>,
     /// What the shell has said of its state so far.
     state: Vec<u8>,
     lifecycle: Lifecycle,
@@ -82,7 +88,7 @@ pub(super) fn own(
     let mut caller = Client::caller(socket)?;
     let masking = Masking::new(std::mem::take(&mut plan.masks));
     let folder = RunFolder::at(&plan.folder)?;
-    let (pid, pipes, input) = match start(&plan, given) {
+    let (pid, pipes, input, ends) = match start(&plan, given) {
         Ok(started) => started,
         Err(error) => {
             caller.tell(&Report::FailedToStart { reason: explain(&plan, &error) });
@@ -93,7 +99,9 @@ pub(super) fn own(
     let keeper = rustix::process::getpid().as_raw_nonzero().get();
     let _ = folder.write_start(StartRecord { pid, keeper });
     caller.tell(&Report::Started { pid });
+    let held = |(ends, size)| HeldTerminal::new(ends, size, &plan.folder, started);
     let keeper = Keeper {
+        terminal: ends.zip(plan.terminal).map(held),
         clients: vec![caller],
         door: folder.open_door().ok(),
         signals,
@@ -105,6 +113,7 @@ pub(super) fn own(
         masking,
         buffer: vec![0; READ_BYTES],
         masked: Vec::new(),
+        lets_out_at: None,
         state: Vec::new(),
         lifecycle: Lifecycle::new(pid),
         ladder: None,
@@ -123,9 +132,17 @@ pub(super) fn own(
     Ok(())
 }
 
-type Started = (i32, [Option<OwnedFd>; 2], Option<io::PipeWriter>);
+/// The shell, what it prints, what it reads, and its terminal.
+type Started = (i32, [Option<OwnedFd>; 2], Option<File>, Option<Ends>);
 
 fn start(plan: &KeeperPlan, mut given: GivenFiles) -> io::Result<Started> {
+    if let Some(size) = plan.terminal {
+        let ends = Ends::open(size)?;
+        given.input = Some(ends.theirs.try_clone()?);
+        let pid = start_shell(plan, given, &ends.theirs, &ends.theirs)?;
+        let (output, input) = (ends.ours.try_clone()?, ends.ours.try_clone()?);
+        return Ok((pid, [Some(output), None], Some(input.into()), Some(ends)));
+    }
     let (stdout, stdout_end) = output_pipe()?;
     let (stderr, stderr_end) = match plan.streams {
         Streams::Separate => output_pipe().map(|(read, write)| (Some(read), write))?,
@@ -136,10 +153,10 @@ fn start(plan: &KeeperPlan, mut given: GivenFiles) -> io::Result<Started> {
         let (read, write) = io::pipe()?;
         rustix::io::ioctl_fionbio(&write, true)?;
         given.input = Some(read.into());
-        input = Some(write);
+        input = Some(File::from(OwnedFd::from(write)));
     }
     let pid = start_shell(plan, given, &stdout_end, &stderr_end)?;
-    Ok((pid, [Some(stdout), stderr], input))
+    Ok((pid, [Some(stdout), stderr], input, None))
 }
 
 fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -221,6 +238,11 @@ impl Keeper {
         if !listened {
             self.deadlines.hear(now);
         }
+        if self.lets_out_at.is_some_and(|time| now >= time) {
+            self.lets_out_at = None;
+            self.let_out(Stream::Stdout);
+        }
+        self.look_for_wait(now);
         if let Some(limit) = self.deadlines.reached(now) {
             self.deadlines.clear();
             if self.lifecycle.unreaped_leader().is_some() {
@@ -238,7 +260,9 @@ impl Keeper {
         };
         let leader = self.lifecycle.unreaped_leader();
         let deadline = leader.and_then(|_| self.deadlines.next(self.listens())).map(|(time, _)| time);
-        ladder.into_iter().chain(settle).chain(deadline).chain(self.slims_at).min()
+        let look = leader.and(self.terminal.as_ref()).filter(|_| self.is_watched_for_input());
+        let look = look.and_then(HeldTerminal::look_at).into_iter().chain(self.lets_out_at).min();
+        ladder.into_iter().chain(settle).chain(deadline).chain(self.slims_at).chain(look).min()
     }
 
     fn poll(&self, timeout: Option<&Timespec>) -> Vec<(Source, PollFlags)> {
@@ -273,6 +297,26 @@ impl Keeper {
         sources.into_iter().zip(flags).filter(|(_, flags)| !flags.is_empty()).collect()
     }
 
+    /// Whether anybody wants to be told when the command waits for input.
+    fn is_watched_for_input(&self) -> bool {
+        self.clients.iter().any(|client| match client.role() {
+            Role::Caller => self.plan.tells_waiting,
+            role => role == Role::Watcher { input: true },
+        })
+    }
+
+    fn look_for_wait(&mut self, now: Instant) {
+        if self.lifecycle.unreaped_leader().is_none() || !self.is_watched_for_input() {
+            return;
+        }
+        let Some(wait) = self.terminal.as_mut().and_then(|terminal| terminal.look_for_wait(now)) else { return };
+        let told = |role| matches!(role, Role::Caller | Role::Watcher { input: true });
+        for client in self.clients.iter_mut().filter(|client| told(client.role())) {
+            // Whoever is gone is noticed in the next round.
+            client.tell(&Report::Waits(wait.clone()));
+        }
+    }
+
     /// Whether the output of the command is read now. The pipe is the back-pressure: while the caller is behind, the
     /// command waits.
     fn listens(&self) -> bool {
@@ -284,6 +328,8 @@ impl Keeper {
         while let Some(signal) = self.signals.next() {
             if signal != libc::SIGCHLD {
                 self.stop(StopCause::Killed, None);
+            } else if let (Some(_), Some(leader)) = (&self.terminal, self.lifecycle.unreaped_leader()) {
+                HeldTerminal::continue_stopped(leader);
             }
         }
         self.reap();
@@ -328,8 +374,14 @@ impl Keeper {
             }
         }
         if alive && self.clients[index].takes_growth() {
-            let growth = self.growth();
-            alive = self.clients[index].tell_growth(&growth);
+            let is_window = matches!(self.clients[index].role(), Role::Window { .. });
+            let news = self.look().filter(|_| is_window);
+            alive = if let Some(look) = news {
+                self.clients[index].tell(&look)
+            } else {
+                let growth = self.growth();
+                self.clients[index].tell_growth(&growth)
+            };
         }
         if !alive {
             let gone = self.clients.swap_remove(index);
@@ -349,18 +401,57 @@ impl Keeper {
                 }
                 Report::HandedOver
             }
-            Control::Watch => {
-                self.clients[index].become_role(Role::Watcher);
-                match &self.ending {
-                    Some(ending) => Report::Ended { ending: ending.clone(), state: None },
-                    None => self.growth(),
-                }
-            }
+            Control::Watch => self.watch(index, false),
+            Control::WatchInput => self.watch(index, true),
             Control::Input(bytes) => Report::Answer(self.while_running().and_then(|()| self.input.write(&bytes))),
-            Control::EndInput => Report::Answer(self.while_running().and_then(|()| self.input.end())),
+            Control::EndInput => Report::Answer(self.while_running().and_then(|()| self.end_input())),
             Control::Signal(number) => Report::Answer(self.signal(number)),
+            Control::Look => self.look().unwrap_or_else(no_terminal),
+            Control::Type { what, typist, masks } => {
+                self.masking.add(masks);
+                Report::Answer(self.while_running().and_then(|()| self.enter(&what, typist)))
+            }
+            Control::Resize(size) => Report::Answer(match &mut self.terminal {
+                Some(terminal) => terminal.resize(size, Instant::now()),
+                None => Err(Denial::NoTerminal),
+            }),
+            Control::Attach { typist } => {
+                self.clients[index].become_role(Role::Window { types: typist.is_some() });
+                self.look().unwrap_or_else(no_terminal)
+            }
         };
         self.clients[index].tell(&answer);
+    }
+
+    fn watch(&mut self, index: usize, input: bool) -> Report {
+        self.clients[index].become_role(Role::Watcher { input });
+        if let (Some(terminal), true) = (&mut self.terminal, input) {
+            terminal.look_again(Instant::now());
+        }
+        match &self.ending {
+            Some(ending) => Report::Ended { ending: ending.clone(), state: None },
+            None => self.growth(),
+        }
+    }
+
+    fn look(&self) -> Option<Report> {
+        let people = self.clients.iter().filter(|client| client.role() == Role::Window { types: true }).count();
+        self.terminal.as_ref().map(|terminal| Report::Look(Box::new(terminal.look(people))))
+    }
+
+    /// Types into the terminal.
+    fn enter(&mut self, what: &Typing, typist: Typist) -> Result<(), Denial> {
+        let terminal = self.terminal.as_mut().ok_or(Denial::NoTerminal)?;
+        let bytes = terminal.typed(what, typist, Instant::now())?;
+        self.input.write(&bytes)
+    }
+
+    /// A terminal has no end; there is a key that says so.
+    fn end_input(&mut self) -> Result<(), Denial> {
+        match &self.terminal {
+            Some(terminal) => self.input.write(&[terminal.end_key()]),
+            None => self.input.end(),
+        }
     }
 
     fn while_running(&self) -> Result<(), Denial> {
@@ -418,7 +509,9 @@ impl Keeper {
     fn pump(&mut self, stream: Stream, max: usize) -> usize {
         let slot = usize::from(stream == Stream::Stderr);
         let Some(pipe) = &self.pipes[slot] else { return 0 };
-        match rustix::io::read(pipe.as_fd(), &mut self.buffer[..max.min(READ_BYTES)]) {
+        let room = &mut self.buffer[..max.min(READ_BYTES)];
+        let read = if self.terminal.is_some() { read_on(pipe, room) } else { rustix::io::read(pipe, room) };
+        match read {
             Ok(count) if count > 0 => {
                 self.deadlines.hear(Instant::now());
                 self.take_in(stream, count);
@@ -444,6 +537,7 @@ impl Keeper {
             self.masking.pass(stream, &buffer[..count], &mut masked);
             self.deliver(stream, &masked);
             self.masked = masked;
+            self.lets_out_at = self.terminal.as_ref().map(|_| Instant::now() + HOLD);
         }
         self.buffer = buffer;
     }
@@ -463,13 +557,21 @@ impl Keeper {
         if let Some(transcript) = &mut self.transcript {
             transcript.append(bytes);
         }
+        if let Some(terminal) = &mut self.terminal {
+            let answers = terminal.show(bytes, self.spool.totals(stream).written, Instant::now());
+            if !answers.is_empty() {
+                // A program that asks and does not read goes without.
+                let _ = self.input.write(&answers);
+            }
+        }
         let growth = self.growth();
         let announced = self.lifecycle.is_announced();
         for index in (0..self.clients.len()).rev() {
             let client = &mut self.clients[index];
             let alive = match client.role() {
                 Role::Caller if !announced => client.tell(&Report::Output { stream, bytes: bytes.into() }),
-                Role::Watcher => client.tell_growth(&growth),
+                Role::Watcher { .. } => client.tell_growth(&growth),
+                Role::Window { .. } => client.tell_window(&Report::Output { stream, bytes: bytes.into() }),
                 Role::Caller | Role::Holder | Role::Visitor => true,
             };
             if !alive {
@@ -505,6 +607,9 @@ impl Keeper {
         }
         if let Some(transcript) = &mut self.transcript {
             transcript.finish(&ending.outcome);
+        }
+        if let Some(terminal) = &mut self.terminal {
+            let _ = self.folder.write_screen(&terminal.finish());
         }
         let _ = self.folder.write_ending(&ending, self.plan.lifetime == Lifetime::Durable);
         let state = if matches!(ending.outcome, Outcome::Exited(_)) { self.state() } else { None };
@@ -555,6 +660,24 @@ impl Keeper {
         let state = std::mem::take(&mut self.state);
         (!state.is_empty() && state.len() as u64 <= STATE_BYTES).then(|| state.into())
     }
+}
+
+/// Reads until the room is used or nothing is left: a terminal gives no more than 4 KiB at once.
+fn read_on(pipe: &OwnedFd, room: &mut [u8]) -> Result<usize, Errno> {
+    let mut count = 0;
+    while count < room.len() {
+        match rustix::io::read(pipe, &mut room[count..]) {
+            Ok(0) => break,
+            Ok(more) => count += more,
+            Err(error) if count == 0 => return Err(error),
+            Err(_) => break,
+        }
+    }
+    Ok(count)
+}
+
+fn no_terminal() -> Report {
+    Report::Answer(Err(Denial::NoTerminal))
 }
 
 fn micros(duration: Duration) -> u64 {

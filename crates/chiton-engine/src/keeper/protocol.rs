@@ -15,9 +15,10 @@ use crate::capture::spool::StreamTotals;
 use crate::event::Stream;
 use crate::limits::{FRAME_BYTES, READ_BYTES, SpoolLimits, StopLimits};
 use crate::outcome::{Leftover, Lifetime, Outcome, TimeLimit, Usage};
+use crate::terminal::{Snapshot, TerminalSize};
 
 /// Raised with every change of a message; the two sides are the same executable unless it was replaced meanwhile.
-pub(crate) const VERSION: u8 = 2;
+pub(crate) const VERSION: u8 = 4;
 
 /// The name of the socket in a run's folder, where anybody who may enter the folder can talk to the keeper. A
 /// connection begins with one byte, the version.
@@ -39,6 +40,10 @@ pub(crate) struct KeeperPlan {
     pub(crate) directory: ByteString,
     pub(crate) input: Input,
     pub(crate) streams: Streams,
+    /// A terminal of this size in place of all three streams.
+    pub(crate) terminal: Option<TerminalSize>,
+    /// Whether the caller is told when the command waits for input.
+    pub(crate) tells_waiting: bool,
     pub(crate) timeout: Option<Duration>,
     /// How long it may print nothing.
     pub(crate) silence: Option<Duration>,
@@ -100,6 +105,63 @@ pub(crate) enum Control {
     Signal(i32),
     /// Tell whenever there is more output, and the end.
     Watch,
+    /// The same, and tell whenever it waits for input.
+    WatchInput,
+    /// Answered by [`Report::Look`].
+    Look,
+    /// Type into its terminal; values of secrets in it are masked in all output from then on. Answered.
+    Type { what: Typing, typist: Typist, masks: Vec<(String, ByteString)> },
+    /// Give its terminal another size. Answered.
+    Resize(TerminalSize),
+    /// From now on this connection is somebody's window on its terminal. Answered by [`Report::Look`], then by all
+    /// output as it comes.
+    Attach { typist: Option<Typist> },
+}
+
+/// What is typed into a terminal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Typing {
+    /// Text; the end of a line is the enter key.
+    Text(String),
+    /// Keys by their names, separated by blanks.
+    Keys(String),
+    /// A paste, marked as one where the program asked for that.
+    Paste(String),
+    /// Bytes as they are.
+    Raw(ByteString),
+}
+
+/// Who types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Typist {
+    /// Whoever runs the command.
+    Caller,
+    /// A person who took over.
+    Person,
+}
+
+/// What is to be seen of a terminal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Look {
+    /// The screen.
+    pub screen: Snapshot,
+    /// What the command waits for, where it waits for input and does nothing else.
+    pub waits: Option<InputWait>,
+    /// People who have their own terminal on it now and can type.
+    pub people: usize,
+    /// How often a person has typed.
+    pub typed_by_people: u64,
+}
+
+/// A command that waits for somebody to type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputWait {
+    /// The last line: what it asks, as a rule.
+    pub prompt: String,
+    /// Whether what is typed is shown. Where it is not, a line is read and nothing shown, it asks for a password.
+    pub echo: bool,
+    /// Whether it is seen to wait, or only taken to: another user's process does not show what it does.
+    pub certain: bool,
 }
 
 /// Why a run is stopped.
@@ -138,6 +200,10 @@ pub(crate) enum Report {
         stdout: u64,
         stderr: u64,
     },
+    /// What the terminal shows.
+    Look(Box<Look>),
+    /// It waits for input.
+    Waits(InputWait),
     Output {
         stream: Stream,
         bytes: ByteString,
@@ -156,6 +222,8 @@ pub(crate) enum Denial {
     Ended,
     /// Its standard input is closed, or was never open.
     InputClosed,
+    /// It has no terminal.
+    NoTerminal,
     /// In words.
     Because(String),
 }

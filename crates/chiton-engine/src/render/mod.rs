@@ -3,6 +3,12 @@
 //! Text is always valid UTF-8 and never ends or begins inside a character where output was cut; bytes that are no
 //! UTF-8 are replaced, and stay as they are in the spool.
 
+mod escapes;
+mod line;
+mod plain;
+
+pub use plain::{PlainText, plain, plain_text};
+
 use crate::capture::HeadTail;
 use crate::capture::collect::Captured;
 

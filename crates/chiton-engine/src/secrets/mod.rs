@@ -139,6 +139,25 @@ pub(crate) async fn resolve(
     Ok(ResolvedCommand { request, script, environment, masks: known.masks(), used, notices, agreed })
 }
 
+/// A text that is typed, with the values of its references, and all that is to be masked from then on. `None` where
+/// it names nothing that `store` knows.
+pub(crate) async fn resolve_typed(
+    text: &[u8],
+    store: &SecretStore,
+    known: &KnownSecrets,
+    session: &Session,
+) -> Result<Option<(ByteString, Vec<Mask>)>, Refusal> {
+    let asked: BTreeSet<Reference> = reference::find(text).into_iter().map(|(_, reference)| reference).collect();
+    let (found, _) = look_up(store, &asked, &BTreeSet::new()).await?;
+    let values: BTreeMap<&Reference, &[u8]> = found.iter().map(|(name, it)| (name, it.value.expose())).collect();
+    let Some(resolved) = in_text(text, &values) else { return Ok(None) };
+    let used: BTreeSet<Reference> = values.keys().map(|reference| (*reference).clone()).collect();
+    session.uses(&used);
+    let masked = found.into_iter().filter(|(_, secret)| secret.masking == Masking::Masked);
+    known.learn(masked.map(|(reference, secret)| (reference, secret.value)));
+    Ok(Some((resolved, known.masks())))
+}
+
 /// Every reference in the fields in which they are resolved.
 fn references_in(request: &CommandRequest) -> BTreeSet<Reference> {
     let input = if let CommandInput::Text(text) = &request.input { &text[..] } else { b"" };

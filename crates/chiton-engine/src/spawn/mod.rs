@@ -148,6 +148,8 @@ fn plan(
             CommandInput::Open => Input::Open,
         },
         streams: request.streams,
+        terminal: request.terminal,
+        tells_waiting: request.until_input && request.terminal.is_some(),
         timeout: request.timeout.filter(|_| request.on_timeout == OnTimeout::Stop),
         silence: request.silence,
         lifetime: request.lifetime,

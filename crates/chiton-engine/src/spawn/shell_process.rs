@@ -9,12 +9,12 @@ use crate::bytes::ByteString;
 use crate::keeper::GivenFiles;
 use crate::keeper::protocol::{Forms, KeeperPlan};
 use crate::session::bash::load::{LOADER_FD, SCRIPT_FD};
-use crate::sys::process::{ProcessPlan, WaitStatus, start_session_leader, wait_for};
+use crate::sys::process::{Place, ProcessPlan, WaitStatus, start_process, wait_for};
 
 /// Descriptors are moved above this number before they are placed, so that none is overwritten on the way.
 const ABOVE: i32 = 12;
 
-/// Starts the shell of `plan` with these streams; gives its process id, which is also its group and session.
+/// Starts the shell of `plan` with these streams; gives its process id, which is also its group.
 pub(crate) fn start_shell(plan: &KeeperPlan, given: GivenFiles, stdout: &OwnedFd, stderr: &OwnedFd) -> io::Result<i32> {
     let script = raise(&given.script)?;
     let (arguments, startup_file) = decide(plan, &script)?;
@@ -28,7 +28,7 @@ pub(crate) fn start_shell(plan: &KeeperPlan, given: GivenFiles, stdout: &OwnedFd
     if startup_file {
         environment.push(CString::new(format!("BASH_ENV=/dev/fd/{LOADER_FD}"))?);
     }
-    start_session_leader(&ProcessPlan {
+    start_process(&ProcessPlan {
         program: &c_string(&plan.program)?,
         arguments: &c_strings(arguments)?,
         environment: &environment,
@@ -41,6 +41,7 @@ pub(crate) fn start_shell(plan: &KeeperPlan, given: GivenFiles, stdout: &OwnedFd
             (script.as_fd(), SCRIPT_FD),
         ],
         close_from: SCRIPT_FD + 1,
+        place: if plan.terminal.is_some() { Place::Foreground } else { Place::OwnSession },
     })
 }
 
@@ -67,13 +68,14 @@ fn is_well_formed(plan: &KeeperPlan, script: BorrowedFd<'_>) -> io::Result<bool>
     let path = format!("/dev/fd/{SCRIPT_FD}");
     let words = ["bash", "--norc", "--noprofile", "-n", &path];
     let arguments: Vec<CString> = words.into_iter().map(CString::new).collect::<Result<_, _>>()?;
-    let pid = start_session_leader(&ProcessPlan {
+    let pid = start_process(&ProcessPlan {
         program: &c_string(&plan.program)?,
         arguments: &arguments,
         environment: &[],
         directory: c"/",
         descriptors: &[(null.as_fd(), 0), (null.as_fd(), 1), (complaints.as_fd(), 2), (script, SCRIPT_FD)],
         close_from: SCRIPT_FD + 1,
+        place: Place::OwnSession,
     })?;
     let status = wait_for(pid)?;
     rustix::fs::seek(script, rustix::fs::SeekFrom::Start(0))?;

@@ -67,7 +67,7 @@ pub(crate) fn kill_children() {
 }
 
 /// The process ids of all descendants. A snapshot: who forks meanwhile is found by the next look.
-fn list() -> HashSet<i32> {
+pub(crate) fn list() -> HashSet<i32> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let mut found = HashSet::new();
     let mut open = vec![own];

@@ -19,13 +19,23 @@ pub(crate) struct ProcessPlan<'a> {
     pub(crate) descriptors: &'a [(BorrowedFd<'a>, RawFd)],
     /// The first number that is closed in the new process.
     pub(crate) close_from: RawFd,
+    pub(crate) place: Place,
 }
 
-/// Starts a process as the leader of a new session: no controlling terminal, empty signal mask, default dispositions.
+/// Where a new process stands among others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The leader of a session of its own: no controlling terminal.
+    OwnSession,
+    /// The leader of a group of its own, in the foreground of the terminal that is its standard input and ours.
+    Foreground,
+}
+
+/// Starts a process as the leader of a new group, with an empty signal mask and default dispositions.
 ///
 /// `posix_spawn` reports a failing `chdir` or `exec` as an error of this call, so a half-started process never exists.
 #[expect(clippy::disallowed_methods, reason = "the one call that starts a command; only spawn/ uses it")]
-pub(crate) fn start_session_leader(plan: &ProcessPlan<'_>) -> io::Result<i32> {
+pub(crate) fn start_process(plan: &ProcessPlan<'_>) -> io::Result<i32> {
     let arguments = pointers(plan.arguments);
     let environment = pointers(plan.environment);
     let mut pid: libc::pid_t = 0;
@@ -37,7 +47,7 @@ pub(crate) fn start_session_leader(plan: &ProcessPlan<'_>) -> io::Result<i32> {
         let mut attributes: libc::posix_spawnattr_t = mem::zeroed();
         let started = check(libc::posix_spawnattr_init(&raw mut attributes)).and_then(|()| {
             prepare_files(&mut actions, plan)?;
-            prepare_attributes(&mut attributes)?;
+            prepare_attributes(&mut attributes, plan.place)?;
             check(libc::posix_spawn(
                 &raw mut pid,
                 plan.program.as_ptr(),
@@ -58,14 +68,23 @@ fn prepare_files(actions: &mut libc::posix_spawn_file_actions_t, plan: &ProcessP
         // SAFETY: `actions` is initialised; numbers are plain integers.
         check(unsafe { libc::posix_spawn_file_actions_adddup2(actions, descriptor.as_raw_fd(), *number) })?;
     }
+    if plan.place == Place::Foreground {
+        // SAFETY: `actions` is initialised; by then standard input is the terminal.
+        check(unsafe { libc::posix_spawn_file_actions_addtcsetpgrp_np(actions, 0) })?;
+    }
     // SAFETY: `actions` is initialised; the path outlives the spawn.
     check(unsafe { libc::posix_spawn_file_actions_addclosefrom_np(actions, plan.close_from) })?;
     // SAFETY: as above.
     check(unsafe { libc::posix_spawn_file_actions_addchdir_np(actions, plan.directory.as_ptr()) })
 }
 
-fn prepare_attributes(attributes: &mut libc::posix_spawnattr_t) -> io::Result<()> {
-    let flags = libc::POSIX_SPAWN_SETSIGMASK | libc::POSIX_SPAWN_SETSIGDEF | i32::from(libc::POSIX_SPAWN_SETSID);
+fn prepare_attributes(attributes: &mut libc::posix_spawnattr_t, place: Place) -> io::Result<()> {
+    let group = match place {
+        Place::OwnSession => i32::from(libc::POSIX_SPAWN_SETSID),
+        // The number of the group is 0 unless it is set, which stands for a new one.
+        Place::Foreground => libc::POSIX_SPAWN_SETPGROUP,
+    };
+    let flags = libc::POSIX_SPAWN_SETSIGMASK | libc::POSIX_SPAWN_SETSIGDEF | group;
     // SAFETY: `attributes` is initialised, the signal sets are plain data filled in before use.
     unsafe {
         let mut none: libc::sigset_t = mem::zeroed();

@@ -14,10 +14,12 @@ use serde::de::DeserializeOwned;
 use super::record::{RequestRecord, StartRecord};
 use crate::bytes::encode_hex;
 use crate::keeper::protocol::{Ending, SOCKET};
+use crate::terminal::Snapshot;
 
 const REQUEST: &str = "request.json";
 const START: &str = "start.json";
 const ENDING: &str = "ending.json";
+const SCREEN: &str = "screen.json";
 /// More than an ending needs unless it names many leftovers.
 const ENDING_BYTES: usize = 4096;
 
@@ -100,6 +102,15 @@ impl RunFolder {
 
     pub(crate) fn write_ending(&self, ending: &Ending, durable: bool) -> io::Result<()> {
         self.write(ENDING, ending, durable)
+    }
+
+    /// What its terminal showed last.
+    pub(crate) fn write_screen(&self, screen: &Snapshot) -> io::Result<()> {
+        self.write(SCREEN, screen, false)
+    }
+
+    pub(crate) fn screen(&self) -> Result<Snapshot, Unreadable> {
+        self.read(SCREEN)
     }
 
     /// Takes the room on disk that the ending will need, so that a disk that fills up meanwhile cannot hide it.

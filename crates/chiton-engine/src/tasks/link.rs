@@ -13,9 +13,12 @@ use super::list::{NotFound, Task, TaskStatus, Tasks};
 use super::read::{Cursor, ReadError};
 use crate::bytes::ByteString;
 use crate::event::Stream;
-use crate::keeper::protocol::{Control, Denial, FrameBuffer, Report, StopCause, VERSION, encode};
+use crate::keeper::protocol::{
+    Control, Denial, FrameBuffer, InputWait, Look, Report, StopCause, Typing, Typist, VERSION, encode,
+};
 use crate::limits::LONGEST;
-use crate::outcome::Signal;
+use crate::outcome::{Outcome, Signal};
+use crate::terminal::{Snapshot, TerminalSize};
 
 /// What a wait is for. Whatever comes first ends it; the end of the task always does.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +29,10 @@ pub struct WaitFor {
     pub idle: Option<Duration>,
     /// So many bytes of output beyond `from`.
     pub bytes: Option<u64>,
+    /// A line on the screen of its terminal that matches, also one that is there already.
+    pub screen: Option<Regex>,
+    /// That it waits for somebody to type into its terminal.
+    pub input: bool,
     /// So much time.
     pub timeout: Option<Duration>,
     /// Where the waiting reader is: output before this is neither searched nor counted.
@@ -43,6 +50,8 @@ pub enum WaitReason {
     Idle,
     /// Enough output has come.
     Bytes,
+    /// It waits for input.
+    Input(InputWait),
     /// The time is over.
     TimedOut,
 }
@@ -77,6 +86,24 @@ pub enum SendError {
     InputClosed {
         /// The task.
         id: String,
+    },
+    /// It has no terminal.
+    #[error("task {id} has no terminal: start it in one (pty) to see a screen and to type keys")]
+    NoTerminal {
+        /// The task.
+        id: String,
+    },
+    /// It asks for a password, and was given a text.
+    #[error(
+        "{id} asks for a password ('{prompt}'), and nothing was typed: a password is a reference to a secret, like \
+         {{{{secret:NAME}}}}, or is typed by a person with `chiton attach {id}`. To leave it empty send the key enter, to give up \
+         ctrl-c"
+    )]
+    Password {
+        /// The task.
+        id: String,
+        /// What it asks.
+        prompt: String,
     },
     /// Its keeper says no.
     #[error("task {id}: {reason}")]
@@ -124,6 +151,60 @@ impl Tasks {
     /// Closes its standard input.
     pub async fn end_input(&self, id: &str) -> Result<(), SendError> {
         self.ask(id, Control::EndInput, "its input cannot be closed").await
+    }
+
+    /// Types into its terminal.
+    pub async fn type_into(&self, id: &str, what: Typing, typist: Typist) -> Result<(), SendError> {
+        self.type_masked(id, what, typist, Vec::new()).await
+    }
+
+    /// The same; these values are masked in its output from then on.
+    pub(crate) async fn type_masked(
+        &self,
+        id: &str,
+        what: Typing,
+        typist: Typist,
+        masks: Vec<(String, ByteString)>,
+    ) -> Result<(), SendError> {
+        self.ask(id, Control::Type { what, typist, masks }, "nothing was typed").await
+    }
+
+    /// Gives its terminal another size.
+    pub async fn resize(&self, id: &str, size: TerminalSize) -> Result<(), SendError> {
+        self.ask(id, Control::Resize(size), "its terminal keeps its size").await
+    }
+
+    /// What is to be seen of its terminal: now, or at its end.
+    pub async fn look(&self, id: &str) -> Result<Look, SendError> {
+        let folder = self.find(id).ok_or_else(|| self.not_found(id))?;
+        let no_terminal = || SendError::NoTerminal { id: folder.id().to_owned() };
+        if self.get(folder.id())?.status.is_running()
+            && let Some(mut link) = Link::open(&folder).await
+        {
+            link.send(&Control::Look).await;
+            while let Some(report) = link.next().await {
+                match report {
+                    Report::Look(look) => return Ok(*look),
+                    Report::Answer(_) => return Err(no_terminal()),
+                    _ => {}
+                }
+            }
+            self.after_its_keeper(folder.id()).await?;
+        }
+        let screen = folder.screen().map_err(|_| no_terminal())?;
+        Ok(Look { screen, waits: None, people: 0, typed_by_people: 0 })
+    }
+
+    /// Opens a window on its terminal: a person looks in, and types where they may.
+    pub async fn attach(&self, id: &str, typist: Option<Typist>) -> Result<Window, SendError> {
+        let folder = self.find(id).ok_or_else(|| self.not_found(id))?;
+        if let Some(mut link) = Link::open(&folder).await {
+            link.send(&Control::Attach { typist }).await;
+            return Ok(Window { link, typist });
+        }
+        let task = self.after_its_keeper(folder.id()).await?;
+        let what = "there is no terminal to attach to";
+        Err(SendError::Ended { id: task.id, status: task.status.to_string(), what })
     }
 
     /// Sends a signal to its process group.
@@ -179,7 +260,10 @@ impl Tasks {
         let deadline = wanted.timeout.map(|timeout| Instant::now() + timeout.min(LONGEST));
         let mut link = Link::open(&folder).await;
         if let Some(link) = &mut link {
-            link.send(&Control::Watch).await;
+            link.send(if wanted.input { &Control::WatchInput } else { &Control::Watch }).await;
+            if wanted.screen.is_some() {
+                link.send(&Control::Look).await;
+            }
         }
         let from = wanted.from.stdout + wanted.from.stderr;
         let mut progress = Progress { heard: Instant::now(), from, last: None, searched: wanted.from };
@@ -199,7 +283,19 @@ impl Tasks {
                         let reason = "its keeper does not answer; is it of another version?".to_owned();
                         return Err(SendError::Refused { id: task.id, reason });
                     }
-                    progress.note(report.as_ref(), &task, wanted.bytes)
+                    match report {
+                        Some(Report::Waits(wait)) => Some(WaitReason::Input(wait)),
+                        Some(Report::Look(look)) => find(&look.screen, wanted.screen.as_ref()),
+                        Some(Report::Answer(Err(Denial::NoTerminal))) => {
+                            return Err(SendError::NoTerminal { id: task.id });
+                        }
+                        report => {
+                            if wanted.screen.is_some() && matches!(report, Some(Report::Grew { .. })) {
+                                link.send(&Control::Look).await;
+                            }
+                            progress.note(report.as_ref(), &task, wanted.bytes)
+                        }
+                    }
                 }
                 () = at(silent_at) => Some(WaitReason::Idle),
                 () = at(deadline) => Some(WaitReason::TimedOut),
@@ -234,6 +330,9 @@ impl Tasks {
                     Report::Answer(Err(Denial::InputClosed)) => {
                         return Err(SendError::InputClosed { id: folder.id().to_owned() });
                     }
+                    Report::Answer(Err(Denial::NoTerminal)) => {
+                        return Err(SendError::NoTerminal { id: folder.id().to_owned() });
+                    }
                     Report::Answer(Err(Denial::Because(reason))) => {
                         return Err(SendError::Refused { id: folder.id().to_owned(), reason });
                     }
@@ -243,6 +342,62 @@ impl Tasks {
         }
         let task = self.after_its_keeper(folder.id()).await?;
         Err(SendError::Ended { id: task.id, status: task.status.to_string(), what })
+    }
+}
+
+/// A line on a screen that matches.
+fn find(screen: &Snapshot, pattern: Option<&Regex>) -> Option<WaitReason> {
+    let text = screen.to_text();
+    let line = text.lines().find(|line| pattern.is_some_and(|pattern| pattern.is_match(line.as_bytes())));
+    line.map(|line| WaitReason::Matched(line.to_owned()))
+}
+
+/// A window on a terminal.
+pub struct Window {
+    link: Link,
+    typist: Option<Typist>,
+}
+
+/// What happens in a window.
+#[derive(Debug)]
+pub enum WindowEvent {
+    /// The screen as a whole: at first, and whenever output came faster than it was taken.
+    Screen(Box<Look>),
+    /// Output since then.
+    Output(ByteString),
+    /// The command has ended.
+    Ended(Outcome),
+    /// It has no terminal.
+    NoTerminal,
+}
+
+impl Window {
+    /// The next event; `None` when the keeper is gone. Cancel-safe.
+    pub async fn next(&mut self) -> Option<WindowEvent> {
+        loop {
+            return Some(match self.link.next().await? {
+                Report::Look(look) => WindowEvent::Screen(look),
+                Report::Output { bytes, .. } => WindowEvent::Output(bytes),
+                Report::Ended { ending, .. } => WindowEvent::Ended(ending.outcome),
+                Report::Answer(Err(Denial::NoTerminal)) => WindowEvent::NoTerminal,
+                _ => continue,
+            });
+        }
+    }
+
+    /// Types bytes as they are; in a window that only looks, nothing happens.
+    pub async fn enter(&mut self, bytes: &[u8]) {
+        if let Some(typist) = self.typist {
+            let what = Typing::Raw(bytes.into());
+            self.link.send(&Control::Type { what, typist, masks: Vec::new() }).await;
+        }
+    }
+
+    /// Gives the terminal another size; a window that only looks does not.
+    pub async fn resize(&mut self, size: TerminalSize) {
+        if self.typist.is_some() {
+            self.link.send(&Control::Resize(size)).await;
+        }
     }
 }
 

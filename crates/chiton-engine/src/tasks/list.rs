@@ -14,6 +14,7 @@ use super::record::{LeftoverOf, RequestRecord, VERSION};
 use crate::capture::spool::StreamTotals;
 use crate::keeper::protocol::Ending;
 use crate::outcome::{Leftover, Lifetime, Outcome, Signal, TimeLimit};
+use crate::terminal::TerminalSize;
 
 /// All runs under one state directory.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub struct Task {
     pub outcome: Option<Outcome>,
     /// The limit it was stopped at, where it timed out.
     pub limit: Option<TimeLimit>,
+    /// The size of its terminal at the start, where it has one.
+    pub terminal: Option<TerminalSize>,
     /// Process id of its shell, which is also the id of its process group.
     pub pid: Option<i32>,
     /// What ends it besides its own end.
@@ -303,6 +306,7 @@ fn task(
         description: request.description,
         status,
         pid,
+        terminal: request.terminal,
         lifetime: request.lifetime,
         background: request.background,
         started_at: UNIX_EPOCH + Duration::from_millis(request.started_at),
@@ -318,7 +322,7 @@ fn task(
 }
 
 /// How many letters have to change to make one word of the other.
-fn distance(one: &str, other: &str) -> usize {
+pub(crate) fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (line, left) in one.chars().take(64).enumerate() {

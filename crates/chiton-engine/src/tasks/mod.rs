@@ -7,6 +7,7 @@
 //! - [`list`]: which runs there are, and in what state ([`Task`], [`TaskStatus`]).
 //! - [`read`]: their output, whole, in parts, or what is new.
 //! - [`link`]: the connection to a running one: wait, write, signal, kill.
+//! - [`recording`]: what a terminal showed, with its times.
 //! - [`sweep`]: which ones go when.
 //! - [`shell_manager`]: a small face over all of it for programs that think in shells.
 
@@ -15,9 +16,11 @@ pub mod link;
 pub mod list;
 pub mod read;
 pub(crate) mod record;
+mod recording;
 pub mod shell_manager;
 pub(crate) mod sweep;
 
-pub use link::{SendError, WaitFor, WaitReason, Waited};
+pub use link::{SendError, WaitFor, WaitReason, Waited, Window, WindowEvent};
 pub use list::{Damaged, NotFound, Task, TaskStatus, Tasks};
 pub use read::{Cursor, Filter, Marked, Output, Part, ReadError, ReadRequest};
+pub use recording::RecordingError;

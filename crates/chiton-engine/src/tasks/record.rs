@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::ByteString;
 use crate::outcome::Lifetime;
 use crate::request::Streams;
+use crate::terminal::TerminalSize;
 
 /// The version of all records; a folder of another one is reported, not read.
 pub(crate) const VERSION: u32 = 1;
@@ -27,6 +28,9 @@ pub(crate) struct RequestRecord {
     pub(crate) silence_ms: Option<u64>,
     pub(crate) lifetime: Lifetime,
     pub(crate) streams: Streams,
+    /// The size of its terminal at the start, where it has one.
+    #[serde(default)]
+    pub(crate) terminal: Option<TerminalSize>,
     pub(crate) background: bool,
     /// Milliseconds since 1970, for people.
     pub(crate) started_at: u64,
@@ -66,6 +70,7 @@ impl RequestRecord {
             silence_ms: None,
             lifetime: Lifetime::default(),
             streams: Streams::default(),
+            terminal: None,
             background: false,
             started_at: u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX),
             started_us: machine_clock(),

@@ -1,0 +1,72 @@
+//! `chiton export` and `chiton shot`: what a terminal showed, for people who were not there.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use chiton_engine::Tasks;
+use chiton_engine::terminal::picture::svg;
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
+
+/// Give out the recording of a command's terminal
+#[derive(Args)]
+#[command(after_help = "\
+Secrets are masked in it, as in all output.
+
+Examples:
+  chiton export --cast shell_1a2b3c4d > session.cast     play it with `asciinema play session.cast`
+  chiton export --cast -o session.cast shell_1a")]
+pub(crate) struct ExportArguments {
+    /// The command's id, or a beginning of it that no other has
+    #[arg(add = ArgValueCandidates::new(crate::known_ids))]
+    id: String,
+    /// As an asciicast, version 2
+    #[arg(long, required = true)]
+    cast: bool,
+    /// Write it to this file [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Give out a picture of what a command's terminal shows, or showed last
+#[derive(Args)]
+#[command(after_help = "\
+The picture is an SVG, which every browser shows and in which text stays text.
+
+Examples:
+  chiton shot shell_1a2b3c4d > screen.svg
+  chiton shot -o screen.svg shell_1a")]
+pub(crate) struct ShotArguments {
+    /// The command's id, or a beginning of it that no other has
+    #[arg(add = ArgValueCandidates::new(crate::known_ids))]
+    id: String,
+    /// Write it to this file [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn export(arguments: &ExportArguments, state: &Path) -> Result<ExitCode> {
+    let task = Tasks::new(state).get(&arguments.id)?;
+    task.write_cast(open(arguments.output.as_deref())?)?.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) async fn shot(arguments: ShotArguments, state: &Path) -> Result<ExitCode> {
+    let look = Tasks::new(state).look(&arguments.id).await?;
+    let mut to = open(arguments.output.as_deref())?;
+    to.write_all(svg(&look.screen).as_bytes())?;
+    to.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn open(path: Option<&Path>) -> Result<Box<dyn Write>> {
+    Ok(match path {
+        None => Box::new(BufWriter::new(io::stdout())),
+        Some(path) => {
+            Box::new(BufWriter::new(File::create(path).with_context(|| format!("--output {}", path.display()))?))
+        }
+    })
+}

@@ -1,0 +1,321 @@
+//! Programs that talk to a person, driven through the server by a test that types.
+#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod place;
+mod wire;
+
+use std::fs;
+use std::process::Command;
+
+use place::{Place, text};
+use serde_json::{Value, json};
+use wire::Wire;
+
+/// A command in a terminal, and the hands on it.
+struct Hands {
+    wire: Wire,
+    id: String,
+}
+
+impl Hands {
+    fn on(place: &Place, arguments: &[&str], call: &Value) -> (Self, Value) {
+        let mut wire = Wire::session(place, arguments);
+        let reply = wire.call("Bash", call);
+        let facts = &reply["structuredContent"];
+        let id = facts["run_id"].as_str().or(facts["bash_id"].as_str()).unwrap_or_else(|| panic!("{reply}")).to_owned();
+        (Self { wire, id }, reply)
+    }
+
+    /// Types, waits, and gives the reply.
+    fn input(&mut self, mut call: Value) -> Value {
+        call["bash_id"] = json!(self.id);
+        let reply = self.wire.call("BashInput", &call);
+        assert_eq!(reply["isError"], false, "{call}: {reply}");
+        reply["structuredContent"].clone()
+    }
+
+    /// Types and waits until the screen shows something; gives the screen.
+    fn until(&mut self, mut call: Value, pattern: &str) -> String {
+        call["wait_for"] = json!(pattern);
+        let reply = self.input(call.clone());
+        let screen = reply["screen"].as_str().unwrap_or_default().to_owned();
+        assert!(regex::Regex::new(&format!("(?m){pattern}")).unwrap().is_match(&screen), "{call}\n{screen}");
+        screen
+    }
+
+    fn ended(&mut self) -> Value {
+        let reply = self.wire.call("BashOutput", &json!({"bash_id": self.id, "wait": 20000, "view": "plain"}));
+        let facts = reply["structuredContent"].clone();
+        assert_eq!(facts["is_running"], false, "{}", facts["screen"].as_str().unwrap_or_default());
+        facts
+    }
+
+    fn kill(mut self) {
+        self.wire.call("KillShell", &json!({"bash_id": self.id}));
+    }
+}
+
+fn bash(command: &str) -> Value {
+    json!({"command": command, "pty": true, "timeout": 60000})
+}
+
+#[test]
+fn a_shell_prompt() {
+    let place = Place::new();
+    let (mut hands, reply) = Hands::on(&place, &[], &bash("PS1='> ' bash --norc --noprofile -i"));
+    assert_eq!(reply["structuredContent"]["outcome"], "running", "{reply}");
+    assert_eq!(reply["structuredContent"]["waiting"]["prompt"], ">");
+    hands.until(json!({"text": "echo $((6*7))\n"}), "^42$");
+    hands.until(json!({"text": "sleep 100\n"}), "sleep 100");
+    let reply = hands.input(json!({"keys": "ctrl-c"}));
+    assert_eq!(reply["waiting"]["prompt"], ">", "back at the prompt: {reply}");
+    hands.input(json!({"keys": "up up enter"}));
+    hands.until(json!({"text": "false | true; exit 5\n"}), "exit");
+    assert_eq!(hands.ended()["exit_code"], 5);
+}
+
+#[test]
+fn a_python_repl() {
+    let place = Place::new();
+    let (mut hands, reply) = Hands::on(&place, &[], &bash("python3 -q"));
+    assert_eq!(reply["structuredContent"]["waiting"]["prompt"], ">>>", "{reply}");
+    hands.until(json!({"text": "x = 6 * 7\nprint(f'x is {x}')\n"}), "^x is 42$");
+    hands.until(json!({"paste": "for n in range(2):\n    print('n', n)\n", "keys": "enter enter"}), "^n 1$");
+    hands.input(json!({"keys": "ctrl-d"}));
+    assert_eq!(hands.ended()["exit_code"], 0);
+}
+
+#[test]
+fn vim_writes_a_file() {
+    let place = Place::new();
+    let (mut hands, reply) = Hands::on(&place, &[], &bash("vim -u NONE -i NONE -n notes.txt"));
+    assert_eq!(reply["structuredContent"]["outcome"], "running", "{reply}");
+    hands.until(json!({"text": "ihello from a test"}), "^hello from a test$");
+    hands.until(json!({"keys": "esc"}), "hello");
+    hands.until(json!({"text": ":wq\n"}), "");
+    assert_eq!(hands.ended()["exit_code"], 0);
+    assert_eq!(fs::read_to_string(place.folder.path().join("notes.txt")).unwrap(), "hello from a test\n");
+}
+
+#[test]
+fn less_with_a_search() {
+    let place = Place::new();
+    let lines: String = (1..=500).map(|number| format!("line {number}\n")).collect();
+    fs::write(place.folder.path().join("long.txt"), lines).unwrap();
+    let (mut hands, _) = Hands::on(&place, &[], &bash("less long.txt"));
+    hands.until(json!({}), "^line 1$");
+    let screen = hands.until(json!({"text": "/line 250\n"}), "^line 250$");
+    assert!(screen.starts_with("line 250\n"), "{screen}");
+    hands.until(json!({"keys": "G"}), "^line 500$");
+    let screen = hands.until(json!({"keys": "home"}), "^line 1$");
+    assert!(screen.starts_with("line 1\n"), "{screen}");
+    hands.input(json!({"text": "q"}));
+    assert_eq!(hands.ended()["exit_code"], 0);
+}
+
+#[test]
+fn top_for_one_refresh() {
+    let place = Place::new();
+    let (mut hands, _) = Hands::on(&place, &[], &bash("top -d 1"));
+    let screen = hands.until(json!({}), "PID +USER");
+    assert!(screen.contains("load average"), "{screen}");
+    hands.input(json!({"text": "q"}));
+    assert_eq!(hands.ended()["exit_code"], 0);
+}
+
+const MENU: &str = r#"
+import curses
+def menu(screen):
+    curses.curs_set(0)
+    items, at = ["apples", "pears", "plums"], 0
+    while True:
+        screen.clear()
+        for place, item in enumerate(items):
+            screen.addstr(place, 0, ("> " if place == at else "  ") + item)
+        screen.refresh()
+        key = screen.getch()
+        if key == curses.KEY_DOWN: at = min(at + 1, 2)
+        elif key == curses.KEY_UP: at = max(at - 1, 0)
+        elif key in (10, 13): return items[at]
+print("chosen:", curses.wrapper(menu))
+"#;
+
+#[test]
+fn a_menu_with_arrow_keys() {
+    let place = Place::new();
+    fs::write(place.folder.path().join("menu.py"), MENU).unwrap();
+    let (mut hands, _) = Hands::on(&place, &[], &bash("python3 menu.py"));
+    hands.until(json!({}), "^> apples$");
+    hands.until(json!({"keys": "down"}), "^> pears$");
+    hands.until(json!({"keys": "down down up down"}), "^> plums$");
+    hands.until(json!({"keys": "enter"}), "^chosen: plums$");
+    assert_eq!(hands.ended()["exit_code"], 0);
+}
+
+/// What `sha256sum` says of the password.
+const CHECKSUM: &str = "9028ea0d15decaa35b2da21c0290af3b1a5ba0a30a591906f89b5074e209ea72";
+
+#[test]
+fn a_password_by_reference_and_never_by_text_and_masked_in_every_view() {
+    let place = Place::new();
+    let mut command = place.command();
+    command.env("THE_PASSWORD", "correct horse battery");
+    // The value is in the environment of the server, from where it is a secret.
+    let arguments = ["--secret-env", "door=THE_PASSWORD"];
+    let mut wire = Wire::start_with(command, &arguments);
+    wire.greet("2025-06-18", &json!({}));
+    let call =
+        bash("read -s -p 'Password: ' x; echo; printf %s \"$x\" | sha256sum; echo \"it was: $x\"; read -p 'again: ' y");
+    let reply = wire.call("Bash", &call);
+    let facts = &reply["structuredContent"];
+    assert_eq!(
+        (&facts["waiting"]["prompt"], &facts["waiting"]["echo"]),
+        (&json!("Password:"), &json!(false)),
+        "{reply}"
+    );
+    let id = facts["run_id"].as_str().unwrap().to_owned();
+    let mut hands = Hands { wire, id: id.clone() };
+    for typed in [json!({"text": "hunter2\n"}), json!({"keys": "h u n t e r enter"}), json!({"paste": "hunter2"})] {
+        let mut call = typed.clone();
+        call["bash_id"] = json!(id);
+        let refused = hands.wire.call("BashInput", &call);
+        assert_eq!(refused["isError"], true, "{typed}: {refused}");
+        assert!(refused["content"][0]["text"].as_str().unwrap().contains("asks for a password"), "{refused}");
+    }
+    let screen = hands.until(json!({"text": "{{secret:door}}\n"}), "^it was: ");
+    assert!(screen.contains("it was: {{secret:door}}"), "{screen}");
+    assert!(screen.contains(CHECKSUM), "the value itself was typed: {screen}");
+    // Shown as typed this time: masked all the same.
+    hands.input(json!({"text": "{{secret:door}}"}));
+    for view in ["plain", "raw", "screen"] {
+        let reply = hands.wire.call("BashOutput", &json!({"bash_id": id, "since": 0, "view": view}));
+        assert!(!reply.to_string().contains("correct horse"), "{view}: {reply}");
+        assert!(reply.to_string().contains("{{secret:door}}"), "{view}: {reply}");
+    }
+    let cast = text(&place.call(&["export", "--cast", &id]).stdout);
+    let shot = text(&place.call(&["shot", &id]).stdout);
+    assert!(cast.contains("{{secret:door}}") && shot.contains("{{secret:door}}"), "{cast}\n{shot}");
+    assert!(!cast.contains("correct horse") && !shot.contains("correct horse"));
+    hands.kill();
+    let found = Command::new("grep").args(["-rl", "correct horse"]).arg(place.folder.path()).output().unwrap();
+    assert_eq!(text(&found.stdout), "", "in no file");
+}
+
+#[test]
+fn ssh_keygen_asks_and_is_answered() {
+    let place = Place::new();
+    let (mut hands, reply) = Hands::on(&place, &[], &bash("ssh-keygen -t ed25519"));
+    let prompt = reply["structuredContent"]["waiting"]["prompt"].as_str().unwrap_or_default().to_owned();
+    assert!(prompt.starts_with("Enter file in which to save the key"), "{reply}");
+    let reply = hands.input(json!({"text": format!("{}\n", place.folder.path().join("key").display())}));
+    assert_eq!(reply["waiting"]["echo"], false, "{reply}");
+    hands.input(json!({"keys": "enter"}));
+    hands.input(json!({"keys": "enter"}));
+    assert_eq!(hands.ended()["exit_code"], 0);
+    assert!(place.folder.path().join("key.pub").exists());
+}
+
+#[test]
+fn git_rebase_with_an_editor() {
+    let place = Place::new();
+    let setup = "git init -q repo && cd repo && git config user.email t@example.org && git config user.name T && for n in 1 2 3; \
+                 do echo $n > f$n; git add .; git commit -qm \"commit $n\"; done";
+    assert!(place.run(&[setup]).status.success());
+    let command = "cd repo && GIT_EDITOR='vim -u NONE -i NONE -n' git rebase -i --root";
+    let (mut hands, _) = Hands::on(&place, &[], &bash(command));
+    hands.until(json!({}), "^pick .*commit 1");
+    // Drops the second commit.
+    hands.until(json!({"text": "jdd"}), "commit 3");
+    hands.input(json!({"text": ":wq\n"}));
+    assert_eq!(hands.ended()["exit_code"], 0);
+    let log = place.run(&["cd repo && git log --format=%s"]);
+    assert_eq!(text(&log.stdout), "commit 3\ncommit 1\n");
+}
+
+#[test]
+fn a_killed_server_with_vim_open_loses_nothing() {
+    let place = Place::new();
+    let (mut hands, _) = Hands::on(&place, &[], &bash("vim -u NONE -i NONE -n notes.txt"));
+    let before = hands.until(json!({"text": "ifirst line\nsecond"}), "^second$");
+    let id = hands.id.clone();
+    hands.wire.server.kill().unwrap();
+    hands.wire.server.wait().unwrap();
+    let mut hands = Hands { wire: Wire::session(&place, &[]), id };
+    let after = hands.wire.call("BashOutput", &json!({"bash_id": hands.id, "view": "screen"}));
+    assert_eq!(after["structuredContent"]["screen"], before, "the same screen");
+    hands.until(json!({"text": " line"}), "^second line$");
+    hands.until(json!({"keys": "esc"}), "second");
+    hands.input(json!({"text": ":wq\n"}));
+    assert_eq!(hands.ended()["exit_code"], 0);
+    assert_eq!(fs::read_to_string(place.folder.path().join("notes.txt")).unwrap(), "first line\nsecond line\n");
+}
+
+#[test]
+fn codex_types_into_a_terminal() {
+    let place = Place::new();
+    let mut wire = Wire::session(&place, &["--dialect", "codex"]);
+    let call = json!({"cmd": "tty; read -p 'name? ' x; echo hello $x; sleep 100", "tty": true, "yield_time_ms": 1000});
+    let reply = wire.call("exec_command", &call);
+    let session = &reply["structuredContent"]["session_id"];
+    assert!(reply["structuredContent"]["output"].as_str().unwrap().contains("/dev/pts/"), "{reply}");
+    let reply = wire.call("write_stdin", &json!({"session_id": session, "chars": "codex\n", "yield_time_ms": 1000}));
+    assert!(reply["structuredContent"]["output"].as_str().unwrap().contains("hello codex"), "{reply}");
+    let reply = wire.call("write_stdin", &json!({"session_id": session, "chars": "\u{3}", "yield_time_ms": 10000}));
+    assert_eq!(reply["structuredContent"]["exit_code"], 130, "{reply}");
+}
+
+#[test]
+fn a_person_attaches_types_and_detaches_and_the_agent_sees_it() {
+    let place = Place::new();
+    let (mut hands, _) = Hands::on(&place, &[], &bash("read -p 'name? ' x; echo \"hello $x\"; read -p 'more? ' y"));
+    // The person's terminal is itself one of ours.
+    let attach = format!("{} attach {}", env!("CARGO_BIN_EXE_chiton"), hands.id);
+    let person = place.background(&["--pty", "--cols", "60", "--rows", "20", &attach]);
+    let wait = |pattern: &str| place.call(&["wait", "--screen", pattern, "--timeout", "20s", &person]);
+    assert_eq!(wait("name\\?").status.code(), Some(0));
+    place.call(&["send", &person, "person"]);
+    assert_eq!(wait("^more\\?").status.code(), Some(0), "{}", text(&place.call(&["logs", "--screen", &person]).stdout));
+    let reply = hands.wire.call("BashOutput", &json!({"bash_id": hands.id, "view": "screen"}));
+    let facts = &reply["structuredContent"];
+    assert!(facts["screen"].as_str().unwrap().contains("hello person"), "{reply}");
+    assert_eq!(
+        (&facts["people_attached"], &facts["size"]["columns"], &facts["size"]["rows"]),
+        (&json!(1), &json!(60), &json!(20)),
+        "{reply}"
+    );
+    assert!(
+        facts["typed_by_people"].as_u64().unwrap() >= 1
+            && reply["content"][0]["text"].as_str().unwrap().contains("people attached"),
+        "{reply}"
+    );
+    place.call(&["send", "--keys", "ctrl-\\ d", &person]);
+    assert_eq!(place.call(&["wait", "--timeout", "20s", &person]).status.code(), Some(0));
+    assert!(text(&place.call(&["logs", "--plain", &person]).stdout).contains("detached"));
+    let reply = hands.input(json!({"keys": "enter"}));
+    assert_eq!(reply["people_attached"], 0, "{reply}");
+    assert_eq!(hands.ended()["exit_code"], 0);
+}
+
+#[test]
+fn logs_have_three_views_and_a_shot_is_a_picture() {
+    let place = Place::new();
+    let output = place.run(&[
+        "--json",
+        "--pty",
+        "printf '\\033[31mred\\033[0m 1%%\\r\\033[Kdone\\n'; printf '\\033]0;a title\\007'",
+    ]);
+    let run: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let id = run["run_id"].as_str().unwrap();
+    let logs = |view: &str| text(&place.call(&["logs", view, id]).stdout);
+    assert_eq!(logs("--raw"), "\u{1b}[31mred\u{1b}[0m 1%\r\u{1b}[Kdone\r\n\u{1b}]0;a title\u{7}");
+    assert_eq!((logs("--plain").as_str(), logs("--screen").as_str()), ("done\n", "done\n"));
+    let shot = text(&place.call(&["shot", id]).stdout);
+    assert!(
+        shot.starts_with("<svg") && shot.contains(">done</text>") && shot.contains("<title>a title</title>"),
+        "{shot}"
+    );
+    let plain = place.json(&["echo x"]);
+    let refused = place.call(&["shot", plain["run_id"].as_str().unwrap()]);
+    assert!(text(&refused.stderr).contains("has no terminal"), "{}", text(&refused.stderr));
+}

@@ -1,0 +1,46 @@
+//! Typing into the terminal of a task, for whoever runs commands: references become values, and a password is no text.
+
+use super::Engine;
+use crate::keeper::protocol::{Typing, Typist};
+use crate::secrets;
+use crate::session::Session;
+use crate::tasks::SendError;
+
+impl Engine {
+    /// Types into the terminal of a task. References to secrets become their values, which are masked in its output
+    /// from then on. Where the task asks for a password, nothing but such a reference is typed, and keys that end it,
+    /// leave it out or give up.
+    pub async fn type_into(&self, session: &Session, id: &str, what: Typing) -> Result<(), SendError> {
+        let refused = |reason| SendError::Refused { id: id.to_owned(), reason };
+        let text = match &what {
+            Typing::Text(text) | Typing::Paste(text) => text.as_bytes(),
+            Typing::Keys(_) | Typing::Raw(_) => b"",
+        };
+        let store = &self.inner.config.secrets;
+        let resolved = secrets::resolve_typed(text, store, &self.inner.known, session).await;
+        let Some((value, masks)) = resolved.map_err(|refusal| refused(refusal.reason))? else {
+            self.check_password(id, &what).await?;
+            return self.tasks().type_into(id, what, Typist::Caller).await;
+        };
+        // A value may be any bytes; the end of a line is the enter key, as in any text.
+        let bytes: Vec<u8> = value.iter().map(|byte| if *byte == b'\n' { b'\r' } else { *byte }).collect();
+        let masks = masks.iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect();
+        self.tasks().type_masked(id, Typing::Raw(bytes.into()), Typist::Caller, masks).await
+    }
+
+    async fn check_password(&self, id: &str, what: &Typing) -> Result<(), SendError> {
+        let says_something = match what {
+            Typing::Text(text) | Typing::Paste(text) => text.chars().any(|character| !character.is_control()),
+            Typing::Keys(names) => names.split_whitespace().any(|name| name.chars().count() == 1),
+            Typing::Raw(bytes) => bytes.iter().any(|byte| *byte >= 0x20),
+        };
+        if !says_something {
+            return Ok(());
+        }
+        let look = self.tasks().look(id).await?;
+        match look.waits.filter(|wait| !wait.echo) {
+            None => Ok(()),
+            Some(wait) => Err(SendError::Password { id: id.to_owned(), prompt: wait.prompt.trim().to_owned() }),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! One look at a screen.
+
+use serde::{Deserialize, Serialize};
+
+use super::TerminalSize;
+
+/// What a person would see at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The size of the terminal.
+    pub size: TerminalSize,
+    /// Its rows from the top, all of them.
+    pub rows: Vec<Row>,
+    /// Where the cursor is.
+    pub cursor: Cursor,
+    /// Whether a full-screen program has the other screen.
+    pub alternate: bool,
+    /// The title that the program gave the window.
+    pub title: Option<String>,
+    /// How often it rang the bell.
+    pub bells: u64,
+    /// Rows that scrolled off the top and are still known.
+    pub scrolled_off: usize,
+    /// What the program has asked of the keyboard.
+    pub keyboard: KeyboardMode,
+}
+
+/// The place of the cursor, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cursor {
+    /// Row from the top.
+    pub row: u16,
+    /// Column from the left.
+    pub column: u16,
+    /// Whether it is shown.
+    pub visible: bool,
+}
+
+/// What a program has asked of the keyboard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyboardMode {
+    /// Arrow keys send what an application wants, not what a line editor wants.
+    pub application_cursor: bool,
+    /// A paste is to be marked as one.
+    pub bracketed_paste: bool,
+}
+
+/// One row of a screen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// Stretches of the same look, from the left. What is in none of them is blank.
+    pub runs: Vec<Run>,
+    /// Whether the text goes on in the next row, because this one was full.
+    pub wrapped: bool,
+}
+
+/// A stretch of characters that look the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The column of its first character.
+    pub column: u16,
+    /// The columns it takes: wide characters take two.
+    pub width: u16,
+    /// The characters.
+    pub text: String,
+    /// How they look.
+    pub style: Style,
+}
+
+/// How characters look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Style {
+    /// Their colour.
+    pub foreground: Colour,
+    /// The colour behind them.
+    pub background: Colour,
+    /// Bold.
+    pub bold: bool,
+    /// Darker than usual.
+    pub dim: bool,
+    /// Italic.
+    pub italic: bool,
+    /// Underlined, in whatever way.
+    pub underline: bool,
+    /// Struck out.
+    pub struck: bool,
+    /// Colours swapped.
+    pub inverse: bool,
+    /// Not to be seen: passwords of old.
+    pub hidden: bool,
+}
+
+/// A colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Colour {
+    /// What the terminal has where nothing is said.
+    #[default]
+    Usual,
+    /// One of the 256.
+    Indexed(u8),
+    /// Any.
+    Rgb(u8, u8, u8),
+}
+
+impl Row {
+    /// Its characters, without blanks at the end.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let mut column = 0;
+        for run in &self.runs {
+            text.extend(std::iter::repeat_n(' ', usize::from(run.column.saturating_sub(column))));
+            text.push_str(&run.text);
+            column = run.column + run.width;
+        }
+        text.truncate(text.trim_end_matches(' ').len());
+        text
+    }
+}
+
+impl Snapshot {
+    /// The rows as lines, without blanks at their ends and without empty rows at the bottom.
+    pub fn to_text(&self) -> String {
+        let rows: Vec<String> = self.rows.iter().map(Row::text).collect();
+        let filled = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1);
+        rows[..filled].join("\n")
+    }
+
+    /// The row that the cursor is in, or the last one above it that has text: what a program that waits has asked.
+    pub fn prompt(&self) -> String {
+        let above = self.rows.iter().take(usize::from(self.cursor.row) + 1).rev();
+        above.map(Row::text).find(|text| !text.is_empty()).unwrap_or_default()
+    }
+}
