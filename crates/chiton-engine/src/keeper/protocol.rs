@@ -57,6 +57,8 @@ pub(crate) struct KeeperPlan {
 pub(crate) struct Forms {
     pub(crate) evaluated: Option<Vec<ByteString>>,
     pub(crate) argument: Option<Vec<ByteString>>,
+    /// A script that is not well-formed is not run at all.
+    pub(crate) only_well_formed: bool,
 }
 
 /// Where standard input comes from.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::secrets::reference::find;
+use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -276,4 +277,142 @@ fn observe(command: &[u8]) -> (Vec<u8>, i32) {
     let environment = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/nonexistent"), ("LANG", "C.UTF-8")];
     let seen = chiton_testkit::oracle::bash(command, folder.path(), &environment);
     (seen.stdout, seen.status)
+}
+
+/// Pieces of harmless commands, put together at random: many are malformed, most are odd.
+const PIECES: [&str; 74] = [
+    "echo",
+    "printf '%s'",
+    ":",
+    "x=",
+    "y=1",
+    "a=(",
+    "{{secret:v}}",
+    "{{secret:v}}",
+    "{{secret:v}}",
+    "\"{{secret:v}}\"",
+    "'{{secret:v}}'",
+    "$'{{secret:v}}'",
+    "a{{secret:v}}b",
+    "'",
+    "\"",
+    "\\",
+    "$(",
+    ")",
+    "`",
+    "(",
+    ")",
+    "{",
+    "}",
+    "((",
+    "))",
+    "$((",
+    "${x:-",
+    "}",
+    "${x",
+    "[[",
+    "]]",
+    "==",
+    "=~",
+    "-eq",
+    ";",
+    "&&",
+    "||",
+    "|",
+    "&",
+    "\n",
+    "\n",
+    "#",
+    "<<E",
+    "<<'E'",
+    "<<-E",
+    "E",
+    "\nE\n",
+    "\nE\n",
+    "<<<",
+    ">f",
+    "2>&1",
+    "<(",
+    "if",
+    "then",
+    "fi",
+    "case x in",
+    "x)",
+    ";;",
+    "esac",
+    "for x in",
+    "do",
+    "done",
+    "f()",
+    "function g",
+    "$x",
+    "\"$x\"",
+    "$'",
+    "$\"",
+    "@(",
+    "!",
+    "\\\n",
+    "\t",
+    "*",
+    "{a,",
+];
+
+/// Whatever a value contains, and whatever the command around it, no part of it is ever run.
+fn try_random_commands(seed: u64, count: usize) {
+    let values = [
+        "a'b\"c$(: >canary)`: >canary`; : >canary; #\n: >canary\n",
+        "'; : >canary; '",
+        "\"; : >canary; \"",
+        "\nE\n: >canary\n",
+        "$(: >canary)",
+        ") ; : >canary ; (",
+        "\\'; : >canary; \\'",
+    ];
+    let mut state = seed;
+    let mut next = |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % bound
+    };
+    let (mut ran, mut refused) = (0, 0);
+    while ran < count {
+        let length = 2 + next(12);
+        let words: Vec<&str> = (0..length).map(|_| PIECES[next(PIECES.len())]).collect();
+        let command = words.iter().fold(String::new(), |text, word| text + word + if next(4) == 0 { "" } else { " " });
+        let value = values[next(values.len())];
+        if !command.contains("{{secret:v}}") {
+            continue;
+        }
+        match resolve(&command, value.as_bytes(), Quotes::Bash) {
+            Err(_) => refused += 1,
+            Ok(resolved) => {
+                ran += 1;
+                let folder = tempfile::tempdir().unwrap();
+                let environment = [("PATH", "/usr/bin:/bin"), ("LANG", "C.UTF-8")];
+                // As the engine does it: evaluated, if bash finds it well-formed.
+                fs::write(folder.path().join("the-text"), &resolved).unwrap();
+                let bootstrap =
+                    b"c=$(bash -n the-text 2>&1) && [ -z \"$c\" ] && IFS= read -r -d '' s < the-text; eval \"$s\"";
+                chiton_testkit::oracle::bash(bootstrap, folder.path(), &environment);
+                assert!(
+                    !folder.path().join("canary").exists(),
+                    "{command:?} with {value:?}: {}",
+                    resolved.escape_ascii()
+                );
+            }
+        }
+    }
+    println!("{ran} ran, {refused} were refused");
+}
+
+#[test]
+fn no_part_of_a_value_is_ever_run_whatever_the_command_around_it() {
+    try_random_commands(7, 800);
+}
+
+/// `FUZZ_SEED=1 cargo test -p chiton-engine --lib many_random -- --ignored --nocapture`
+#[test]
+#[ignore = "takes minutes"]
+fn many_random_commands_run_no_part_of_a_value() {
+    let seed = std::env::var("FUZZ_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    try_random_commands(seed, 20_000);
 }

@@ -252,7 +252,8 @@ impl<'a> Scanner<'a> {
         }
         if simple.in_word {
             let last = self.text[self.position - 1];
-            let is_array = simple.bare && simple.is_assignment() && last == b'=';
+            // Bash takes an array in an array for an error, and goes on with the next line.
+            let is_array = simple.bare && simple.is_assignment() && last == b'=' && !simple.nameless;
             let is_pattern = b"?*+@!".contains(&last) || simple.condition;
             if is_array || is_pattern {
                 self.position += 1;
