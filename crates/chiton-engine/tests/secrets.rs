@@ -442,7 +442,7 @@ fn variables_that_look_like_secrets_are_not_taken_over_and_own_ones_are_kept() {
 
 /// Ways to write a value, by other code than that which finds them.
 fn written(value: &str) -> Vec<String> {
-    let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let hex = value.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
     let percent = |upper: bool| -> String {
         let letter = |byte: u8| match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' => char::from(byte).to_string(),
@@ -462,7 +462,7 @@ fn written(value: &str) -> Vec<String> {
         format!("'{}'", value.replace('\'', "'\\''")),
     ];
     for before in ["", "u", "us"] {
-        let bits: String = format!("{before}{value}").bytes().map(|byte| format!("{byte:08b}")).collect();
+        let bits = format!("{before}{value}").bytes().map(|byte| format!("{byte:08b}")).collect::<Vec<_>>().concat();
         let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         let groups = bits.as_bytes().chunks(6).map(|group| {
             let padded = format!("{:0<6}", std::str::from_utf8(group).unwrap());

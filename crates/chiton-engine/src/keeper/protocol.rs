@@ -30,7 +30,7 @@ pub(crate) const SCRATCH_FD: i32 = 11;
 
 /// The run a keeper is to own. Descriptors that travel with it, in this order: this plan, the run's folder, locked,
 /// the loader, the script, and standard input where it is [`Input::Given`].
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct KeeperPlan {
     pub(crate) folder: PathBuf,
     pub(crate) program: ByteString,

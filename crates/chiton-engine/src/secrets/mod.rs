@@ -48,7 +48,6 @@ pub fn forbid_looking_in() -> std::io::Result<()> {
 }
 
 /// A command whose references are resolved. Only [`resolve`] makes one.
-#[derive(Debug)]
 pub(crate) struct ResolvedCommand {
     /// As it was asked, with its tokens.
     request: CommandRequest,
@@ -61,6 +60,13 @@ pub(crate) struct ResolvedCommand {
     /// What it names and somebody knew.
     used: BTreeSet<Reference>,
     notices: Vec<String>,
+}
+
+/// As it was asked: values are not for printing.
+impl std::fmt::Debug for ResolvedCommand {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("ResolvedCommand").field(&self.request.command).finish()
+    }
 }
 
 impl ResolvedCommand {
