@@ -90,6 +90,9 @@ fn write(known: &Known<'_>, located: &Located, quotes: Quotes) -> Result<Zeroizi
              argument or in the environment"
         ));
     }
+    if located.declared && value.trim_ascii_start().starts_with(b"(") {
+        return Err("a declaration may read a value that begins with ( as a list; assign it without one".to_owned());
+    }
     let quoted = |before: &[u8], after: &[u8]| {
         let mut text = Zeroizing::new(before.to_vec());
         match quotes {

@@ -186,13 +186,42 @@ fn where_a_value_cannot_be_data_the_command_is_refused_with_the_reason() {
         ("ssh host \"echo '{{secret:v}}'\"", "`ssh` reads it as code"),
         ("bash <<E\necho {{secret:v}}\nE\n", "`bash` reads it as code"),
         ("let x={{secret:v}}", "`let` reads it as code"),
-        ("declare -i x={{secret:v}}", "`declare -i` reads it as code"),
+        ("declare -i x={{secret:v}}", "`declare` reads it as code"),
+        ("declare -a x={{secret:v}}", "`declare` reads it as code"),
+        ("local -n x='{{secret:v}}'", "`local` reads it as code"),
+        ("export {{secret:v}}", "`export` reads it as code"),
+        ("declare 'a[{{secret:v}}]=1'", "`declare` reads it as code"),
+        ("printf -v {{secret:v}} x", "`printf` reads it as code"),
+        ("[ -v '{{secret:v}}' ]", "`[` reads it as code"),
+        ("read {{secret:v}}", "`read` reads it as code"),
+        ("unset \"{{secret:v}}\"", "`unset` reads it as code"),
+        ("compgen -W '{{secret:v}}'", "`compgen` reads it as code"),
+        ("PS4='{{secret:v}}'; set -x", "`PS4` reads it as code"),
+        ("export BASH_ENV={{secret:v}}", "`BASH_ENV` reads it as code"),
+        ("bash <<< {{secret:v}}", "`bash` reads it as code"),
+        (". /dev/stdin <<< \"{{secret:v}}\"", "`.` reads it as code"),
+        ("echo x >&{{secret:v}}", "bash reads it twice"),
+        ("echo x >& '{{secret:v}}'", "bash reads it twice"),
+        ("cat <&\"{{secret:v}}\"", "bash reads it twice"),
+        ("a=([{{secret:v}}]=1)", "an index"),
         ("[[ 1 -eq {{secret:v}} ]]", "`[[` reads it as code"),
         ("echo ${ echo {{secret:v}}; }", "${ …; }"),
     ];
     for (command, why) in cases {
         let refused = resolve(command, b"$(a value)", Quotes::Bash).expect_err(command);
         assert!(refused.contains(why), "{command}: {refused}");
+    }
+    assert!(resolve("export x={{secret:v}}", b"($(a value))", Quotes::Bash).unwrap_err().contains("as a list"));
+    for command in [
+        "export x={{secret:v}}",
+        "declare x='{{secret:v}}'",
+        "read x <<< {{secret:v}}",
+        "local y=\"a{{secret:v}}\"",
+        "echo x &> {{secret:v}}",
+        "x[1]={{secret:v}}",
+        "test {{secret:v}} = x",
+    ] {
+        assert!(resolve(command, b"$(a value)", Quotes::Bash).is_ok(), "{command}");
     }
     for command in ["eval \"echo {{secret:v}}\"", "bash -c 'echo {{secret:v}}'", "ssh host echo {{secret:v}}"] {
         assert!(
@@ -280,7 +309,7 @@ fn observe(command: &[u8]) -> (Vec<u8>, i32) {
 }
 
 /// Pieces of harmless commands, put together at random: many are malformed, most are odd.
-const PIECES: [&str; 74] = [
+const PIECES: [&str; 100] = [
     "echo",
     "printf '%s'",
     ":",
@@ -355,6 +384,32 @@ const PIECES: [&str; 74] = [
     "\t",
     "*",
     "{a,",
+    "export",
+    "declare -i",
+    "declare -a",
+    "read x",
+    "unset",
+    "test -v",
+    "printf -v",
+    ">&",
+    "<&",
+    "&>",
+    "a[",
+    "]=1",
+    "PS4=",
+    "set -x;",
+    "x[1]=",
+    "[ x -eq",
+    "-v",
+    "local",
+    "{{secret:v}}",
+    "\"{{secret:v}}\"",
+    "'{{secret:v}}'",
+    "$((x))",
+    "${x}",
+    "a=(1 ",
+    ")",
+    "; echo",
 ];
 
 /// Whatever a value contains, and whatever the command around it, no part of it is ever run.
@@ -366,6 +421,9 @@ fn try_random_commands(seed: u64, count: usize) {
         "\nE\n: >canary\n",
         "$(: >canary)",
         ") ; : >canary ; (",
+        "x[$(: >canary)]",
+        "($(: >canary))",
+        "y[`: >canary`]=1",
         "\\'; : >canary; \\'",
     ];
     let mut state = seed;
