@@ -94,6 +94,8 @@ const EVALUATORS: [&str; 15] = [
     "mapfile",
     "readarray",
 ];
+/// They take the name of a variable behind an option.
+const NAMING: [&str; 4] = ["printf", "test", "[", "wait"];
 /// Variables that the shell itself evaluates.
 const EVALUATED: [&str; 7] = ["PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "BASH_ENV", "ENV"];
 
@@ -115,15 +117,17 @@ impl Scanner<'_> {
         {
             return Some(name);
         }
-        let (first, last) = (simple.words.first()?, simple.words.last()?);
+        let last = simple.words.last()?;
         if let Some(name) = simple.words.iter().find_map(|word| is_one_of(word, &DECLARATIONS)) {
             // With an index, an integer, a reference or a list the value is more than that.
             let attributes = |word: &Vec<u8>| word.starts_with(b"-") && word.iter().any(|byte| b"inaA".contains(byte));
             let plain = simple.is_assignment() && !simple.word.contains(&b'[');
             return (!plain || simple.words.iter().any(attributes)).then_some(name);
         }
-        if matches!(&last[..], b"-v" | b"-R" | b"-p") && is_one_of(first, &["printf", "test", "[", "wait"]).is_some() {
-            return is_one_of(first, &["printf", "test", "[", "wait"]);
+        if matches!(&last[..], b"-v" | b"-R" | b"-p")
+            && let Some(name) = simple.words.iter().find_map(|word| is_one_of(word, &NAMING))
+        {
+            return Some(name);
         }
         let evaluator = simple.words.iter().find_map(|word| is_one_of(word, &EVALUATORS));
         if evaluator.is_some() {
