@@ -89,6 +89,7 @@ impl<'a> Scanner<'a> {
         loop {
             let in_pattern = cases.last() == Some(&Case::Pattern);
             simple.nameless = in_pattern || kind == Words::Plain;
+            simple.listed = kind == Words::Plain;
             if self.tokens.get(self.found.len()).is_some_and(|token| token.start == self.position) {
                 self.bare_token(&mut simple);
                 continue;
@@ -303,6 +304,12 @@ impl<'a> Scanner<'a> {
                 return Some(());
             }
             [b'\'' | b'"' | b'$' | b'`', ..] => {}
+            [b'[', ..] if simple.takes_index() => {
+                simple.begin_word();
+                simple.word.extend_from_slice(b"[]");
+                self.position += 1;
+                return self.index();
+            }
             [byte, ..] => {
                 simple.begin_word();
                 simple.word.push(byte);

@@ -29,6 +29,8 @@ pub(super) struct Simple {
     pub(super) condition: bool,
     /// In an array or a pattern: no word is the name of a command.
     pub(super) nameless: bool,
+    /// In an array, or an extended pattern.
+    pub(super) listed: bool,
 }
 
 impl Simple {
@@ -54,6 +56,13 @@ impl Simple {
         }
         let index = self.nameless && self.word.starts_with(b"[") && !self.word.contains(&b']');
         index.then_some("it is an index there, with which bash calculates")
+    }
+
+    /// Whether a `[` here begins an index, which ends with its `]` and nowhere before, blanks or not.
+    pub(super) fn takes_index(&self) -> bool {
+        let is_name = self.word.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        let named = self.in_word && self.bare && is_name && (self.at_command() || self.declares());
+        named || (self.listed && !self.in_word)
     }
 
     /// Whether the word that is being read is an argument of a declaration.
@@ -117,14 +126,14 @@ impl Scanner<'_> {
         {
             return Some(name);
         }
-        let last = simple.words.last()?;
         if let Some(name) = simple.words.iter().find_map(|word| is_one_of(word, &DECLARATIONS)) {
             // With an index, an integer, a reference or a list the value is more than that.
             let attributes = |word: &Vec<u8>| word.starts_with(b"-") && word.iter().any(|byte| b"inaA".contains(byte));
             let plain = simple.is_assignment() && !simple.word.contains(&b'[');
             return (!plain || simple.words.iter().any(attributes)).then_some(name);
         }
-        if matches!(&last[..], b"-v" | b"-R" | b"-p")
+        let is_naming = |word: &[u8]| [b"-v", b"-R", b"-p"].iter().any(|option| word.starts_with(*option));
+        if (is_naming(&simple.word) || simple.words.iter().any(|word| is_naming(word)))
             && let Some(name) = simple.words.iter().find_map(|word| is_one_of(word, &NAMING))
         {
             return Some(name);
