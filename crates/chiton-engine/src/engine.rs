@@ -1,5 +1,7 @@
 //! The path of one command, from request to response.
 
+mod written_down;
+
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -9,7 +11,7 @@ use std::time::Duration;
 
 use tokio::net::UnixStream;
 
-use crate::audit::{AuditEntry, AuditEvent, Journal};
+use crate::audit::Journal;
 use crate::bytes::ByteString;
 use crate::capture::collect::{Collected, collect, release};
 use crate::control::RunControl;
@@ -333,54 +335,6 @@ impl Engine {
         }
     }
 
-    /// Writes down that something was done to a task: `what`, in one word.
-    pub fn note_task(&self, session: &Session, what: &str, id: &str) {
-        let mut entry = AuditEntry::new(AuditEvent::Task);
-        (entry.run, entry.outcome) = (Some(id.to_owned()), Some(what.to_owned()));
-        let _ = self.write_down(session, entry);
-    }
-
-    /// Writes down how a call ended. Gives what to say where that could not be done.
-    fn conclude(
-        &self,
-        session: &Session,
-        command: Option<ByteString>,
-        result: Result<&CommandResponse, &EngineError>,
-    ) -> Option<String> {
-        let command = self.inner.known.masked(&command?);
-        let entry = match result {
-            Ok(response) => match &response.outcome {
-                Outcome::Refused(reason) => {
-                    let mut entry = AuditEntry::new(AuditEvent::Refused).with_command(&command);
-                    entry.verdict = Some(reason.clone());
-                    entry
-                }
-                outcome => {
-                    let mut entry = AuditEntry::new(AuditEvent::End);
-                    entry.run = Some(response.run_id.clone());
-                    entry.outcome = Some(outcome.word().to_owned());
-                    entry.exit_code = outcome.exit_code();
-                    entry.output_bytes = Some(response.output_bytes());
-                    entry.duration_ms = u64::try_from(response.duration.as_millis()).ok();
-                    entry
-                }
-            },
-            Err(error) => {
-                let mut entry = AuditEntry::new(AuditEvent::Failed).with_command(&command);
-                entry.verdict = Some(self.inner.known.masked(error.to_string().as_bytes()).to_text());
-                entry
-            }
-        };
-        self.write_down(session, entry)
-    }
-
-    fn write_down(&self, session: &Session, mut entry: AuditEntry) -> Option<String> {
-        let journal = self.inner.config.audit.as_ref()?;
-        entry.session = session.name().map(str::to_owned);
-        let written = journal.append(entry);
-        written.err().map(|error| format!("this call is not in the audit journal, which cannot be written: {error}"))
-    }
-
     /// Refuses one more task where the session has enough of them running.
     fn check_limit(&self, session: &Session, known: &mut Vec<String>) -> Result<(), EngineError> {
         let Some(limit) = self.inner.config.limits.tasks_per_session else { return Ok(()) };
@@ -428,12 +382,7 @@ impl Engine {
             folder.discard();
             return Err(StartError::StateDirectory { path: runs.to_owned(), error });
         }
-        let mut entry = AuditEntry::new(AuditEvent::Run).with_command(&record.command);
-        (entry.run, entry.directory) = (Some(folder.id().to_owned()), Some(record.directory.to_text()));
-        (entry.background, entry.verdict) = (record.background, Some("allowed".to_owned()));
-        entry.secrets = command.used().iter().map(ToString::to_string).collect();
-        entry.protection = Some(self.inner.config.guard.protection().to_owned());
-        drop(self.write_down(session, entry));
+        self.write_start(session, command, &record);
         self.inner.reserved.fetch_add(allowance, Ordering::Relaxed);
         let engine = Arc::clone(&self.inner);
         Ok((OpenRun { engine, folder, allowance, started: AtomicBool::new(false) }, lock))

@@ -49,7 +49,6 @@ pub fn forbid_looking_in() -> std::io::Result<()> {
 }
 
 /// A command whose references are resolved. Only [`resolve`] makes one.
-#[derive(Debug)]
 pub(crate) struct ResolvedCommand {
     /// As it was asked, with its tokens.
     request: CommandRequest,
@@ -64,6 +63,13 @@ pub(crate) struct ResolvedCommand {
     notices: Vec<String>,
     /// Where its session was when a person agreed.
     agreed: Option<PathBuf>,
+}
+
+/// As it was asked: values are not for printing.
+impl std::fmt::Debug for ResolvedCommand {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("ResolvedCommand").field(&self.request.command).finish()
+    }
 }
 
 impl ResolvedCommand {
