@@ -155,7 +155,7 @@ impl Judge<'_> {
                 self.states(&rules::REMOTE_DATA, Ask, "This deletes something that others may use.", call);
             }
             "npm" | "yarn" | "pnpm" | "bun" if !has(&["-e", "--eval", "-p", "--print"]) => {
-                self.node_packages(call, &words, world)
+                self.node_packages(call, &words, world);
             }
             "cargo" => {
                 if has(&["publish", "yank", "owner"])
