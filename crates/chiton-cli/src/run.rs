@@ -262,7 +262,7 @@ async fn start(engine: &Engine, session: &Session, request: CommandRequest, json
             remark(&format!("started; `chiton logs -f {0}` shows its output, `chiton kill {0}` ends it", task.id));
         }
         StartedTask::Refused(response) if response.outcome == Outcome::Exited(0) => {
-            print!("{}", response.stdout.to_text())
+            print!("{}", response.stdout.to_text());
         }
         StartedTask::Refused(response) => {
             complain(&format!("the command {}", response.outcome));

@@ -171,7 +171,6 @@ impl Reader<'_> {
     fn python_string(&mut self, quote: char, expands: bool, raw: bool) {
         let triple = self.peek(1) == quote && self.peek(2) == quote;
         self.at += if triple { 3 } else { 1 };
-        let start = self.at;
         let mut text = Text::default();
         if triple {
             let mut inner = String::new();
@@ -186,7 +185,6 @@ impl Reader<'_> {
         } else {
             text = self.until(quote, expands, raw);
         }
-        let _ = start;
         // Strings that follow each other are one.
         if let Some(Token::Text(before)) = self.tokens.last_mut() {
             before.append(&text);

@@ -185,7 +185,7 @@ impl Judge<'_> {
         };
         let options = Options::read(&call.args, &grammar);
         let input = match options.value(&["a", "arg-file"]) {
-            Some(file) => Rc::new(self.read(&file.text.clone(), &world, file.span)),
+            Some(file) => Rc::new(self.read(&file.text.clone(), &world)),
             None => Rc::clone(&call.input),
         };
         let mut mark = options.value(&["I", "replace", "i"]).and_then(|arg| arg.text.as_known());

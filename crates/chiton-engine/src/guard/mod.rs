@@ -59,20 +59,30 @@ pub use verdict::{Access, Decision, Finding, SeenCommand, SeenRedirection, Touch
 use std::rc::Rc;
 
 use crate::syntax;
+use crate::syntax::tree::Span;
 pub(crate) use consent::Consents;
 use judge::Judge;
 pub(crate) use review::{ApprovedCommand, Reviewed, review};
-use text::Flow;
+use text::{Flow, Text};
 use world::{World, Worlds};
 
 /// Judges `command` as it would run in `context`.
 pub fn judge(command: impl AsRef<[u8]>, context: &Context) -> Verdict {
+    judge_call(command, &[], context)
+}
+
+/// Judges `command` together with the variables that its call sets; these have an empty span. [`Context`] has to hold
+/// them too, so that words which use them are known.
+pub fn judge_call(command: impl AsRef<[u8]>, environment: &[(String, String)], context: &Context) -> Verdict {
     let command = command.as_ref();
     let script = match syntax::parse(command) {
         Ok(script) => script,
         Err(error) => return unparsed(&error),
     };
     let mut judge = Judge::new(context, command);
+    for (name, value) in environment {
+        judge.judge_variable(name, &Text::known(value.clone()), Span::default(), false);
+    }
     let world = World::new(context);
     judge.list(&script.list, Worlds::one(world.clone()), &Rc::new(Flow::empty()));
     judge.uncalled_functions(&world);

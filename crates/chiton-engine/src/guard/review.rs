@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::consent::{Answer, Bound, Consents, Question};
-use super::policy::{CheckedPolicy, GuardPolicy, Mode, judge_with};
-use super::{Context, Decision, Verdict, dry_run};
+use super::policy::{CheckedPolicy, GuardPolicy, Mode};
+use super::{Context, Decision, Verdict, dry_run, judge_call};
 use crate::request::{AcceptedRequest, CommandRequest, EnvironmentChange};
 use crate::session::Session;
 use crate::session::state::{ShellState, Value, Variable};
@@ -57,7 +57,9 @@ impl Guard {
         for (name, value) in change.variables() {
             context.variables.insert(name.clone(), Variable::exported(Value::Scalar(value.clone())));
         }
-        judge_with(command, &context, &self.policy)
+        let set: Vec<(String, String)> =
+            change.variables().iter().map(|(name, value)| (name.clone(), value.to_text())).collect();
+        self.policy.refine(judge_call(command, &set, &context), &context)
     }
 }
 

@@ -37,7 +37,7 @@ impl Judge<'_> {
             if matches!(start.as_str(), "--rcfile" | "--init-file") {
                 rest.next();
                 if let Some(file) = rest.next() {
-                    let flow = self.read(&file.text, &world, file.span);
+                    let flow = self.read(&file.text, &world);
                     self.shell_flow(&flow, world.clone(), &call.input, file);
                 }
                 continue;
@@ -87,7 +87,7 @@ impl Judge<'_> {
     fn shell_script(&mut self, file: &Arg, args: &[Arg], mut world: World, call: &Call) -> Ran {
         let outer = world.clone();
         let standard = super::builtins::is_standard_input(&file.text);
-        let flow = if standard { (*call.input).clone() } else { self.read(&file.text, &world, file.span) };
+        let flow = if standard { (*call.input).clone() } else { self.read(&file.text, &world) };
         world.script = file.text.as_known();
         world.positional = Some(Rc::new(args.iter().map(|arg| arg.text.clone()).collect()));
         let mark = format!("script {}", file.text.display());
