@@ -141,7 +141,8 @@ mod tests {
 
     #[test]
     fn the_word_to_us_is_found_however_it_is_typed_and_all_else_passes() {
-        let cases: [(&[&[u8]], &[u8], bool); 6] = [
+        type Case = (&'static [&'static [u8]], &'static [u8], bool);
+        let cases: [Case; 6] = [
             (&[b"abc"], b"abc", false),
             (&[b"a\x1cd"], b"a", true),
             (&[b"a\x1c", b"d"], b"a", true),

@@ -1,6 +1,7 @@
 //! `chiton audit`: the journal of every call.
 
 use std::io::{IsTerminal, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -78,8 +79,14 @@ pub(crate) fn audit(arguments: &AuditArguments, state: &Path) -> Result<ExitCode
     if let Some(AuditVerb::Verify) = arguments.verb {
         return verify(&folder);
     }
-    let mut last = 0;
+    let (mut last, mut seen) = (0, None);
     loop {
+        let now = std::fs::metadata(folder.join("journal.jsonl")).ok().map(|data| (data.ino(), data.len()));
+        if arguments.follow && seen.is_some() && seen == now {
+            std::thread::sleep(Duration::from_millis(200));
+            continue;
+        }
+        seen = now;
         let mut found = Vec::new();
         read::lines(&folder, |text, line| {
             if line.number > last && arguments.wants(line) {
@@ -99,7 +106,9 @@ pub(crate) fn audit(arguments: &AuditArguments, state: &Path) -> Result<ExitCode
         if !arguments.follow {
             return Ok(ExitCode::SUCCESS);
         }
-        std::thread::sleep(Duration::from_millis(200));
+        if seen.is_none() {
+            std::thread::sleep(Duration::from_millis(200));
+        }
     }
 }
 

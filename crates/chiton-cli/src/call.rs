@@ -3,10 +3,9 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use chiton_engine::RunControl;
+use chiton_mcp::operator::Caller;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -40,7 +39,7 @@ pub(crate) fn call(arguments: &CallArguments, settings: &Settings, state: &Path)
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let reply = runtime.block_on(async {
         let operator = arguments.operator.resolve(settings, "call")?.operator(state)?;
-        let reply = operator.call(&arguments.tool, &values, Arc::new(|_| {}), &RunControl::new()).await;
+        let reply = operator.call(&arguments.tool, &values, &Caller::silent()).await.reply;
         anyhow::Ok(reply)
     })?;
     let mut stdout = std::io::stdout().lock();

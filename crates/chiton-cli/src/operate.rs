@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use chiton_dialects::Dialect;
+use chiton_engine::guard::Guard;
 use chiton_engine::session::login::LoginConfig;
 use chiton_engine::{Engine, EngineConfig};
 use chiton_mcp::operator::Operator;
@@ -49,6 +50,7 @@ pub(crate) struct Operate {
     session: Option<String>,
     max_tasks: Option<usize>,
     protection: ProtectionArguments,
+    guard: Guard,
     login: bool,
     /// What the journal says of who asked.
     who: String,
@@ -76,8 +78,10 @@ impl OperatorArguments {
             Some(dialect) => dialect,
             None => dialect(given.dialect.as_deref().unwrap_or("native"))?,
         };
+        let guard = self.protection.guard(settings, &directory)?;
         Ok(Operate {
             dialect,
+            guard,
             timeout: self.timeout.or(given.timeout).map(Duration::from_secs),
             directory,
             session: self.session.clone().or_else(|| given.session.clone()),
@@ -93,6 +97,7 @@ impl Operate {
     pub(crate) fn operator(&self, state: &Path) -> Result<Operator> {
         let mut config = EngineConfig::new(state)?;
         self.protection.apply(&mut config, Passphrase::FromEnvironment, &self.who, state)?;
+        config.guard = self.guard.clone();
         config.login = self.login.then(|| env::ask_login_shell(&LoginConfig::default()));
         config.limits.tasks_per_session = self.max_tasks.or(self.dialect.task_limit());
         let engine = Engine::new(config)?;

@@ -4,11 +4,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use chiton_engine::EngineConfig;
+use chiton_engine::guard::Guard;
 use chiton_engine::secrets::forbid_looking_in;
 use clap::Args;
 
 use crate::audit;
 use crate::env::EnvironmentArguments;
+use crate::guarding::GuardArguments;
 use crate::secret_sources::{Passphrase, SecretSourceArguments};
 use crate::settings::Settings;
 
@@ -19,6 +21,8 @@ pub(crate) struct ProtectionArguments {
     secrets: SecretSourceArguments,
     #[command(flatten)]
     environment: EnvironmentArguments,
+    #[command(flatten)]
+    guard: GuardArguments,
     /// Write nothing into the audit journal
     #[arg(long)]
     no_audit: bool,
@@ -30,8 +34,14 @@ impl ProtectionArguments {
         Self {
             secrets: self.secrets.with(&settings.secrets),
             environment: self.environment.with(&settings.environment),
+            guard: self.guard.clone(),
             no_audit: self.no_audit || settings.audit.off,
         }
+    }
+
+    /// The guard for commands that start in `directory`.
+    pub(crate) fn guard(&self, settings: &Settings, directory: &Path) -> Result<Guard> {
+        self.guard.guard(settings, directory)
     }
 
     /// Puts it into the configuration of an engine. `who` is what the journal says of who asked.

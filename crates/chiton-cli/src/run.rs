@@ -26,6 +26,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::consent::Terminal;
 use crate::protection::ProtectionArguments;
 use crate::secret_sources::Passphrase;
 use crate::setting;
@@ -167,6 +168,7 @@ async fn run_async(arguments: RunArguments, settings: &Settings, state_directory
     let mut config = EngineConfig::new(state_directory)?;
     let protection = arguments.protection.with(settings);
     protection.apply(&mut config, Passphrase::Asked, "run", state_directory)?;
+    config.guard = protection.guard(settings, &setting::working_directory()?)?;
     // Who types `chiton run --env` is the person themself.
     config.environment.caller = Caller::Person;
     let engine = Engine::new(config)?;
@@ -222,6 +224,10 @@ async fn run_async(arguments: RunArguments, settings: &Settings, state_directory
         serde_json::to_writer(&mut stdout, &as_json(&response))?;
         writeln!(stdout)?;
     } else {
+        if response.run_id.is_empty() {
+            // A dry run: nobody has heard this yet.
+            print!("{}", response.stdout.to_text());
+        }
         say_what_matters(&response, &arguments);
         if let (Some(_), StateReport::Discarded(why)) = (&arguments.session, &response.state) {
             remark(&format!("the session is as it was before: {why}"));
@@ -255,6 +261,9 @@ async fn start(engine: &Engine, session: &Session, request: CommandRequest, json
             println!("{}", task.id);
             remark(&format!("started; `chiton logs -f {0}` shows its output, `chiton kill {0}` ends it", task.id));
         }
+        StartedTask::Refused(response) if response.outcome == Outcome::Exited(0) => {
+            print!("{}", response.stdout.to_text());
+        }
         StartedTask::Refused(response) => {
             complain(&format!("the command {}", response.outcome));
             return Ok(ExitCode::from(crate::OWN_FAILURE));
@@ -284,6 +293,7 @@ fn request(arguments: &RunArguments) -> Result<CommandRequest> {
     request.streams = if arguments.merge { Streams::Merged } else { Streams::Separate };
     request.lifetime = arguments.lifetime.into();
     request.wait = arguments.wait;
+    request.approver = Some(Arc::new(Terminal));
     request.on_timeout = match arguments.on_timeout {
         OnTimeoutArgument::Stop => OnTimeout::Stop,
         OnTimeoutArgument::Background => OnTimeout::HandBack,

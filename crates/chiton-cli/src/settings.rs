@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use chiton_engine::guard::policy::GuardPolicy;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toml::Table;
@@ -23,6 +24,10 @@ pub(crate) struct Settings {
     pub(crate) secrets: SecretSettings,
     pub(crate) environment: EnvironmentSettings,
     pub(crate) audit: AuditSettings,
+    pub(crate) guard: GuardPolicy,
+    /// Where they were read from.
+    #[serde(skip)]
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// What `chiton mcp` and `chiton call` start from.
@@ -78,15 +83,15 @@ pub(crate) struct AuditSettings {
 impl Settings {
     /// The settings of `file`, or of the usual one where that exists, with those of the environment over them.
     pub(crate) fn load(file: Option<&Path>) -> Result<Self> {
-        let mut table = match file {
-            Some(path) => read(path)?.with_context(|| format!("{}: there is no such file", path.display()))?,
-            None => match usual_file() {
-                Some(path) => read(&path)?.unwrap_or_default(),
-                None => Table::new(),
-            },
-        };
+        let path = file.map(Path::to_owned).or_else(usual_file);
+        let found = path.as_deref().map(read).transpose()?.flatten();
+        if let (Some(file), None) = (file, &found) {
+            bail!("{}: there is no such file", file.display());
+        }
+        let from = path.filter(|_| found.is_some());
+        let mut table = found.unwrap_or_default();
         overlay(&mut table)?;
-        Ok(Self::deserialize(table)?)
+        Ok(Self { file: from, ..Self::deserialize(table)? })
     }
 }
 
@@ -116,7 +121,10 @@ fn parse(text: &str) -> Result<Table> {
 
 /// All keys there are, as a tree.
 fn known() -> Value {
-    serde_json::to_value(Settings::default()).unwrap_or_default()
+    let mut known = serde_json::to_value(Settings::default()).unwrap_or_default();
+    // Left out of the value while it is empty.
+    known["guard"]["rule"] = Value::Array(Vec::new());
+    known
 }
 
 /// Refuses a key that does not exist, and names the nearest one that does.

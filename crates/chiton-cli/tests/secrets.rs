@@ -5,7 +5,7 @@
 mod place;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -22,7 +22,8 @@ fn given(place: &Place, arguments: &[&str], input: &str) -> Output {
     let mut command = place.command();
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    // Where the arguments are wrong, nobody reads it.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
 
@@ -342,4 +343,26 @@ fn every_call_is_in_the_journal_and_a_change_of_it_is_found() {
     let verify = place.call(&["audit", "verify"]);
     assert_eq!(verify.status.code(), Some(1));
     assert!(text(&verify.stderr).contains("was changed"), "{}", text(&verify.stderr));
+}
+
+#[test]
+fn a_value_that_is_typed_is_not_shown() {
+    let place = Place::new();
+    let program = format!("{} secret set typed", env!("CARGO_BIN_EXE_chiton"));
+    let mut terminal = place.command_of("script");
+    terminal.args(["-qec", &program, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = terminal.env_remove("XDG_DATA_HOME").spawn().unwrap();
+    let mut shown = Vec::new();
+    let mut output = child.stdout.take().unwrap();
+    // Typed when it is asked for: what came before would be thrown away.
+    while !shown.ends_with(b"Value of typed: ") {
+        let mut byte = [0];
+        assert_eq!(output.read(&mut byte).unwrap(), 1, "{}", text(&shown));
+        shown.push(byte[0]);
+    }
+    child.stdin.as_mut().unwrap().write_all(b"S3CR3T-typed\n").unwrap();
+    output.read_to_end(&mut shown).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(!text(&shown).contains("S3CR3T") && text(&shown).contains("is set"), "{}", text(&shown));
+    assert_eq!(text(&place.run(&["printf %s {{secret:typed}} | wc -c"]).stdout), "12\n");
 }

@@ -101,7 +101,7 @@ fn vim_writes_a_file() {
 #[test]
 fn less_with_a_search() {
     let place = Place::new();
-    let lines: String = (1..=500).map(|number| format!("line {number}\n")).collect();
+    let lines = (1..=500).fold(String::new(), |text, number| text + "line " + &number.to_string() + "\n");
     fs::write(place.folder.path().join("long.txt"), lines).unwrap();
     let (mut hands, _) = Hands::on(&place, &[], &bash("less long.txt"));
     hands.until(json!({}), "^line 1$");

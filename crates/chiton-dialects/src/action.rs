@@ -291,6 +291,16 @@ pub struct Ran {
     pub moved: bool,
 }
 
+impl Ran {
+    /// One that was not run: refused, or only looked at.
+    pub fn unrun(response: CommandResponse) -> Self {
+        let text = &response.output.head;
+        let amount = Amount { bytes: text.len() as u64, lines: text.lines().count() as u64 };
+        let characters = text.chars().count() as u64;
+        Self { stdout_characters: characters, stderr_characters: 0, amount, moved: false, response }
+    }
+}
+
 /// Output of a task.
 #[derive(Clone, Debug)]
 pub struct TaskOutput {

@@ -1,5 +1,7 @@
 //! The path of one command, from request to response.
 
+mod written_down;
+
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -9,18 +11,18 @@ use std::time::Duration;
 
 use tokio::net::UnixStream;
 
-use crate::audit::{AuditEntry, AuditEvent, Journal};
+use crate::audit::Journal;
 use crate::bytes::ByteString;
 use crate::capture::collect::{Collected, collect, release};
 use crate::control::RunControl;
-use crate::error::{EngineError, StartError};
+use crate::error::{EngineError, RequestError, StartError};
 use crate::event::Listener;
-use crate::guard::{self, ApprovedCommand, Policy, Refusal};
+use crate::guard::{self, Consents, Decision, Guard, Refusal, Reviewed};
 use crate::keeper::protocol::Ending;
 use crate::limits::{Limits, RetentionLimits};
 use crate::outcome::{Lifetime, Outcome};
 use crate::render;
-use crate::request::{self, CommandRequest, TaskLifetime};
+use crate::request::{self, AcceptedRequest, CommandRequest, TaskLifetime};
 use crate::response::{self, CommandResponse, Commit, StateReport};
 use crate::secrets::insert::Quotes;
 use crate::secrets::known::KnownSecrets;
@@ -50,7 +52,7 @@ pub struct EngineConfig {
     /// Numbers.
     pub limits: Limits,
     /// What may run.
-    pub policy: Policy,
+    pub guard: Guard,
     /// What may be in an environment.
     pub environment: EnvironmentPolicy,
     /// Where the values of secrets come from.
@@ -70,7 +72,7 @@ impl EngineConfig {
             keeper: "/proc/self/exe".into(),
             shell: Shell::find()?,
             limits: Limits::default(),
-            policy: Policy::AllowAll,
+            guard: Guard::off(),
             environment: EnvironmentPolicy::default(),
             secrets: SecretStore::empty(),
             audit: None,
@@ -91,6 +93,8 @@ struct Inner {
     tasks: Tasks,
     /// Values that have come up: masked in everything from then on.
     known: KnownSecrets,
+    /// What people were asked.
+    consents: Consents,
     /// What was not taken over from an environment.
     withheld: Mutex<Vec<RemovedVariable>>,
     /// The `PATH` that was taken over: one that a command has changed is its own business.
@@ -112,7 +116,8 @@ impl Engine {
         let known = KnownSecrets::none();
         let (spooled, reserved) = (AtomicU64::new(0), AtomicU64::new(0));
         let (withheld, inherited_path) = (Mutex::default(), Mutex::default());
-        let inner = Inner { config, tasks, known, withheld, inherited_path, spooled, reserved };
+        let consents = Consents::default();
+        let inner = Inner { config, tasks, known, consents, withheld, inherited_path, spooled, reserved };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -166,13 +171,10 @@ impl Engine {
     ) -> Result<CommandResponse, EngineError> {
         let Inner { config, .. } = &*self.inner;
         let request = request::accept(request, config.limits.default_timeout)?;
-        let approved = match guard::review(request, config.policy) {
-            Ok(approved) => approved,
-            Err(refusal) => return Ok(response::refuse(&refusal, session.state().cwd.clone(), config.policy)),
-        };
-        let mut command = match self.resolve(session, approved).await {
-            Ok(command) => command,
-            Err(refusal) => return Ok(response::refuse(&refusal, session.state().cwd.clone(), config.policy)),
+        let mut command = match self.admit(session, request).await {
+            Ok(Admitted::Command(command)) => *command,
+            Ok(Admitted::DryRun(description)) => return Ok(self.describe(session, description)),
+            Err(refusal) => return Ok(self.refuse(session, &refusal)),
         };
         let start = self.begin(session, &mut command).await?;
         let (run, lock) = self.open_run(session, &command, &start, Waiting::Foreground)?;
@@ -185,7 +187,8 @@ impl Engine {
         lives.hold(session, &run, &ending, connection).await;
         let views = render::present(captured);
         let cwd = session.state().cwd.clone();
-        let mut response = response::compose(run.folder.id(), (pid, ending), views, start, commit, cwd, config.policy);
+        let protection = config.guard.protection();
+        let mut response = response::compose(run.folder.id(), (pid, ending), views, start, commit, cwd, protection);
         response.waits = waits;
         self.tidy(response.output_bytes());
         Ok(response)
@@ -215,16 +218,12 @@ impl Engine {
         let mut known = session.tasks.lock().await;
         self.check_limit(session, &mut known)?;
         let request = request::accept(request, None)?;
-        let resolved = match guard::review(request, config.policy) {
-            Ok(approved) => self.resolve(session, approved).await,
-            Err(refusal) => Err(refusal),
-        };
-        let mut command = match resolved {
-            Ok(command) => command,
-            Err(refusal) => {
-                let response = response::refuse(&refusal, session.state().cwd.clone(), config.policy);
-                return Ok(StartedTask::Refused(Box::new(response)));
+        let mut command = match self.admit(session, request).await {
+            Ok(Admitted::Command(command)) => *command,
+            Ok(Admitted::DryRun(description)) => {
+                return Ok(StartedTask::Refused(Box::new(self.describe(session, description))));
             }
+            Err(refusal) => return Ok(StartedTask::Refused(Box::new(self.refuse(session, &refusal)))),
         };
         let start = self.begin(session, &mut command).await?;
         let (run, lock) = self.open_run(session, &command, &start, Waiting::Background)?;
@@ -243,6 +242,19 @@ impl Engine {
         Ok(StartedTask::Started(Box::new(task)))
     }
 
+    /// Whether `text` may be written to a task: one that runs a shell or an interpreter runs what it is given.
+    ///
+    /// # Errors
+    /// Why not. Nobody is asked: what would have to be asked about can be given as a command of its own.
+    pub fn review_input(&self, session: &Session, task: &Task, text: &str) -> Result<(), Refusal> {
+        let guard = &self.inner.config.guard;
+        let state = session.state();
+        match guard.judge_input(text, &task.command, &state, &task.directory) {
+            Some(verdict) if verdict.decision != Decision::Allow => Err(Refusal::new(verdict.refusal())),
+            _ => Ok(()),
+        }
+    }
+
     /// The tasks of this engine's state directory, whoever started them.
     pub fn tasks(&self) -> &Tasks {
         &self.inner.tasks
@@ -253,17 +265,35 @@ impl Engine {
         sweep::sweep(self.inner.tasks.folder(), retention, in_all)
     }
 
-    async fn resolve(&self, session: &Session, approved: ApprovedCommand) -> Result<ResolvedCommand, Refusal> {
-        let Inner { config, known, .. } = &*self.inner;
+    /// Stages 2 and 3: whether it may run, and with what values.
+    async fn admit(&self, session: &Session, request: AcceptedRequest) -> Result<Admitted, Refusal> {
+        let Inner { config, known, consents, .. } = &*self.inner;
+        let approved = match guard::review(request, &config.guard, consents, session).await? {
+            Reviewed::Approved(approved) => approved,
+            Reviewed::DryRun(description) => return Ok(Admitted::DryRun(description)),
+        };
         let quotes = match config.shell.kind() {
             ShellKind::Bash => Quotes::Bash,
             ShellKind::Posix => Quotes::Posix,
         };
-        secrets::resolve(approved, &config.secrets, known, session, quotes).await
+        let command = secrets::resolve(*approved, &config.secrets, known, session, quotes).await?;
+        Ok(Admitted::Command(Box::new(command)))
+    }
+
+    fn refuse(&self, session: &Session, refusal: &Refusal) -> CommandResponse {
+        response::refuse(refusal, session.state().cwd.clone(), self.inner.config.guard.protection())
+    }
+
+    fn describe(&self, session: &Session, description: String) -> CommandResponse {
+        response::describe(description, session.state().cwd.clone(), self.inner.config.guard.protection())
     }
 
     async fn begin(&self, session: &Session, command: &mut ResolvedCommand) -> Result<StartingPoint, EngineError> {
         let policy = &self.inner.config.environment;
+        let (agreed, now) = (command.agreed(), session.state());
+        if let Some(agreed) = agreed.filter(|agreed| *agreed != now.cwd) {
+            return Err(RequestError::Moved(agreed.to_owned(), now.cwd.clone()).into());
+        }
         self.log_in(session).await;
         let directory = command.request().directory.as_deref();
         let mut start = session::begin(session, directory, command.environment(), policy)?;
@@ -303,54 +333,6 @@ impl Engine {
                 all.push(one);
             }
         }
-    }
-
-    /// Writes down that something was done to a task: `what`, in one word.
-    pub fn note_task(&self, session: &Session, what: &str, id: &str) {
-        let mut entry = AuditEntry::new(AuditEvent::Task);
-        (entry.run, entry.outcome) = (Some(id.to_owned()), Some(what.to_owned()));
-        let _ = self.write_down(session, entry);
-    }
-
-    /// Writes down how a call ended. Gives what to say where that could not be done.
-    fn conclude(
-        &self,
-        session: &Session,
-        command: Option<ByteString>,
-        result: Result<&CommandResponse, &EngineError>,
-    ) -> Option<String> {
-        let command = self.inner.known.masked(&command?);
-        let entry = match result {
-            Ok(response) => match &response.outcome {
-                Outcome::Refused(reason) => {
-                    let mut entry = AuditEntry::new(AuditEvent::Refused).with_command(&command);
-                    entry.verdict = Some(reason.clone());
-                    entry
-                }
-                outcome => {
-                    let mut entry = AuditEntry::new(AuditEvent::End);
-                    entry.run = Some(response.run_id.clone());
-                    entry.outcome = Some(outcome.word().to_owned());
-                    entry.exit_code = outcome.exit_code();
-                    entry.output_bytes = Some(response.output_bytes());
-                    entry.duration_ms = u64::try_from(response.duration.as_millis()).ok();
-                    entry
-                }
-            },
-            Err(error) => {
-                let mut entry = AuditEntry::new(AuditEvent::Failed).with_command(&command);
-                entry.verdict = Some(self.inner.known.masked(error.to_string().as_bytes()).to_text());
-                entry
-            }
-        };
-        self.write_down(session, entry)
-    }
-
-    fn write_down(&self, session: &Session, mut entry: AuditEntry) -> Option<String> {
-        let journal = self.inner.config.audit.as_ref()?;
-        entry.session = session.name().map(str::to_owned);
-        let written = journal.append(entry);
-        written.err().map(|error| format!("this call is not in the audit journal, which cannot be written: {error}"))
     }
 
     /// Refuses one more task where the session has enough of them running.
@@ -400,12 +382,7 @@ impl Engine {
             folder.discard();
             return Err(StartError::StateDirectory { path: runs.to_owned(), error });
         }
-        let mut entry = AuditEntry::new(AuditEvent::Run).with_command(&record.command);
-        (entry.run, entry.directory) = (Some(folder.id().to_owned()), Some(record.directory.to_text()));
-        (entry.background, entry.verdict) = (record.background, Some("allowed".to_owned()));
-        entry.secrets = command.used().iter().map(ToString::to_string).collect();
-        entry.protection = Some(self.inner.config.policy.protection().to_owned());
-        drop(self.write_down(session, entry));
+        self.write_start(session, command, &record);
         self.inner.reserved.fetch_add(allowance, Ordering::Relaxed);
         let engine = Arc::clone(&self.inner);
         Ok((OpenRun { engine, folder, allowance, started: AtomicBool::new(false) }, lock))
@@ -459,6 +436,13 @@ impl Engine {
 
 /// Even where the sum of all runs is used up, a run may keep this much; the oldest finished ones make room for it.
 const LEAST_ALLOWANCE: u64 = 16 << 20;
+
+/// What came of asking whether a command may run.
+enum Admitted {
+    Command(Box<ResolvedCommand>),
+    /// It is only looked at: this is what it would do.
+    DryRun(String),
+}
 
 /// Whether a call waits for the end of its run.
 #[derive(Clone, Copy, PartialEq, Eq)]

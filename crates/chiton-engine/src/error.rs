@@ -46,6 +46,12 @@ pub enum RequestError {
     /// A limit of zero.
     #[error("no command prints all the time: give a longer limit for its silence, or none")]
     ZeroSilence,
+    /// What a person agreed to is not what would run.
+    #[error(
+        "the session moved from {} to {} while a person was asked: nothing was started; ask again",
+        _0.display(), _1.display()
+    )]
+    Moved(PathBuf, PathBuf),
     /// A terminal of an impossible size.
     #[error(transparent)]
     BadSize(BadSize),

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::bytes::ByteString;
 use crate::error::RequestError;
+use crate::guard::consent::{Answer, Approver};
 pub use crate::keeper::protocol::Streams;
 use crate::limits::{COMMAND_BYTES, ViewLimits};
 use crate::outcome::Lifetime;
@@ -54,6 +56,10 @@ pub struct CommandRequest {
     pub task_lifetime: TaskLifetime,
     /// What it is for, for people who look at it later.
     pub description: Option<String>,
+    /// Who can ask a person, where the guard wants that.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// The name of a question that was asked before, and its answer.
+    pub consent: Option<(String, Answer)>,
     /// Whether a plain file gets all output as well, with a last line that says how it ended.
     pub transcript: bool,
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::capture::spool::StreamTotals;
-use crate::guard::{Policy, Refusal};
+use crate::guard::Refusal;
+use crate::guard::consent::Question;
 use crate::keeper::protocol::{Ending, InputWait};
 use crate::outcome::{Leftover, Outcome, TimeLimit, Usage};
 use crate::render::{TextView, Views};
@@ -56,6 +57,8 @@ pub struct CommandResponse {
     pub notices: Vec<String>,
     /// What protection was in force.
     pub protection: &'static str,
+    /// What a person could agree to, where the command was not run for want of that.
+    pub question: Option<Box<Question>>,
 }
 
 /// What happened to the session's state.
@@ -114,7 +117,7 @@ pub(crate) fn compose(
     start: StartingPoint,
     commit: Commit,
     cwd: PathBuf,
-    policy: Policy,
+    protection: &'static str,
 ) -> CommandResponse {
     let lost = |totals: StreamTotals| totals.written - totals.kept;
     let mut removed_variables = start.removed;
@@ -143,12 +146,21 @@ pub(crate) fn compose(
         duration: Duration::from_micros(ending.wall_us),
         removed_variables,
         notices: start.notices.into_iter().chain(commit.notice).collect(),
-        protection: policy.protection(),
+        protection,
+        question: None,
     }
 }
 
+/// The response to a command that was only looked at.
+pub(crate) fn describe(description: String, cwd: PathBuf, protection: &'static str) -> CommandResponse {
+    let text = TextView { head: description, tail: None, omitted: 0 };
+    let unrun = refuse(&Refusal::new(String::new()), cwd, protection);
+    let state = StateReport::Discarded("this was a dry run".to_owned());
+    CommandResponse { outcome: Outcome::Exited(0), stdout: text.clone(), output: text, state, ..unrun }
+}
+
 /// The response to a command that may not run.
-pub(crate) fn refuse(refusal: &Refusal, cwd: PathBuf, policy: Policy) -> CommandResponse {
+pub(crate) fn refuse(refusal: &Refusal, cwd: PathBuf, protection: &'static str) -> CommandResponse {
     CommandResponse {
         run_id: String::new(),
         outcome: Outcome::Refused(refusal.reason.clone()),
@@ -169,7 +181,8 @@ pub(crate) fn refuse(refusal: &Refusal, cwd: PathBuf, policy: Policy) -> Command
         duration: Duration::ZERO,
         removed_variables: Vec::new(),
         notices: Vec::new(),
-        protection: policy.protection(),
+        protection,
+        question: refusal.question.clone(),
     }
 }
 

@@ -38,12 +38,8 @@ fn every_case_of_the_corpus_gets_its_verdict() {
         println!("{class:<14} {:>5} {:>6} {:>12}", tally.cases, tally.missed.len(), tally.alarmed.len());
     }
     let wrong: Vec<&String> = classes.values().flat_map(|tally| tally.missed.iter().chain(&tally.alarmed)).collect();
-    assert!(
-        wrong.is_empty(),
-        "{} wrong verdicts:\n{}",
-        wrong.len(),
-        wrong.iter().map(|line| format!("{line}\n")).collect::<String>()
-    );
+    let wrong: Vec<&str> = wrong.into_iter().map(String::as_str).collect();
+    assert!(wrong.is_empty(), "{} wrong verdicts:\n{}", wrong.len(), wrong.join("\n"));
     assert!(classes.values().map(|tally| tally.cases).sum::<usize>() >= 1000);
 }
 
@@ -54,7 +50,7 @@ fn quoted(text: &str) -> String {
 
 /// Ways to wrap a command that must not weaken its verdict.
 fn disguises(command: &str) -> Vec<(&'static str, String)> {
-    let chain: String = (0..200).map(|number| format!("echo {number}; ")).collect();
+    let chain = "echo one; ".repeat(200);
     vec![
         ("at the end of 200 commands", format!("{chain}\n{command}")),
         ("inside bash -c", format!("bash -c {}", quoted(command))),
@@ -184,6 +180,18 @@ fn the_session_decides_what_words_mean() {
 }
 
 #[test]
+fn the_environment_of_a_call_is_judged_too() {
+    use chiton_engine::guard::judge_call;
+    let set = |name: &str, value: &str| {
+        let context = context().with_variable(name, value);
+        judge_call("ls", &[(name.to_owned(), value.to_owned())], &context).decision
+    };
+    assert_eq!(set("NODE_ENV", "test"), Decision::Allow);
+    assert_eq!(set("LD_PRELOAD", "/tmp/x.so"), Decision::Ask);
+    assert_eq!(set("GIT_SSH_COMMAND", "rm -rf /"), Decision::Deny);
+}
+
+#[test]
 fn own_processes_are_not_killed_and_others_are() {
     use chiton_engine::guard::OwnProcess;
     let mut context = context();
@@ -201,6 +209,12 @@ fn own_processes_are_not_killed_and_others_are() {
     }
 }
 
+/// Functions that call the next one from deep inside.
+fn nested_functions(open: &str) -> String {
+    let define = |number: usize| format!("f{number}() {{ {}f{}{}; }}; ", open.repeat(50), number + 1, " )".repeat(50));
+    (0..23).map(define).collect::<Vec<_>>().concat() + "f0"
+}
+
 #[test]
 fn hostile_sizes_end_quickly_and_are_never_allowed() {
     let deep = |open: &str, close: &str, count: usize| format!("{}echo{}", open.repeat(count), close.repeat(count));
@@ -214,6 +228,8 @@ fn hostile_sizes_end_quickly_and_are_never_allowed() {
         "x=${x:-".repeat(10_000),
         format!("f() {{ {} }}; f", "f; ".repeat(1000)) + "; rm -rf /",
         format!("{}rm -rf /", "for i in 1 2 3 4 5 6 7 8 9; do ".repeat(20)) + &"; done".repeat(20),
+        nested_functions("( "),
+        nested_functions("echo $( "),
         "a".repeat(2 << 20),
         format!("cat <<E\n{}\nE\nrm -rf /", "x\n".repeat(100_000)),
     ];

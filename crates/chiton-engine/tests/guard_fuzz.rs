@@ -136,7 +136,7 @@ proptest! {
         let command = &cases[pick.index(cases.len())].command;
         let places: Vec<usize> = command.char_indices().map(|(at, _)| at).chain([command.len()]).collect();
         let at = places[cut.index(places.len())];
-        look(command[..at].as_bytes());
+        look(&command.as_bytes()[..at]);
         look(format!("{}{}{}", &command[..at], PIECES[piece], &command[at..]).as_bytes());
     }
 }

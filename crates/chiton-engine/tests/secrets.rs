@@ -13,7 +13,7 @@ use chiton_engine::secrets::{MemorySource, Reference, Secret, SecretStore};
 use chiton_engine::tasks::{Cursor, ReadRequest};
 use chiton_engine::{
     ByteString, CommandInput, CommandRequest, CommandResponse, EnvironmentChange, Outcome, RunControl, RunEvent,
-    StartedTask, StateReport, Streams,
+    Silent, StartedTask, StateReport, Streams,
 };
 use chiton_testkit::processes::eventually;
 use harness::{Harness, runtime, seconds};
@@ -385,22 +385,64 @@ fn timeouts_and_syntax_errors_let_nothing_out() {
         let response = harness.request(&session, request).await;
         assert_eq!(response.outcome, Outcome::TimedOut);
         assert_clean(&harness, &response);
-        for command in [
-            "for x in {{secret:plain}}; oops; done",
-            "echo {{secret:plain}} | | x",
-            "printf %s {{secret:plain}} ) oops",
-            "set -euxv; echo {{secret:plain}}; nosuch {{secret:plain}}",
-        ] {
-            let response = harness.run(&session, command).await;
-            assert!(!matches!(response.outcome, Outcome::Exited(0)), "{command}");
-            assert_clean(&harness, &response);
+        let traced = harness.run(&session, "set -euxv; echo {{secret:plain}}; nosuch {{secret:plain}}").await;
+        assert_eq!(traced.outcome, Outcome::Exited(127));
+        assert_clean(&harness, &traced);
+        let malformed = [
+            "touch ran; echo {{secret:plain}} | | x",
+            "touch ran; printf %s {{secret:plain}} ) oops",
+            "for x in {{secret:plain}}; touch ran; done",
+            "touch ran; a=(b=(c)); cat <<E\n{{secret:lines}}\nE\n",
+            "touch ran\necho a; if {{secret:plain}}",
+        ];
+        for command in malformed {
+            let tried =
+                harness.engine.run(&session, CommandRequest::new(command), &mut Silent, &RunControl::new()).await;
+            let why = match tried {
+                Ok(response) => response.outcome.to_string(),
+                Err(error) => error.to_string(),
+            };
+            assert!(why.contains("refused") || why.contains("syntax error"), "{command}: {why}");
+            assert!(!why.contains("S3CR3T"));
         }
+        assert!(!harness.folder.path().join("ran").exists(), "something of a malformed command ran");
+        assert_clean(&harness, &traced);
+    });
+}
+
+#[test]
+fn variables_that_look_like_secrets_are_not_taken_over_and_own_ones_are_kept() {
+    let harness = harness();
+    runtime().block_on(async {
+        let environment = [
+            ("PATH", harness::PATH),
+            ("API_KEY", "S3CR3T-INHERITED"),
+            ("URL", "https://me:S3CR3T@host"),
+            ("FOO", "bar"),
+        ];
+        let environment = environment.map(|(name, value)| (name.to_owned(), ByteString::from(value)));
+        let session =
+            chiton_engine::Session::new(harness.engine.fresh_state(harness.folder.path(), environment, 0o022));
+        let first = harness.run(&session, "env; export GITHUB_TOKEN=own API_KEY=mine").await;
+        assert!(first.stdout.to_text().contains("FOO=bar\n"));
+        assert!(!said(&first).contains("S3CR3T"), "{}", said(&first));
+        let named: Vec<&str> = first.removed_variables.iter().map(|removed| removed.name.as_str()).collect();
+        assert_eq!(named, ["API_KEY", "URL"]);
+        let second = harness.run(&session, "echo $GITHUB_TOKEN $API_KEY").await;
+        assert_eq!(second.stdout.to_text(), "own mine\n");
+        let mut request = CommandRequest::new("echo \"$NPM_TOKEN ${PYTHONPATH-none} $HOME\"");
+        let given = [("NPM_TOKEN", "{{secret:shown}}"), ("PYTHONPATH", "/tmp/x"), ("HOME", "/tmp/y")];
+        let given = given.map(|(name, value)| (name.to_owned(), ByteString::from(value)));
+        request.environment = EnvironmentChange::Merge(given.into());
+        let third = harness.request(&session, request).await;
+        assert_eq!(third.stdout.to_text(), "abc none \n");
+        assert!(third.notices.iter().any(|notice| notice.contains("PYTHONPATH")), "{:?}", third.notices);
     });
 }
 
 /// Ways to write a value, by other code than that which finds them.
 fn written(value: &str) -> Vec<String> {
-    let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let hex = value.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
     let percent = |upper: bool| -> String {
         let letter = |byte: u8| match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' => char::from(byte).to_string(),
@@ -420,7 +462,7 @@ fn written(value: &str) -> Vec<String> {
         format!("'{}'", value.replace('\'', "'\\''")),
     ];
     for before in ["", "u", "us"] {
-        let bits: String = format!("{before}{value}").bytes().map(|byte| format!("{byte:08b}")).collect();
+        let bits = format!("{before}{value}").bytes().map(|byte| format!("{byte:08b}")).collect::<Vec<_>>().concat();
         let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         let groups = bits.as_bytes().chunks(6).map(|group| {
             let padded = format!("{:0<6}", std::str::from_utf8(group).unwrap());

@@ -13,6 +13,7 @@ use chiton_dialects::text::{LineCount, characters};
 use chiton_dialects::{Action, CallError, Dialect, Done, Keeps, ReadAction, Reply, RunAction, Surroundings};
 use chiton_engine::capture::HeadTail;
 use chiton_engine::error::{EngineError, StoreError};
+use chiton_engine::guard::consent::{Answer, Approver, Question};
 use chiton_engine::limits::ViewLimits;
 use chiton_engine::render::whole_characters;
 use chiton_engine::session::store::SessionStore;
@@ -49,6 +50,42 @@ pub struct Operator {
     named: SessionStore,
     /// Tasks that were read to their end in a dialect that forgets them then.
     forgotten: Mutex<HashSet<String>>,
+}
+
+/// Who makes a call, and how they can be reached while it lasts.
+pub struct Caller {
+    /// Hears what happens while a command runs.
+    pub heard: Heard,
+    /// Ends what it waits for.
+    pub control: RunControl,
+    /// Asks a person.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// What a person answered before.
+    pub consent: Option<Consent>,
+}
+
+impl Caller {
+    /// One that hears nothing and can ask nobody.
+    pub fn silent() -> Self {
+        Self { heard: Arc::new(|_| {}), control: RunControl::new(), approver: None, consent: None }
+    }
+}
+
+/// The answer of a person to a question that was asked before.
+#[derive(Clone, Debug)]
+pub struct Consent {
+    /// The question.
+    pub id: String,
+    /// The answer.
+    pub answer: Answer,
+}
+
+/// What came of a call.
+pub struct Called {
+    /// The answer.
+    pub reply: Reply,
+    /// What a person would have to agree to first.
+    pub question: Option<Box<Question>>,
 }
 
 /// Hears what happens while a command runs.
@@ -94,29 +131,43 @@ impl Operator {
     }
 
     /// One call, from arguments to reply.
-    pub async fn call(&self, tool: &str, arguments: &Map<String, Value>, heard: Heard, control: &RunControl) -> Reply {
+    pub async fn call(&self, tool: &str, arguments: &Map<String, Value>, caller: &Caller) -> Called {
+        let unreadable = |error: &CallError| Called { reply: Reply::unreadable(error), question: None };
         let known: Vec<String> = self.dialect.tools(&self.around).iter().map(|spec| spec.name.to_owned()).collect();
         if !known.iter().any(|name| name == tool) {
-            return Reply::unreadable(&CallError::UnknownTool { name: short(tool), known });
+            return unreadable(&CallError::UnknownTool { name: short(tool), known });
         }
         match self.dialect.read(tool, arguments, &self.around) {
             Ok(action) => {
-                let done = self.perform(&action, heard, control).await.unwrap_or_else(Done::Failed);
-                self.dialect.write(&action, &done)
+                let mut question = None;
+                let done = self.perform(&action, caller, &mut question).await.unwrap_or_else(Done::Failed);
+                // A task that was not started is answered like a command that was not run.
+                let action = match (action, &done) {
+                    (Action::Start(run), Done::Ran(_)) => Action::Run(run),
+                    (action, _) => action,
+                };
+                Called { reply: self.dialect.write(&action, &done), question }
             }
-            Err(error) => Reply::unreadable(&error),
+            Err(error) => unreadable(&error),
         }
     }
 
-    async fn perform(&self, action: &Action, heard: Heard, control: &RunControl) -> Result<Done, Failure> {
+    async fn perform(
+        &self,
+        action: &Action,
+        caller: &Caller,
+        question: &mut Option<Box<Question>>,
+    ) -> Result<Done, Failure> {
+        let control = &caller.control;
         self.note(action);
         match action {
-            Action::Run(run) => self.run(run, heard, control).await,
-            Action::Start(run) => self.start(run).await,
+            Action::Run(run) => self.run(run, caller, question).await,
+            Action::Start(run) => self.start(run, caller, question).await,
             Action::Read(read) => self.read(read, control).await,
             Action::Send { task, messages, then } => {
                 let task = self.known(task)?;
                 for message in messages {
+                    self.may_send(&task, message)?;
                     self.send(&task, message).await.map_err(send_failure)?;
                 }
                 self.after_sending(&task, then.as_deref(), control).await
@@ -183,12 +234,22 @@ impl Operator {
         self.session.client().is_none_or(|client| task.client.as_deref() == Some(client))
     }
 
-    async fn run(&self, run: &RunAction, heard: Heard, control: &RunControl) -> Result<Done, Failure> {
-        let mut counts = Counts::new(heard);
+    async fn run(
+        &self,
+        run: &RunAction,
+        caller: &Caller,
+        question: &mut Option<Box<Question>>,
+    ) -> Result<Done, Failure> {
+        let mut counts = Counts::new(Arc::clone(&caller.heard));
         let (session, before) = self.session_for(run)?;
         let engine = self.engine_for(run)?;
-        let request = request(run);
-        let mut response = engine.run(&session, request, &mut counts, control).await.map_err(engine_failure)?;
+        let request = request(run, caller);
+        let response = engine.run(&session, request, &mut counts, &caller.control).await;
+        let mut response = response.map_err(engine_failure)?;
+        *question = response.question.take();
+        if response.run_id.is_empty() {
+            return Ok(Done::Ran(Box::new(Ran::unrun(response))));
+        }
         self.keep(run, &before, &session, &mut response);
         response.notices.extend(self.note_secrets(run, &before, &session));
         if response.outcome == Outcome::Running {
@@ -202,20 +263,26 @@ impl Operator {
         Ok(Done::Ran(Box::new(Ran { response, stdout_characters, stderr_characters, amount, moved })))
     }
 
-    async fn start(&self, run: &RunAction) -> Result<Done, Failure> {
+    async fn start(
+        &self,
+        run: &RunAction,
+        caller: &Caller,
+        question: &mut Option<Box<Question>>,
+    ) -> Result<Done, Failure> {
         let (session, before) = match &run.session {
             Some(_) => self.session_for(run)?,
             None => (self.session.clone(), self.session.state()),
         };
-        let started = self.engine_for(run)?.start(&session, request(run)).await.map_err(engine_failure)?;
+        let started = self.engine_for(run)?.start(&session, request(run, caller)).await.map_err(engine_failure)?;
         self.note_secrets(run, &before, &session);
         match started {
             StartedTask::Started(task) => {
                 let transcript = run.transcript.then(|| task.folder().join("output.log"));
                 Ok(Done::Started { task, transcript })
             }
-            StartedTask::Refused(response) => {
-                Err(Failure { kind: FailureKind::NotPossible, message: format!("the command {}", response.outcome) })
+            StartedTask::Refused(mut response) => {
+                *question = response.question.take();
+                Ok(Done::Ran(Box::new(Ran::unrun(*response))))
             }
         }
     }
@@ -385,6 +452,13 @@ impl Operator {
         }
     }
 
+    /// Text for a shell is a command like any other.
+    fn may_send(&self, task: &Task, message: &Message) -> Result<(), Failure> {
+        let Message::Text(text) = message else { return Ok(()) };
+        let reviewed = self.engine.review_input(&self.session, task, text);
+        reviewed.map_err(|refusal| not_possible(refusal.reason))
+    }
+
     async fn send(&self, task: &Task, message: &Message) -> Result<(), SendError> {
         let (tasks, id) = (self.engine.tasks(), task.id.as_str());
         let typed = |what| self.engine.type_into(&self.session, id, what);
@@ -407,6 +481,7 @@ impl Operator {
         let task = self.known(&exchange.task)?;
         let id = task.id.clone();
         if let Some(message) = &exchange.message {
+            self.may_send(&task, message)?;
             match self.send(&task, message).await {
                 // The answer says how it ended.
                 Ok(()) | Err(SendError::Ended { .. }) => {}
@@ -480,7 +555,7 @@ fn kept(keeps: Keeps, before: &ShellState, after: &ShellState) -> Option<ShellSt
     Some(state)
 }
 
-fn request(run: &RunAction) -> CommandRequest {
+fn request(run: &RunAction, caller: &Caller) -> CommandRequest {
     let mut request = CommandRequest::new(run.command.as_str());
     (request.timeout, request.silence) = (run.timeout, run.silence);
     request.wait = run.wait;
@@ -500,6 +575,8 @@ fn request(run: &RunAction) -> CommandRequest {
     request.description.clone_from(&run.description);
     request.called_as = run.called_as.as_deref().map(Into::into);
     request.view = Some(VIEW);
+    request.approver.clone_from(&caller.approver);
+    request.consent = caller.consent.as_ref().map(|consent| (consent.id.clone(), consent.answer));
     request
 }
 

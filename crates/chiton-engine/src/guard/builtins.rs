@@ -366,11 +366,7 @@ impl Judge<'_> {
         if !rest.is_empty() {
             world.positional = Some(Rc::new(rest.iter().map(|arg| arg.text.clone()).collect()));
         }
-        let flow = if is_standard_input(&file.text) {
-            (*call.input).clone()
-        } else {
-            self.read(&file.text, &world, file.span)
-        };
+        let flow = if is_standard_input(&file.text) { (*call.input).clone() } else { self.read(&file.text, &world) };
         self.shell_flow(&flow, world, &call.input, file)
     }
 }

@@ -196,6 +196,29 @@ impl Judge<'_> {
         self.code_as_a_whole(text, &all, from);
     }
 
+    /// Code that lists a place that matters, and deletes what it lists.
+    fn code_deletes_listed(&mut self, all: &[Token], from: &Arg) {
+        for token in all {
+            let Token::Text(text) = token else { continue };
+            let Some(known) = text.as_known().filter(|known| known.starts_with(['/', '~'])) else { continue };
+            let path =
+                known.strip_prefix('~').map_or_else(|| known.clone(), |rest| format!("{}{rest}", self.places.home));
+            let mut pattern = Text::default();
+            super::expand::patterned(&path, &mut pattern);
+            for target in super::path::targets(&pattern, None) {
+                if let Some((rule, _, place)) = self.places.delete(&target, true) {
+                    self.object_to(
+                        (rule, Decision::Ask, place),
+                        "This code may delete what it lists in",
+                        text,
+                        &target,
+                        from.span,
+                    );
+                }
+            }
+        }
+    }
+
     /// Code that names a credential and talks to another machine.
     fn code_sends(&mut self, all: &[Token], names: &[&str], from: &Arg) {
         const TALKS: [&str; 13] = [
@@ -264,6 +287,11 @@ impl Judge<'_> {
             self.remote_shell(from.span);
         }
         self.code_sends(all, &names, from);
+        let lists =
+            has(&["glob", "listdir", "walk", "scandir", "iterdir", "readdirSync", "rglob", "readdir", "each_child"]);
+        if lists && has(&["remove", "unlink", "rmtree", "rmSync", "unlinkSync", "rm_rf", "rmdir", "delete"]) {
+            self.code_deletes_listed(all, from);
+        }
         let multiplies = text.contains("fork(__filename") || has(&["spawn", "Popen", "fork"]) && endless_loop(text);
         if multiplies && !has(&["wait", "sleep", "waitpid", "join", "accept", "communicate"]) {
             self.object(
@@ -274,8 +302,9 @@ impl Judge<'_> {
                 None,
             );
         }
-        let reveals = text.contains("LWP")
-            || REVEALS.iter().any(|name| if name.contains('.') { text.contains(name) } else { has(&[name]) });
+        let fetches = text.contains("http") && has(&["get", "getstore"]);
+        let reveals =
+            fetches || REVEALS.iter().any(|name| if name.contains('.') { text.contains(name) } else { has(&[name]) });
         if reveals
             && has(&["exec", "eval", "system", "popen", "Function", "execSync", "Popen", "loads", "compile", "marshal"])
         {
@@ -440,6 +469,9 @@ impl Reading<'_, '_> {
         match range {
             [] => None,
             [Token::Text(text)] => Some(Value::Text(text.clone())),
+            [Token::Text(text), Token::Name(method), Token::Sign('('), Token::Sign(')')] if method == ".split" => {
+                Some(Value::List(text.as_known()?.split_whitespace().map(Text::known).collect()))
+            }
             [Token::Name(name), Token::Text(text)] if name == "glob" => {
                 let mut pattern = Text::default();
                 super::expand::patterned(&text.display(), &mut pattern);
@@ -584,6 +616,13 @@ impl Reading<'_, '_> {
         {
             texts.insert(0, receiver);
         }
+        // The `sh` module of Python: each of its functions is a program.
+        if let Some(program) = name.strip_prefix("sh.").filter(|_| self.language == "python") {
+            let mut words = vec![Arg::known(program, span)];
+            words.extend(texts.iter().map(|text| Arg::new(text.clone(), span)));
+            self.run_words(&words);
+            return;
+        }
         let doing = format!("`{}` in this code would change", name.trim_start_matches('.'));
         let method = name.contains(['.', ':', '>']);
         if DELETE_TREE.contains(&last)
@@ -595,8 +634,10 @@ impl Reading<'_, '_> {
                 self.judge.deletes("This code would delete with everything in it", &path, true, self.world, span);
             }
         } else if DELETE_FILE.contains(&last) && self.is_file_call(name, last) {
+            let says = |token: &Token| matches!(token, Token::Name(name) if name == "recursive");
+            let recursive = arguments.iter().any(|(from, end)| self.tokens[*from..*end].iter().any(says));
             for path in texts.iter().filter(|text| text.is_decided()) {
-                self.judge.deletes("This code would delete", path, false, self.world, span);
+                self.judge.deletes("This code would delete", path, recursive, self.world, span);
             }
         }
         if WRITE_FILE.contains(&last)
@@ -778,6 +819,10 @@ impl Reading<'_, '_> {
     }
 
     fn run_words(&mut self, args: &[Arg]) {
+        // Code computes the names of programs all the time.
+        if args.first().is_none_or(|program| !program.text.is_decided()) {
+            return;
+        }
         let frame = self.judge.frame("code");
         self.judge.frames.push(frame);
         self.judge.invoke(args, self.world.clone(), self.input, self.from.span);

@@ -49,6 +49,7 @@ impl Reader<'_> {
             '#' if self.language != "javascript" && self.peek(1) != '{' => self.skip_line(),
             '/' if slashes && self.peek(1) == '/' => self.skip_line(),
             '-' if self.language == "lua" && self.peek(1) == '-' => self.skip_line(),
+            '/' if self.language != "python" && self.language != "lua" && self.starts_pattern() => self.skip_pattern(),
             '"' | '\'' => self.string(character, character == '"'),
             '`' if self.language == "javascript" => self.string('`', true),
             '`' => self.backticks(),
@@ -76,6 +77,26 @@ impl Reader<'_> {
                 self.at += 1;
             }
         }
+    }
+
+    /// Whether a slash here opens a regular expression rather than divides.
+    fn starts_pattern(&self) -> bool {
+        let opens = match self.tokens.last() {
+            None => true,
+            Some(Token::Sign(sign)) => !matches!(sign, ')' | ']' | '}'),
+            Some(_) => false,
+        };
+        let line = self.code[self.at + 1..].iter().take_while(|character| **character != '\n');
+        opens && line.clone().any(|character| *character == '/')
+    }
+
+    fn skip_pattern(&mut self) {
+        self.at += 1;
+        while self.at < self.code.len() && !matches!(self.peek(0), '/' | '\n') {
+            self.at += 1 + usize::from(self.peek(0) == '\\');
+        }
+        self.at += 1;
+        self.tokens.push(Token::Number("0".to_owned()));
     }
 
     fn in_name(&self) -> bool {
@@ -150,7 +171,6 @@ impl Reader<'_> {
     fn python_string(&mut self, quote: char, expands: bool, raw: bool) {
         let triple = self.peek(1) == quote && self.peek(2) == quote;
         self.at += if triple { 3 } else { 1 };
-        let start = self.at;
         let mut text = Text::default();
         if triple {
             let mut inner = String::new();
@@ -165,7 +185,6 @@ impl Reader<'_> {
         } else {
             text = self.until(quote, expands, raw);
         }
-        let _ = start;
         // Strings that follow each other are one.
         if let Some(Token::Text(before)) = self.tokens.last_mut() {
             before.append(&text);

@@ -5,7 +5,7 @@ use super::options::{Arg, Grammar, Options};
 use super::rules::{self, Rule};
 use super::simple::Call;
 use super::text::{Flow, Labels};
-use super::verdict::Decision::{self, Ask, Deny};
+use super::verdict::Decision::{self, Ask};
 use super::world::World;
 
 const RUN: Grammar = Grammar {
@@ -154,7 +154,9 @@ impl Judge<'_> {
             "glab" if has(&["delete"]) => {
                 self.states(&rules::REMOTE_DATA, Ask, "This deletes something that others may use.", call);
             }
-            "npm" | "yarn" | "pnpm" | "bun" => self.node_packages(call, &words, world),
+            "npm" | "yarn" | "pnpm" | "bun" if !has(&["-e", "--eval", "-p", "--print"]) => {
+                self.node_packages(call, &words);
+            }
             "cargo" => {
                 if has(&["publish", "yank", "owner"])
                     && words
@@ -243,12 +245,12 @@ impl Judge<'_> {
                     let flow = if file.text.is("-") || file.text.is("/dev/stdin") {
                         (*call.input).clone()
                     } else {
-                        self.read(&file.text, world, file.span)
+                        self.read(&file.text, world)
                     };
                     self.makefile(&flow, world, call);
                 } else {
                     for name in ["Makefile", "makefile", "GNUmakefile"] {
-                        let flow = self.read(&super::text::Text::known(name), world, call.span);
+                        let flow = self.read(&super::text::Text::known(name), world);
                         self.makefile(&flow, world, call);
                     }
                 }
@@ -276,7 +278,7 @@ impl Judge<'_> {
         }
     }
 
-    fn node_packages(&mut self, call: &Call, words: &[String], world: &World) {
+    fn node_packages(&mut self, call: &Call, words: &[String]) {
         let verb = words.iter().find(|word| !word.starts_with('-')).map(String::as_str).unwrap_or_default();
         let dry = words.iter().any(|word| word == "--dry-run");
         if matches!(verb, "publish" | "unpublish" | "deprecate") && !dry {
@@ -293,7 +295,6 @@ impl Judge<'_> {
         {
             self.states(&rules::HIDDEN_RUN, Ask, "This setting makes scripts run in another program.", call);
         }
-        let _ = world;
     }
 
     /// A command that runs inside a container: it cannot hurt more than that, so it is asked about at most.
@@ -427,7 +428,6 @@ impl Judge<'_> {
                 }
             }
         }
-        let _ = Deny;
         Flow::unknown()
     }
 }

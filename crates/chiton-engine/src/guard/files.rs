@@ -244,7 +244,7 @@ impl Judge<'_> {
     fn lands(&mut self, sources: &[Arg], target: &Arg, world: &World) {
         self.writes("This would write to", &target.text, true, world, target.span);
         for source in sources {
-            let flow = self.read(&source.text, world, source.span);
+            let flow = self.read(&source.text, world);
             if flow != Flow::labelled(Labels::FILE) {
                 self.remember(&target.text, flow, false, world);
             }
@@ -488,7 +488,7 @@ impl Judge<'_> {
 
     /// What is known of the files that `args` name.
     pub(super) fn labels_of(&mut self, args: &[Arg], world: &World) -> Labels {
-        args.iter().fold(Labels::default(), |labels, arg| labels.with(self.read(&arg.text, world, arg.span).labels))
+        args.iter().fold(Labels::default(), |labels, arg| labels.with(self.read(&arg.text, world).labels))
     }
 
     fn sed(&mut self, call: &Call, world: &World) -> Flow {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::judge::{Judge, Ran};
 use super::options::{Arg, Grammar, Options};
 use super::path::{self, Extent, Target};
+use super::pattern;
 use super::simple::Call;
 use super::text::{Flow, Labels, Piece, Text, What};
 use super::world::World;
@@ -63,8 +64,8 @@ impl Judge<'_> {
             roots.push(Arg::known(".", call.span));
         }
         let expression = &args[at..];
-        let narrowed = expression.iter().any(|arg| NARROWING.iter().any(|test| arg.text.is(test)));
-        let found = found(&roots, &world);
+        let narrowed = is_narrowed(expression);
+        let found = found(&roots, &world, !narrowed);
         let mut rest = expression.iter().enumerate();
         while let Some((index, arg)) = rest.next() {
             let Some(word) = arg.text.as_known() else { continue };
@@ -149,7 +150,7 @@ impl Judge<'_> {
         let options = Options::read(before, &grammar);
         let roots: Vec<Arg> = options.operands.iter().skip(1).cloned().collect();
         let roots = if roots.is_empty() { vec![Arg::known(".", call.span)] } else { roots };
-        let found = found(&roots, &world);
+        let found = found(&roots, &world, false);
         if let Some(at) = at {
             let words: Vec<Arg> = call.args[at + 1..].iter().take_while(|arg| !arg.text.is(";")).cloned().collect();
             let marked = words.iter().any(|arg| arg.text.display().contains('{'));
@@ -184,7 +185,7 @@ impl Judge<'_> {
         };
         let options = Options::read(&call.args, &grammar);
         let input = match options.value(&["a", "arg-file"]) {
-            Some(file) => Rc::new(self.read(&file.text.clone(), &world, file.span)),
+            Some(file) => Rc::new(self.read(&file.text.clone(), &world)),
             None => Rc::clone(&call.input),
         };
         let mut mark = options.value(&["I", "replace", "i"]).and_then(|arg| arg.text.as_known());
@@ -216,6 +217,18 @@ impl Judge<'_> {
         }
         Ran::same(world, ran.flow)
     }
+}
+
+/// Whether tests choose among what is found; a name that matches everything chooses nothing.
+fn is_narrowed(expression: &[Arg]) -> bool {
+    expression.iter().enumerate().any(|(at, arg)| {
+        let sweeping = ["-name", "-iname"].iter().any(|test| arg.text.is(test))
+            && expression
+                .get(at + 1)
+                .and_then(|next| next.text.as_known())
+                .is_some_and(|name| pattern::is_sweeping(&name));
+        NARROWING.iter().any(|test| arg.text.is(test)) && !sweeping
+    })
 }
 
 /// `text` with `item` in the place of each `mark`; and whether there was one.
@@ -250,8 +263,8 @@ fn flow_of(found: &Text) -> Flow {
     }
 }
 
-/// What a search below `roots` finds.
-pub(super) fn found(roots: &[Arg], world: &World) -> Text {
+/// What a search below `roots` finds; `whole` if it leaves nothing out, which is written `root/*`.
+pub(super) fn found(roots: &[Arg], world: &World, whole: bool) -> Text {
     let mut places = Vec::new();
     for root in roots {
         for target in path::targets(&root.text, world.cwd.as_deref()) {
@@ -262,7 +275,12 @@ pub(super) fn found(roots: &[Arg], world: &World) -> Text {
                         .take_while(|part| extent == Extent::Itself || !path::is_pattern(part))
                         .collect();
                     let path = fixed.join("/");
-                    places.push(if path.is_empty() { "/".to_owned() } else { path });
+                    let all = whole && extent != Extent::Within;
+                    places.push(match (all, path.is_empty()) {
+                        (true, _) => format!("{path}/*"),
+                        (false, true) => "/".to_owned(),
+                        (false, false) => path,
+                    });
                 }
                 Target::Somewhere => return Text::unknown(What::Temporary, true),
                 Target::Anything => return Text::unknown(What::Variable("found".to_owned()), true),

@@ -236,6 +236,9 @@ impl Judge<'_> {
             };
             Options::read(args, &grammar).values(names).cloned().collect::<Vec<_>>()
         };
+        if has(&["--help", "-h"]) {
+            return Flow::labelled(Labels::PLAIN);
+        }
         match verb {
             "config"
                 if !has(&[

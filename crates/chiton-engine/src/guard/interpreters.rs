@@ -120,7 +120,8 @@ impl Judge<'_> {
         };
         let options = Options::read(&args, &grammar);
         let code: Vec<Arg> = options.values(interpreter.code).cloned().collect();
-        for module in options.values(&["M", "m", "r", "require", "import", "loader"]).cloned().collect::<Vec<_>>() {
+        for module in options.values(&["M", "m", "I", "r", "require", "import", "loader"]).cloned().collect::<Vec<_>>()
+        {
             if interpreter.language != "python" && interpreter.language != "php" {
                 self.loaded_module(&module, interpreter.language);
             }
@@ -163,7 +164,7 @@ impl Judge<'_> {
 
     /// A script file: known if this command wrote it.
     fn script_file(&mut self, file: &Arg, language: &str, world: &World, call: &Call) {
-        let flow = self.read(&file.text, world, file.span);
+        let flow = self.read(&file.text, world);
         match &flow.text {
             Some(text) => {
                 let arg = Arg::known(text.clone(), file.span);
@@ -206,7 +207,7 @@ impl Judge<'_> {
             self.awk_program(program, world, call);
         }
         for file in options.values(&["f", "file"]).cloned().collect::<Vec<_>>() {
-            let flow = self.read(&file.text, world, file.span);
+            let flow = self.read(&file.text, world);
             if let Some(text) = &flow.text {
                 self.awk_program(&Arg::known(text.clone(), file.span), world, call);
             }

@@ -21,6 +21,9 @@ const MOST_STEPS: usize = 20_000;
 /// How deep functions, nested shells and wrappers may call each other.
 pub(super) const DEEPEST_CALLS: usize = 24;
 
+/// How deep lists may nest in all, through functions and nested shells too. The stack of a thread is two megabytes.
+const DEEPEST_LISTS: usize = 90;
+
 /// What came of running something.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ran {
@@ -95,6 +98,7 @@ pub(super) struct Judge<'a> {
     /// The text that is being gone through, for aliases; only that of the outermost one.
     pub(super) source: &'a [u8],
     steps: usize,
+    depth: usize,
     background: usize,
     pipes: usize,
     substitutions: usize,
@@ -118,6 +122,7 @@ impl<'a> Judge<'a> {
             defined: Vec::new(),
             source,
             steps: 0,
+            depth: 0,
             background: 0,
             pipes: 0,
             substitutions: 0,
@@ -172,6 +177,18 @@ impl<'a> Judge<'a> {
     }
 
     pub(super) fn list(&mut self, list: &List, worlds: Worlds, input: &Rc<Flow>) -> Ran {
+        if self.depth >= DEEPEST_LISTS {
+            let reason = "Constructs in functions in constructs nest too deeply to be examined.".to_owned();
+            self.object(&rules::SYNTAX, Decision::Ask, reason, self.here(), None);
+            return Ran { success: worlds, ..Ran::default() };
+        }
+        self.depth += 1;
+        let ran = self.each(list, worlds, input);
+        self.depth -= 1;
+        ran
+    }
+
+    fn each(&mut self, list: &List, worlds: Worlds, input: &Rc<Flow>) -> Ran {
         let mut ran = Ran { success: worlds, ..Ran::default() };
         let mut flow = Flow::empty();
         for item in &list.items {

@@ -15,9 +15,11 @@ mod brace;
 mod builtins;
 mod code;
 mod code_reader;
+pub mod consent;
 mod context;
 mod data;
 mod disk;
+mod dry_run;
 mod environment;
 mod expand;
 mod files;
@@ -37,6 +39,7 @@ mod places;
 pub mod policy;
 mod process;
 mod programs;
+mod review;
 pub mod rules;
 mod sed;
 mod shells;
@@ -50,26 +53,36 @@ mod wrappers;
 
 pub use context::{Context, OwnProcess};
 pub use policy::{CheckedPolicy, GuardPolicy, HumanRule, Mode, PolicyError, judge_with};
+pub use review::{Guard, Permission, PermissionManager, Permitting, Refusal};
 pub use verdict::{Access, Decision, Finding, SeenCommand, SeenRedirection, TouchedFile, Verdict, WaitingCommand};
 
 use std::rc::Rc;
 
-use serde::{Deserialize, Serialize};
-
-use crate::request::{AcceptedRequest, CommandRequest};
 use crate::syntax;
+use crate::syntax::tree::Span;
+pub(crate) use consent::Consents;
 use judge::Judge;
-use text::Flow;
+pub(crate) use review::{ApprovedCommand, Reviewed, review};
+use text::{Flow, Text};
 use world::{World, Worlds};
 
 /// Judges `command` as it would run in `context`.
 pub fn judge(command: impl AsRef<[u8]>, context: &Context) -> Verdict {
+    judge_call(command, &[], context)
+}
+
+/// Judges `command` together with the variables that its call sets; these have an empty span. [`Context`] has to hold
+/// them too, so that words which use them are known.
+pub fn judge_call(command: impl AsRef<[u8]>, environment: &[(String, String)], context: &Context) -> Verdict {
     let command = command.as_ref();
     let script = match syntax::parse(command) {
         Ok(script) => script,
         Err(error) => return unparsed(&error),
     };
     let mut judge = Judge::new(context, command);
+    for (name, value) in environment {
+        judge.judge_variable(name, &Text::known(value.clone()), Span::default(), false);
+    }
     let world = World::new(context);
     judge.list(&script.list, Worlds::one(world.clone()), &Rc::new(Flow::empty()));
     judge.uncalled_functions(&world);
@@ -130,45 +143,4 @@ fn conclude(
         None => "Nothing speaks against it.".clone_into(&mut verdict.reason),
     }
     verdict
-}
-
-/// What the human who set up the engine decided about commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Policy {
-    /// Every command runs, with the rights of the user who runs the engine. No protection at all.
-    AllowAll,
-}
-
-impl Policy {
-    /// What protection was in force, for the response.
-    pub fn protection(self) -> &'static str {
-        match self {
-            Self::AllowAll => "none: every command is allowed",
-        }
-    }
-}
-
-/// A command that may run. Only [`review`] makes one.
-#[derive(Debug)]
-pub(crate) struct ApprovedCommand(CommandRequest);
-
-impl ApprovedCommand {
-    pub(crate) fn into_request(self) -> CommandRequest {
-        self.0
-    }
-}
-
-/// Why a command may not run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// In one sentence.
-    pub reason: String,
-}
-
-/// Judges `request` by `policy`.
-#[expect(clippy::unnecessary_wraps, reason = "the one policy there is so far never refuses")]
-pub(crate) fn review(request: AcceptedRequest, policy: Policy) -> Result<ApprovedCommand, Refusal> {
-    match policy {
-        Policy::AllowAll => Ok(ApprovedCommand(request.into_inner())),
-    }
 }

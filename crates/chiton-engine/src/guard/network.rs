@@ -158,7 +158,7 @@ impl Judge<'_> {
             // The program may know what a tilde means, even where the shell does not look at it.
             let home = file.text.known_start().strip_prefix("~/").map(|rest| format!("{}/{rest}", self.places.home));
             let file = &home.map_or_else(|| file.clone(), |path| Arg::known(path, file.span));
-            let flow = self.read(&file.text, world, file.span);
+            let flow = self.read(&file.text, world);
             if flow.labels.has(Labels::SECRET)
                 || file.text.labels().has(Labels::SECRET)
                 || self.holds_secrets(&file.text, world)
@@ -327,7 +327,7 @@ impl Judge<'_> {
             self.sends_text(&call.args);
         }
         if let Some(config) = options.value(&["K", "config"]).cloned() {
-            let flow = self.read(&config.text, world, config.span);
+            let flow = self.read(&config.text, world);
             if flow.labels.has(Labels::DOWNLOADED) {
                 self.object(
                     &rules::HIDDEN_RUN,

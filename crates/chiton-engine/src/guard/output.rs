@@ -45,24 +45,7 @@ impl Judge<'_> {
                     _ => Flow::unknown(),
                 }
             }
-            "mktemp" | "tempfile" => {
-                let options = Options::read(
-                    args,
-                    &Grammar {
-                        short: "p",
-                        attached: "",
-                        long: &["suffix"],
-                        flags: &["directory", "dry-run", "quiet", "tmpdir"],
-                        ..Grammar::default()
-                    },
-                );
-                let outside = options.value(&["p", "tmpdir"]).is_some()
-                    || options.operands.iter().any(|arg| {
-                        arg.text.known_start().contains('/') && !arg.text.known_start().starts_with("/tmp/")
-                    });
-                let _ = outside;
-                Flow::labelled(Labels::TEMPORARY)
-            }
+            "mktemp" | "tempfile" => Flow::labelled(Labels::TEMPORARY),
             "date" | "nproc" | "uname" | "arch" | "hostname" | "id" | "tty" | "uuidgen" | "cal" | "wc" | "md5sum"
             | "sha1sum" | "sha256sum" | "sha512sum" | "b2sum" | "cksum" | "sum" | "stat" | "getconf" | "tput"
             | "stty" | "sleep" | "df" | "du" | "free" | "uptime" | "file" | "locale" | "groups" | "expr" | "bc"
@@ -163,7 +146,7 @@ impl Judge<'_> {
             let next = if super::builtins::is_standard_input(&arg.text) {
                 (*call.input).clone()
             } else {
-                self.read(&arg.text, world, arg.span)
+                self.read(&arg.text, world)
             };
             flow = flow.then(&next);
         }
@@ -200,11 +183,14 @@ impl Judge<'_> {
             }
             return Flow::labelled(Labels::DOWNLOADED);
         }
+        if has(&["--export-secret"]) {
+            return Flow::labelled(Labels::SECRET);
+        }
         let source = if matches!(name, "base64" | "base32" | "xxd" | "rev") && !files.is_empty() {
             let mut flow = Flow::empty();
             for file in &files {
                 self.private(file, world, name);
-                flow = flow.then(&self.read(&file.text, world, file.span));
+                flow = flow.then(&self.read(&file.text, world));
             }
             flow
         } else {
@@ -281,7 +267,7 @@ impl Judge<'_> {
                     _ if operands.is_empty() => vec![Arg::known(".", call.span)],
                     _ => operands,
                 };
-                let found = super::finders::found(&operands, world);
+                let found = super::finders::found(&operands, world, true);
                 Some(match found.0.first() {
                     Some(Piece::Unknown(unknown)) => match &unknown.what {
                         What::Found(roots) => Flow { text: None, labels: Labels::default(), roots: roots.to_vec() },
@@ -401,7 +387,7 @@ impl Judge<'_> {
         let recursive = options.has(&["r", "R", "recursive"]) || matches!(call.name.as_str(), "rg" | "ag" | "ack");
         if names_only {
             let roots = if files.is_empty() { vec![Arg::known(".", call.span)] } else { files };
-            let found = super::finders::found(&roots, world);
+            let found = super::finders::found(&roots, world, false);
             if let Some(Piece::Unknown(unknown)) = found.0.first()
                 && let What::Found(roots) = &unknown.what
             {
@@ -411,7 +397,10 @@ impl Judge<'_> {
         }
         if files.is_empty() && !recursive || *call.input != Flow::empty() && files.is_empty() {
             let mut flow = filtered(call);
-            // Chosen by what it says: no longer all processes.
+            // Chosen by what it says: no longer all of them.
+            for root in &mut flow.roots {
+                *root = root.strip_suffix("/*").filter(|root| !root.is_empty()).unwrap_or(root).to_owned();
+            }
             let inverted = options.has(&["v", "invert-match"]);
             if flow.labels.has(Labels::PROCESSES) && !inverted {
                 flow.labels = flow.labels.without(Labels::PROCESSES).with(Labels::CHOSEN);

@@ -40,7 +40,7 @@ pub(crate) fn targets(text: &Text, cwd: Option<&str>) -> Vec<Target> {
     if let [Piece::Unknown(only)] = text.0.as_slice() {
         return match &only.what {
             What::Temporary | What::Plain => vec![Target::Somewhere],
-            What::Found(roots) => roots.iter().map(|root| at(root, Extent::Within, false)).collect(),
+            What::Found(roots) => roots.iter().map(|root| found_below(root)).collect(),
             _ => vec![Target::Anything],
         };
     }
@@ -49,7 +49,7 @@ pub(crate) fn targets(text: &Text, cwd: Option<&str>) -> Vec<Target> {
     }
     let mut all = Vec::new();
     if let Some(What::Found(roots)) = text.unknowns().next().map(|unknown| &unknown.what) {
-        all.extend(roots.iter().map(|root| at(root, Extent::Within, false)));
+        all.extend(roots.iter().map(|root| found_below(root)));
         return all;
     }
     let filled = text.unknowns().all(|unknown| unknown.filled);
@@ -123,6 +123,15 @@ fn resolve(path: &str, globs: bool, cwd: Option<&str>, doubtful: bool) -> Target
     } else {
         // The pattern itself: who asks compares it with the places that matter.
         at(&full, Extent::Within, doubtful)
+    }
+}
+
+/// What a search below `root` found: all of it where that ends in `/*`.
+fn found_below(root: &str) -> Target {
+    match root.strip_suffix("/*") {
+        Some("") => at("/", Extent::Everything, false),
+        Some(directory) => at(directory, Extent::Everything, false),
+        None => at(root, Extent::Within, false),
     }
 }
 

@@ -148,7 +148,7 @@ impl Places {
         if let Some(kept) = self.kept(path) {
             return Some((&rules::DELETE_HOME, Ask, kept));
         }
-        let top = !is_disposable(path) && path.matches('/').count() == 1 && whole;
+        let top = self.workspace != "/" && !is_disposable(path) && path.matches('/').count() == 1 && whole;
         top.then_some((&rules::DELETE_UNKNOWN, Ask, "a directory at the top of the file system"))
     }
 
@@ -263,8 +263,11 @@ impl Places {
         if self.is_own(path) && self.workspace != self.home {
             return None;
         }
-        if broad && (*path == self.home || is_home(path)) && *extent != Extent::Within {
-            return Some((&rules::PERMISSIONS, decided(Deny), "a home directory"));
+        if broad && (*path == self.home || is_home(path)) {
+            let some = *extent == Extent::Within;
+            let own = some && *path == self.workspace;
+            let decision = if some { Ask } else { decided(Deny) };
+            return (!own).then_some((&rules::PERMISSIONS, decision, "a home directory"));
         }
         if broad && path::is_within(&self.workspace, path) && *path != self.workspace {
             return Some((&rules::PERMISSIONS, decided(Deny), "a directory that contains the workspace"));

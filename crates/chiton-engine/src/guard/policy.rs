@@ -114,7 +114,17 @@ impl CheckedPolicy {
 
 /// Judges `command` by the built-in rules and by `policy`.
 pub fn judge_with(command: impl AsRef<[u8]>, context: &Context, policy: &CheckedPolicy) -> Verdict {
-    let verdict = judge(command, context);
+    policy.refine(judge(command, context), context)
+}
+
+impl CheckedPolicy {
+    /// A verdict of the built-in rules with those of the human in it.
+    pub(crate) fn refine(&self, verdict: Verdict, context: &Context) -> Verdict {
+        refine(verdict, context, self)
+    }
+}
+
+fn refine(verdict: Verdict, context: &Context, policy: &CheckedPolicy) -> Verdict {
     if policy.0.mode == Mode::Off {
         let reason = "THE GUARD IS OFF: nothing is held back.".to_owned();
         return Verdict {

@@ -6,11 +6,9 @@ use super::rules;
 use super::simple::Call;
 use super::text::{Flow, Labels, Unknown, What};
 use super::verdict::Decision;
-use super::world::World;
 
 impl Judge<'_> {
-    pub(super) fn process_program(&mut self, call: &Call, world: &World) -> Option<Flow> {
-        let _ = world;
+    pub(super) fn process_program(&mut self, call: &Call) -> Option<Flow> {
         match call.name.as_str() {
             "kill" => self.kill(call),
             "killall" | "pkill" | "skill" | "snice" => self.kill_by_name(call),

@@ -60,3 +60,21 @@ rules! {
     STRICT "strict" "not known to be harmless, in strict mode" ""
     HUMAN "settings" "a rule in the settings" ""
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ALL;
+
+    #[test]
+    fn the_page_for_people_lists_the_same_rules() {
+        let page = include_str!("../../../../docs/guard.md");
+        let table: Vec<&str> = page
+            .lines()
+            .skip_while(|line| *line != "<!-- rules -->")
+            .skip(3)
+            .take_while(|line| line.starts_with('|'))
+            .collect();
+        let expected: Vec<String> = ALL.iter().map(|rule| format!("| `{}` | {} |", rule.id, rule.about)).collect();
+        assert_eq!(table, expected);
+    }
+}

@@ -37,7 +37,7 @@ impl Judge<'_> {
             if matches!(start.as_str(), "--rcfile" | "--init-file") {
                 rest.next();
                 if let Some(file) = rest.next() {
-                    let flow = self.read(&file.text, &world, file.span);
+                    let flow = self.read(&file.text, &world);
                     self.shell_flow(&flow, world.clone(), &call.input, file);
                 }
                 continue;
@@ -87,7 +87,7 @@ impl Judge<'_> {
     fn shell_script(&mut self, file: &Arg, args: &[Arg], mut world: World, call: &Call) -> Ran {
         let outer = world.clone();
         let standard = super::builtins::is_standard_input(&file.text);
-        let flow = if standard { (*call.input).clone() } else { self.read(&file.text, &world, file.span) };
+        let flow = if standard { (*call.input).clone() } else { self.read(&file.text, &world) };
         world.script = file.text.as_known();
         world.positional = Some(Rc::new(args.iter().map(|arg| arg.text.clone()).collect()));
         let mark = format!("script {}", file.text.display());
@@ -206,7 +206,8 @@ impl Judge<'_> {
         let outer = world.clone();
         if options.operands.len() > 1 {
             let mut text = Text::default();
-            for (index, arg) in options.operands[1..].iter().enumerate() {
+            let words = options.operands[1..].iter().skip_while(|arg| arg.text.is("--"));
+            for (index, arg) in words.enumerate() {
                 if index > 0 {
                     text.push(Piece::Known(" ".to_owned()));
                 }

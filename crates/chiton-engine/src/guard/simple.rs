@@ -65,7 +65,7 @@ impl Judge<'_> {
         ran
     }
 
-    fn simple_once(&mut self, command: &Command, simple: &Simple, mut world: World, input: &Rc<Flow>) -> Ran {
+    fn simple_once(&mut self, command: &Command, simple: &Simple, world: World, input: &Rc<Flow>) -> Ran {
         if !self.step(command.span) {
             return Ran::same(world, Flow::unknown());
         }
@@ -76,7 +76,6 @@ impl Judge<'_> {
             both.merge_first(ran);
             return both;
         }
-        let _ = &mut world;
         self.unaliased(command, simple, world, input)
     }
 
@@ -284,7 +283,7 @@ impl Judge<'_> {
         let shown = path.clone().unwrap_or_else(|| text.display());
         if matches!(redirection.operator, Operator::Read | Operator::DuplicateInput) {
             self.touched.push(TouchedFile { path: shown, access: Access::Read, span: redirection.span });
-            let flow = self.read(text, world, redirection.span);
+            let flow = self.read(text, world);
             if reads_input(redirection) {
                 plumbing.input = Some(Rc::new(flow));
             }
@@ -337,7 +336,7 @@ impl Judge<'_> {
     }
 
     /// What is in the file that `text` names.
-    pub(super) fn read(&mut self, text: &Text, world: &World, span: Span) -> Flow {
+    pub(super) fn read(&mut self, text: &Text, world: &World) -> Flow {
         if let [Piece::Unknown(Unknown { what: What::Stream(flow), .. })] = text.0.as_slice() {
             return (**flow).clone();
         }
@@ -357,7 +356,6 @@ impl Judge<'_> {
                 return Flow::empty();
             }
         }
-        let _ = span;
         flow
     }
 

@@ -14,7 +14,7 @@ impl Judge<'_> {
     }
 
     #[expect(clippy::too_many_lines, reason = "a table of what programs do")]
-    pub(super) fn system_program(&mut self, call: &Call, world: &World) -> Option<Flow> {
+    pub(super) fn system_program(&mut self, call: &Call) -> Option<Flow> {
         let has = |words: &[&str]| call.args.iter().any(|arg| words.iter().any(|word| arg.text.is(word)));
         let starts = |prefixes: &[&str]| {
             call.args.iter().any(|arg| prefixes.iter().any(|prefix| arg.text.known_start().starts_with(prefix)))
@@ -195,7 +195,7 @@ impl Judge<'_> {
                 }
             }
             "apt" | "apt-get" | "aptitude" | "dnf" | "yum" | "apk" | "pacman" | "zypper" | "dpkg" | "rpm" | "snap"
-            | "brew" | "port" => self.packages(call, world),
+            | "brew" | "port" => self.packages(call),
             _ => return None,
         }
         Some(Flow::labelled(Labels::PLAIN))
@@ -277,8 +277,7 @@ impl Judge<'_> {
         }
     }
 
-    fn packages(&mut self, call: &Call, world: &World) {
-        let _ = world;
+    fn packages(&mut self, call: &Call) {
         let words: Vec<String> = call.args.iter().map(|arg| arg.text.display()).collect();
         let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.as_str()));
         let essential = [

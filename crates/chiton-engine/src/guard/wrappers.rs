@@ -336,7 +336,7 @@ impl Judge<'_> {
             }
             return Ran::same(world, Flow::empty());
         }
-        self.assignments(&mut options.operands, &world);
+        self.assignments(&mut options.operands);
         if options.operands.is_empty() && options.has(&["s", "i", "shell", "login"]) {
             return self.shell_reading_input(call, world);
         }
@@ -344,8 +344,7 @@ impl Judge<'_> {
     }
 
     /// Takes `NAME=value` words off the front and judges them.
-    fn assignments(&mut self, operands: &mut Vec<Arg>, world: &World) -> Vec<(String, super::text::Text)> {
-        let _ = world;
+    fn assignments(&mut self, operands: &mut Vec<Arg>) -> Vec<(String, super::text::Text)> {
         let mut assigned = Vec::new();
         while let Some(first) = operands.first() {
             let start = first.text.known_start();
@@ -388,7 +387,7 @@ impl Judge<'_> {
             let path = directory.text.as_known().and_then(|path| super::path::absolute(&path, world.cwd.as_deref()));
             world.enter(path);
         }
-        for (name, value) in self.assignments(&mut options.operands, &world) {
+        for (name, value) in self.assignments(&mut options.operands) {
             world.set(&name, Value::Scalar(value));
         }
         if options.operands.is_empty() {

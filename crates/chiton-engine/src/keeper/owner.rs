@@ -171,6 +171,9 @@ fn explain(plan: &KeeperPlan, error: &io::Error) -> String {
     if !fs::metadata(&directory).is_ok_and(|data| data.is_dir()) {
         return format!("the working directory {directory} cannot be entered: {error}");
     }
+    if error.kind() == io::ErrorKind::InvalidInput {
+        return error.to_string();
+    }
     format!("{} in {directory}: {error}", plan.program.to_text())
 }
 

@@ -31,7 +31,7 @@ pub(crate) const SCRATCH_FD: i32 = 11;
 
 /// The run a keeper is to own. Descriptors that travel with it, in this order: this plan, the run's folder, locked,
 /// the loader, the script, and standard input where it is [`Input::Given`].
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct KeeperPlan {
     pub(crate) folder: PathBuf,
     pub(crate) program: ByteString,
@@ -66,6 +66,8 @@ pub(crate) struct KeeperPlan {
 pub(crate) struct Forms {
     pub(crate) evaluated: Option<Vec<ByteString>>,
     pub(crate) argument: Option<Vec<ByteString>>,
+    /// A script that is not well-formed is not run at all.
+    pub(crate) only_well_formed: bool,
 }
 
 /// Where standard input comes from.

@@ -1,7 +1,7 @@
 //! All the forms in which a value is recognised.
 
 use super::encoding::{self, JsonStyle, Plain};
-use crate::session::bash::quote::append_quoted;
+use crate::session::bash::quote::append_quoted_on_one_line;
 
 /// The shortest form that is looked for. Anything shorter would be found in innocent text.
 pub const SHORTEST: usize = 8;
@@ -74,7 +74,7 @@ fn json(value: &[u8], forms: &mut Vec<Vec<u8>>) {
 /// As a shell writes it, and as it writes that again: `set` shows a variable in which a quoted value stands.
 fn quoted(value: &[u8], forms: &mut Vec<Vec<u8>>) {
     let mut ours = Vec::new();
-    append_quoted(&mut ours, value);
+    append_quoted_on_one_line(&mut ours, value);
     let inside = ours.strip_prefix(b"$").unwrap_or(&ours);
     let mut once = vec![
         value.to_vec(),

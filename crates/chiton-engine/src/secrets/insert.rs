@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use super::place::{Heredoc, Located, Place, places};
 use super::reference::Reference;
-use crate::session::bash::quote::{append_quoted, append_single_quoted};
+use crate::session::bash::quote::{append_quoted_on_one_line, append_single_quoted};
 
 /// A reference that stands where no value can be put.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,10 +90,13 @@ fn write(known: &Known<'_>, located: &Located, quotes: Quotes) -> Result<Zeroizi
              argument or in the environment"
         ));
     }
+    if located.declared && value.trim_ascii_start().starts_with(b"(") {
+        return Err("a declaration may read a value that begins with ( as a list; assign it without one".to_owned());
+    }
     let quoted = |before: &[u8], after: &[u8]| {
         let mut text = Zeroizing::new(before.to_vec());
         match quotes {
-            Quotes::Bash => append_quoted(&mut text, value),
+            Quotes::Bash => append_quoted_on_one_line(&mut text, value),
             Quotes::Posix => append_single_quoted(&mut text, value),
         }
         text.extend_from_slice(after);

@@ -22,6 +22,7 @@ pub mod sources;
 pub mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
@@ -48,7 +49,6 @@ pub fn forbid_looking_in() -> std::io::Result<()> {
 }
 
 /// A command whose references are resolved. Only [`resolve`] makes one.
-#[derive(Debug)]
 pub(crate) struct ResolvedCommand {
     /// As it was asked, with its tokens.
     request: CommandRequest,
@@ -61,6 +61,15 @@ pub(crate) struct ResolvedCommand {
     /// What it names and somebody knew.
     used: BTreeSet<Reference>,
     notices: Vec<String>,
+    /// Where its session was when a person agreed.
+    agreed: Option<PathBuf>,
+}
+
+/// As it was asked: values are not for printing.
+impl std::fmt::Debug for ResolvedCommand {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("ResolvedCommand").field(&self.request.command).finish()
+    }
 }
 
 impl ResolvedCommand {
@@ -92,6 +101,10 @@ impl ResolvedCommand {
         &self.used
     }
 
+    pub(crate) fn agreed(&self) -> Option<&Path> {
+        self.agreed.as_deref()
+    }
+
     pub(crate) fn take_notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notices)
     }
@@ -109,14 +122,15 @@ pub(crate) async fn resolve(
     session: &Session,
     quotes: Quotes,
 ) -> Result<ResolvedCommand, Refusal> {
-    let mut request = command.into_request();
+    let (mut request, hints, agreed) = command.into_parts();
     let asked = references_in(&request);
     let earlier: BTreeSet<Reference> =
         session.secrets().into_iter().filter(|reference| !known.has(reference) && !asked.contains(reference)).collect();
-    let (found, notices) = look_up(store, &asked, &earlier).await?;
+    let (found, mut notices) = look_up(store, &asked, &earlier).await?;
     let values: BTreeMap<&Reference, &[u8]> =
         found.iter().filter(|(name, _)| asked.contains(*name)).map(|(name, it)| (name, it.value.expose())).collect();
-    let refuse = |error: insert::InsertError| Refusal { reason: error.to_string() };
+    notices.extend(hints);
+    let refuse = |error: insert::InsertError| Refusal::new(error.to_string());
     let script = in_command(&request.command, &values, quotes).map_err(refuse)?;
     let environment = in_environment(&request.environment, &values);
     if let CommandInput::Text(text) = &request.input
@@ -128,7 +142,7 @@ pub(crate) async fn resolve(
     let masked = found.into_iter().filter(|(_, secret)| secret.masking == Masking::Masked);
     known.learn(masked.map(|(reference, secret)| (reference, secret.value)));
     session.uses(&used);
-    Ok(ResolvedCommand { request, script, environment, masks: known.masks(), used, notices })
+    Ok(ResolvedCommand { request, script, environment, masks: known.masks(), used, notices, agreed })
 }
 
 /// A text that is typed, with the values of its references, and all that is to be masked from then on. `None` where
@@ -177,7 +191,7 @@ async fn look_up(
             match store.look_up(&reference) {
                 Ok(Some(secret)) => drop(found.insert(reference, secret)),
                 Ok(None) => {}
-                Err(error) => return Err(Refusal { reason: format!("{error}. Nothing was started") }),
+                Err(error) => return Err(Refusal::new(format!("{error}. Nothing was started"))),
             }
         }
         for reference in earlier {
@@ -191,7 +205,7 @@ async fn look_up(
         }
         Ok((found, notices))
     };
-    let stopped = |_| Refusal { reason: "the secrets could not be looked up: this process is ending".to_owned() };
+    let stopped = |_| Refusal::new("the secrets could not be looked up: this process is ending");
     tokio::task::spawn_blocking(work).await.map_err(stopped)?
 }
 

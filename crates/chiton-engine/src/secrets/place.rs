@@ -50,6 +50,8 @@ pub(crate) struct Located {
     pub(crate) backticks: usize,
     /// The command that reads the word as code, where there is one.
     pub(crate) code_of: Option<String>,
+    /// It is what a declaration assigns, which may be read as a list.
+    pub(crate) declared: bool,
 }
 
 /// Where each of these `tokens`, in order, stands in `command`.
@@ -61,7 +63,7 @@ pub(crate) fn places(command: &[u8], tokens: &[Range<usize>]) -> Vec<Located> {
         // Either it is malformed, or it is beyond us: in both cases nothing that was found can be relied on.
         let why = scanner.lost.unwrap_or("a quote or a bracket in the command is not closed");
         found.clear();
-        found.resize(tokens.len(), Located { place: Place::Unfit(why), backticks: 0, code_of: None });
+        found.resize(tokens.len(), Located { place: Place::Unfit(why), backticks: 0, code_of: None, declared: false });
     }
     found
 }

@@ -16,7 +16,7 @@ pub(crate) mod posix;
 pub mod state;
 pub mod store;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::UnixStream;
 
 use crate::error::SessionError;
+use crate::guard::consent::Bound;
 use crate::request::EnvironmentChange;
 use crate::secrets::Reference;
 use change::Change;
@@ -40,6 +41,8 @@ pub struct Session {
     held: Arc<Mutex<Vec<UnixStream>>>,
     name: Option<Arc<str>>,
     client: Option<Arc<str>>,
+    /// What a person has agreed to for as long as it lasts.
+    agreed: Arc<Mutex<HashSet<Bound>>>,
     /// Tasks this session started. Locked while one more is started, so that a limit is never overrun.
     pub(crate) tasks: Arc<tokio::sync::Mutex<Vec<String>>>,
     /// What its commands have named: masked in all that follow.
@@ -56,6 +59,7 @@ impl Session {
             held: Arc::default(),
             name: None,
             client: None,
+            agreed: Arc::default(),
             tasks: Arc::default(),
             secrets: Arc::default(),
             logged_in: Arc::default(),
@@ -92,6 +96,14 @@ impl Session {
     /// Its name.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
+    }
+
+    pub(crate) fn agree(&self, bound: Bound) {
+        self.agreed.lock().unwrap_or_else(PoisonError::into_inner).insert(bound);
+    }
+
+    pub(crate) fn has_agreed(&self, bound: Bound) -> bool {
+        self.agreed.lock().unwrap_or_else(PoisonError::into_inner).contains(&bound)
     }
 
     /// The secrets that its commands have named so far.

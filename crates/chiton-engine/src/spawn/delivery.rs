@@ -24,6 +24,8 @@ pub(super) struct Delivery {
     pub(super) hands_back: bool,
     /// Whether its text is taken out of the variable before it runs.
     pub(super) forgets: bool,
+    /// Whether it is not run at all where bash finds an error in it.
+    pub(super) only_well_formed: bool,
 }
 
 /// How it is given to bash.
@@ -38,9 +40,11 @@ pub(super) enum Form {
 }
 
 impl Delivery {
-    /// For a command in which the value of a secret stands: arguments can be seen by others, and variables listed.
-    pub(super) fn out_of_sight(self) -> Self {
-        Self { form: Form::Evaluated, forgets: true, ..self }
+    /// For a command in which the value of a secret stands: arguments can be seen by others, and variables listed. After
+    /// an error bash may go on with the next line, which in a here-document may be one of the value.
+    pub(super) fn out_of_sight(self, command: &[u8], kind: ShellKind) -> Self {
+        let only_well_formed = kind == ShellKind::Bash && !is_plain(command);
+        Self { form: Form::Evaluated, forgets: true, only_well_formed, ..self }
     }
 }
 
@@ -62,6 +66,7 @@ pub(super) fn choose(command: &[u8], kind: ShellKind) -> Delivery {
         pipes: has("|") && !has("DEBUG") && !command.ends_with(b"\\"),
         hands_back: !(sets_option(command, b'v') || has("set -o verbose")),
         forgets: false,
+        only_well_formed: false,
     }
 }
 
@@ -115,10 +120,11 @@ pub(super) fn forms(kind: ShellKind, called_as: &[u8], command: &[u8], delivery:
         ShellKind::Bash => arguments(&[b"--norc", b"--noprofile", b"-c", bootstrap(delivery).as_bytes()]),
         ShellKind::Posix => arguments(&[b"-c", format!(". /dev/fd/{LOADER_FD}\n. /dev/fd/{SCRIPT_FD}").as_bytes()]),
     };
+    let only_well_formed = delivery.only_well_formed;
     match delivery.form {
-        Form::Evaluated => Forms { evaluated: Some(evaluated), argument: None },
-        Form::Argument => Forms { evaluated: None, argument: Some(argument()) },
-        Form::Undecided => Forms { evaluated: Some(evaluated), argument: Some(argument()) },
+        Form::Evaluated => Forms { evaluated: Some(evaluated), argument: None, only_well_formed },
+        Form::Argument => Forms { evaluated: None, argument: Some(argument()), only_well_formed },
+        Form::Undecided => Forms { evaluated: Some(evaluated), argument: Some(argument()), only_well_formed },
     }
 }
 

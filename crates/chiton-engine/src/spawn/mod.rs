@@ -94,8 +94,9 @@ fn hand_over(
 ) -> io::Result<()> {
     let request = command.request();
     let called_as = request.called_as.as_deref().unwrap_or(settings.shell.usual_name());
-    let chosen = delivery::choose(&request.command, settings.shell.kind());
-    let delivery = if command.holds_values() { chosen.out_of_sight() } else { chosen };
+    let kind = settings.shell.kind();
+    let chosen = delivery::choose(&request.command, kind);
+    let delivery = if command.holds_values() { chosen.out_of_sight(&request.command, kind) } else { chosen };
     let options = LoadOptions { keeper, sets_exit_trap: delivery.sets_exit_trap, hands_back: delivery.hands_back };
     let (loader, script) = match settings.shell.kind() {
         ShellKind::Bash => (load::loader(&start.state, called_as, options), command.script().to_vec()),

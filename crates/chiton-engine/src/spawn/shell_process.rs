@@ -47,7 +47,11 @@ pub(crate) fn start_shell(plan: &KeeperPlan, given: GivenFiles, stdout: &OwnedFd
 
 /// The arguments to use, and whether the loader is then read as a start-up file.
 fn decide<'a>(plan: &'a KeeperPlan, script: &OwnedFd) -> io::Result<(&'a [ByteString], bool)> {
-    let Forms { evaluated, argument } = &plan.forms;
+    let Forms { evaluated, argument, only_well_formed } = &plan.forms;
+    if *only_well_formed && !is_well_formed(plan, script.as_fd())? {
+        let why = "bash finds a syntax error in the command, and one that names secrets is not tried";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
     match (evaluated, argument) {
         (Some(evaluated), None) => Ok((evaluated, false)),
         (None, Some(argument)) => Ok((argument, true)),

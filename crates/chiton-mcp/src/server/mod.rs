@@ -4,6 +4,7 @@
     reason = "the newest revision drops log messages and resources/subscribe, the older ones have them"
 )]
 
+mod approval;
 mod client;
 mod gate;
 mod http;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 use chiton_dialects::tool::Effect;
 use chiton_dialects::{Reply, ToolSpec};
+use chiton_engine::guard::consent::{Approver, Question};
 use chiton_engine::tasks::Cursor;
 use chiton_engine::{RunControl, RunEvent};
 use rmcp::ErrorData;
@@ -35,7 +37,8 @@ use serde_json::{Map, json};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use crate::operator::Operator;
+use crate::operator::{Caller, Operator};
+use approval::Way;
 use client::Client;
 use log::Log;
 use progress::Progress;
@@ -124,25 +127,36 @@ impl Server {
 /// A call that is being carried out, by a task of its own.
 struct Running {
     reply: watch::Receiver<Option<Reply>>,
+    /// What a person would have to agree to first.
+    question: Arc<OnceLock<Box<Question>>>,
     control: RunControl,
     /// The id of its run, once it has one.
     id: Arc<OnceLock<String>>,
 }
 
 impl Running {
-    fn start(client: &Arc<Client>, request: CallToolRequestParams, progress: Progress) -> Self {
-        let (control, id) = (RunControl::new(), Arc::new(OnceLock::new()));
+    fn start(
+        client: &Arc<Client>,
+        request: CallToolRequestParams,
+        progress: Progress,
+        approver: Option<Arc<dyn Approver>>,
+    ) -> Self {
+        let (control, id, question) = (RunControl::new(), Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
         let (sender, reply) = watch::channel(None);
-        let running = Self { reply, control: control.clone(), id: Arc::clone(&id) };
+        let running = Self { reply, question: Arc::clone(&question), control: control.clone(), id: Arc::clone(&id) };
         let client = Arc::clone(client);
         tokio::spawn(async move {
             let heard = Arc::new(move |event: &RunEvent<'_>| match event {
                 RunEvent::Started { run_id, .. } => drop(id.set((*run_id).to_owned())),
                 RunEvent::Output { bytes, .. } => progress.add(bytes),
             });
-            let arguments = request.arguments.unwrap_or_default();
-            let reply = client.operator.call(&request.name, &arguments, heard, &control).await;
-            sender.send_replace(Some(reply));
+            let consent = approval::brought(&request);
+            let caller = Caller { heard, control, approver, consent };
+            let called = client.operator.call(&request.name, &request.arguments.unwrap_or_default(), &caller).await;
+            if let Some(asked) = called.question {
+                let _ = question.set(asked);
+            }
+            sender.send_replace(Some(called.reply));
         });
         running
     }
@@ -205,8 +219,15 @@ impl ServerHandler for Server {
         self.log.tell(&context, LoggingLevel::Debug, json!({"event": "call", "tool": tool})).await;
         let telling = context.meta.get_progress_token().map(|token| progress.tell(context.peer.clone(), token));
         let begun = std::time::Instant::now();
-        let mut call = Running::start(self.client(), request, progress);
-        let response = self.answer(&mut call, &context).await;
+        let way = approval::way(&context);
+        let approver = if let Way::Now(approver) = &way { Some(Arc::clone(approver)) } else { None };
+        let mut call = Running::start(self.client(), request, progress, approver);
+        let mut response = self.answer(&mut call, &context).await;
+        if let (Way::Later, Some(question)) = (&way, call.question.get())
+            && let Some(asking) = approval::ask_later(question)
+        {
+            response = CallToolResponse::InputRequired(asking);
+        }
         if let Some(telling) = telling {
             telling.end().await;
         }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::secrets::reference::find;
+use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -172,7 +173,12 @@ fn where_a_value_cannot_be_data_the_command_is_refused_with_the_reason() {
         ("(( x = {{secret:v}} ))", "arithmetic"),
         ("for ((i = {{secret:v}};;)); do :; done", "arithmetic"),
         ("echo $[{{secret:v}}]", "arithmetic"),
-        ("a[{{secret:v}}]=1", "name of a command"),
+        ("a[{{secret:v}}]=1", "an index"),
+        ("a[ {{secret:v}} ]=1", "an index"),
+        ("a[ '{{secret:v}}' ]+=1", "an index"),
+        ("declare a[ {{secret:v}} ]=1", "an index"),
+        ("printf -v{{secret:v}} x", "`printf` reads it as code"),
+        ("test -v $x {{secret:v}}", "`test` reads it as code"),
         ("cat <<{{secret:v}}\nx\n{{secret:v}}\n", "delimiter"),
         ("echo 'open {{secret:v}}", "not closed"),
         ("echo \"$(echo {{secret:v}}\"", "not closed"),
@@ -185,13 +191,42 @@ fn where_a_value_cannot_be_data_the_command_is_refused_with_the_reason() {
         ("ssh host \"echo '{{secret:v}}'\"", "`ssh` reads it as code"),
         ("bash <<E\necho {{secret:v}}\nE\n", "`bash` reads it as code"),
         ("let x={{secret:v}}", "`let` reads it as code"),
-        ("declare -i x={{secret:v}}", "`declare -i` reads it as code"),
+        ("declare -i x={{secret:v}}", "`declare` reads it as code"),
+        ("declare -a x={{secret:v}}", "`declare` reads it as code"),
+        ("local -n x='{{secret:v}}'", "`local` reads it as code"),
+        ("export {{secret:v}}", "`export` reads it as code"),
+        ("declare 'a[{{secret:v}}]=1'", "`declare` reads it as code"),
+        ("printf -v {{secret:v}} x", "`printf` reads it as code"),
+        ("[ -v '{{secret:v}}' ]", "`[` reads it as code"),
+        ("read {{secret:v}}", "`read` reads it as code"),
+        ("unset \"{{secret:v}}\"", "`unset` reads it as code"),
+        ("compgen -W '{{secret:v}}'", "`compgen` reads it as code"),
+        ("PS4='{{secret:v}}'; set -x", "`PS4` reads it as code"),
+        ("export BASH_ENV={{secret:v}}", "`BASH_ENV` reads it as code"),
+        ("bash <<< {{secret:v}}", "`bash` reads it as code"),
+        (". /dev/stdin <<< \"{{secret:v}}\"", "`.` reads it as code"),
+        ("echo x >&{{secret:v}}", "bash reads it twice"),
+        ("echo x >& '{{secret:v}}'", "bash reads it twice"),
+        ("cat <&\"{{secret:v}}\"", "bash reads it twice"),
+        ("a=([{{secret:v}}]=1)", "an index"),
         ("[[ 1 -eq {{secret:v}} ]]", "`[[` reads it as code"),
         ("echo ${ echo {{secret:v}}; }", "${ …; }"),
     ];
     for (command, why) in cases {
         let refused = resolve(command, b"$(a value)", Quotes::Bash).expect_err(command);
         assert!(refused.contains(why), "{command}: {refused}");
+    }
+    assert!(resolve("export x={{secret:v}}", b"($(a value))", Quotes::Bash).unwrap_err().contains("as a list"));
+    for command in [
+        "export x={{secret:v}}",
+        "declare x='{{secret:v}}'",
+        "read x <<< {{secret:v}}",
+        "local y=\"a{{secret:v}}\"",
+        "echo x &> {{secret:v}}",
+        "x[1]={{secret:v}}",
+        "test {{secret:v}} = x",
+    ] {
+        assert!(resolve(command, b"$(a value)", Quotes::Bash).is_ok(), "{command}");
     }
     for command in ["eval \"echo {{secret:v}}\"", "bash -c 'echo {{secret:v}}'", "ssh host echo {{secret:v}}"] {
         assert!(
@@ -276,4 +311,172 @@ fn observe(command: &[u8]) -> (Vec<u8>, i32) {
     let environment = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/nonexistent"), ("LANG", "C.UTF-8")];
     let seen = chiton_testkit::oracle::bash(command, folder.path(), &environment);
     (seen.stdout, seen.status)
+}
+
+/// Pieces of harmless commands, put together at random: many are malformed, most are odd.
+const PIECES: [&str; 100] = [
+    "echo",
+    "printf '%s'",
+    ":",
+    "x=",
+    "y=1",
+    "a=(",
+    "{{secret:v}}",
+    "{{secret:v}}",
+    "{{secret:v}}",
+    "\"{{secret:v}}\"",
+    "'{{secret:v}}'",
+    "$'{{secret:v}}'",
+    "a{{secret:v}}b",
+    "'",
+    "\"",
+    "\\",
+    "$(",
+    ")",
+    "`",
+    "(",
+    ")",
+    "{",
+    "}",
+    "((",
+    "))",
+    "$((",
+    "${x:-",
+    "}",
+    "${x",
+    "[[",
+    "]]",
+    "==",
+    "=~",
+    "-eq",
+    ";",
+    "&&",
+    "||",
+    "|",
+    "&",
+    "\n",
+    "\n",
+    "#",
+    "<<E",
+    "<<'E'",
+    "<<-E",
+    "E",
+    "\nE\n",
+    "\nE\n",
+    "<<<",
+    ">f",
+    "2>&1",
+    "<(",
+    "if",
+    "then",
+    "fi",
+    "case x in",
+    "x)",
+    ";;",
+    "esac",
+    "for x in",
+    "do",
+    "done",
+    "f()",
+    "function g",
+    "$x",
+    "\"$x\"",
+    "$'",
+    "$\"",
+    "@(",
+    "!",
+    "\\\n",
+    "\t",
+    "*",
+    "{a,",
+    "export",
+    "declare -i",
+    "declare -a",
+    "read x",
+    "unset",
+    "test -v",
+    "printf -v",
+    ">&",
+    "<&",
+    "&>",
+    "a[",
+    "]=1",
+    "PS4=",
+    "set -x;",
+    "x[1]=",
+    "[ x -eq",
+    "-v",
+    "local",
+    "{{secret:v}}",
+    "\"{{secret:v}}\"",
+    "'{{secret:v}}'",
+    "$((x))",
+    "${x}",
+    "a=(1 ",
+    ")",
+    "; echo",
+];
+
+/// Whatever a value contains, and whatever the command around it, no part of it is ever run.
+fn try_random_commands(seed: u64, count: usize) {
+    let values = [
+        "a'b\"c$(: >canary)`: >canary`; : >canary; #\n: >canary\n",
+        "'; : >canary; '",
+        "\"; : >canary; \"",
+        "\nE\n: >canary\n",
+        "$(: >canary)",
+        ") ; : >canary ; (",
+        "x[$(: >canary)]",
+        "($(: >canary))",
+        "y[`: >canary`]=1",
+        "\\'; : >canary; \\'",
+    ];
+    let mut state = seed;
+    let mut next = |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % bound
+    };
+    let (mut ran, mut refused) = (0, 0);
+    while ran < count {
+        let length = 2 + next(12);
+        let words: Vec<&str> = (0..length).map(|_| PIECES[next(PIECES.len())]).collect();
+        let command = words.iter().fold(String::new(), |text, word| text + word + if next(4) == 0 { "" } else { " " });
+        let value = values[next(values.len())];
+        // A command whose name comes from an expansion may be `eval` itself: that is the program's own business.
+        if !command.contains("{{secret:v}}") || command.contains("${x:-") {
+            continue;
+        }
+        match resolve(&command, value.as_bytes(), Quotes::Bash) {
+            Err(_) => refused += 1,
+            Ok(resolved) => {
+                ran += 1;
+                let folder = tempfile::tempdir().unwrap();
+                let environment = [("PATH", "/usr/bin:/bin"), ("LANG", "C.UTF-8")];
+                // As the engine does it: evaluated, if bash finds it well-formed.
+                fs::write(folder.path().join("the-text"), &resolved).unwrap();
+                let bootstrap =
+                    b"c=$(bash -n the-text 2>&1) && [ -z \"$c\" ] && IFS= read -r -d '' s < the-text; eval \"$s\"";
+                chiton_testkit::oracle::bash(bootstrap, folder.path(), &environment);
+                assert!(
+                    !folder.path().join("canary").exists(),
+                    "{command:?} with {value:?}: {}",
+                    resolved.escape_ascii()
+                );
+            }
+        }
+    }
+    println!("{ran} ran, {refused} were refused");
+}
+
+#[test]
+fn no_part_of_a_value_is_ever_run_whatever_the_command_around_it() {
+    try_random_commands(7, 800);
+}
+
+/// `FUZZ_SEED=1 cargo test -p chiton-engine --lib many_random -- --ignored --nocapture`
+#[test]
+#[ignore = "takes minutes"]
+fn many_random_commands_run_no_part_of_a_value() {
+    let seed = std::env::var("FUZZ_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    try_random_commands(seed, 20_000);
 }

@@ -1,7 +1,7 @@
 //! Redirections, and the here-documents that some of them announce.
 
 use super::scanner::{Case, Scanner, Until, Words};
-use super::simple::{SHELLS, Simple, is_one_of};
+use super::simple::{Operand, SHELLS, Simple, is_one_of};
 use super::{Heredoc, Place};
 
 impl Scanner<'_> {
@@ -27,7 +27,7 @@ impl Scanner<'_> {
             let strips_tabs = rest.starts_with(b"<<-");
             self.position += if strips_tabs { 3 } else { 2 };
             let (delimiter, quoted) = self.delimiter()?;
-            let reader = simple.words.iter().find_map(|word| is_one_of(word, &SHELLS).or(is_one_of(word, &["ssh"])));
+            let reader = reader(simple);
             self.announced += 1;
             heredocs.push((Heredoc { delimiter, quoted, strips_tabs }, reader));
             return Some(());
@@ -35,7 +35,12 @@ impl Scanner<'_> {
         let operators: [&[u8]; 9] = [b"<<<", b"<&", b"<>", b">>", b">|", b">&", b"<", b">", b""];
         let operator = operators.iter().find(|operator| rest.starts_with(operator))?;
         self.position += operator.len();
-        simple.operand = !simple.condition;
+        simple.operand = match *operator {
+            _ if simple.condition => None,
+            b"<<<" => Some(Operand::Text(reader(simple))),
+            b"<&" | b">&" => Some(Operand::Descriptor),
+            _ => Some(Operand::File),
+        };
         Some(())
     }
 
@@ -133,4 +138,9 @@ impl Scanner<'_> {
         }
         Some(())
     }
+}
+
+/// The command that reads its input as code, where this is one.
+fn reader(simple: &Simple) -> Option<String> {
+    simple.words.iter().find_map(|word| is_one_of(word, &SHELLS).or_else(|| is_one_of(word, &["ssh", "source", "."])))
 }

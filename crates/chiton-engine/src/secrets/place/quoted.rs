@@ -127,7 +127,7 @@ impl Scanner<'_> {
         let first = self.found.len();
         read(self)?;
         for located in &mut self.found[first..] {
-            located.place = Place::Unfit("it is inside ${…} or an arithmetic expression");
+            located.place = Place::Unfit("it is inside ${…}, an index or an arithmetic expression");
         }
         Some(())
     }
@@ -159,6 +159,28 @@ impl Scanner<'_> {
                 [b'"', ..] => self.unfit(|scanner| scanner.double(1))?,
                 [b'$' | b'`', ..] => self.unfit(|scanner| scanner.expansion(false))?,
                 _ => self.position += 1,
+            }
+        }
+        Some(())
+    }
+
+    /// Inside the index of an array, with which bash calculates: only its end is looked for.
+    pub(super) fn index(&mut self) -> Option<()> {
+        let mut depth = 1usize;
+        while depth > 0 {
+            if self.token(Place::Unfit("it is an index there, with which bash calculates"), None) {
+                continue;
+            }
+            match *self.rest() {
+                [] => return None,
+                [b'\\', _, ..] => self.position += if self.is_token_at(1) { 1 } else { 2 },
+                [b'\'', ..] => self.unfit(Self::single)?,
+                [b'"', ..] => self.unfit(|scanner| scanner.double(1))?,
+                [b'$' | b'`', ..] => self.unfit(|scanner| scanner.expansion(false))?,
+                [byte, ..] => {
+                    depth = if byte == b'[' { depth + 1 } else { depth - usize::from(byte == b']') };
+                    self.position += 1;
+                }
             }
         }
         Some(())

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::simple::{RESERVED, Simple};
+use super::simple::{Operand, RESERVED, Simple};
 use super::{Heredoc, Located, Place};
 
 /// How deep things may nest.
@@ -77,7 +77,7 @@ impl<'a> Scanner<'a> {
             return false;
         };
         self.position = token.end;
-        self.found.push(Located { place, backticks: self.backticks, code_of });
+        self.found.push(Located { place, backticks: self.backticks, code_of, declared: false });
         true
     }
 
@@ -89,6 +89,7 @@ impl<'a> Scanner<'a> {
         loop {
             let in_pattern = cases.last() == Some(&Case::Pattern);
             simple.nameless = in_pattern || kind == Words::Plain;
+            simple.listed = kind == Words::Plain;
             if self.tokens.get(self.found.len()).is_some_and(|token| token.start == self.position) {
                 self.bare_token(&mut simple);
                 continue;
@@ -137,7 +138,7 @@ impl<'a> Scanner<'a> {
                 [b'&', b'>', ..] => {
                     Self::end_word(&mut simple, &mut cases);
                     self.position += if rest.starts_with(b"&>>") { 3 } else { 2 };
-                    simple.operand = true;
+                    simple.operand = Some(Operand::File);
                 }
                 [b';' | b'&' | b'|', ..] => {
                     Self::end_word(&mut simple, &mut cases);
@@ -164,18 +165,19 @@ impl<'a> Scanner<'a> {
         let escaped = self.position > 0 && self.is_escaped();
         let expands = self.position > 0 && self.text[self.position - 1] == b'$' && !simple.word.is_empty();
         simple.begin_word();
-        let name = simple.at_command() && !simple.is_assignment();
         let place = if escaped {
             Place::Unfit("a backslash stands before it")
         } else if expands {
             Place::Unfit("a $ stands before it")
-        } else if name {
-            Place::Unfit("it is the name of a command there")
         } else {
-            Place::Word
+            simple.objection().map_or(Place::Word, Place::Unfit)
         };
         let code_of = self.code_of(simple);
-        self.token(place, code_of);
+        if self.token(place, code_of)
+            && let Some(located) = self.found.last_mut()
+        {
+            located.declared = simple.declares();
+        }
         simple.word.push(b'x');
         simple.bare = false;
     }
@@ -189,7 +191,7 @@ impl<'a> Scanner<'a> {
         if !std::mem::take(&mut simple.in_word) {
             return;
         }
-        if std::mem::take(&mut simple.operand) {
+        if simple.operand.take().is_some() {
             return;
         }
         let word = std::mem::take(&mut simple.word);
@@ -252,7 +254,8 @@ impl<'a> Scanner<'a> {
         }
         if simple.in_word {
             let last = self.text[self.position - 1];
-            let is_array = simple.bare && simple.is_assignment() && last == b'=';
+            // Bash takes an array in an array for an error, and goes on with the next line.
+            let is_array = simple.bare && simple.is_assignment() && last == b'=' && !simple.nameless;
             let is_pattern = b"?*+@!".contains(&last) || simple.condition;
             if is_array || is_pattern {
                 self.position += 1;
@@ -301,6 +304,12 @@ impl<'a> Scanner<'a> {
                 return Some(());
             }
             [b'\'' | b'"' | b'$' | b'`', ..] => {}
+            [b'[', ..] if simple.takes_index() => {
+                simple.begin_word();
+                simple.word.extend_from_slice(b"[]");
+                self.position += 1;
+                return self.index();
+            }
             [byte, ..] => {
                 simple.begin_word();
                 simple.word.push(byte);
@@ -311,7 +320,7 @@ impl<'a> Scanner<'a> {
         }
         simple.begin_word();
         let code = self.code_of(simple);
-        let name = simple.at_command() && !simple.is_assignment();
+        let (objection, declares) = (simple.objection(), simple.declares());
         let start = self.position;
         let first = self.found.len();
         match *self.rest() {
@@ -326,8 +335,9 @@ impl<'a> Scanner<'a> {
             for located in &mut self.found[first..] {
                 if matches!(located.place, Place::Single | Place::Double | Place::AnsiC) {
                     located.code_of = located.code_of.take().or_else(|| code.clone());
-                    if name {
-                        located.place = Place::Unfit("it is the name of a command there");
+                    located.declared |= declares;
+                    if let Some(why) = objection {
+                        located.place = Place::Unfit(why);
                     }
                 }
             }

@@ -7,6 +7,20 @@ pub(crate) fn append_quoted(script: &mut Vec<u8>, value: &[u8]) {
     if value.iter().all(plain) && std::str::from_utf8(value).is_ok() {
         return append_single_quoted(script, value);
     }
+    append_ansi_quoted(script, value);
+}
+
+/// As [`append_quoted`], without a line end in it. After some errors bash goes on with the next line, and nothing of a
+/// value may be one.
+pub(crate) fn append_quoted_on_one_line(script: &mut Vec<u8>, value: &[u8]) {
+    if value.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+        append_ansi_quoted(script, value);
+    } else {
+        append_quoted(script, value);
+    }
+}
+
+fn append_ansi_quoted(script: &mut Vec<u8>, value: &[u8]) {
     script.extend_from_slice(b"$'");
     for byte in value {
         match byte {

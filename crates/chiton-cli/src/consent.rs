@@ -1,0 +1,34 @@
+//! The person at the terminal is asked.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+
+use chiton_engine::guard::consent::{Answer, Approver, Asking, Question};
+
+/// Asks on the terminal that this process was started from, whatever its streams are.
+#[derive(Debug)]
+pub(crate) struct Terminal;
+
+impl Approver for Terminal {
+    fn ask<'a>(&'a self, question: &'a Question) -> Asking<'a> {
+        let text = question.text();
+        Box::pin(async move {
+            let asked = tokio::task::spawn_blocking(move || ask(&text)).await;
+            asked.map_err(|error| error.to_string())?
+        })
+    }
+}
+
+fn ask(text: &str) -> Result<Answer, String> {
+    let open = |error: std::io::Error| format!("there is no terminal: {error}");
+    let mut terminal = File::options().read(true).write(true).open("/dev/tty").map_err(open)?;
+    let mut lines = BufReader::new(terminal.try_clone().map_err(open)?).lines();
+    let shown = format!("{text}\n\nRun it? [y] this once, [a] always in this session, [N] no: ");
+    terminal.write_all(shown.as_bytes()).map_err(open)?;
+    let answer = lines.next().and_then(Result::ok).unwrap_or_default();
+    Ok(match answer.trim().to_lowercase().as_str() {
+        "y" | "yes" => Answer::Once,
+        "a" | "always" => Answer::Session,
+        _ => Answer::No,
+    })
+}

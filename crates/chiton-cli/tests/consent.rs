@@ -1,0 +1,187 @@
+//! What the guard asks about is asked of a person through the client, in both eras of the protocol. The canary is a
+//! harmless command that a rule of the human makes worth asking about.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
+
+mod place;
+mod wire;
+
+use place::{Place, text};
+use serde_json::{Value, json};
+use wire::Wire;
+
+const RULE: &str = "[{decision = 'ask', program = ['touch'], any_argument = ['canary*'], reason = 'Canaries sing.', match = ['touch canary']}]";
+
+/// A place whose settings ask about canaries; they lie outside of where commands run.
+fn asking() -> (Place, Vec<String>) {
+    let place = Place::new();
+    let (settings, work) = (place.folder.path().join("settings.toml"), place.folder.path().join("work"));
+    std::fs::write(&settings, format!("[guard]\nrule = {RULE}\n")).unwrap();
+    std::fs::create_dir(&work).unwrap();
+    let arguments = ["--config", settings.to_str().unwrap(), "--dir", work.to_str().unwrap()].map(str::to_owned);
+    (place, arguments.to_vec())
+}
+
+fn sings(place: &Place, name: &str) -> bool {
+    place.folder.path().join("work").join(name).exists()
+}
+
+fn start(place: &Place, arguments: &[String]) -> Wire {
+    Wire::start(place, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Answers the question that the server asks next; gives the question.
+fn answer(wire: &mut Wire, answer: &Value) -> String {
+    let asked = wire.message();
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    wire.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
+    asked["params"]["message"].as_str().unwrap().to_owned()
+}
+
+fn accept(choice: &str) -> Value {
+    json!({"action": "accept", "content": {"answer": choice}})
+}
+
+#[test]
+fn an_older_client_is_asked_while_the_call_waits() {
+    let (place, arguments) = asking();
+    let mut wire = start(&place, &arguments);
+    wire.greet("2025-06-18", &json!({"elicitation": {}}));
+    let call = |wire: &mut Wire, command: &str| {
+        wire.request("tools/call", json!({"name": "Bash", "arguments": {"command": command}}))
+    };
+    let cases = [
+        ("touch canary.no", json!({"action": "decline"}), false),
+        ("touch canary.never", json!({"action": "cancel"}), false),
+        ("touch canary.choice", accept("no"), false),
+        ("touch canary.empty", json!({"action": "accept"}), false),
+        ("touch canary.once", accept("once"), true),
+    ];
+    for (command, given, runs) in cases {
+        let id = call(&mut wire, command);
+        let question = answer(&mut wire, &given);
+        assert!(question.contains(command) && question.contains("Canaries sing."), "{question}");
+        let result = wire.answer(id)["result"].clone();
+        assert_eq!(result["isError"], !runs, "{command}: {result}");
+        assert_eq!(sings(&place, &command["touch ".len()..]), runs, "{command}");
+    }
+    // Once is once; for the session it is for exactly this.
+    let id = call(&mut wire, "touch canary.once");
+    answer(&mut wire, &accept("session"));
+    wire.answer(id);
+    let again = wire.call("Bash", &json!({"command": "touch canary.once"}));
+    assert_eq!(again["isError"], false, "{again}");
+    let id = call(&mut wire, "touch canary.once canary.more");
+    answer(&mut wire, &json!({"action": "decline"}));
+    assert_eq!(wire.answer(id)["result"]["isError"], true);
+    assert!(!sings(&place, "canary.more"));
+    // What deceives the eye is written out.
+    let id = call(&mut wire, "touch canary.x #\u{202e}txt\u{200b}\r\u{1b}[2K");
+    let question = answer(&mut wire, &json!({"action": "decline"}));
+    assert!(
+        !question.contains('\u{202e}') && !question.contains('\u{1b}') && question.contains("\\u{202e}"),
+        "{question}"
+    );
+    wire.answer(id);
+}
+
+#[test]
+fn a_newer_client_gets_the_question_as_the_answer_and_calls_again() {
+    let (place, arguments) = asking();
+    let mut wire = start(&place, &arguments);
+    wire.modern(&json!({"elicitation": {}}));
+    let ask = |wire: &mut Wire, arguments: Value| {
+        let asked = wire.ask("tools/call", json!({"name": "Bash", "arguments": arguments}))["result"].clone();
+        assert_eq!(asked["resultType"], "input_required", "{asked}");
+        asked["requestState"].as_str().unwrap().to_owned()
+    };
+    let again = |wire: &mut Wire, arguments: Value, state: &str, given: Value| {
+        let params = json!({"name": "Bash", "arguments": arguments, "requestState": state, "inputResponses": {"consent": given}});
+        wire.ask("tools/call", params)["result"].clone()
+    };
+    let canary = json!({"command": "touch canary"});
+    let state = ask(&mut wire, canary.clone());
+    assert!(!sings(&place, "canary"));
+    let refused = again(&mut wire, canary.clone(), &state, json!({"action": "decline"}));
+    assert!(refused["isError"] == true && refused.to_string().contains("said no"), "{refused}");
+    let state = ask(&mut wire, canary.clone());
+    let changes = [
+        json!({"command": "touch canary other"}),
+        json!({"command": "touch canary", "workdir": "/tmp"}),
+        json!({"command": "touch canary", "env": {"A": "1"}}),
+        json!({"command": "touch canary", "stdin": "x"}),
+    ];
+    for changed in changes {
+        let state = ask(&mut wire, canary.clone());
+        let refused = again(&mut wire, changed.clone(), &state, accept("once"));
+        assert!(refused["isError"] == true && refused.to_string().contains("consent"), "{changed}: {refused}");
+    }
+    assert!(!sings(&place, "canary"), "nothing has run so far");
+    let done = again(&mut wire, canary.clone(), &state, accept("once"));
+    assert_eq!(done["isError"], false, "{done}");
+    assert!(sings(&place, "canary"));
+    std::fs::remove_file(place.folder.path().join("work/canary")).unwrap();
+    let replayed = again(&mut wire, canary.clone(), &state, accept("once"));
+    assert!(replayed["isError"] == true && !sings(&place, "canary"), "a consent is for one run: {replayed}");
+    // The directory of the session is part of what was agreed to.
+    let state = ask(&mut wire, canary.clone());
+    wire.call("Bash", &json!({"command": "mkdir sub; cd sub"}));
+    let moved = again(&mut wire, canary, &state, accept("once"));
+    assert_eq!(moved["isError"], true, "{moved}");
+}
+
+#[test]
+fn where_nobody_can_be_asked_nothing_runs_and_that_is_said() {
+    let (place, arguments) = asking();
+    let mut wire = start(&place, &arguments);
+    wire.greet("2025-06-18", &json!({}));
+    for arguments in [json!({"command": "touch canary"}), json!({"command": "touch canary", "run_in_background": true})]
+    {
+        let refused = wire.call("Bash", &arguments);
+        let said = refused["content"][0]["text"].as_str().unwrap();
+        assert!(refused["isError"] == true && said.contains("nobody here who could be asked"), "{refused}");
+    }
+    let mut command = place.command();
+    command.args(["--config", &arguments[1], "run", "touch canary"]).current_dir(place.folder.path().join("work"));
+    let refused = command.output().unwrap();
+    assert_eq!(refused.status.code(), Some(125), "{}", text(&refused.stderr));
+    assert!(!sings(&place, "canary"));
+}
+
+#[test]
+fn a_shell_that_runs_is_not_given_what_would_not_be_run() {
+    let (place, arguments) = asking();
+    let mut wire = start(&place, &arguments);
+    wire.greet("2025-06-18", &json!({}));
+    let started = wire.call("Bash", &json!({"command": "bash", "run_in_background": true, "open_stdin": true}));
+    let id = started["structuredContent"]["bash_id"].as_str().unwrap().to_owned();
+    let refused = wire.call("BashInput", &json!({"bash_id": id, "text": "touch canary\n"}));
+    assert!(refused["isError"] == true && refused.to_string().contains("Canaries sing."), "{refused}");
+    let written = wire.call("BashInput", &json!({"bash_id": id, "text": "touch other; exit\n"}));
+    assert_eq!(written["isError"], false, "{written}");
+    wire.call("BashOutput", &json!({"bash_id": id, "wait": 10_000}));
+    assert!(sings(&place, "other") && !sings(&place, "canary"));
+}
+
+#[test]
+fn rules_are_not_taken_from_where_commands_can_write() {
+    let (place, _) = asking();
+    let settings = place.folder.path().join("settings.toml");
+    let inside =
+        place.call(&["--config", settings.to_str().unwrap(), "mcp", "--dir", place.folder.path().to_str().unwrap()]);
+    // The home directory of its user is where settings are.
+    assert!(inside.status.success(), "{}", text(&inside.stderr));
+    let project = place.folder.path().join("work/settings.toml");
+    std::fs::copy(&settings, &project).unwrap();
+    let work = place.folder.path().join("work");
+    let refused = place.call(&["--config", project.to_str().unwrap(), "mcp", "--dir", work.to_str().unwrap()]);
+    assert!(!refused.status.success() && text(&refused.stderr).contains("[guard]"), "{}", text(&refused.stderr));
+    std::fs::write(&settings, "[guard]\nrule = [{decision = 'deny', program = ['touch'], match = ['echo']}]\n")
+        .unwrap();
+    let wrong = place.call(&["--config", settings.to_str().unwrap(), "run", "true"]);
+    assert!(
+        !wrong.status.success() && text(&wrong.stderr).contains("does not match its example"),
+        "{}",
+        text(&wrong.stderr)
+    );
+}

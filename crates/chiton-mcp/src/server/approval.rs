@@ -1,0 +1,91 @@
+//! A person's consent, asked for through the client.
+//!
+//! Older revisions let the server ask while a call runs. In the newest the call is answered with the question, and made
+//! again with the answer; the consent is bound to what was asked, so a call that differs in anything is refused.
+
+use std::sync::Arc;
+
+use chiton_engine::guard::consent::{Answer, Approver, Asking, Question};
+use rmcp::model::{
+    CallToolRequestParams, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
+    InputRequest, InputRequests, InputRequiredResult, ServerRequest,
+};
+use rmcp::service::{Peer, RequestContext, RoleServer};
+use serde_json::{Value, json};
+
+use crate::operator::Consent;
+
+/// Under what name the question stands among the requests of a call.
+const KEY: &str = "consent";
+
+/// How a client can be asked.
+pub(super) enum Way {
+    /// It cannot.
+    No,
+    /// While the call runs.
+    Now(Arc<dyn Approver>),
+    /// By answering the call with the question.
+    Later,
+}
+
+pub(super) fn way(context: &RequestContext<RoleServer>) -> Way {
+    let can = context.client_capabilities().is_some_and(|capabilities| capabilities.elicitation.is_some());
+    let modern = context.protocol_version().is_some_and(|version| version.as_str() >= "2026-07-28");
+    match (can, modern) {
+        (false, _) => Way::No,
+        (true, true) => Way::Later,
+        (true, false) => Way::Now(Arc::new(Client(context.peer.clone()))),
+    }
+}
+
+/// The consent that a call brings along.
+pub(super) fn brought(request: &CallToolRequestParams) -> Option<Consent> {
+    let answer = request.input_responses.as_ref()?.get(KEY)?;
+    let answer = serde_json::to_value(answer).ok().and_then(|value| serde_json::from_value(value).ok())?;
+    Some(Consent { id: request.request_state.clone()?, answer: read(&answer) })
+}
+
+/// The answer to a call that cannot be carried out without a consent.
+pub(super) fn ask_later(question: &Question) -> Option<InputRequiredResult> {
+    let mut requests = InputRequests::new();
+    requests.insert(KEY.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form(question)?)));
+    Some(InputRequiredResult::new(Some(requests), Some(question.id.clone())))
+}
+
+#[derive(Debug)]
+struct Client(Peer<RoleServer>);
+
+impl Approver for Client {
+    fn ask<'a>(&'a self, question: &'a Question) -> Asking<'a> {
+        Box::pin(async move {
+            let form = form(question).ok_or("the question cannot be put into a form")?;
+            let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
+            match self.0.send_request(request).await {
+                Ok(ClientResult::ElicitResult(result)) => Ok(read(&result)),
+                Ok(_) => Err("the client gave no answer to it".to_owned()),
+                Err(error) => Err(error.to_string()),
+            }
+        })
+    }
+}
+
+fn read(result: &ElicitResult) -> Answer {
+    let chosen = result.content.as_ref().and_then(|content| content.get("answer")).and_then(Value::as_str);
+    match (&result.action, chosen) {
+        (ElicitationAction::Accept, Some("once")) => Answer::Once,
+        (ElicitationAction::Accept, Some("session")) => Answer::Session,
+        _ => Answer::No,
+    }
+}
+
+fn form(question: &Question) -> Option<ElicitRequestParams> {
+    let answer = json!({
+        "type": "string",
+        "title": "Run it?",
+        "description": "once: this time. session: also when exactly this comes again in this session. no: not at all.",
+        "enum": ["once", "session", "no"],
+    });
+    let schema = json!({"type": "object", "properties": {"answer": answer}, "required": ["answer"]});
+    let message = format!("May this command run?\n\n{}", question.text());
+    serde_json::from_value(json!({"mode": "form", "message": message, "requestedSchema": schema})).ok()
+}
