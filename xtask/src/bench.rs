@@ -15,6 +15,8 @@ use crate::{cargo, root};
 const ROUNDS: usize = 200;
 const STARTS: usize = 40;
 const CALLS: usize = 1000;
+const TERMINALS: usize = 50;
+const FLOOD: usize = 100_000_000;
 
 pub(crate) fn run() -> Result<()> {
     cargo(&["build", "--release"], "the program does not build")?;
@@ -25,6 +27,7 @@ pub(crate) fn run() -> Result<()> {
     let mut table = Vec::new();
     starts(&program, &state, &mut table)?;
     calls(&program, &state, &mut table)?;
+    terminals(&program, &state, &mut table)?;
     let size = fs::metadata(&program)?.len();
     table.push(vec!["size of the binary".to_owned(), mebibytes(size), String::new(), String::new()]);
     let _ = fs::remove_dir_all(&state);
@@ -75,6 +78,55 @@ fn calls(program: &Path, state: &Path, table: &mut Vec<Vec<String>>) -> Result<(
     let after = mebibytes(resident(server.child.id())?);
     table.push(vec![format!("memory after {CALLS} calls"), after, String::new(), String::new()]);
     Ok(())
+}
+
+/// What fifty idle terminals occupy each, and how fast output goes through one with its screen kept.
+fn terminals(program: &Path, state: &Path, table: &mut Vec<Vec<String>>) -> Result<()> {
+    let chiton = |arguments: &[&str]| -> Result<String> {
+        let output =
+            Command::new(program).arg("--state-dir").arg(state).args(arguments).stdin(Stdio::null()).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let mut occupied = 0;
+    for _ in 0..TERMINALS {
+        let id = chiton(&["run", "--background", "--pty", "read x"])?;
+        chiton(&["wait", "--input", "--timeout", "10s", &id])?;
+    }
+    // A keeper makes itself small a moment after its command has started.
+    std::thread::sleep(Duration::from_secs(1));
+    for entry in fs::read_dir(state.join("runs"))?.flatten() {
+        let Ok(text) = fs::read_to_string(entry.path().join("start.json")) else { continue };
+        let start: Value = serde_json::from_str(&text)?;
+        if let Some(keeper) = start["keeper"].as_u64().filter(|_| !entry.path().join("ending.json").exists()) {
+            occupied += proportional(keeper)?;
+        }
+    }
+    chiton(&["kill", "--all"])?;
+    let each = mebibytes(occupied / u64::try_from(TERMINALS)?);
+    table.push(vec![
+        format!("memory of a keeper with a terminal ({TERMINALS} idle)"),
+        each,
+        String::new(),
+        String::new(),
+    ]);
+    let file = state.join("lines");
+    let line = "00001234 INFO module::path processing request id=1234 took 567us and that was all\n";
+    fs::write(&file, line.repeat(FLOOD / line.len()))?;
+    let command = format!("cat {}", file.display());
+    let pty = timed(|| chiton(&["run", "--json", "--max-output", "100", "--pty", &command]))?.0;
+    let pipe = timed(|| chiton(&["run", "--json", "--max-output", "100", &command]))?.0;
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = |time: Duration| format!("{:.0} MB/s", FLOOD as f64 / 1e6 / time.as_secs_f64());
+    table.push(vec!["`cat` of 100 MB in a terminal".to_owned(), rate(pty), rate(pipe) + " by a pipe", String::new()]);
+    Ok(())
+}
+
+/// What a process occupies, what it shares with others counted in part.
+fn proportional(pid: u64) -> Result<u64> {
+    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).context("no Pss")?;
+    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? << 10)
 }
 
 struct Server {

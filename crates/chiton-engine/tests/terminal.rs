@@ -408,3 +408,37 @@ fn the_screen_is_the_same_for_whoever_comes_after_the_one_who_started_it() {
     assert_eq!(written, "line one\nline two\n");
     assert!(eventually(seconds(10), || marked(&mark).is_empty()));
 }
+
+/// How often these processes gave up the processor by themselves: each sleep that ended was a wake-up.
+fn wake_ups(pids: &[i32]) -> u64 {
+    let of = |pid: &i32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+        line.trim().parse::<u64>().unwrap()
+    };
+    pids.iter().map(of).sum()
+}
+
+#[test]
+fn fifty_idle_terminals_do_not_wake_up() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let (session, tasks) = (harness.session(), harness.engine.tasks());
+        let mut keepers = Vec::new();
+        for _ in 0..50 {
+            let task = start(&harness, &session, "read x").await;
+            let record = std::fs::read_to_string(task.folder().join("start.json")).unwrap();
+            let record: serde_json::Value = serde_json::from_str(&record).unwrap();
+            keepers.push(i32::try_from(record["keeper"].as_i64().unwrap()).unwrap());
+        }
+        // Settled within a second or so: a keeper makes itself small once. After that, nothing for a whole second.
+        let mut last = wake_ups(&keepers);
+        let quiet = eventually(seconds(20), || {
+            std::thread::sleep(seconds(1));
+            let now = wake_ups(&keepers);
+            std::mem::replace(&mut last, now) == now
+        });
+        assert!(quiet, "they keep waking up");
+        tasks.kill_all(Some(Duration::ZERO)).await.unwrap();
+    });
+}

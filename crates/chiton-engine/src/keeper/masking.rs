@@ -9,6 +9,9 @@ use crate::event::Stream;
 use crate::secrets::patterns::Patterns;
 use crate::secrets::redact::Redactor;
 
+/// Characters of a value that may be shown where a terminal would lack the end of a line otherwise.
+const LITTLE: usize = 2;
+
 /// Layers, each with its own values: those the run started with, and those that were typed into it later.
 pub(super) struct Masking {
     layers: Vec<Layer>,
@@ -55,6 +58,13 @@ impl Masking {
             redactor.push(bytes, out);
             redactor.flush(out);
         });
+    }
+
+    /// Whether what is held back of `stream` is so little that it tells nothing of a value.
+    pub(super) fn holds_little(&self, stream: Stream) -> bool {
+        let slot = usize::from(stream == Stream::Stderr);
+        let held: usize = self.layers.iter().map(|layer| layer.streams[slot].waiting()).sum();
+        (1..=LITTLE).contains(&held)
     }
 
     /// A whole text.

@@ -540,7 +540,8 @@ impl Keeper {
             self.masking.pass(stream, &buffer[..count], &mut masked);
             self.deliver(stream, &masked);
             self.masked = masked;
-            self.lets_out_at = self.terminal.as_ref().map(|_| Instant::now() + HOLD);
+            let little = self.terminal.is_some() && self.masking.holds_little(stream);
+            self.lets_out_at = little.then(|| Instant::now() + HOLD);
         }
         self.buffer = buffer;
     }

@@ -119,6 +119,7 @@ impl Line {
         if column < end {
             line.break_up(column);
             line.break_up(end);
+            line.spread_tabs(column);
             line.columns.drain(column..end);
         }
     }
@@ -128,6 +129,7 @@ impl Line {
         let line = self.cells();
         if column < line.columns.len() {
             line.break_up(column);
+            line.spread_tabs(column);
             // No screen is wider, and what moves beyond its margin is gone.
             line.columns.splice(column..column, std::iter::repeat_n(BLANK, count.min(1000)));
         }
@@ -234,6 +236,17 @@ impl Cells {
             Cell::Character(character) => {
                 let text = String::from_iter([*character, mark]);
                 self.columns[place] = Cell::Marked(text.into());
+            }
+        }
+    }
+
+    /// Makes blanks of the tabs from `column` on: when they move, they would not be as wide as before.
+    fn spread_tabs(&mut self, column: usize) {
+        let mut in_tab = false;
+        for cell in self.columns.iter_mut().skip(column) {
+            in_tab = *cell == Cell::Character('\t') || (in_tab && *cell == Cell::Rest);
+            if in_tab {
+                *cell = BLANK;
             }
         }
     }

@@ -73,6 +73,11 @@ impl Redactor {
         self.let_go(hold);
     }
 
+    /// How many bytes have come and are not told yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.held.len() - self.told
+    }
+
     /// Tells everything that has come. A beginning of a form that is long enough to be one is told as the mask; what
     /// follows it later is still known as its rest.
     pub(crate) fn flush(&mut self, out: &mut Vec<u8>) {

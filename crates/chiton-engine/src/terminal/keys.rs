@@ -196,7 +196,7 @@ fn nearest(name: &str) -> String {
     let functions = (13..=24).map(|number| format!("f{number}"));
     let known = KEYS.iter().map(|(known, _)| (*known).to_owned()).chain(functions);
     let near = known.map(|known| (distance(name, &known), known)).min();
-    match near.filter(|(changes, known)| *changes <= 2.max(known.len() / 2)) {
+    match near.filter(|(changes, known)| *changes <= known.len() / 2) {
         Some((_, known)) => format!("did you mean {known}?"),
         None => {
             "keys are enter, tab, esc, space, backspace, delete, insert, up, down, left, right, home, end, pageup, \

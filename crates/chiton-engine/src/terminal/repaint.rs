@@ -63,7 +63,7 @@ mod tests {
             b"plain\r\ntext",
             b"\x1b[1;31mred\x1b[0m \x1b[48;5;200;38;2;1;2;3;4;7mfancy\x1b[0m\x1b[5;10Hfar\x1b[?25l",
             "\x1b[?1049h\x1b[?1h\x1b[?2004h\u{4e16}\u{754c} e\u{301}\x1b[10;20H\x1b[9mx".as_bytes(),
-            b"\x1b[24;75Hlast row",
+            b"\x1b[24;70Hlast row",
         ];
         for output in outputs {
             let mut first = Screen::new(TerminalSize::USUAL);
