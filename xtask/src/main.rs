@@ -46,6 +46,7 @@ fn test() -> Result<()> {
         quiet("bash", &["--version"]),
         "bash is missing: the engine runs commands with it, and the tests compare with it. Install it first."
     );
+    programs()?;
     component("rustfmt", &["fmt", "--version"])?;
     component("clippy", &["clippy", "--version"])?;
     cargo(&["fmt", "--all", "--check"], "the format differs: run `cargo fmt --all`")?;
@@ -67,6 +68,43 @@ fn rows() -> Result<()> {
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Programs that tests drive or compare with, and the Debian package of each.
+const PROGRAMS: [(&str, &str); 9] = [
+    ("git", "git"),
+    ("ldd", "libc-bin"),
+    ("less", "less"),
+    ("python3", "python3"),
+    ("ssh-keygen", "openssh-client"),
+    ("tmux", "tmux"),
+    ("top", "procps"),
+    ("unshare", "util-linux"),
+    ("vim", "vim"),
+];
+
+/// Makes sure that they are there, installing them where that can be done.
+fn programs() -> Result<()> {
+    let missing = || PROGRAMS.into_iter().filter(|(program, _)| !found(program)).map(|(_, package)| package);
+    let packages: Vec<&str> = missing().collect();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    eprintln!("\n== installing {}", packages.join(", "));
+    quiet("apt-get", &["update", "-qq"]);
+    let install = [&["install", "-y", "-qq", "--no-install-recommends"], packages.as_slice()].concat();
+    quiet("apt-get", &install);
+    let packages: Vec<&str> = missing().collect();
+    ensure!(
+        packages.is_empty(),
+        "the tests need programs that could not be installed; install {}",
+        packages.join(", ")
+    );
+    Ok(())
+}
+
+fn found(program: &str) -> bool {
+    env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|folder| folder.join(program).is_file()))
 }
 
 /// Makes sure that a part of the tool chain is there, installing it where that can be done.
