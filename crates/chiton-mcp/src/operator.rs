@@ -323,7 +323,7 @@ impl Operator {
                 return;
             }
             if let Some(state) = kept(run.keeps, before, &session.state()) {
-                self.session.restore(Arc::new(state));
+                self.session.take_over(state);
             }
             if let Some(name) = self.session.name()
                 && let Err(error) = self.named.save(name, before, &self.session.state())

@@ -121,6 +121,11 @@ impl Session {
         Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Takes over a state that came out of this session.
+    pub fn take_over(&self, state: ShellState) {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
+    }
+
     /// Sets the state, for instance back to an earlier one.
     pub fn restore(&self, state: Arc<ShellState>) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = state;
