@@ -28,10 +28,23 @@ pub(crate) fn run() -> Result<()> {
     starts(&program, &state, &mut table)?;
     calls(&program, &state, &mut table)?;
     terminals(&program, &state, &mut table)?;
+    verdicts(&mut table)?;
     let size = fs::metadata(&program)?.len();
     table.push(vec!["size of the binary".to_owned(), mebibytes(size), String::new(), String::new()]);
     let _ = fs::remove_dir_all(&state);
     print(&table);
+    Ok(())
+}
+
+/// What the guard takes for everyday commands.
+fn verdicts(table: &mut Vec<Vec<String>>) -> Result<()> {
+    cargo(&["build", "--release", "-p", "chiton-engine", "--example", "verdict_speed"], "the example does not build")?;
+    let cases = root().join("crates/chiton-engine/tests/cases/guard");
+    let mut command = Command::new(root().join("target/release/examples/verdict_speed"));
+    let output = command.args(["everyday.tsv", "agents.tsv"].map(|name| cases.join(name))).output()?;
+    ensure!(output.status.success(), "verdict_speed failed");
+    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    table.push(vec!["verdict, µs, p50 / p99 / p99.9".to_owned(), said, String::new(), String::new()]);
     Ok(())
 }
 

@@ -46,12 +46,16 @@ fn test() -> Result<()> {
         quiet("bash", &["--version"]),
         "bash is missing: the engine runs commands with it, and the tests compare with it. Install it first."
     );
+    programs()?;
     component("rustfmt", &["fmt", "--version"])?;
     component("clippy", &["clippy", "--version"])?;
     cargo(&["fmt", "--all", "--check"], "the format differs: run `cargo fmt --all`")?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], "clippy has objections")?;
     // Documentation tests compile the example of the library; the rest runs what it promises.
     cargo(&["test", "--workspace", "--no-fail-fast"], "tests failed")?;
+    // Once more for its report: misses and false alarms of the guard, by class.
+    let report = ["test", "-p", "chiton-engine", "--test", "guard", "--", "--nocapture", "every_case_of_the_corpus"];
+    cargo(&report, "the guard is wrong")?;
     eprintln!("\n== clients written elsewhere");
     foreign::run()?;
     rows()
@@ -67,6 +71,43 @@ fn rows() -> Result<()> {
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Programs that tests drive or compare with, and the Debian package of each.
+const PROGRAMS: [(&str, &str); 9] = [
+    ("git", "git"),
+    ("ldd", "libc-bin"),
+    ("less", "less"),
+    ("python3", "python3"),
+    ("ssh-keygen", "openssh-client"),
+    ("tmux", "tmux"),
+    ("top", "procps"),
+    ("unshare", "util-linux"),
+    ("vim", "vim"),
+];
+
+/// Makes sure that they are there, installing them where that can be done.
+fn programs() -> Result<()> {
+    let missing = || PROGRAMS.into_iter().filter(|(program, _)| !found(program)).map(|(_, package)| package);
+    let packages: Vec<&str> = missing().collect();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    eprintln!("\n== installing {}", packages.join(", "));
+    quiet("apt-get", &["update", "-qq"]);
+    let install = [&["install", "-y", "-qq", "--no-install-recommends"], packages.as_slice()].concat();
+    quiet("apt-get", &install);
+    let packages: Vec<&str> = missing().collect();
+    ensure!(
+        packages.is_empty(),
+        "the tests need programs that could not be installed; install {}",
+        packages.join(", ")
+    );
+    Ok(())
+}
+
+fn found(program: &str) -> bool {
+    env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|folder| folder.join(program).is_file()))
 }
 
 /// Makes sure that a part of the tool chain is there, installing it where that can be done.

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use chiton_engine::guard::{Context, Decision, Verdict, judge};
+use chiton_engine::guard::{Context, Decision, Verdict, judge_with};
 use chiton_engine::syntax::tree::Span;
 use clap::Args;
 use serde_json::json;
 
 use crate::setting;
+use crate::settings::Settings;
 
 /// Say whether the guard would let a command run, and why; nothing is run
 ///
@@ -36,7 +37,7 @@ pub(crate) struct CheckArguments {
     workspace: Option<PathBuf>,
 }
 
-pub(crate) fn check(arguments: &CheckArguments) -> Result<ExitCode> {
+pub(crate) fn check(arguments: &CheckArguments, settings: &Settings) -> Result<ExitCode> {
     let command = match arguments.command.as_str() {
         "-" => {
             let mut text = Vec::new();
@@ -46,7 +47,8 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<ExitCode> {
         text => text.as_bytes().to_vec(),
     };
     let context = assumed(arguments)?;
-    let verdict = judge(&command, &context);
+    let policy = settings.guard.clone().check(&context).context("the settings")?;
+    let verdict = judge_with(&command, &context, &policy);
     if arguments.json {
         println!("{}", serde_json::to_string(&as_json(&verdict))?);
     } else {

@@ -117,7 +117,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
     let state = given.clone().map_or_else(setting::state_directory, Ok);
     match cli.verb {
         // These have something to say where there is no state directory as well.
-        Verb::Check(arguments) => check::check(&arguments),
+        Verb::Check(arguments) => check::check(&arguments, &settings),
         Verb::Setup(arguments) => setup::setup(&arguments, given.as_deref()),
         Verb::Doctor(arguments) => doctor::doctor(&arguments, state),
         Verb::Run(arguments) => run::run(arguments, &settings, &state?),

@@ -1,4 +1,5 @@
 //! How fast a screen takes output, and plain text is made of it: `cargo run --release --example screen_speed`.
+#![expect(clippy::format_collect, reason = "text to measure with, made once")]
 
 use std::time::Instant;
 

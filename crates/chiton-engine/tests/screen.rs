@@ -1,6 +1,6 @@
 //! The emulator: recorded streams with the screens they give, a reference emulator on the same bytes, any pieces.
-#![expect(clippy::disallowed_methods, reason = "the reference emulator is another program")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::disallowed_methods, reason = "the reference emulator is another program")]
 
 use std::fs;
 use std::process::Command;

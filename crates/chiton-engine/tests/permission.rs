@@ -1,0 +1,188 @@
+//! Before any command: the permission manager of a program, a person's consent, a dry run. The canary is harmless.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod harness;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use chiton_engine::guard::consent::{Answer, Approver, Asking, Question};
+use chiton_engine::guard::{
+    Context, Decision, Guard, GuardPolicy, HumanRule, Permission, PermissionManager, Permitting,
+};
+use chiton_engine::tasks::WaitFor;
+use chiton_engine::{CommandRequest, EngineConfig, Outcome, Session, StartedTask};
+use harness::{Harness, runtime};
+
+type Check = Box<dyn Fn(&Question) -> Result<Permission, &'static str> + Send + Sync>;
+
+struct Manager {
+    check: Check,
+    asked: AtomicUsize,
+}
+
+impl std::fmt::Debug for Manager {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Manager")
+    }
+}
+
+impl PermissionManager for Manager {
+    fn check<'a>(&'a self, question: &'a Question) -> Permitting<'a> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let said = (self.check)(question);
+        Box::pin(async move { said.map_err(Into::into) })
+    }
+}
+
+fn manager(check: impl Fn(&Question) -> Result<Permission, &'static str> + Send + Sync + 'static) -> Arc<Manager> {
+    Arc::new(Manager { check: Box::new(check), asked: AtomicUsize::new(0) })
+}
+
+/// The usual guard, with one rule about canaries.
+fn guard(decision: Decision) -> Guard {
+    let rule = HumanRule {
+        decision,
+        program: vec!["touch".to_owned()],
+        arguments: Vec::new(),
+        any_argument: vec!["canary*".to_owned()],
+        path: Vec::new(),
+        redirection: Vec::new(),
+        reason: "Canaries sing.".to_owned(),
+        matches: vec!["touch canary".to_owned()],
+        not_match: vec!["touch other".to_owned()],
+    };
+    let around = Context::new("/nonexistent", "nobody", "/");
+    let policy = GuardPolicy { rules: vec![rule], ..GuardPolicy::default() };
+    Guard::new(policy.check(&around).unwrap(), around)
+}
+
+fn with(guard: Guard) -> Harness {
+    Harness::with(move |config: &mut EngineConfig| config.guard = guard)
+}
+
+fn refusal(outcome: &Outcome) -> &str {
+    let Outcome::Refused(reason) = outcome else { panic!("it {outcome}") };
+    reason
+}
+
+/// Runs it in the foreground and in the background; gives why it was refused, both times.
+fn both(harness: &Harness, session: &Session, command: &str) -> [Option<String>; 2] {
+    runtime().block_on(async {
+        let response = harness.run(session, command).await;
+        let waited = (response.outcome != Outcome::Exited(0)).then(|| refusal(&response.outcome).to_owned());
+        let started = match harness.engine.start(session, CommandRequest::new(command)).await.unwrap() {
+            StartedTask::Started(task) => {
+                harness.engine.tasks().wait(&task.id, WaitFor::default()).await.unwrap();
+                None
+            }
+            StartedTask::Refused(response) => Some(refusal(&response.outcome).to_owned()),
+        };
+        [waited, started]
+    })
+}
+
+#[test]
+fn a_permission_manager_is_asked_before_every_command_and_its_failure_is_a_denial() {
+    let manager = manager(|question| match question.command.as_str() {
+        "touch no" => Ok(Permission::Deny("not on a Sunday".to_owned())),
+        "touch broken" => Err("the database is away"),
+        _ => Ok(Permission::NoObjection),
+    });
+    let mut off = Guard::off();
+    off.manager = Some(manager.clone());
+    let harness = with(off);
+    let session = harness.session();
+    for (command, words) in [("touch no", "not on a Sunday"), ("touch broken", "the database is away")] {
+        for said in both(&harness, &session, command) {
+            assert!(said.is_some_and(|said| said.contains("denied") && said.contains(words)), "{command}");
+        }
+        assert!(!harness.folder.path().join(&command[6..]).exists(), "{command} ran");
+    }
+    assert_eq!(both(&harness, &session, "touch yes"), [None, None]);
+    assert!(harness.folder.path().join("yes").exists());
+    assert_eq!(manager.asked.load(Ordering::Relaxed), 6, "foreground and background, each");
+}
+
+#[test]
+fn a_permission_manager_consents_where_the_guard_asks_and_cannot_where_it_denies() {
+    for (decision, runs) in [(Decision::Ask, true), (Decision::Deny, false)] {
+        let mut guard = guard(decision);
+        guard.manager = Some(manager(|_| Ok(Permission::Allow)));
+        let harness = with(guard);
+        let said = both(&harness, &harness.session(), "touch canary");
+        assert_eq!(said.iter().all(Option::is_none), runs, "{said:?}");
+        assert_eq!(harness.folder.path().join("canary").exists(), runs, "{decision:?}");
+    }
+}
+
+#[derive(Debug)]
+struct Person {
+    answers: Mutex<Vec<Result<Answer, String>>>,
+}
+
+impl Approver for Person {
+    fn ask<'a>(&'a self, _question: &'a Question) -> Asking<'a> {
+        let answer = self.answers.lock().unwrap().pop().expect("asked once too often");
+        Box::pin(async move { answer })
+    }
+}
+
+#[test]
+fn a_person_answers_for_one_run_or_for_the_session() {
+    let harness = with(guard(Decision::Ask));
+    let session = harness.session();
+    let run = |session: &Session, answers: Vec<Result<Answer, String>>| {
+        let person = Arc::new(Person { answers: Mutex::new(answers) });
+        let mut request = CommandRequest::new("touch canary");
+        request.approver = Some(person.clone());
+        let response = runtime().block_on(harness.request(session, request));
+        let path = harness.folder.path().join("canary");
+        let ran = path.exists();
+        let _ = std::fs::remove_file(path);
+        assert_eq!(ran, response.outcome == Outcome::Exited(0));
+        (ran, person.answers.lock().unwrap().is_empty())
+    };
+    assert_eq!(run(&session, vec![Ok(Answer::No)]), (false, true));
+    assert_eq!(run(&session, vec![Err("the terminal is gone".to_owned())]), (false, true));
+    assert_eq!(run(&session, vec![Ok(Answer::Once)]), (true, true));
+    assert_eq!(run(&session, vec![Ok(Answer::Session)]), (true, true), "once is over");
+    assert_eq!(run(&session, Vec::new()), (true, true), "nobody is asked again");
+    assert_eq!(run(&harness.session(), vec![Ok(Answer::No)]), (false, true), "another session is another matter");
+    let nobody = runtime().block_on(harness.run(&harness.session(), "touch canary"));
+    assert!(refusal(&nobody.outcome).contains("nobody here who could be asked"));
+    assert!(nobody.question.is_some() && nobody.run_id.is_empty());
+}
+
+#[test]
+fn a_dry_run_says_what_would_happen_and_starts_nothing() {
+    let mut guard = guard(Decision::Ask);
+    guard.dry_run = true;
+    let harness = with(guard);
+    let session = harness.session();
+    let command = "X=one; touch \"$X\" canary > log; vim notes";
+    let response = runtime().block_on(harness.run(&session, command));
+    let text = response.stdout.to_text();
+    for part in ["[Dry Run]", "A person would be asked", "Canaries sing.", "touch one canary", "log", "vim", "Limit:"] {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+    let started = runtime().block_on(harness.engine.start(&session, CommandRequest::new("touch two")));
+    assert!(matches!(started.unwrap(), StartedTask::Refused(response) if response.outcome == Outcome::Exited(0)));
+    for name in ["one", "two", "canary", "log"] {
+        assert!(!harness.folder.path().join(name).exists(), "{name} is there");
+    }
+    assert_eq!(harness.engine.tasks().ids(), Vec::<String>::new(), "nothing was started");
+}
+
+#[test]
+fn a_command_known_to_wait_for_a_person_comes_back_with_a_hint() {
+    let harness = with(guard(Decision::Ask));
+    let response = runtime().block_on(harness.run(&harness.session(), "true || vim notes"));
+    assert!(
+        response.notices.iter().any(|notice| notice.starts_with("vim waits for a person")),
+        "{:?}",
+        response.notices
+    );
+    let response = runtime().block_on(harness.run(&harness.session(), "true"));
+    assert!(response.notices.is_empty(), "{:?}", response.notices);
+}
