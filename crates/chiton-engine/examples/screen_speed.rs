@@ -7,16 +7,14 @@ use chiton_engine::render::PlainText;
 use chiton_engine::terminal::{Screen, TerminalSize};
 
 fn main() {
-    let lines = |one: &dyn Fn(usize) -> String| (0..200_000).map(one).collect::<Vec<_>>().concat();
-    let log =
-        lines(&|line| format!("{line:08} INFO module::path processing request id={line} took {}us\r\n", line % 997));
-    let coloured = lines(&|line| {
-        format!(
-            "\x1b[2m{line:08}\x1b[0m \x1b[32mINFO\x1b[0m module::path processing request id=\x1b[1m{line}\x1b[0m\r\n"
-        )
-    });
+    let log: String = (0..200_000)
+        .map(|line| format!("{line:08} INFO module::path processing request id={line} took {}us\r\n", line % 997))
+        .collect();
+    let coloured: String = (0..200_000)
+        .map(|line| format!("\x1b[2m{line:08}\x1b[0m \x1b[32mINFO\x1b[0m module::path processing request id=\x1b[1m{line}\x1b[0m\r\n"))
+        .collect();
     let unicode = "\u{4e16}\u{754c} gr\u{fc}n \u{2500}\u{2500}\u{2500} caf\u{e9} text\r\n".repeat(200_000);
-    let bar = lines(&|step| format!("\r\x1b[K{step:>7} [{:<40}]", "#".repeat(step % 40)));
+    let bar: String = (0..200_000).map(|step| format!("\r\x1b[K{step:>7} [{:<40}]", "#".repeat(step % 40))).collect();
     for (name, text) in [("log", log), ("coloured", coloured), ("unicode", unicode), ("progress bar", bar)] {
         let bytes = text.as_bytes();
         #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
