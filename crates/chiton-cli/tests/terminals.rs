@@ -319,3 +319,26 @@ fn logs_have_three_views_and_a_shot_is_a_picture() {
     let refused = place.call(&["shot", plain["run_id"].as_str().unwrap()]);
     assert!(text(&refused.stderr).contains("has no terminal"), "{}", text(&refused.stderr));
 }
+
+#[test]
+fn who_only_watches_changes_nothing() {
+    let place = Place::new();
+    let (mut hands, _) = Hands::on(&place, &[], &bash("read -p 'name? ' x; echo \"hello $x\"; read y"));
+    let attach = format!("{} attach --watch {}", env!("CARGO_BIN_EXE_chiton"), hands.id);
+    let watcher = place.background(&["--pty", "--cols", "60", "--rows", "20", &attach]);
+    let shows = |pattern: &str| place.call(&["wait", "--screen", pattern, "--timeout", "20s", &watcher]).status.code();
+    assert_eq!(shows("name\\?"), Some(0));
+    place.call(&["send", &watcher, "not me"]);
+    hands.until(json!({"text": "me\n"}), "^hello me$");
+    assert_eq!(shows("^hello me"), Some(0), "what comes is seen");
+    let reply = hands.wire.call("BashOutput", &json!({"bash_id": hands.id, "view": "screen"}));
+    let facts = &reply["structuredContent"];
+    assert_eq!((&facts["people_attached"], &facts["typed_by_people"]), (&json!(0), &json!(0)), "{reply}");
+    assert_eq!(facts["size"]["columns"], 80, "{reply}");
+    place.call(&["send", "--keys", "ctrl-c", &watcher]);
+    assert_eq!(place.call(&["wait", "--timeout", "20s", &watcher]).status.code(), Some(0));
+    let followed = place.background(&[&format!("{} logs -f --plain {}", env!("CARGO_BIN_EXE_chiton"), hands.id)]);
+    hands.input(json!({"keys": "enter"}));
+    assert_eq!(place.call(&["wait", "--timeout", "20s", &followed]).status.code(), Some(0));
+    assert!(text(&place.call(&["logs", &followed]).stdout).contains("name? me\nhello me\n"));
+}

@@ -18,7 +18,7 @@ use crate::outcome::{Leftover, Lifetime, Outcome, TimeLimit, Usage};
 use crate::terminal::{Snapshot, TerminalSize};
 
 /// Raised with every change of a message; the two sides are the same executable unless it was replaced meanwhile.
-pub(crate) const VERSION: u8 = 4;
+pub(crate) const VERSION: u8 = 5;
 
 /// The name of the socket in a run's folder, where anybody who may enter the folder can talk to the keeper. A
 /// connection begins with one byte, the version.

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -90,7 +91,7 @@ impl HeldTerminal {
 
     /// Shows output on the screen; `total` bytes have come by now. Gives what the program is to be answered.
     pub(super) fn show(&mut self, bytes: &[u8], total: u64, now: Instant) -> Vec<u8> {
-        self.screen.feed(bytes);
+        self.on_screen(|screen| screen.feed(bytes));
         self.times.output(now.duration_since(self.started), total);
         self.stir(now);
         self.screen.take_answers()
@@ -121,7 +122,7 @@ impl HeldTerminal {
         let because = |error: String| Denial::Because(error);
         TerminalSize::new(size.columns.into(), size.rows.into()).map_err(|error| because(error.to_string()))?;
         set_size(&self.ours, size).map_err(|error| because(error.to_string()))?;
-        self.screen.resize(size);
+        self.on_screen(|screen| screen.resize(size));
         self.times.size(now.duration_since(self.started), size);
         self.stir(now);
         Ok(())
@@ -169,6 +170,14 @@ impl HeldTerminal {
     pub(super) fn look_again(&mut self, now: Instant) {
         self.pause = QUIET;
         self.look_at = Some(self.look_at.map_or(now, |due| due.min(now + QUIET)));
+    }
+
+    /// No mistake in the emulator may cost anybody their command: it would cost its screen, which begins anew.
+    fn on_screen(&mut self, act: impl FnOnce(&mut Screen)) {
+        let size = self.screen.size();
+        if catch_unwind(AssertUnwindSafe(|| act(&mut self.screen))).is_err() {
+            self.screen = Screen::new(size);
+        }
     }
 
     /// Something happened.
