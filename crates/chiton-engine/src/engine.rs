@@ -268,7 +268,7 @@ impl Engine {
     /// Stages 2 and 3: whether it may run, and with what values.
     async fn admit(&self, session: &Session, request: AcceptedRequest) -> Result<Admitted, Refusal> {
         let Inner { config, known, consents, .. } = &*self.inner;
-        let approved = match guard::review(request, &config.guard, consents, session).await? {
+        let approved = match guard::review(request, &config.guard, consents, session, &config.environment).await? {
             Reviewed::Approved(approved) => approved,
             Reviewed::DryRun(description) => return Ok(Admitted::DryRun(description)),
         };

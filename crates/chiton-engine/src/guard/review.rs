@@ -9,8 +9,10 @@ use std::sync::Arc;
 use super::consent::{Answer, Bound, Consents, Question};
 use super::policy::{CheckedPolicy, GuardPolicy, Mode};
 use super::{Context, Decision, Verdict, dry_run, judge_call};
+use crate::bytes::ByteString;
 use crate::request::{AcceptedRequest, CommandRequest, EnvironmentChange};
 use crate::session::Session;
+use crate::session::environment::{EnvironmentPolicy, Origin};
 use crate::session::state::{ShellState, Value, Variable};
 
 /// What stands between a request and its run.
@@ -154,6 +156,7 @@ pub(crate) async fn review(
     guard: &Guard,
     consents: &Consents,
     session: &Session,
+    environment: &EnvironmentPolicy,
 ) -> Result<Reviewed, Refusal> {
     let request = request.into_inner();
     if guard.policy.mode() == Mode::Off && guard.manager.is_none() && !guard.dry_run {
@@ -161,7 +164,8 @@ pub(crate) async fn review(
     }
     let state = session.state();
     let directory = request.directory.as_ref().map_or_else(|| state.cwd.clone(), |given| state.cwd.join(given));
-    let verdict = guard.judge(&request.command, &state, &directory, &request.environment);
+    let change = reaching(&request.environment, environment);
+    let verdict = guard.judge(&request.command, &state, &directory, &change);
     if verdict.decision == Decision::Deny {
         return Err(Refusal::new(verdict.refusal()));
     }
@@ -192,6 +196,17 @@ pub(crate) async fn review(
     }
     let agreed = asked.then(|| state.cwd.clone());
     Ok(Reviewed::Approved(Box::new(ApprovedCommand { request, notices, agreed })))
+}
+
+/// The variables of a call without those that will be kept from the command anyway.
+fn reaching(change: &EnvironmentChange, policy: &EnvironmentPolicy) -> EnvironmentChange {
+    let reaches = |(name, value): &(&String, &ByteString)| policy.objection(name, value, Origin::Call).is_none();
+    let variables = change.variables().iter().filter(reaches);
+    let variables = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
+    match change {
+        EnvironmentChange::Merge(_) => EnvironmentChange::Merge(variables),
+        EnvironmentChange::Replace(_) => EnvironmentChange::Replace(variables),
+    }
 }
 
 /// Whether the manager gives its consent.
