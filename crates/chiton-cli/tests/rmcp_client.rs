@@ -6,7 +6,7 @@ mod place;
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use place::Place;
 use rmcp::model::{CallToolRequestParams, CallToolResult};
@@ -59,9 +59,9 @@ async fn a_session_over_http() {
     let path = place.folder.path().join("mcp.sock");
     let mut command = place.command();
     command.arg("mcp").arg("--http").arg(format!("unix:{}", path.display())).stderr(Stdio::piped());
-    let mut server = command.spawn().unwrap();
+    let mut server = Served(command.spawn().unwrap());
     let mut line = String::new();
-    BufReader::new(server.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(server.0.stderr.take().unwrap()).read_line(&mut line).unwrap();
     let file = line.trim().split_once("; the token is in ").unwrap_or_else(|| panic!("{line}")).1;
     let token = std::fs::read_to_string(file).unwrap();
     let uri = "http://localhost/mcp";
@@ -70,6 +70,14 @@ async fn a_session_over_http() {
     let client = ().serve(StreamableHttpClientTransport::with_client(http, config)).await.unwrap();
     session(&client).await;
     client.cancel().await.unwrap();
-    server.kill().unwrap();
-    server.wait().unwrap();
+}
+
+/// Ends with the test, also with one that fails.
+struct Served(Child);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
