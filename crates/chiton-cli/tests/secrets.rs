@@ -300,7 +300,7 @@ fn a_server_adds_what_the_login_shell_says_and_only_what_is_missing() {
     command.args(["mcp", "--login-env"]).env("FOO", "own").env("SHELL", "/bin/bash");
     let mut server = Server::start(command);
     let reply = server.call("Bash", &json!({"command": "echo $LOGIN_ONLY $FOO ${API_KEY-none} $PATH"}));
-    let shown = reply["content"][0]["text"].as_str().unwrap();
+    let shown = reply["structuredContent"]["output"].as_str().unwrap();
     assert!(shown.starts_with("1 own none /opt/tools/bin:"), "{shown}");
     drop(server.child.stdin.take());
     server.child.wait().unwrap();
