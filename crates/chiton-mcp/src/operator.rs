@@ -454,7 +454,9 @@ impl Operator {
 
     /// Text for a shell is a command like any other.
     fn may_send(&self, task: &Task, message: &Message) -> Result<(), Failure> {
-        let Message::Text(text) = message else { return Ok(()) };
+        let (Message::Text(text) | Message::Typed(Typing::Text(text) | Typing::Paste(text))) = message else {
+            return Ok(());
+        };
         let reviewed = self.engine.review_input(&self.session, task, text);
         reviewed.map_err(|refusal| not_possible(refusal.reason))
     }
