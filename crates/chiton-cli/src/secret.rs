@@ -166,12 +166,13 @@ pub(crate) fn passphrase(from: Passphrase) -> Option<SecretString> {
 /// Asks the person at the terminal for a line, which is not shown. `None` without a terminal.
 fn ask(prompt: &str) -> Result<Option<Zeroizing<String>>> {
     let Ok(mut terminal) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/tty") else { return Ok(None) };
-    write!(terminal, "{prompt}: ")?;
     let before = tcgetattr(&terminal)?;
     let mut hidden = before.clone();
     hidden.local_modes -= LocalModes::ECHO;
     hidden.local_modes |= LocalModes::ECHONL;
+    // Before the question: what is typed once that is seen must be neither shown nor thrown away.
     tcsetattr(&terminal, OptionalActions::Flush, &hidden)?;
+    write!(terminal, "{prompt}: ")?;
     let mut line = Zeroizing::new(String::new());
     let read = BufReader::new(&terminal).read_line(&mut line);
     tcsetattr(&terminal, OptionalActions::Flush, &before)?;
