@@ -74,11 +74,13 @@ fn root() -> PathBuf {
 }
 
 /// Programs that tests drive or compare with, and the Debian package of each.
-const PROGRAMS: [(&str, &str); 9] = [
+const PROGRAMS: [(&str, &str); 11] = [
     ("git", "git"),
     ("ldd", "libc-bin"),
     ("less", "less"),
+    ("npm", "npm"),
     ("python3", "python3"),
+    ("script", "bsdutils"),
     ("ssh-keygen", "openssh-client"),
     ("tmux", "tmux"),
     ("top", "procps"),
