@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use chiton_dialects::Dialect;
 use chiton_engine::guard::Guard;
 use chiton_engine::session::login::LoginConfig;
-use chiton_engine::{Engine, EngineConfig};
+use chiton_engine::{Engine, EngineConfig, WarmLimits, WarmRoom};
 use chiton_mcp::operator::Operator;
 use clap::Args;
 
@@ -54,6 +54,10 @@ pub(crate) struct Operate {
     login: bool,
     /// What the journal says of who asked.
     who: String,
+    /// Whether more than one command will come.
+    lasts: bool,
+    /// The shells of all clients that wait for commands.
+    room: WarmRoom,
 }
 
 pub(crate) fn dialect(name: &str) -> Result<&'static dyn Dialect> {
@@ -89,6 +93,8 @@ impl OperatorArguments {
             protection: self.protection.with(settings),
             login: self.login_env || settings.environment.login,
             who: format!("{verb} {}", dialect.name()),
+            lasts: verb == "mcp",
+            room: WarmRoom::default(),
         })
     }
 }
@@ -96,6 +102,10 @@ impl OperatorArguments {
 impl Operate {
     pub(crate) fn operator(&self, state: &Path) -> Result<Operator> {
         let mut config = EngineConfig::new(state)?;
+        config.room = self.room.clone();
+        if !self.lasts {
+            config.limits.warm = WarmLimits::none();
+        }
         self.protection.apply(&mut config, Passphrase::FromEnvironment, &self.who, state)?;
         config.guard = self.guard.clone();
         config.login = self.login.then(|| env::ask_login_shell(&LoginConfig::default()));

@@ -20,7 +20,7 @@ use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{
     ByteString, CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, EnvironmentChange, Lifetime,
     Listener, OnTimeout, Outcome, RunControl, RunEvent, Session, ShellState, StartedTask, StateReport, Stream, Streams,
-    TaskLifetime, Tasks, TimeLimit, Typing, Typist,
+    TaskLifetime, Tasks, TimeLimit, Typing, Typist, WarmLimits,
 };
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -166,6 +166,7 @@ pub(crate) fn run(arguments: RunArguments, settings: &Settings, state_directory:
 
 async fn run_async(arguments: RunArguments, settings: &Settings, state_directory: &Path) -> Result<ExitCode> {
     let mut config = EngineConfig::new(state_directory)?;
+    config.limits.warm = WarmLimits::none();
     let protection = arguments.protection.with(settings);
     protection.apply(&mut config, Passphrase::Asked, "run", state_directory)?;
     config.guard = protection.guard(settings, &setting::working_directory()?)?;

@@ -249,7 +249,7 @@ fn a_full_or_read_only_disk_refuses_a_task_it_could_not_find_again_and_keeps_the
         $C --state-dir $S run --background 'touch {2}/ran' 2>&1; echo "refused $?"
         touch {2}/go; $C --state-dir $S wait $id; echo "code $?"
         rm $S/fill; $C --state-dir $S run 'echo recovered'
-        mount -o remount,ro $S; $C --state-dir $S run 'touch {2}/ran' 2>&1; echo "read-only $?""#,
+        until mount -o remount,ro $S 2>/dev/null; do sleep 0.02; done; $C --state-dir $S run 'touch {2}/ran' 2>&1; echo "read-only $?""#,
         state.display(),
         env!("CARGO_BIN_EXE_chiton"),
         place.folder.path().display(),

@@ -3,8 +3,11 @@
 //! To machines they travel as bytes; in files that people read they are a string, or `{"hex": …}` where they are no
 //! valid UTF-8, so nothing is lost either way.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::ops::Deref;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
@@ -18,6 +21,11 @@ impl ByteString {
     /// The bytes as text, damaged places replaced.
     pub fn to_text(&self) -> String {
         String::from_utf8_lossy(&self.0).into_owned()
+    }
+
+    /// The bytes as the name of a file.
+    pub(crate) fn into_path(self) -> PathBuf {
+        OsString::from_vec(self.0).into()
     }
 
     pub(crate) fn into_vec(self) -> Vec<u8> {

@@ -1,19 +1,16 @@
 //! The path of one command, from request to response.
 
+mod afterwards;
+mod opening;
 mod written_down;
 
-use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-use tokio::net::UnixStream;
 
 use crate::audit::Journal;
 use crate::bytes::ByteString;
-use crate::capture::collect::{Collected, collect, release};
+use crate::capture::collect::{Collected, Reports, collect, release};
 use crate::control::RunControl;
 use crate::error::{EngineError, RequestError, StartError};
 use crate::event::Listener;
@@ -23,7 +20,7 @@ use crate::limits::{Limits, RetentionLimits};
 use crate::outcome::{Lifetime, Outcome};
 use crate::render;
 use crate::request::{self, AcceptedRequest, CommandRequest, TaskLifetime};
-use crate::response::{self, CommandResponse, Commit, StateReport};
+use crate::response::{self, CommandResponse};
 use crate::secrets::insert::Quotes;
 use crate::secrets::known::KnownSecrets;
 use crate::secrets::{self, ResolvedCommand, SecretStore};
@@ -31,14 +28,16 @@ use crate::session::change::Change;
 use crate::session::environment::{DEFAULTS, EnvironmentPolicy, RemovedVariable};
 use crate::session::login::{self, LoginEnvironment};
 use crate::session::state::{ShellState, Variable};
-use crate::session::{self, Session, StartingPoint, bash, posix};
-use crate::spawn::{self, LaunchSettings, Launched, Shell, ShellKind};
-use crate::tasks::folder::{self, RunFolder};
-use crate::tasks::record::RequestRecord;
+use crate::session::{self, Session, StartingPoint};
+use crate::spawn::pool::WarmRoom;
+use crate::spawn::{Shell, ShellKind};
+use crate::tasks::folder;
 use crate::tasks::sweep::{self, Swept};
 use crate::tasks::{Task, Tasks};
 
 mod typing;
+
+use opening::{OpenRun, Waiting, Warm};
 
 /// What an engine is given. It looks at nothing by itself: no home directory, no environment, no settings file.
 #[derive(Clone, Debug)]
@@ -61,6 +60,8 @@ pub struct EngineConfig {
     pub audit: Option<Journal>,
     /// What the user's login shell adds to an environment.
     pub login: Option<LoginEnvironment>,
+    /// Where the shells are counted that wait for commands.
+    pub room: WarmRoom,
 }
 
 impl EngineConfig {
@@ -77,6 +78,7 @@ impl EngineConfig {
             secrets: SecretStore::empty(),
             audit: None,
             login: None,
+            room: WarmRoom::default(),
         })
     }
 }
@@ -103,6 +105,8 @@ struct Inner {
     spooled: AtomicU64,
     /// Bytes that running ones may still write.
     reserved: AtomicU64,
+    /// Runs since it was last looked whether old ones have to go.
+    untidied: AtomicUsize,
 }
 
 impl Engine {
@@ -117,7 +121,8 @@ impl Engine {
         let (spooled, reserved) = (AtomicU64::new(0), AtomicU64::new(0));
         let (withheld, inherited_path) = (Mutex::default(), Mutex::default());
         let consents = Consents::default();
-        let inner = Inner { config, tasks, known, consents, withheld, inherited_path, spooled, reserved };
+        let untidied = AtomicUsize::new(UNTIDIED);
+        let inner = Inner { config, tasks, known, consents, withheld, inherited_path, spooled, reserved, untidied };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -171,27 +176,51 @@ impl Engine {
     ) -> Result<CommandResponse, EngineError> {
         let Inner { config, .. } = &*self.inner;
         let request = request::accept(request, config.limits.default_timeout)?;
+        session.settled().await;
         let mut command = match self.admit(session, request).await {
             Ok(Admitted::Command(command)) => *command,
             Ok(Admitted::DryRun(description)) => return Ok(self.describe(session, description)),
             Err(refusal) => return Ok(self.refuse(session, &refusal)),
         };
         let start = self.begin(session, &mut command).await?;
-        let (run, lock) = self.open_run(session, &command, &start, Waiting::Foreground)?;
-        let launched = spawn::launch(command, &start, &run.folder, self.launch_settings(session, &run, lock))?;
-        let (view, lives) = (launched.command.view.unwrap_or(config.limits.view), Lives::of(&launched));
-        let collected = collect(launched, &run.folder, view, listener, control).await?;
+        let running = session.pool.enter();
+        let (run, collected) = self.execute(session, &mut command, &start, listener, control).await?;
         run.keep();
-        let commit = self.commit(session, &start, &collected);
-        let Collected { pid, ending, captured, waits, connection, .. } = collected;
-        lives.hold(session, &run, &ending, connection).await;
+        let Collected { pid, warm, ending, state, captured, waits, reports } = collected;
+        let (commit, cwd, unsettled) = self.commit(session, &start, &ending, state);
+        let lives = Lives::of(command.request());
+        if let Some(reports) = lives.hold(session, &run, &ending, reports).await {
+            self.follow_up(session, &start, running, reports, unsettled);
+        }
         let views = render::present(captured);
-        let cwd = session.state().cwd.clone();
         let protection = config.guard.protection();
         let mut response = response::compose(run.folder.id(), (pid, ending), views, start, commit, cwd, protection);
-        response.waits = waits;
-        self.tidy(response.output_bytes());
+        (response.waits, response.warm) = (waits, warm);
+        self.tidy(response.output_bytes(), command.request().answer_first);
         Ok(response)
+    }
+
+    /// Stages 5 and 6: the command runs, and what it prints is taken.
+    async fn execute(
+        &self,
+        session: &Session,
+        command: &mut ResolvedCommand,
+        start: &StartingPoint,
+        listener: &mut dyn Listener,
+        control: &RunControl,
+    ) -> Result<(OpenRun, Collected), EngineError> {
+        let view = command.request().view.unwrap_or(self.inner.config.limits.view);
+        let mut warm = Warm::Welcome;
+        loop {
+            let (run, launched) = self.launch(session, command, start, Waiting::Foreground, warm)?;
+            let collected = collect(launched, command.request(), &run.folder, view, listener, control).await?;
+            if let Some(collected) = collected {
+                return Ok((run, collected));
+            }
+            // Once more, with a shell that is started for it.
+            self.note_task(session, "not started", run.folder.id());
+            warm = Warm::Not;
+        }
     }
 
     /// Starts one command as a task of `session` and comes back at once. What it changes in its shell is not
@@ -218,6 +247,7 @@ impl Engine {
         let mut known = session.tasks.lock().await;
         self.check_limit(session, &mut known)?;
         let request = request::accept(request, None)?;
+        session.settled().await;
         let mut command = match self.admit(session, request).await {
             Ok(Admitted::Command(command)) => *command,
             Ok(Admitted::DryRun(description)) => {
@@ -226,10 +256,16 @@ impl Engine {
             Err(refusal) => return Ok(StartedTask::Refused(Box::new(self.refuse(session, &refusal)))),
         };
         let start = self.begin(session, &mut command).await?;
-        let (run, lock) = self.open_run(session, &command, &start, Waiting::Background)?;
-        let launched = spawn::launch(command, &start, &run.folder, self.launch_settings(session, &run, lock))?;
-        let lifetime = launched.command.task_lifetime;
-        let connection = release(launched, &run.folder).await?;
+        let lifetime = command.request().task_lifetime;
+        let mut warm = Warm::Welcome;
+        let (run, connection) = loop {
+            let (run, launched) = self.launch(session, &mut command, &start, Waiting::Background, warm)?;
+            if let Some(connection) = release(launched, command.request(), &run.folder).await? {
+                break (run, connection);
+            }
+            self.note_task(session, "not started", run.folder.id());
+            warm = Warm::Not;
+        };
         run.keep();
         if config.limits.tasks_per_session.is_some() {
             known.push(run.folder.id().to_owned());
@@ -237,7 +273,8 @@ impl Engine {
         if lifetime == TaskLifetime::Session {
             session.hold(connection);
         }
-        self.tidy(0);
+        self.replenish(session);
+        self.tidy(0, false);
         let task = tasks.get(run.folder.id()).map_err(|_| StartError::KeeperVanished(config.keeper.clone()))?;
         Ok(StartedTask::Started(Box::new(task)))
     }
@@ -298,6 +335,7 @@ impl Engine {
         let directory = command.request().directory.as_deref();
         let mut start = session::begin(session, directory, command.environment(), policy)?;
         start.notices.append(&mut command.take_notices());
+        start.notices.append(&mut session.take_late_notices());
         for withheld in self.inner.withheld.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             if !start.state.variables.contains_key(&withheld.name) && !start.removed.contains(withheld) {
                 start.removed.push(withheld.clone());
@@ -348,107 +386,16 @@ impl Engine {
         }
         if running >= limit { Err(EngineError::TaskLimit(limit)) } else { Ok(()) }
     }
-
-    fn open_run(
-        &self,
-        session: &Session,
-        command: &ResolvedCommand,
-        start: &StartingPoint,
-        waiting: Waiting,
-    ) -> Result<(OpenRun, File), StartError> {
-        let request = command.request();
-        let limits = self.inner.config.limits.spool;
-        let taken = self.inner.spooled.load(Ordering::Relaxed) + self.inner.reserved.load(Ordering::Relaxed);
-        let allowance = limits.in_all.saturating_sub(taken).max(LEAST_ALLOWANCE).min(limits.per_run);
-        let runs = self.inner.tasks.folder();
-        let (folder, lock) =
-            RunFolder::create(runs).map_err(|error| StartError::StateDirectory { path: runs.to_owned(), error })?;
-        let known = &self.inner.known;
-        let directory = known.masked(start.state.cwd.as_os_str().as_bytes());
-        let mut record = RequestRecord::new(folder.id(), known.masked(&request.command), directory);
-        record.session = session.name().map(str::to_owned);
-        record.client = session.client().map(str::to_owned);
-        record.description = request.description.as_ref().map(|text| known.masked(text.as_bytes()).to_text());
-        let millis = |time: Option<Duration>| time.and_then(|time| u64::try_from(time.as_millis()).ok());
-        (record.timeout_ms, record.silence_ms) = (millis(request.timeout), millis(request.silence));
-        record.background = waiting == Waiting::Background;
-        record.lifetime = request.lifetime;
-        (record.streams, record.terminal) = (request.streams, request.terminal);
-        // On a full disk a command that somebody waits for still runs; it only cannot be looked up later. A task that
-        // could not be looked up would be lost from its first moment, so it is not started.
-        let written =
-            folder.write_request(&record).and_then(|()| if record.background { folder.reserve() } else { Ok(()) });
-        if let (Err(error), true) = (written, record.background) {
-            folder.discard();
-            return Err(StartError::StateDirectory { path: runs.to_owned(), error });
-        }
-        self.write_start(session, command, &record);
-        self.inner.reserved.fetch_add(allowance, Ordering::Relaxed);
-        let engine = Arc::clone(&self.inner);
-        Ok((OpenRun { engine, folder, allowance, started: AtomicBool::new(false) }, lock))
-    }
-
-    fn launch_settings<'a>(&'a self, session: &'a Session, run: &OpenRun, lock: File) -> LaunchSettings<'a> {
-        let EngineConfig { keeper, shell, limits, .. } = &self.inner.config;
-        let (spool_allowance, client, session) = (run.allowance, session.client(), session.name());
-        LaunchSettings { keeper, shell, limits, spool_allowance, lock, session, client }
-    }
-
-    /// Commits what the command changed, if it ended in a way that lets it.
-    fn commit(&self, session: &Session, start: &StartingPoint, collected: &Collected) -> Commit {
-        let outcome = &collected.ending.outcome;
-        if !outcome.commits() {
-            return Commit::discarded(format!("the command {outcome}"));
-        }
-        let text = collected.state.as_deref().unwrap_or_default();
-        let handed_back = match self.inner.config.shell.kind() {
-            ShellKind::Bash => bash::dump::read(text, &start.state).map(|back| (back.state, back.pipe_status)),
-            ShellKind::Posix => posix::read(text, &start.state).map(|state| (state, Vec::new())),
-        };
-        let Some((mut state, pipe_status)) = handed_back else {
-            return Commit::discarded(
-                "the shell handed no state back: it was replaced (exec), it lists what it reads (set -v), its exit trap \
-                 was set past ours (command trap, posix mode), or its state is larger than what is carried",
-            );
-        };
-        let mut not_carried = self.inner.config.environment.filter(&mut state.variables);
-        let mut withheld = self.inner.known.withhold(&mut state, &start.state);
-        let names: Vec<&str> = withheld.iter().map(|removed| removed.name.as_str()).collect();
-        let notice = (!names.is_empty()).then(|| {
-            format!("not kept for the next command, since the value of a secret is in it: {}", names.join(", "))
-        });
-        not_carried.append(&mut withheld);
-        let change = Change::between(&start.state, state);
-        let report = if change.is_empty() { StateReport::Unchanged } else { StateReport::Committed };
-        session.commit(&change);
-        Commit { report, pipe_status, not_carried, notice }
-    }
-
-    /// Old runs go, after the answer is known and before the next command asks for room.
-    fn tidy(&self, bytes: u64) {
-        let limits = &self.inner.config.limits;
-        let runs = self.inner.tasks.folder();
-        if let Some(swept) = sweep::tidy(runs, bytes, limits.retention, limits.spool.in_all) {
-            self.inner.spooled.store(swept.used, Ordering::Relaxed);
-        }
-    }
 }
 
-/// Even where the sum of all runs is used up, a run may keep this much; the oldest finished ones make room for it.
-const LEAST_ALLOWANCE: u64 = 16 << 20;
+/// So many runs pass at most between two looks at what has to go.
+const UNTIDIED: usize = 32;
 
 /// What came of asking whether a command may run.
 enum Admitted {
     Command(Box<ResolvedCommand>),
     /// It is only looked at: this is what it would do.
     DryRun(String),
-}
-
-/// Whether a call waits for the end of its run.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Waiting {
-    Foreground,
-    Background,
 }
 
 /// What came of starting a task.
@@ -460,30 +407,6 @@ pub enum StartedTask {
     Refused(Box<CommandResponse>),
 }
 
-/// A run while its call lasts. One that never started leaves no folder.
-struct OpenRun {
-    engine: Arc<Inner>,
-    folder: RunFolder,
-    allowance: u64,
-    started: AtomicBool,
-}
-
-impl OpenRun {
-    fn keep(&self) {
-        self.started.store(true, Ordering::Relaxed);
-    }
-}
-
-impl Drop for OpenRun {
-    fn drop(&mut self) {
-        self.engine.reserved.fetch_sub(self.allowance, Ordering::Relaxed);
-        // A call that was dropped while its command ran has left a run behind, unless it never came to that.
-        if !self.started.load(Ordering::Relaxed) && self.folder.start().is_err() {
-            self.folder.discard();
-        }
-    }
-}
-
 /// What ends a run, before and after its call.
 struct Lives {
     lifetime: Lifetime,
@@ -491,20 +414,23 @@ struct Lives {
 }
 
 impl Lives {
-    fn of(launched: &Launched) -> Self {
-        let CommandRequest { lifetime, task_lifetime, .. } = launched.command;
+    fn of(request: &CommandRequest) -> Self {
+        let CommandRequest { lifetime, task_lifetime, .. } = *request;
         Self { lifetime, task_lifetime }
     }
 
-    /// Keeps the connection to a run that outlives its call and is to end with the session.
-    async fn hold(&self, session: &Session, run: &OpenRun, ending: &Ending, connection: UnixStream) {
+    /// Keeps the connection to a run that outlives its call and is to end with the session. Gives it back where nothing
+    /// of the run is left.
+    async fn hold(&self, session: &Session, run: &OpenRun, ending: &Ending, reports: Reports) -> Option<Reports> {
         let handed_back = ending.outcome == Outcome::Running;
         if handed_back {
             session.tasks.lock().await.push(run.folder.id().to_owned());
         }
         let task = handed_back && self.task_lifetime == TaskLifetime::Session;
         if task || (self.lifetime == Lifetime::Session && !ending.leftovers.is_empty()) {
-            session.hold(connection);
+            session.hold(reports.into_connection());
+            return None;
         }
+        (!handed_back && ending.leftovers.is_empty()).then_some(reports)
     }
 }

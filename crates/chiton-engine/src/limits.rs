@@ -82,6 +82,30 @@ impl Default for ViewLimits {
     }
 }
 
+/// How many shells may wait for commands that have not come yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WarmLimits {
+    /// In one session. As many as it runs at the same time, and two at least; never more than this.
+    pub per_session: usize,
+    /// In all sessions of an engine: each takes two small processes.
+    pub in_all: usize,
+    /// How long one waits. An agent that thinks for longer does not mind the millisecond that a new shell takes.
+    pub idle: Duration,
+}
+
+impl WarmLimits {
+    /// None: every command gets its shell when it comes. For programs that run one command and end.
+    pub fn none() -> Self {
+        Self { per_session: 0, in_all: 0, idle: Duration::ZERO }
+    }
+}
+
+impl Default for WarmLimits {
+    fn default() -> Self {
+        Self { per_session: 16, in_all: 32, idle: Duration::from_secs(60) }
+    }
+}
+
 /// All limits of an engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
@@ -93,6 +117,8 @@ pub struct Limits {
     pub retention: RetentionLimits,
     /// Output in a response.
     pub view: ViewLimits,
+    /// Shells that wait.
+    pub warm: WarmLimits,
     /// How long a command may take that its caller gave no time, and waits for; without it, as long as it wants.
     pub default_timeout: Option<Duration>,
     /// Tasks that one session may have running; without it, any number.

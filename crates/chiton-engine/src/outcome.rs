@@ -165,6 +165,15 @@ pub struct Usage {
     pub peak_memory: u64,
 }
 
+impl Usage {
+    /// One more process is among them.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.user_us += other.user_us;
+        self.system_us += other.system_us;
+        self.peak_memory = self.peak_memory.max(other.peak_memory);
+    }
+}
+
 /// What ends a run besides its own end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -62,6 +62,10 @@ pub struct CommandRequest {
     pub consent: Option<(String, Answer)>,
     /// Whether a plain file gets all output as well, with a last line that says how it ended.
     pub transcript: bool,
+    /// Whether the call is answered as soon as the command has ended, while its shell still hands its state back. What
+    /// the command changed is in the session before its next command starts; see [`crate::Session::settled`]. The
+    /// answer cannot say then what became of the state ([`crate::StateReport::Follows`]) nor what the command used.
+    pub answer_first: bool,
 }
 
 impl CommandRequest {

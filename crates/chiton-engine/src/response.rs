@@ -51,6 +51,8 @@ pub struct CommandResponse {
     pub usage: Usage,
     /// From start to end.
     pub duration: Duration,
+    /// Whether its shell was there before it came.
+    pub warm: bool,
     /// Variables that were kept from the command.
     pub removed_variables: Vec<RemovedVariable>,
     /// What else the caller should know.
@@ -71,6 +73,8 @@ pub enum StateReport {
     Unchanged,
     /// Whatever the command changed is not kept, for this reason.
     Discarded(String),
+    /// The answer was wanted first; what the command changed will be there for the next one.
+    Follows,
 }
 
 impl StateReport {
@@ -78,6 +82,7 @@ impl StateReport {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Committed => "committed",
+            Self::Follows => "follows",
             Self::Unchanged | Self::Discarded(_) => "unchanged",
         }
     }
@@ -85,7 +90,7 @@ impl StateReport {
     /// Why the state is as it was before.
     pub fn why(&self) -> &str {
         match self {
-            Self::Committed => "",
+            Self::Committed | Self::Follows => "",
             Self::Unchanged => "the command changed nothing",
             Self::Discarded(why) => why,
         }
@@ -103,6 +108,10 @@ pub(crate) struct Commit {
 }
 
 impl Commit {
+    pub(crate) fn follows() -> Self {
+        Self { report: StateReport::Follows, pipe_status: Vec::new(), not_carried: Vec::new(), notice: None }
+    }
+
     pub(crate) fn discarded(why: impl Into<String>) -> Self {
         let report = StateReport::Discarded(why.into());
         Self { report, pipe_status: Vec::new(), not_carried: Vec::new(), notice: None }
@@ -144,6 +153,7 @@ pub(crate) fn compose(
         survivors: ending.survivors,
         usage: ending.usage,
         duration: Duration::from_micros(ending.wall_us),
+        warm: false,
         removed_variables,
         notices: start.notices.into_iter().chain(commit.notice).collect(),
         protection,
@@ -179,6 +189,7 @@ pub(crate) fn refuse(refusal: &Refusal, cwd: PathBuf, protection: &'static str) 
         survivors: Vec::new(),
         usage: Usage::default(),
         duration: Duration::ZERO,
+        warm: false,
         removed_variables: Vec::new(),
         notices: Vec::new(),
         protection,

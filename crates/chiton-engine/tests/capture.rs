@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use chiton_engine::capture::spool::SpoolReader;
 use chiton_engine::limits::ViewLimits;
 use chiton_engine::{CommandInput, CommandRequest, Outcome, RunControl, RunEvent, Stream, Streams};
-use chiton_testkit::processes::{peak_memory, with_command};
+use chiton_testkit::processes::{parent_of, peak_memory};
 use harness::{Harness, runtime, seconds};
 
 #[test]
@@ -91,15 +91,14 @@ fn a_slow_listener_slows_the_command_and_loses_nothing_and_the_deadline_holds() 
         assert_eq!(bytes, 20_000_000);
 
         let mut keeper_peak = 0;
-        let mut id = String::new();
+        let mut keeper = 0;
         let mut stuck = |event: RunEvent<'_>| match event {
-            RunEvent::Started { run_id, .. } => run_id.clone_into(&mut id),
+            RunEvent::Started { pid, .. } => keeper = parent_of(pid),
             RunEvent::Output { .. } => {
                 // Nobody reads for a while; what piles up is bounded.
                 if keeper_peak == 0 {
                     std::thread::sleep(Duration::from_secs(2));
-                    let keepers = with_command(&format!("chiton-keeper {id}"));
-                    keeper_peak = keepers.first().map_or(1, |keeper| peak_memory(keeper.pid.unsigned_abs()));
+                    keeper_peak = peak_memory(keeper);
                 }
             }
         };
@@ -131,13 +130,10 @@ fn a_small_view_shows_beginning_and_end_and_counts_the_rest() {
 fn a_keeper_is_small() {
     let harness = Harness::new();
     let mut memory = 0;
-    let mut id = String::new();
+    let mut keeper = 0;
     let mut listener = |event: RunEvent<'_>| match event {
-        RunEvent::Started { run_id, .. } => run_id.clone_into(&mut id),
-        RunEvent::Output { .. } => {
-            let keeper = &with_command(&format!("chiton-keeper {id}"))[0];
-            memory = chiton_testkit::processes::resident_memory(keeper.pid.unsigned_abs());
-        }
+        RunEvent::Started { pid, .. } => keeper = parent_of(pid),
+        RunEvent::Output { .. } => memory = chiton_testkit::processes::resident_memory(keeper),
     };
     let session = harness.session();
     let request = CommandRequest::new("sleep 0.5; echo now; sleep 0.1");

@@ -10,7 +10,7 @@ use std::time::Instant;
 use chiton_engine::capture::spool::SpoolReader;
 use chiton_engine::limits::ViewLimits;
 use chiton_engine::{CommandRequest, Outcome, RunControl, RunEvent, Stream};
-use chiton_testkit::processes::{peak_memory, with_command};
+use chiton_testkit::processes::{parent_of, peak_memory};
 use harness::{Harness, runtime, seconds};
 
 const GIGABYTE: u64 = 1_000_000_000;
@@ -43,14 +43,13 @@ async fn gigabyte(name: &str, command: &str) {
     let session = harness.session();
     let mut keeper_peak = 0;
     let mut heard = 0u64;
-    let mut run_id = String::new();
+    let mut keeper = 0;
     let mut listener = |event: RunEvent<'_>| match event {
-        RunEvent::Started { run_id: id, .. } => id.clone_into(&mut run_id),
+        RunEvent::Started { pid, .. } => keeper = parent_of(pid),
         RunEvent::Output { bytes, .. } => {
             heard += bytes.len() as u64;
             if heard > GIGABYTE * 9 / 10 && keeper_peak == 0 {
-                let keeper = &with_command(&format!("chiton-keeper {run_id}"))[0];
-                keeper_peak = peak_memory(keeper.pid.unsigned_abs());
+                keeper_peak = peak_memory(keeper);
             }
         }
     };

@@ -19,7 +19,8 @@ fn is_syntax(command: &[u8]) -> bool {
 }
 
 /// What bash finds wrong only when it gets there, and deeper nesting than is examined: all of it is asked about.
-const STRICTER: [&str; 6] = [
+const STRICTER: [&str; 7] = [
+    "synerr-double-bracket-bad-operator",
     "param-bad-substitution",
     "synerr-for-bad-name",
     "synerr-double-bracket-empty",

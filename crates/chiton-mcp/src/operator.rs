@@ -23,7 +23,7 @@ use chiton_engine::tasks::{
 };
 use chiton_engine::{
     CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, Listener, Look, Outcome, RunControl, RunEvent,
-    Session, Shell, ShellState, Signal, StartedTask, StateReport, Stream, Task, Tasks, Typing,
+    Session, Shell, ShellState, Signal, StartedTask, StateReport, Stream, Task, Tasks, Typing, Warmth,
 };
 use serde_json::{Map, Value};
 
@@ -35,6 +35,9 @@ const ANSWER: Duration = Duration::from_secs(2);
 const LONG_ANSWER: Duration = Duration::from_secs(30);
 /// What one read of a task gives at most.
 const READ_BYTES: u64 = 1 << 20;
+
+/// Named sessions for which shells may wait.
+const MOST_WARM: usize = 64;
 
 /// One client's shell: an engine, a session, a dialect.
 pub struct Operator {
@@ -50,6 +53,8 @@ pub struct Operator {
     named: SessionStore,
     /// Tasks that were read to their end in a dialect that forgets them then.
     forgotten: Mutex<HashSet<String>>,
+    /// What waits for the next commands of named sessions.
+    warmth: Mutex<HashMap<String, Warmth>>,
 }
 
 /// Who makes a call, and how they can be reached while it lasts.
@@ -98,7 +103,8 @@ impl Operator {
         let session = Session::new(state);
         let (beginning, cursors, forgotten) = (session.state(), Mutex::default(), Mutex::default());
         let named = SessionStore::new(engine.config().state_directory.join("sessions"));
-        Self { engine, dialect, around, session, beginning, cursors, named, forgotten }
+        let warmth = Mutex::default();
+        Self { engine, dialect, around, session, beginning, cursors, named, forgotten, warmth }
     }
 
     /// The same for one client of several: it knows no tasks but its own.
@@ -241,9 +247,11 @@ impl Operator {
         question: &mut Option<Box<Question>>,
     ) -> Result<Done, Failure> {
         let mut counts = Counts::new(Arc::clone(&caller.heard));
+        self.session.settled().await;
         let (session, before) = self.session_for(run)?;
         let engine = self.engine_for(run)?;
-        let request = request(run, caller);
+        let mut request = request(run, caller);
+        request.answer_first = self.answers_first(run);
         let response = engine.run(&session, request, &mut counts, &caller.control).await;
         let mut response = response.map_err(engine_failure)?;
         *question = response.question.take();
@@ -269,6 +277,7 @@ impl Operator {
         caller: &Caller,
         question: &mut Option<Box<Question>>,
     ) -> Result<Done, Failure> {
+        self.session.settled().await;
         let (session, before) = match &run.session {
             Some(_) => self.session_for(run)?,
             None => (self.session.clone(), self.session.state()),
@@ -304,6 +313,7 @@ impl Operator {
             if let Some(client) = self.session.client() {
                 session = session.of_client(client);
             }
+            session = session.with_warmth(&self.warmth_of(name));
             session.uses(&self.named.secrets(name).map_err(not_possible)?);
             return Ok((session, Arc::new(state)));
         }
@@ -313,8 +323,41 @@ impl Operator {
         })
     }
 
+    /// What waits for the next command of a named session, which is read anew for each.
+    fn warmth_of(&self, name: &str) -> Warmth {
+        let mut all = self.warmth.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() > MOST_WARM && !all.contains_key(name) {
+            all.clear();
+        }
+        all.entry(name.to_owned()).or_default().clone()
+    }
+
+    /// Starts what the first command will need.
+    pub fn warm(&self) {
+        self.engine.warm(&self.session);
+    }
+
+    /// Whether a call is answered before its shell has handed its state back: where the session takes that over by
+    /// itself, or needs no more of it than the answer tells.
+    fn answers_first(&self, run: &RunAction) -> bool {
+        let is_named = run.session.is_some() || self.session.name().is_some();
+        !is_named && run.keeps != Keeps::Environment
+    }
+
     /// Takes over what is kept of a command's state, and says where the next one will start.
     fn keep(&self, run: &RunAction, before: &ShellState, session: &Session, response: &mut CommandResponse) {
+        if response.state == StateReport::Follows {
+            match run.keeps {
+                Keeps::Everything | Keeps::Environment => {}
+                Keeps::Nothing => response.cwd.clone_from(&before.cwd),
+                Keeps::Directory if response.cwd == before.cwd => {}
+                Keeps::Directory => {
+                    let state = ShellState { cwd: response.cwd.clone(), ..before.clone() };
+                    self.session.take_over(state);
+                }
+            }
+            return;
+        }
         if response.state == StateReport::Committed {
             if let Some(name) = &run.session {
                 if let Err(error) = self.named.save(name, before, &session.state()) {

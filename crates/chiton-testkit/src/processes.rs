@@ -52,6 +52,13 @@ pub fn peak_memory(pid: u32) -> u64 {
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) * 1024
 }
 
+/// The parent of a process.
+pub fn parent_of(pid: i32) -> u32 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+    parent.and_then(|text| text.trim().parse().ok()).unwrap_or_default()
+}
+
 /// Living processes whose command line contains `part`.
 pub fn with_command(part: &str) -> Vec<Marked> {
     pids()

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use chiton_engine::{
-    CommandRequest, CommandResponse, Engine, EngineConfig, Outcome, RunControl, Session, Shell, Silent, Tasks,
+    CommandRequest, CommandResponse, Engine, EngineConfig, Outcome, RunControl, Session, Shell, Silent, Tasks, WarmLimits,
 };
 use serde_json::{Value, json};
 
@@ -93,7 +93,9 @@ fn judge_shell(path: &Path, version: &str) -> Finding {
 fn run(state: &Path, command: &str) -> Result<CommandResponse> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let response = runtime.block_on(async {
-        let engine = Engine::new(EngineConfig::new(state)?)?;
+        let mut config = EngineConfig::new(state)?;
+        config.limits.warm = WarmLimits::none();
+        let engine = Engine::new(config)?;
         let start = engine.fresh_state(setting::working_directory()?, setting::environment(), setting::umask());
         let mut request = CommandRequest::new(command);
         request.timeout = Some(PATIENCE);

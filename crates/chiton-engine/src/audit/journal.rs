@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -25,8 +25,18 @@ pub struct Journal {
     folder: PathBuf,
     config: AuditConfig,
     who: String,
-    /// Where the last line that this process wrote ended, so that it need not be read again.
-    last: Arc<Mutex<Option<(u64, Head)>>>,
+    /// What was open for the last line that this process wrote.
+    last: Arc<Mutex<Option<Open>>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    lock: File,
+    file: File,
+    head: File,
+    length: u64,
+    /// Where the last line that this process wrote ended, and the chain there, so that it need not be read again.
+    end: Option<(u64, Head)>,
 }
 
 /// The end of the chain.
@@ -68,15 +78,11 @@ impl Journal {
     /// Adds a line.
     pub fn append(&self, mut entry: AuditEntry) -> io::Result<()> {
         entry.who.clone_from(&self.who);
-        make_own(&self.folder)?;
-        let _lock = self.lock()?;
-        let path = self.folder.join(CURRENT);
-        let mut file = OpenOptions::new().append(true).read(true).create(true).mode(0o600).open(&path)?;
-        let mut length = file.metadata()?.len();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let head = match last.take() {
-            Some((end, head)) if end == length && length > 0 => head,
-            _ => self.find_head(&mut file, length)?,
+        let mut open = self.open(last.take())?;
+        let head = match open.end.take() {
+            Some((end, head)) if end == open.length && end > 0 => head,
+            _ => self.find_head(&mut open.file, open.length)?,
         };
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let line = AuditLine {
@@ -88,27 +94,48 @@ impl Journal {
         let mut text = serde_json::to_vec(&line)?;
         let mut head = Head { number: line.number, hash: hash(&text), first: head.first };
         text.push(b'\n');
-        if length > 0 && length + text.len() as u64 > self.config.file_bytes {
-            fs::rename(&path, self.folder.join(format!("journal.{:020}.jsonl", line.number - 1)))?;
-            file = OpenOptions::new().append(true).read(true).create(true).mode(0o600).open(&path)?;
-            length = 0;
+        if open.length > 0 && open.length + text.len() as u64 > self.config.file_bytes {
+            let full = self.folder.join(format!("journal.{:020}.jsonl", line.number - 1));
+            fs::rename(self.folder.join(CURRENT), full)?;
+            (open.file, open.length) = (self.current()?, 0);
             if let Some(dropped) = self.drop_oldest() {
                 head.first = dropped + 1;
             }
         }
-        file.write_all(&text)?;
-        let head_file =
-            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(self.folder.join(HEAD))?;
-        head_file.write_all_at(head.text().as_bytes(), 0)?;
-        *last = Some((length + text.len() as u64, head));
+        open.file.write_all(&text)?;
+        open.head.write_all_at(head.text().as_bytes(), 0)?;
+        open.end = Some((open.length + text.len() as u64, head));
+        rustix::fs::flock(&open.lock, FlockOperation::Unlock)?;
+        *last = Some(open);
         Ok(())
     }
 
-    fn lock(&self) -> io::Result<File> {
-        let file =
-            OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(self.folder.join(".lock"))?;
-        rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
-        Ok(file)
+    /// The files, locked: those of the last time, if they are still the journal's.
+    fn open(&self, last: Option<Open>) -> io::Result<Open> {
+        if let Some(mut open) = last {
+            rustix::fs::flock(&open.lock, FlockOperation::LockExclusive)?;
+            let own = open.file.metadata()?;
+            // Another process may have begun a new file, or somebody may have removed everything.
+            if let Ok(there) = fs::symlink_metadata(self.folder.join(CURRENT))
+                && (there.dev(), there.ino()) == (own.dev(), own.ino())
+            {
+                open.length = there.len();
+                return Ok(open);
+            }
+        }
+        make_own(&self.folder)?;
+        let writable = |name: &str| {
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(self.folder.join(name))
+        };
+        let lock = writable(".lock")?;
+        rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
+        let file = self.current()?;
+        let length = file.metadata()?.len();
+        Ok(Open { lock, file, head: writable(HEAD)?, length, end: None })
+    }
+
+    fn current(&self) -> io::Result<File> {
+        OpenOptions::new().append(true).read(true).create(true).mode(0o600).open(self.folder.join(CURRENT))
     }
 
     /// The end of the chain as the files have it.

@@ -9,28 +9,30 @@ use tokio::time::Instant;
 
 use super::head_tail::HeadTail;
 use super::spool::StreamTotals;
-use crate::bytes::ByteString;
 use crate::control::{RunControl, StopWatch};
 use crate::error::StartError;
 use crate::event::{Listener, RunEvent, Stream};
-use crate::keeper::protocol::{Control, Ending, FrameBuffer, InputWait, Report, encode};
+use crate::keeper::protocol::{Control, Ending, FrameBuffer, HandedBack, InputWait, Report, encode};
 use crate::limits::{LONGEST, ViewLimits};
 use crate::outcome::{Outcome, Usage};
-use crate::request::{OnTimeout, Streams};
+use crate::request::{CommandRequest, OnTimeout, Streams};
 use crate::spawn::Launched;
+use crate::spawn::keeper_process::Keeper;
 use crate::tasks::folder::RunFolder;
 
 /// What a run gave.
 pub(crate) struct Collected {
     pub(crate) pid: i32,
+    /// Whether its shell was there before.
+    pub(crate) warm: bool,
     pub(crate) ending: Ending,
     /// What the shell handed back about its state.
-    pub(crate) state: Option<ByteString>,
+    pub(crate) state: HandedBack,
     pub(crate) captured: Captured,
     /// What it waits for, where that is why it was handed back.
     pub(crate) waits: Option<InputWait>,
-    /// Still open: while it is, the keeper knows that the session lives.
-    pub(crate) connection: UnixStream,
+    /// Still connected: while it is, the keeper knows that the session lives.
+    pub(crate) reports: Reports,
 }
 
 /// The first and last bytes of what it printed.
@@ -44,18 +46,19 @@ pub(crate) struct Captured {
 /// Follows a run to its end.
 ///
 /// Dropping the future closes the connection; the keeper then acts by the run's lifetime, and what it has spooled
-/// stays. Nothing is held here that is not also there.
+/// stays. Nothing is held here that is not also there. `None` where a shell that waited is gone, and has run nothing.
 pub(crate) async fn collect(
     launched: Launched,
+    command: &CommandRequest,
     folder: &RunFolder,
     view: ViewLimits,
     listener: &mut dyn Listener,
     control: &RunControl,
-) -> Result<Collected, StartError> {
+) -> Result<Option<Collected>, StartError> {
     let begun = Instant::now();
-    let Launched { connection, keeper, command } = launched;
-    let mut reports = Reports { connection, buffer: FrameBuffer::default(), stops: control.watch() };
-    let pid = reports.started(folder, keeper).await?;
+    let Launched { keeper, program, warm } = launched;
+    let mut reports = Reports::of(keeper, control)?;
+    let Some(pid) = reports.started(folder, program, warm).await? else { return Ok(None) };
     listener.hear(RunEvent::Started { run_id: folder.id(), pid });
     let limit = command.timeout.filter(|_| command.on_timeout == OnTimeout::HandBack);
     let mut hand_back_at = command.wait.into_iter().chain(limit).min().map(|wait| begun + wait.min(LONGEST));
@@ -85,27 +88,39 @@ pub(crate) async fn collect(
                 reports.send(&Control::HandOver { lifetime: command.task_lifetime.into() }).await;
             }
             Some(Report::Ended { ending, state }) => break (ending, state),
-            Some(Report::HandedOver) => break (without_ending(Outcome::Running, begun.elapsed()), None),
+            Some(Report::NotReady) => return Ok(None),
+            Some(Report::HandedOver) => break (without_ending(Outcome::Running, begun.elapsed()), HandedBack::Nothing),
             Some(_) => {}
             // The keeper itself was killed: what became of the command nobody can say.
-            None => break (without_ending(Outcome::Lost, begun.elapsed()), None),
+            None => break (without_ending(Outcome::Lost, begun.elapsed()), HandedBack::Nothing),
         }
     };
     let [stdout, stderr] = kept;
     let captured = Captured { stdout, stderr, output };
     waits = waits.filter(|_| ending.outcome == Outcome::Running);
-    Ok(Collected { pid, ending, state, captured, waits, connection: reports.connection })
+    Ok(Some(Collected { pid, warm, ending, state, captured, waits, reports }))
 }
 
 /// Starts following a run and lets it go at once: it is a task then. Gives what holds it.
-pub(crate) async fn release(launched: Launched, folder: &RunFolder) -> Result<UnixStream, StartError> {
-    let Launched { connection, keeper, command } = launched;
-    let mut reports = Reports { connection, buffer: FrameBuffer::default(), stops: RunControl::new().watch() };
-    reports.started(folder, keeper).await?;
+pub(crate) async fn release(
+    launched: Launched,
+    command: &CommandRequest,
+    folder: &RunFolder,
+) -> Result<Option<UnixStream>, StartError> {
+    let Launched { keeper, program, warm } = launched;
+    let mut reports = Reports::of(keeper, &RunControl::new())?;
+    if reports.started(folder, program, warm).await?.is_none() {
+        return Ok(None);
+    }
     reports.send(&Control::HandOver { lifetime: command.task_lifetime.into() }).await;
     // Output that was on its way is in the spool like all the rest.
-    while !matches!(reports.next().await, None | Some(Report::HandedOver | Report::Ended { .. })) {}
-    Ok(reports.connection)
+    loop {
+        match reports.next().await {
+            Some(Report::NotReady) => return Ok(None),
+            None | Some(Report::HandedOver | Report::Ended { .. }) => return Ok(Some(reports.into_connection())),
+            Some(_) => {}
+        }
+    }
 }
 
 async fn at(time: Option<Instant>) {
@@ -129,31 +144,51 @@ fn without_ending(outcome: Outcome, since: Duration) -> Ending {
     }
 }
 
-struct Reports {
+/// What a keeper says, while requests to stop are passed on to it.
+pub(crate) struct Reports {
     connection: UnixStream,
-    buffer: FrameBuffer,
+    inbox: FrameBuffer,
+    prepared: usize,
+    pid: i32,
     stops: StopWatch,
 }
 
 impl Reports {
-    /// Waits for the start; gives the shell's process id.
-    async fn started(&mut self, folder: &RunFolder, keeper: PathBuf) -> Result<i32, StartError> {
-        match self.next().await {
-            Some(Report::Started { pid }) => Ok(pid),
+    fn of(keeper: Keeper, control: &RunControl) -> Result<Self, StartError> {
+        let Keeper { connection, inbox, prepared, pid } = keeper;
+        let connection = UnixStream::from_std(connection).map_err(StartError::HandOver)?;
+        Ok(Self { connection, inbox, prepared, pid, stops: control.watch() })
+    }
+
+    /// Waits for the start; gives the shell's process id. `None` where a shell that waited is gone, and has run nothing.
+    async fn started(
+        &mut self,
+        folder: &RunFolder,
+        keeper: PathBuf,
+        warm: bool,
+    ) -> Result<Option<i32>, StartError> {
+        // What was said of shells that were to wait comes first; only the last may be the one.
+        let mut ready = None;
+        for _ in 0..std::mem::take(&mut self.prepared) {
+            ready = self.next().await;
+        }
+        match if warm { ready } else { self.next().await } {
+            Some(Report::Started { pid } | Report::Ready { pid }) => Ok(Some(pid)),
+            Some(Report::NotReady) => Ok(None),
             Some(Report::FailedToStart { reason }) => Err(StartError::Shell(reason)),
             // A keeper that was killed by its very command has still written down that it started it.
-            _ => folder.start().map(|start| start.pid).map_err(|_| StartError::KeeperVanished(keeper)),
+            _ => folder.start().map(|start| Some(start.pid)).map_err(|_| StartError::KeeperVanished(keeper)),
         }
     }
 
     /// The next report; requests to stop are passed on while waiting. `None` when the keeper is gone.
-    async fn next(&mut self) -> Option<Report> {
+    pub(crate) async fn next(&mut self) -> Option<Report> {
         loop {
-            if let Some(report) = self.buffer.next().ok()? {
+            if let Some(report) = self.inbox.next().ok()? {
                 return Some(report);
             }
             tokio::select! {
-                read = self.connection.read_buf(self.buffer.space()) => {
+                read = self.connection.read_buf(self.inbox.space()) => {
                     if !read.is_ok_and(|count| count > 0) {
                         return None;
                     }
@@ -163,6 +198,15 @@ impl Reports {
                 }
             }
         }
+    }
+
+    pub(crate) fn into_connection(self) -> UnixStream {
+        self.connection
+    }
+
+    pub(crate) fn into_keeper(self) -> Option<Keeper> {
+        let Self { connection, inbox, prepared, pid, .. } = self;
+        Some(Keeper { connection: connection.into_std().ok()?, inbox, prepared, pid })
     }
 
     async fn send(&mut self, control: &Control) {

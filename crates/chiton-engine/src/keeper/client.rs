@@ -34,9 +34,14 @@ pub(super) enum Role {
 }
 
 impl Client {
-    /// The engine that started this keeper.
-    pub(super) fn caller(socket: UnixStream) -> io::Result<Self> {
-        Self::new(socket, Role::Caller, true)
+    /// The engine that started this keeper, and what it has said already.
+    pub(super) fn caller(socket: UnixStream, inbox: FrameBuffer) -> io::Result<Self> {
+        Ok(Self { inbox, ..Self::new(socket, Role::Caller, true)? })
+    }
+
+    /// Its socket, for whatever comes after this run.
+    pub(super) fn into_socket(self) -> UnixStream {
+        self.socket
     }
 
     /// Somebody who connected later.

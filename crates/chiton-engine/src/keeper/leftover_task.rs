@@ -7,7 +7,7 @@ use std::fs::File;
 use std::os::unix::fs::symlink;
 use std::time::Instant;
 
-use super::protocol::{Ending, KeeperPlan, SOCKET};
+use super::protocol::{Ending, RunPlan, SOCKET};
 use crate::capture::spool::{SpoolWriter, StreamTotals};
 use crate::event::Stream;
 use crate::outcome::{Leftover, Lifetime, Outcome};
@@ -24,7 +24,7 @@ pub(super) struct LeftoverTask {
 }
 
 impl LeftoverTask {
-    pub(super) fn create(plan: &KeeperPlan, leftovers: &[Leftover], spool: &SpoolWriter) -> Option<Self> {
+    pub(super) fn create(plan: &RunPlan, leftovers: &[Leftover], spool: &SpoolWriter) -> Option<Self> {
         let first = leftovers.first()?;
         let (folder, alive) = RunFolder::create(plan.folder.parent()?).ok()?;
         let from = LeftoverOf {

@@ -5,6 +5,7 @@
 //! - A run that is being stopped is over when no descendant is left; one that ended by itself also when the time for
 //!   helpers that are just finishing is over.
 //! - The ending is announced once.
+//! - A shell may say that its command has run through before it ends itself; then that is the ending.
 
 use crate::keeper::protocol::StopCause;
 use crate::outcome::{Outcome, Signal};
@@ -19,6 +20,8 @@ pub(super) struct Lifecycle {
     stopping: bool,
     childless: bool,
     announced: bool,
+    /// The shell has told its end.
+    told: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +43,8 @@ pub(super) enum StopEffect {
 
 impl Lifecycle {
     pub(super) fn new(leader: i32) -> Self {
-        Self { leader: Leader::Running(leader), outcome: None, stopping: false, childless: false, announced: false }
+        let leader = Leader::Running(leader);
+        Self { leader, outcome: None, stopping: false, childless: false, announced: false, told: false }
     }
 
     /// A child was reaped; `true` if it was the leader.
@@ -51,6 +55,16 @@ impl Lifecycle {
         self.leader = Leader::Ended;
         self.outcome.get_or_insert_with(|| ended_by_itself(status));
         true
+    }
+
+    /// The shell says that its command ran through, and nobody else is left of it; `false` if that is not news.
+    pub(super) fn ran_through(&mut self, code: i32) -> bool {
+        let news = matches!(self.leader, Leader::Running(_)) && self.outcome.is_none();
+        if news {
+            self.outcome = Some(Outcome::Exited(code));
+            self.told = true;
+        }
+        news
     }
 
     /// No descendant is left.
@@ -75,7 +89,7 @@ impl Lifecycle {
     pub(super) fn is_over(&self, settled: bool, overdue: bool) -> bool {
         match self.leader {
             _ if self.announced => false,
-            _ if self.childless => true,
+            _ if self.childless || self.told => true,
             Leader::Running(_) => overdue,
             Leader::Ended => {
                 if self.stopping {
@@ -126,6 +140,7 @@ mod tests {
 
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Event {
+        RunsThrough,
         LeaderEnds,
         OtherChildEnds,
         TimesOut,
@@ -136,7 +151,8 @@ mod tests {
         Overdue,
     }
 
-    const EVENTS: [Event; 8] = [
+    const EVENTS: [Event; 9] = [
+        Event::RunsThrough,
         Event::LeaderEnds,
         Event::OtherChildEnds,
         Event::TimesOut,
@@ -153,6 +169,7 @@ mod tests {
         for event in EVENTS {
             let happened = |event| prefix.contains(&event);
             let possible = !happened(event)
+                && !(event == Event::RunsThrough && happened(Event::LeaderEnds))
                 && (event != Event::LastChildGone || happened(Event::LeaderEnds))
                 && !(happened(Event::LastChildGone) && matches!(event, Event::LeaderEnds | Event::OtherChildEnds));
             if possible {
@@ -174,6 +191,10 @@ mod tests {
             let mut first = None;
             for event in events {
                 match event {
+                    Event::RunsThrough => {
+                        assert_eq!(run.ran_through(3), first.is_none());
+                        first = first.or(Some(Outcome::Exited(3)));
+                    }
                     Event::LeaderEnds => {
                         first = first.or(Some(Outcome::Exited(3)));
                         assert!(run.reaped(7, WaitStatus::Exited(3)));

@@ -1,36 +1,42 @@
-//! The keeper: a small single-threaded process that owns one command.
+//! The keeper: a small single-threaded process that owns one command at a time.
 //!
 //! 1. [`serve_if_asked`] recognises the re-executed program and never returns from it.
-//! 2. It makes itself the child subreaper, takes its plan from the socket, starts the shell ([`crate::spawn`]).
-//! 3. It masks output ([`masking`]), pumps it into the spool and to the engine, keeps the deadline, stops ([`crate::stop`]), reaps.
-//! 4. It records the ending, and stays as long as anything the command started is alive.
+//! 2. It makes itself the child subreaper and takes orders from the socket ([`idle`]): to start a shell that waits for
+//!    its command, or to run one. Shells are started in [`shell`].
+//! 3. It owns a run ([`owner`]): masks output ([`masking`]), pumps it into the spool and to the engine, keeps the
+//!    deadline, stops ([`crate::stop`]), reaps.
+//! 4. It records the ending, and stays as long as anything the command started is alive. If nothing is, it can serve
+//!    the next command of its session.
 //!
 //! No thread, no async runtime, no policy: what to run and for how long is the engine's decision.
 
 mod client;
 mod deadlines;
+mod idle;
 mod input;
 mod leftover_task;
 mod lifecycle;
 mod masking;
 mod owner;
 pub(crate) mod protocol;
+mod shell;
+mod state;
 mod terminal;
 mod transcript;
 mod waiting;
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use rustix::process::{Resource, Rlimit};
 
+use crate::sys::descriptors;
 use crate::sys::signals::{SignalInbox, survive_file_size_limit};
-use crate::sys::{descriptors, messages};
-use protocol::{KeeperPlan, Report, SCRATCH_FD, STATE_FD, encode};
+use protocol::{Report, SCRATCH_FD, STATE_FD, encode};
+pub(crate) use shell::GivenFiles;
 
 /// The first argument that makes this executable a keeper. What follows it is only for people who read `ps`.
 pub(crate) const KEEPER_ARGUMENT: &str = "chiton-keeper";
@@ -74,13 +80,17 @@ fn take_over(socket: UnixStream) -> io::Result<()> {
     survive_file_size_limit();
     let signals = SignalInbox::open(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
     let shared = SharedFiles::create()?;
-    let Some((version, descriptors)) = messages::receive(&socket)? else { return Ok(()) };
-    if version != protocol::VERSION {
-        return Err(io::Error::other("engine and keeper are of different versions"));
-    }
-    let (plan, alive, given) = GivenFiles::read(descriptors)?;
-    owner::own(plan, alive, given, socket, signals, shared)
+    idle::serve(socket, Post { signals, shared })
 }
+
+/// What a keeper has from its start to its end.
+struct Post {
+    signals: SignalInbox,
+    shared: SharedFiles,
+}
+
+/// More than the state of a usual shell.
+const STATE_PIPE_BYTES: usize = 256 << 10;
 
 /// What the shell opens by the path of our descriptor, so that it never inherits one.
 struct SharedFiles {
@@ -89,41 +99,27 @@ struct SharedFiles {
     /// The other end: held open for the shell.
     _state_end: OwnedFd,
     /// Lists that the shell reads again itself.
-    _scratch: OwnedFd,
+    scratch: OwnedFd,
 }
 
 impl SharedFiles {
     fn create() -> io::Result<Self> {
         let (state, end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&state, true)?;
+        // Room for all of a usual state, so that the shell is not held up by us. Where that is too much, less will do.
+        let _ = rustix::pipe::fcntl_setpipe_size(&state, STATE_PIPE_BYTES);
         let scratch = rustix::fs::memfd_create("chiton", rustix::fs::MemfdFlags::CLOEXEC)?;
         // From low numbers to their places, in an order in which neither is in the other's way.
         let state = rustix::io::fcntl_dupfd_cloexec(&state, SCRATCH_FD + 1)?;
         let end = rustix::io::fcntl_dupfd_cloexec(&end, STATE_FD)?;
         let scratch = rustix::io::fcntl_dupfd_cloexec(&scratch, SCRATCH_FD)?;
-        Ok(Self { state, _state_end: end, _scratch: scratch })
+        Ok(Self { state, _state_end: end, scratch })
     }
-}
 
-/// What came with the plan.
-pub(crate) struct GivenFiles {
-    pub(crate) loader: OwnedFd,
-    pub(crate) script: OwnedFd,
-    pub(crate) input: Option<OwnedFd>,
-}
-
-impl GivenFiles {
-    /// The plan; the run's folder, locked, which says as long as it is open that the run is alive; and the rest.
-    fn read(descriptors: Vec<OwnedFd>) -> io::Result<(KeeperPlan, OwnedFd, Self)> {
-        let mut descriptors = descriptors.into_iter();
-        let mut next = || descriptors.next().ok_or_else(|| io::Error::other("a descriptor is missing"));
-        let mut plan = File::from(next()?);
-        let (folder, loader, script) = (next()?, next()?, next()?);
-        let input = next().ok();
-        let mut bytes = Vec::new();
-        plan.rewind()?;
-        plan.read_to_end(&mut bytes)?;
-        let plan = postcard::from_bytes(&bytes).map_err(|_| io::Error::other("the plan cannot be read"))?;
-        Ok((plan, folder, Self { loader, script, input }))
+    /// Forgets what the last shell left here.
+    fn clear(&self) {
+        let mut passed_over = [0; 8192];
+        while rustix::io::read(&self.state, &mut passed_over).is_ok_and(|count| count > 0) {}
+        let _ = rustix::fs::ftruncate(&self.scratch, 0);
     }
 }

@@ -4,8 +4,6 @@
 //! only in this: children are reaped before deadlines are looked at, so that a command that ended in time is never
 //! called timed out. Which ending counts is decided in [`super::lifecycle`].
 
-use std::fs::{self, File};
-use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
@@ -19,21 +17,20 @@ use super::input::OpenInput;
 use super::leftover_task::LeftoverTask;
 use super::lifecycle::{Lifecycle, StopEffect};
 use super::masking::Masking;
-use super::protocol::{Control, Denial, Ending, Input, KeeperPlan, Report, StopCause, Streams, Typing, Typist};
-use super::terminal::{Ends, HeldTerminal};
+use super::protocol::{Control, Denial, Ending, HandedBack, Report, RunPlan, StopCause, Typing, Typist};
+use super::terminal::HeldTerminal;
 use super::transcript::Transcript;
-use super::{GivenFiles, SharedFiles};
+use super::Post;
+use super::shell::Shell;
+use super::state::StateInbox;
 use crate::capture::spool::SpoolWriter;
 use crate::event::Stream;
-use crate::limits::{READ_BYTES, STATE_BYTES};
+use crate::limits::READ_BYTES;
 use crate::outcome::{Lifetime, Outcome, Signal, TimeLimit, Usage};
-use crate::spawn::start_shell;
 use crate::stop::{self, Ladder};
 use crate::sys::memory::release_files;
-use crate::sys::process::{Reap, WaitStatus, children_usage, reap};
-use crate::sys::signals::SignalInbox;
+use crate::sys::process::{Reap, Reaped, WaitStatus, reap};
 use crate::tasks::folder::RunFolder;
-use crate::tasks::record::StartRecord;
 
 /// More than a pipe can hold: what the leader wrote before it ended is read with certainty, a chatty leftover is not
 /// followed for ever.
@@ -44,12 +41,11 @@ const HOLD: Duration = Duration::from_millis(40);
 const LONG_RUN: Duration = Duration::from_millis(250);
 
 struct Keeper {
-    plan: KeeperPlan,
+    plan: RunPlan,
     folder: RunFolder,
     clients: Vec<Client>,
     door: Option<UnixListener>,
-    signals: SignalInbox,
-    shared: SharedFiles,
+    post: Post,
     pipes: [Option<OwnedFd>; 2],
     input: OpenInput,
     terminal: Option<HeldTerminal>,
@@ -62,8 +58,10 @@ struct Keeper {
     /// When a terminal shows what was held back because it might become a value: a prompt is not to lack its end.
     lets_out_at: Option<Instant>,
     /// What the shell has said of its state so far.
-    state: Vec<u8>,
+    state: StateInbox,
     lifecycle: Lifecycle,
+    /// What those used that were reaped so far.
+    used: Usage,
     ladder: Option<Ladder>,
     stopped_after: Option<Outcome>,
     started: Instant,
@@ -77,35 +75,24 @@ struct Keeper {
     leftover_task: Option<LeftoverTask>,
 }
 
-pub(super) fn own(
-    mut plan: KeeperPlan,
-    alive: OwnedFd,
-    given: GivenFiles,
-    socket: UnixStream,
-    signals: SignalInbox,
-    shared: SharedFiles,
-) -> io::Result<()> {
-    let mut caller = Client::caller(socket)?;
-    let masking = Masking::new(std::mem::take(&mut plan.masks));
-    let folder = RunFolder::at(&plan.folder)?;
-    let (pid, pipes, input, ends) = match start(&plan, given) {
-        Ok(started) => started,
-        Err(error) => {
-            caller.tell(&Report::FailedToStart { reason: explain(&plan, &error) });
-            return Ok(());
-        }
-    };
+/// What came of a keeper's run.
+pub(super) enum Owned {
+    /// Nothing is left of it, and the engine is still there.
+    Free(UnixStream, Post),
+    /// That was the last one.
+    Over,
+}
+
+/// Owns a run whose shell was started, and may have ended already.
+pub(super) fn own(plan: RunPlan, (shell, ended): (Shell, Option<Reaped>), caller: Client, post: Post) -> Owned {
     let started = Instant::now();
-    let keeper = rustix::process::getpid().as_raw_nonzero().get();
-    let _ = folder.write_start(StartRecord { pid, keeper });
-    caller.tell(&Report::Started { pid });
+    let Shell { pid, folder, alive, door, masking, pipes, input, terminal } = shell;
     let held = |(ends, size)| HeldTerminal::new(ends, size, &plan.folder, started);
-    let keeper = Keeper {
-        terminal: ends.zip(plan.terminal).map(held),
+    let mut keeper = Keeper {
+        terminal: terminal.map(held),
         clients: vec![caller],
-        door: folder.open_door().ok(),
-        signals,
-        shared,
+        door,
+        post,
         pipes,
         input: OpenInput::new(input),
         spool: SpoolWriter::new(&plan.folder, plan.spool),
@@ -114,8 +101,9 @@ pub(super) fn own(
         buffer: vec![0; READ_BYTES],
         masked: Vec::new(),
         lets_out_at: None,
-        state: Vec::new(),
+        state: StateInbox::default(),
         lifecycle: Lifecycle::new(pid),
+        used: Usage::default(),
         ladder: None,
         stopped_after: None,
         started,
@@ -128,53 +116,11 @@ pub(super) fn own(
         folder,
         plan,
     };
-    keeper.run(alive);
-    Ok(())
-}
-
-/// The shell, what it prints, what it reads, and its terminal.
-type Started = (i32, [Option<OwnedFd>; 2], Option<File>, Option<Ends>);
-
-fn start(plan: &KeeperPlan, mut given: GivenFiles) -> io::Result<Started> {
-    if let Some(size) = plan.terminal {
-        let ends = Ends::open(size)?;
-        given.input = Some(ends.theirs.try_clone()?);
-        let pid = start_shell(plan, given, &ends.theirs, &ends.theirs)?;
-        let (output, input) = (ends.ours.try_clone()?, ends.ours.try_clone()?);
-        return Ok((pid, [Some(output), None], Some(input.into()), Some(ends)));
+    if let Some(child) = ended {
+        keeper.take_note(&child);
+        keeper.reap();
     }
-    let (stdout, stdout_end) = output_pipe()?;
-    let (stderr, stderr_end) = match plan.streams {
-        Streams::Separate => output_pipe().map(|(read, write)| (Some(read), write))?,
-        Streams::Merged => (None, stdout_end.try_clone()?),
-    };
-    let mut input = None;
-    if plan.input == Input::Open {
-        let (read, write) = io::pipe()?;
-        rustix::io::ioctl_fionbio(&write, true)?;
-        given.input = Some(read.into());
-        input = Some(File::from(OwnedFd::from(write)));
-    }
-    let pid = start_shell(plan, given, &stdout_end, &stderr_end)?;
-    Ok((pid, [Some(stdout), stderr], input, None))
-}
-
-fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    // Only our end must not block: a program that finds its output non-blocking fails in ways nobody expects.
-    rustix::io::ioctl_fionbio(&read, true)?;
-    Ok((read, write))
-}
-
-fn explain(plan: &KeeperPlan, error: &io::Error) -> String {
-    let directory = plan.directory.to_text();
-    if !fs::metadata(&directory).is_ok_and(|data| data.is_dir()) {
-        return format!("the working directory {directory} cannot be entered: {error}");
-    }
-    if error.kind() == io::ErrorKind::InvalidInput {
-        return error.to_string();
-    }
-    format!("{} in {directory}: {error}", plan.program.to_text())
+    keeper.run(alive)
 }
 
 #[derive(Clone, Copy)]
@@ -188,7 +134,7 @@ enum Source {
 }
 
 impl Keeper {
-    fn run(mut self, alive: OwnedFd) {
+    fn run(mut self, alive: OwnedFd) -> Owned {
         loop {
             let now = Instant::now();
             self.step_ladder(now);
@@ -205,10 +151,34 @@ impl Keeper {
         if let Some(task) = &self.leftover_task {
             task.finish(self.summary(Outcome::Lost, Instant::now()), self.stopped_after.take());
         }
+        if self.state.follows() {
+            self.hand_state_over();
+        }
         self.folder.close_door();
         // Before the connections: whoever sees them end may count on the run not being alive any more.
         drop(self.leftover_task.take());
         drop(alive);
+        // A keeper that has a terminal has it to its end.
+        let caller = self.clients.into_iter().find(|client| client.role() == Role::Caller);
+        match caller.filter(|_| self.terminal.is_none()) {
+            Some(caller) => Owned::Free(caller.into_socket(), self.post),
+            None => Owned::Over,
+        }
+    }
+
+    /// What was announced to follow, and what is known now that the shell has ended.
+    fn hand_state_over(&mut self) {
+        let state = self.state.take(&self.post.shared);
+        for client in self.clients.iter_mut().filter(|client| client.role() == Role::Caller) {
+            let socket = client.descriptor();
+            // Nothing else is left to do, so it may wait for whoever reads.
+            let _ = rustix::io::ioctl_fionbio(socket, false);
+            client.tell(&Report::State(state.clone()));
+        }
+        if let Some(mut ending) = self.ending.take() {
+            ending.usage = self.used;
+            let _ = self.folder.write_ending(&ending, false);
+        }
     }
 
     fn is_done(&self) -> bool {
@@ -230,7 +200,7 @@ impl Keeper {
                 Source::Client(index) => self.serve_client(index, flags),
                 Source::Pipe(stream) => drop(self.pump(stream, READ_BYTES)),
                 Source::Input => self.input.push(),
-                Source::State => self.take_state(),
+                Source::State => self.hear_state(),
             }
         }
         let now = Instant::now();
@@ -246,6 +216,7 @@ impl Keeper {
             self.let_out(Stream::Stdout);
         }
         self.look_for_wait(now);
+        self.state.look(now, &self.post.shared);
         if let Some(limit) = self.deadlines.reached(now) {
             self.deadlines.clear();
             if self.lifecycle.unreaped_leader().is_some() {
@@ -265,13 +236,17 @@ impl Keeper {
         let deadline = leader.and_then(|_| self.deadlines.next(self.listens())).map(|(time, _)| time);
         let look = leader.and(self.terminal.as_ref()).filter(|_| self.is_watched_for_input());
         let look = look.and_then(HeldTerminal::look_at).into_iter().chain(self.lets_out_at).min();
-        ladder.into_iter().chain(settle).chain(deadline).chain(self.slims_at).chain(look).min()
+        let state = self.state.next_look();
+        ladder.into_iter().chain(settle).chain(deadline).chain(self.slims_at).chain(look).chain(state).min()
     }
 
     fn poll(&self, timeout: Option<&Timespec>) -> Vec<(Source, PollFlags)> {
-        let mut sources = vec![Source::Signals, Source::State];
-        let mut polled =
-            vec![PollFd::new(self.signals.descriptor(), PollFlags::IN), PollFd::new(&self.shared.state, PollFlags::IN)];
+        let mut sources = vec![Source::Signals];
+        let mut polled = vec![PollFd::new(self.post.signals.descriptor(), PollFlags::IN)];
+        if self.state.is_awaited() {
+            sources.push(Source::State);
+            polled.push(PollFd::new(&self.post.shared.state, PollFlags::IN));
+        }
         if let Some(door) = &self.door {
             sources.push(Source::Door);
             polled.push(PollFd::new(door, PollFlags::IN));
@@ -328,7 +303,7 @@ impl Keeper {
     }
 
     fn take_signals(&mut self) {
-        while let Some(signal) = self.signals.next() {
+        while let Some(signal) = self.post.signals.next() {
             if signal != libc::SIGCHLD {
                 self.stop(StopCause::Killed, None);
             } else if let (Some(_), Some(leader)) = (&self.terminal, self.lifecycle.unreaped_leader()) {
@@ -341,20 +316,34 @@ impl Keeper {
     fn reap(&mut self) {
         loop {
             match reap() {
-                Reap::Ended(child) => {
-                    if self.lifecycle.reaped(child.pid, child.status) {
-                        self.leader_ended = Some(Instant::now());
-                    } else if let Some(task) = &mut self.leftover_task {
-                        task.last = match child.status {
-                            WaitStatus::Exited(code) => Outcome::Exited(code),
-                            WaitStatus::Signaled(number) => {
-                                Signal::from_number(number).map_or(Outcome::Lost, Outcome::Signaled)
-                            }
-                        };
-                    }
-                }
+                Reap::Ended(child) => self.take_note(&child),
                 Reap::NothingYet => return,
                 Reap::NoChildren => return self.lifecycle.childless(),
+            }
+        }
+    }
+
+    /// Somebody ended.
+    fn take_note(&mut self, child: &Reaped) {
+        self.used.add(child.usage);
+        if self.lifecycle.reaped(child.pid, child.status) {
+            self.leader_ended = Some(Instant::now());
+        } else if let Some(task) = &mut self.leftover_task {
+            task.last = match child.status {
+                WaitStatus::Exited(code) => Outcome::Exited(code),
+                WaitStatus::Signaled(number) => Signal::from_number(number).map_or(Outcome::Lost, Outcome::Signaled),
+            };
+        }
+    }
+
+    /// The shell says something of its state. Where it begins by saying that the command ran through, that is the end:
+    /// unless somebody is left of it, who may not be done.
+    fn hear_state(&mut self) {
+        self.state.listen(&self.post.shared);
+        let Some(leader) = self.lifecycle.unreaped_leader().filter(|_| self.plan.answer_first) else { return };
+        if let Some(code) = self.state.ran_through() {
+            if stop::is_alone(leader) && self.lifecycle.ran_through(code) {
+                self.state.announce();
             }
         }
     }
@@ -432,7 +421,7 @@ impl Keeper {
             terminal.look_again(Instant::now());
         }
         match &self.ending {
-            Some(ending) => Report::Ended { ending: ending.clone(), state: None },
+            Some(ending) => Report::Ended { ending: ending.clone(), state: HandedBack::Nothing },
             None => self.growth(),
         }
     }
@@ -616,9 +605,13 @@ impl Keeper {
             let _ = self.folder.write_screen(&terminal.finish());
         }
         let _ = self.folder.write_ending(&ending, self.plan.lifetime == Lifetime::Durable);
-        let state = if matches!(ending.outcome, Outcome::Exited(_)) { self.state() } else { None };
+        let mut state = match &ending.outcome {
+            Outcome::Exited(_) => self.state.hand_back(&self.post.shared),
+            _ => HandedBack::Nothing,
+        };
         for client in &mut self.clients {
-            let state = if client.role() == Role::Caller { state.clone() } else { None };
+            let is_caller = client.role() == Role::Caller;
+            let state = if is_caller { std::mem::replace(&mut state, HandedBack::Nothing) } else { HandedBack::Nothing };
             // Whoever is gone is noticed in the next round.
             client.tell(&Report::Ended { ending: ending.clone(), state });
         }
@@ -626,7 +619,6 @@ impl Keeper {
     }
 
     fn summary(&self, outcome: Outcome, now: Instant) -> Ending {
-        let (user, system, peak_memory) = children_usage();
         let alive =
             if self.lifecycle.is_childless() { Vec::new() } else { stop::alive(|line| self.masking.text(line)) };
         let (leftovers, survivors) =
@@ -638,31 +630,11 @@ impl Keeper {
             leftovers,
             leftover_task: None,
             survivors,
-            usage: Usage { user_us: micros(user), system_us: micros(system), peak_memory },
+            usage: self.used,
             wall_us: micros(end.duration_since(self.started)),
             stdout: self.spool.totals(Stream::Stdout),
             stderr: self.spool.totals(Stream::Stderr),
         }
-    }
-
-    /// Takes what the shell says of its state; more than is ever carried is passed over.
-    fn take_state(&mut self) {
-        let mut chunk = [0; 8192];
-        loop {
-            match rustix::io::read(&self.shared.state, &mut chunk) {
-                Ok(count) if count > 0 => {
-                    let room = usize::try_from(STATE_BYTES).unwrap_or(0) + 1 - self.state.len();
-                    self.state.extend_from_slice(&chunk[..count.min(room)]);
-                }
-                _ => return,
-            }
-        }
-    }
-
-    fn state(&mut self) -> Option<crate::ByteString> {
-        self.take_state();
-        let state = std::mem::take(&mut self.state);
-        (!state.is_empty() && state.len() as u64 <= STATE_BYTES).then(|| state.into())
     }
 }
 

@@ -1,8 +1,9 @@
 //! What an engine and a keeper say to each other.
 //!
-//! First one byte, the version, with the descriptors of [`KeeperPlan`]; then frames both ways: four bytes of length,
-//! little end first, and one encoded message. A frame longer than [`FRAME_BYTES`], or one that cannot be read, ends
-//! the connection.
+//! Between two runs a keeper takes orders: one byte, [`ORDER`], with descriptors, the first of which is a file with an
+//! [`Order`]; or [`BEGIN`] and a frame with a [`RunPlan`]. During a run, and from the keeper always, frames: four bytes
+//! of length, little end first, and one encoded message. A frame longer than [`FRAME_BYTES`], or one that cannot be
+//! read, ends the connection.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,7 +19,12 @@ use crate::outcome::{Leftover, Lifetime, Outcome, TimeLimit, Usage};
 use crate::terminal::{Snapshot, TerminalSize};
 
 /// Raised with every change of a message; the two sides are the same executable unless it was replaced meanwhile.
-pub(crate) const VERSION: u8 = 5;
+pub(crate) const VERSION: u8 = 6;
+
+/// The byte that comes with an [`Order`].
+pub(crate) const ORDER: u8 = VERSION;
+/// The byte before the plan of a run for the shell that waits.
+pub(crate) const BEGIN: u8 = 0x80 | VERSION;
 
 /// The name of the socket in a run's folder, where anybody who may enter the folder can talk to the keeper. A
 /// connection begins with one byte, the version.
@@ -29,10 +35,20 @@ pub(crate) const STATE_FD: i32 = 10;
 /// The number of a second one, where the shell puts lists that it reads again itself.
 pub(crate) const SCRATCH_FD: i32 = 11;
 
-/// The run a keeper is to own. Descriptors that travel with it, in this order: this plan, the run's folder, locked,
-/// the loader, the script, and standard input where it is [`Input::Given`].
+/// What a keeper without a run is to do. The descriptors that travel with it, in this order: the order itself, the
+/// run's folder, locked, the loader, the script, and one more that it says.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct KeeperPlan {
+pub(crate) enum Order {
+    /// Start a shell and own its run. With standard input, where it is [`Input::Given`].
+    Run(Box<ShellPlan>, Box<RunPlan>),
+    /// Start a shell that waits for its command, in place of the one that may wait already. With the pipe that brings
+    /// the byte it waits for. Answered by [`Report::Ready`].
+    Prepare(Box<ShellPlan>),
+}
+
+/// A shell to start.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ShellPlan {
     pub(crate) folder: PathBuf,
     pub(crate) program: ByteString,
     pub(crate) forms: Forms,
@@ -42,6 +58,15 @@ pub(crate) struct KeeperPlan {
     pub(crate) streams: Streams,
     /// A terminal of this size in place of all three streams.
     pub(crate) terminal: Option<TerminalSize>,
+    /// Values that its output is searched for, and what is shown for each. Taken out before anything else is done.
+    pub(crate) masks: Vec<(String, ByteString)>,
+}
+
+/// The run a keeper is to own.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct RunPlan {
+    pub(crate) folder: PathBuf,
+    pub(crate) directory: ByteString,
     /// Whether the caller is told when the command waits for input.
     pub(crate) tells_waiting: bool,
     pub(crate) timeout: Option<Duration>,
@@ -56,8 +81,9 @@ pub(crate) struct KeeperPlan {
     pub(crate) client: Option<String>,
     /// A plain file that gets all output as well, and a last line that says how it ended.
     pub(crate) transcript: Option<PathBuf>,
-    /// Values that its output is searched for, and what is shown for each. Taken out before anything else is done.
-    pub(crate) masks: Vec<(String, ByteString)>,
+    /// Whether the end is told as soon as the shell says that the command ran through, before the shell has handed its
+    /// state back.
+    pub(crate) answer_first: bool,
 }
 
 /// The arguments of the shell. With both, the keeper asks the shell whether the script is well-formed: if so it is
@@ -210,11 +236,32 @@ pub(crate) enum Report {
         stream: Stream,
         bytes: ByteString,
     },
-    /// The end, and what the shell handed back about its state, undigested.
+    /// The end.
     Ended {
         ending: Ending,
-        state: Option<ByteString>,
+        state: HandedBack,
     },
+    /// What [`HandedBack::Follows`] announced.
+    State(Option<ByteString>),
+    /// A shell waits for its command.
+    Ready {
+        pid: i32,
+    },
+    /// The shell that waited is gone, and has run nothing.
+    NotReady,
+    /// Nothing is left of the last run; the next order can come.
+    Free,
+}
+
+/// What the shell said of its state as it ended, undigested.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum HandedBack {
+    /// Nothing, or it does not count.
+    Nothing,
+    /// All of it.
+    State(ByteString),
+    /// It is still at it: the status of each part of the last pipeline, after that of the whole, and where it is.
+    Follows { statuses: Vec<i32>, directory: ByteString },
 }
 
 /// Why a keeper did not do what it was asked.

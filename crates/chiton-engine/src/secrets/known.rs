@@ -19,6 +19,8 @@ pub(crate) struct KnownSecrets {
 #[derive(Debug)]
 struct Current {
     values: BTreeMap<Reference, SecretValue>,
+    /// The same for a keeper: another list whenever something was added.
+    masks: Arc<[Mask]>,
     patterns: Arc<Patterns>,
 }
 
@@ -28,7 +30,7 @@ pub(crate) type Mask = (String, SecretValue);
 impl KnownSecrets {
     pub(crate) fn none() -> Self {
         let patterns = Arc::new(Patterns::new([]));
-        Self { current: Mutex::new(Current { values: BTreeMap::new(), patterns }) }
+        Self { current: Mutex::new(Current { values: BTreeMap::new(), masks: Arc::default(), patterns }) }
     }
 
     pub(crate) fn has(&self, reference: &Reference) -> bool {
@@ -54,12 +56,13 @@ impl KnownSecrets {
         if changed {
             let masks = masks(&current.values);
             current.patterns = Arc::new(Patterns::new(masks.iter().map(|(mask, value)| (&mask[..], value.expose()))));
+            current.masks = masks.into();
         }
     }
 
     /// All of them, for a keeper.
-    pub(crate) fn masks(&self) -> Vec<Mask> {
-        masks(&self.current.lock().unwrap_or_else(PoisonError::into_inner).values)
+    pub(crate) fn masks(&self) -> Arc<[Mask]> {
+        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner).masks)
     }
 
     fn patterns(&self) -> Arc<Patterns> {

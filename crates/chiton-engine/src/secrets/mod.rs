@@ -23,6 +23,7 @@ pub mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
@@ -57,7 +58,7 @@ pub(crate) struct ResolvedCommand {
     /// The variables with values, where they have any.
     environment: Option<EnvironmentChange>,
     /// What its output is searched for.
-    masks: Vec<Mask>,
+    masks: Arc<[Mask]>,
     /// What it names and somebody knew.
     used: BTreeSet<Reference>,
     notices: Vec<String>,
@@ -93,7 +94,7 @@ impl ResolvedCommand {
         self.environment.as_ref().unwrap_or(&self.request.environment)
     }
 
-    pub(crate) fn masks(&self) -> &[Mask] {
+    pub(crate) fn masks(&self) -> &Arc<[Mask]> {
         &self.masks
     }
 
@@ -109,8 +110,9 @@ impl ResolvedCommand {
         std::mem::take(&mut self.notices)
     }
 
-    pub(crate) fn into_request(self) -> CommandRequest {
-        self.request
+    /// Its input is the command's now; were it open here too, whoever writes to it would never see it closed.
+    pub(crate) fn give_input_away(&mut self) {
+        self.request.input = CommandInput::Nothing;
     }
 }
 
@@ -161,7 +163,7 @@ pub(crate) async fn resolve_typed(
     session.uses(&used);
     let masked = found.into_iter().filter(|(_, secret)| secret.masking == Masking::Masked);
     known.learn(masked.map(|(reference, secret)| (reference, secret.value)));
-    Ok(Some((resolved, known.masks())))
+    Ok(Some((resolved, known.masks().to_vec())))
 }
 
 /// Every reference in the fields in which they are resolved.

@@ -13,6 +13,7 @@ pub(crate) mod change;
 pub mod environment;
 pub mod login;
 pub(crate) mod posix;
+mod settling;
 pub mod state;
 pub mod store;
 
@@ -27,7 +28,10 @@ use crate::error::SessionError;
 use crate::guard::consent::Bound;
 use crate::request::EnvironmentChange;
 use crate::secrets::Reference;
+use crate::spawn::pool::Pool;
 use change::Change;
+pub(crate) use settling::Unsettled;
+use settling::Settling;
 use environment::{EnvironmentPolicy, Origin, RemovedVariable};
 use state::{ShellState, Value, Variable};
 
@@ -49,6 +53,14 @@ pub struct Session {
     secrets: Arc<Mutex<BTreeSet<Reference>>>,
     /// Whether the state has what the login shell says.
     pub(crate) logged_in: Arc<AtomicBool>,
+    /// Commands that are answered, and whose shells still hand their state back.
+    settling: Arc<Settling>,
+    /// The state that this one branched off, where it did: the next command starts from there.
+    trunk: Option<Arc<Mutex<Arc<ShellState>>>>,
+    /// Shells that wait for its next commands.
+    pub(crate) pool: Arc<Pool>,
+    /// What the last command started from, and from which state that was made.
+    begun: Arc<Mutex<Option<(Arc<ShellState>, StartingPoint)>>>,
 }
 
 impl Session {
@@ -63,6 +75,10 @@ impl Session {
             tasks: Arc::default(),
             secrets: Arc::default(),
             logged_in: Arc::default(),
+            settling: Arc::default(),
+            trunk: None,
+            pool: Arc::default(),
+            begun: Arc::default(),
         }
     }
 
@@ -90,7 +106,46 @@ impl Session {
     #[must_use]
     pub fn branch(&self) -> Self {
         let current = Arc::new(Mutex::new(self.state()));
-        Self { current, ..self.clone() }
+        let trunk = Some(self.trunk.clone().unwrap_or_else(|| Arc::clone(&self.current)));
+        Self { current, trunk, settling: Arc::default(), ..self.clone() }
+    }
+
+    /// The state that its next command is likely to start from.
+    pub(crate) fn next_state(&self) -> Arc<ShellState> {
+        let current = self.trunk.as_ref().unwrap_or(&self.current);
+        Arc::clone(&current.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Waits until the state has everything that commands answered so far have changed; see
+    /// [`crate::CommandRequest::answer_first`]. At once where nothing is on its way.
+    pub async fn settled(&self) {
+        self.settling.wait().await;
+    }
+
+    /// A command is answered, and what it changed will follow: until this is dropped.
+    pub(crate) fn settle_later(&self) -> Unsettled {
+        self.settling.begin()
+    }
+
+    /// What is to be said with the next answer, since the answer that it belongs to was given already.
+    pub(crate) fn take_late_notices(&self) -> Vec<String> {
+        std::mem::take(&mut self.settling.notices.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn say_later(&self, notice: String) {
+        self.settling.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+    }
+
+    /// What waits for its next commands, for another value of the same session: one that is made anew for each call.
+    pub fn warmth(&self) -> Warmth {
+        Warmth(Arc::clone(&self.pool))
+    }
+
+    /// The same with what waits elsewhere.
+    #[must_use]
+    pub fn with_warmth(mut self, warmth: &Warmth) -> Self {
+        self.pool = Arc::clone(&warmth.0);
+        self
     }
 
     /// Its name.
@@ -116,7 +171,7 @@ impl Session {
         self.secrets.lock().unwrap_or_else(PoisonError::into_inner).extend(references.into_iter().cloned());
     }
 
-    /// The state right now.
+    /// The state right now. After an answer that was wanted first, see [`Session::settled`].
     pub fn state(&self) -> Arc<ShellState> {
         Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -134,6 +189,7 @@ impl Session {
 
     /// Ends what this session's commands left running with [`crate::Lifetime::Session`].
     pub fn close(&self) {
+        self.pool.clear();
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
@@ -144,12 +200,26 @@ impl Session {
         held.push(connection);
     }
 
+    /// What the last command started from, where this one starts from the very same.
+    fn begun_like_last(&self, base: &Arc<ShellState>) -> Option<StartingPoint> {
+        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, start) = begun.as_ref().filter(|(last, _)| Arc::ptr_eq(last, base))?;
+        start.state.cwd.is_dir().then(|| start.clone())
+    }
+
     /// Applies what a command changed to the state as it is now, which another command may have moved on meanwhile.
     pub(crate) fn commit(&self, change: &Change) {
+        if change.is_empty() {
+            return;
+        }
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         *current = Arc::new(change.apply(&current));
     }
 }
+
+/// Shells that wait for the next commands of a session.
+#[derive(Clone, Debug, Default)]
+pub struct Warmth(Arc<Pool>);
 
 /// Whether the keeper at the other end is still there. What it reports meanwhile is in its records as well.
 fn is_open(connection: &UnixStream) -> bool {
@@ -164,7 +234,7 @@ fn is_open(connection: &UnixStream) -> bool {
 }
 
 /// What one command starts from: the session's state with what this call alone adds to it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StartingPoint {
     pub(crate) state: Arc<ShellState>,
     pub(crate) removed: Vec<RemovedVariable>,
@@ -178,7 +248,37 @@ pub(crate) fn begin(
     change: &EnvironmentChange,
     policy: &EnvironmentPolicy,
 ) -> Result<StartingPoint, SessionError> {
-    let mut state = ShellState::clone(&session.state());
+    let base = session.state();
+    let usual = directory.is_none() && *change == EnvironmentChange::default();
+    if usual && let Some(start) = session.begun_like_last(&base) {
+        return Ok(start);
+    }
+    let start = prepare(session, &base, directory, change, policy)?;
+    if usual && start.notices.is_empty() {
+        *session.begun.lock().unwrap_or_else(PoisonError::into_inner) = Some((base, start.clone()));
+    }
+    Ok(start)
+}
+
+/// What the next command will start from, where nothing changes until then.
+pub(crate) fn begin_next(
+    session: &Session,
+    directory: Option<&Path>,
+    change: &EnvironmentChange,
+    policy: &EnvironmentPolicy,
+) -> Option<StartingPoint> {
+    let trunk = Session { current: Arc::new(Mutex::new(session.next_state())), ..session.clone() };
+    begin(&trunk, directory, change, policy).ok()
+}
+
+fn prepare(
+    session: &Session,
+    base: &ShellState,
+    directory: Option<&Path>,
+    change: &EnvironmentChange,
+    policy: &EnvironmentPolicy,
+) -> Result<StartingPoint, SessionError> {
+    let mut state = base.clone();
     let (mut notices, mut removed) = (Vec::new(), Vec::new());
     match directory {
         Some(given) => state.cwd = enter_given(&state.cwd, given)?,

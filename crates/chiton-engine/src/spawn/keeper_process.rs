@@ -1,6 +1,6 @@
-//! Starting a keeper, from the engine's side.
+//! A keeper, from the engine's side.
 
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -10,25 +10,58 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::keeper::KEEPER_ARGUMENT;
+use crate::keeper::protocol::FrameBuffer;
 use crate::sys::process::ended;
 
-/// Executes `keeper` with one end of a socket pair as its standard input; gives the other end and its process id.
-///
-/// It inherits nothing else: an empty environment, no terminal, no other descriptor.
-pub(super) fn start(keeper: &Path, run_id: &str) -> io::Result<(UnixStream, i32)> {
-    let (ours, theirs) = UnixStream::pair()?;
-    #[expect(clippy::disallowed_methods, reason = "this is where keepers are started")]
-    let child = Command::new(keeper)
-        .arg0("chiton")
-        .args([KEEPER_ARGUMENT, run_id])
-        .env_clear()
-        .stdin(OwnedFd::from(theirs))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
-    let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
-    reap_when_it_ends(child);
-    Ok((ours, pid))
+/// A keeper process and the connection to it. It ends when that is closed, unless it has a run that may go on.
+/// The connection belongs to no runtime: a session may be used from one and then from another.
+pub(crate) struct Keeper {
+    pub(crate) connection: UnixStream,
+    /// What it has said and nobody has read.
+    pub(crate) inbox: FrameBuffer,
+    /// Orders to have a shell ready whose answers nobody has read.
+    pub(crate) prepared: usize,
+    pub(crate) pid: i32,
+}
+
+impl std::fmt::Debug for Keeper {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Keeper").field(&self.pid).finish()
+    }
+}
+
+impl Keeper {
+    /// Executes `program` with one end of a socket pair as its standard input.
+    ///
+    /// It inherits nothing else: an empty environment, no terminal, no other descriptor.
+    pub(crate) fn start(program: &Path) -> io::Result<Self> {
+        let (ours, theirs) = UnixStream::pair()?;
+        #[expect(clippy::disallowed_methods, reason = "this is where keepers are started")]
+        let child = Command::new(program)
+            .arg0("chiton")
+            .arg(KEEPER_ARGUMENT)
+            .env_clear()
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
+        reap_when_it_ends(child);
+        ours.set_nonblocking(true)?;
+        Ok(Self { connection: ours, inbox: FrameBuffer::default(), prepared: 0, pid })
+    }
+
+    /// Whether it is still there.
+    pub(crate) fn is_there(&mut self) -> bool {
+        let mut bytes = [0; 256];
+        loop {
+            match self.connection.read(&mut bytes) {
+                Ok(0) => return false,
+                Ok(count) => self.inbox.extend(&bytes[..count]),
+                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+            }
+        }
+    }
 }
 
 /// A keeper may outlive the call by hours; its end is an event, so that no zombie is left and nobody polls.

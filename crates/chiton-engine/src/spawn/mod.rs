@@ -1,48 +1,54 @@
 //! Stage 5: processes. The only module that starts any.
 //!
 //! 1. [`shell`] knows which shell runs commands, and [`delivery`] how a command reaches it unchanged.
-//! 2. [`launch`] starts a keeper ([`keeper_process`]) and hands it the plan, the loader and the script as files in
-//!    memory.
+//! 2. [`launch`] gives the command to a shell that waits for it ([`spare`]), where a fitting one does. Else it orders a
+//!    keeper ([`keeper_process`]), one that is free or a new one, to start a shell for it. The order, the loader and the
+//!    script are files in memory.
 //! 3. The keeper, in its own process, starts the shell ([`shell_process`]) in its own session, with nothing inherited
 //!    but three streams.
+//! 4. After the run its keeper is free again, if nothing is left of the command: [`pool`] keeps it for the session's
+//!    next command, with a shell that waits.
 
 mod delivery;
 pub(crate) mod helper;
-mod keeper_process;
+pub(crate) mod keeper_process;
+pub(crate) mod pool;
 mod shell;
 mod shell_process;
+pub(crate) mod spare;
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use tokio::net::UnixStream;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::error::StartError;
-use crate::keeper::protocol::{Input, KeeperPlan, VERSION};
+use crate::keeper::protocol::{Input, ORDER, Order, RunPlan, ShellPlan};
 use crate::limits::Limits;
-use crate::request::{CommandInput, CommandRequest, OnTimeout};
+use crate::request::{CommandInput, OnTimeout};
 use crate::secrets::ResolvedCommand;
 use crate::session::bash::load::{self, LoadOptions};
 use crate::session::{StartingPoint, posix};
 use crate::sys::messages;
 use crate::tasks::folder::RunFolder;
 
+use delivery::Delivery;
+use keeper_process::Keeper;
 pub use shell::Shell;
 pub(crate) use shell::ShellKind;
 pub(crate) use shell_process::start_shell;
+use spare::Spare;
 
 /// A command that was handed to its keeper.
 #[derive(Debug)]
 pub(crate) struct Launched {
-    pub(crate) connection: UnixStream,
-    pub(crate) keeper: PathBuf,
-    /// What was asked, its input given away.
-    pub(crate) command: CommandRequest,
+    pub(crate) keeper: Keeper,
+    pub(crate) program: PathBuf,
+    /// Whether the shell was there before.
+    pub(crate) warm: bool,
 }
 
 /// Everything `launch` needs besides the command.
@@ -51,65 +57,74 @@ pub(crate) struct LaunchSettings<'a> {
     pub(crate) shell: &'a Shell,
     pub(crate) limits: &'a Limits,
     pub(crate) spool_allowance: u64,
-    /// The run's folder, locked: from its first moment the run counts as alive. Held until the keeper has it.
-    pub(crate) lock: File,
     pub(crate) session: Option<&'a str>,
     pub(crate) client: Option<&'a str>,
 }
 
-/// Starts a keeper and hands it the command.
+/// Who is to run a command.
+pub(crate) enum Runner {
+    /// A shell that waits for it.
+    Spare(Box<Spare>),
+    /// A keeper that has to start one, in a folder that is locked: from its first moment the run counts as alive.
+    Keeper(Keeper, File),
+}
+
+/// How a command has to be given to a shell.
+pub(crate) fn delivery(command: &ResolvedCommand, shell: &Shell) -> Delivery {
+    let kind = shell.kind();
+    let chosen = delivery::choose(&command.request().command, kind);
+    if command.holds_values() { chosen.out_of_sight(kind) } else { chosen }
+}
+
+/// Hands the command to whoever is to run it.
 pub(crate) fn launch(
-    command: ResolvedCommand,
+    command: &ResolvedCommand,
+    delivery: Delivery,
     start: &StartingPoint,
     folder: &RunFolder,
-    settings: LaunchSettings<'_>,
+    runner: Runner,
+    settings: &LaunchSettings<'_>,
 ) -> Result<Launched, StartError> {
-    let (socket, pid) = keeper_process::start(settings.keeper, folder.id())
-        .map_err(|error| StartError::Keeper { path: settings.keeper.to_owned(), error })?;
-    let handed_over = hand_over(&socket, pid, &command, start, folder, &settings);
-    let keeper = settings.keeper.to_owned();
-    drop(settings);
-    let mut command = command.into_request();
-    // The descriptor is the command's now; were it open here too, whoever writes to it would never see it closed.
-    command.input = CommandInput::Nothing;
-    match handed_over.and_then(|()| into_async(socket)) {
-        Ok(connection) => Ok(Launched { connection, keeper, command }),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(StartError::KeeperVanished(keeper)),
+    let program = settings.keeper.to_owned();
+    let plan = run_plan(command, start, folder, settings);
+    let (keeper, warm, handed_over) = match runner {
+        Runner::Spare(spare) => {
+            let handed_over = spare.begin(&delivery::first(delivery), command.script(), &plan);
+            (spare.into_keeper(), true, handed_over)
+        }
+        Runner::Keeper(keeper, lock) => {
+            let handed_over = order_run(&keeper, &lock, command, delivery, start, plan, settings);
+            (keeper, false, handed_over)
+        }
+    };
+    match handed_over {
+        Ok(()) => Ok(Launched { keeper, program, warm }),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(StartError::KeeperVanished(program)),
         Err(error) => Err(StartError::HandOver(error)),
     }
 }
 
-fn into_async(socket: std::os::unix::net::UnixStream) -> io::Result<UnixStream> {
-    socket.set_nonblocking(true)?;
-    UnixStream::from_std(socket)
-}
-
-fn hand_over(
-    socket: impl AsFd,
-    keeper: i32,
+fn order_run(
+    keeper: &Keeper,
+    lock: &File,
     command: &ResolvedCommand,
+    delivery: Delivery,
     start: &StartingPoint,
-    folder: &RunFolder,
+    plan: RunPlan,
     settings: &LaunchSettings<'_>,
 ) -> io::Result<()> {
     let request = command.request();
     let called_as = request.called_as.as_deref().unwrap_or(settings.shell.usual_name());
-    let kind = settings.shell.kind();
-    let chosen = delivery::choose(&request.command, kind);
-    let delivery = if command.holds_values() { chosen.out_of_sight(&request.command, kind) } else { chosen };
-    let options = LoadOptions { keeper, sets_exit_trap: delivery.sets_exit_trap, hands_back: delivery.hands_back };
+    let Delivery { sets_exit_trap, hands_back, .. } = delivery;
+    let options = LoadOptions { keeper: keeper.pid, sets_exit_trap, hands_back, waits: false };
     let (loader, script) = match settings.shell.kind() {
-        ShellKind::Bash => (load::loader(&start.state, called_as, options), command.script().to_vec()),
-        ShellKind::Posix => (posix::loader(&start.state, keeper), delivery::posix_script(command.script())),
+        ShellKind::Bash => (
+            load::loader(&start.state, called_as, options),
+            load::script(&delivery::first(delivery), command.script()),
+        ),
+        ShellKind::Posix => (posix::loader(&start.state, keeper.pid), delivery::posix_script(command.script())),
     };
     let (loader, script) = (Zeroizing::new(loader), Zeroizing::new(script));
-    let mut plan = plan(command, start, folder, settings, called_as, delivery);
-    let encoded = postcard::to_stdvec(&plan).map_err(|error| io::Error::other(error.to_string()))?;
-    for (_, value) in plan.masks.drain(..) {
-        value.into_vec().zeroize();
-    }
-    let encoded = Zeroizing::new(encoded);
-    let (plan, loader, script) = (memory_file(&encoded)?, memory_file(&loader)?, memory_file(&script)?);
     let text_input;
     let input: Option<BorrowedFd<'_>> = match &request.input {
         CommandInput::Nothing | CommandInput::Open => None,
@@ -119,30 +134,12 @@ fn hand_over(
             Some(text_input.as_fd())
         }
     };
-    let files = [plan.as_fd(), settings.lock.as_fd(), loader.as_fd(), script.as_fd()];
-    let descriptors: Vec<BorrowedFd<'_>> = files.into_iter().chain(input).collect();
-    messages::send(socket, VERSION, &descriptors)
-}
-
-fn plan(
-    command: &ResolvedCommand,
-    start: &StartingPoint,
-    folder: &RunFolder,
-    settings: &LaunchSettings<'_>,
-    called_as: &[u8],
-    delivery: delivery::Delivery,
-) -> KeeperPlan {
-    let request = command.request();
-    let mut stop = settings.limits.stop;
-    stop.grace = request.grace.unwrap_or(stop.grace);
-    let mut spool = settings.limits.spool;
-    spool.per_run = settings.spool_allowance;
-    KeeperPlan {
-        folder: folder.path().to_owned(),
-        program: settings.shell.path().as_os_str().as_bytes().into(),
+    let shell = ShellPlan {
+        folder: plan.folder.clone(),
+        program: settings.shell.path().as_os_str().as_encoded_bytes().into(),
         forms: delivery::forms(settings.shell.kind(), called_as, &request.command, delivery),
         environment: load::environment(&start.state).into_iter().map(Into::into).collect(),
-        directory: OsStr::as_bytes(start.state.cwd.as_os_str()).into(),
+        directory: OsStr::as_encoded_bytes(start.state.cwd.as_os_str()).into(),
         input: match request.input {
             CommandInput::Nothing => Input::Nothing,
             CommandInput::Text(_) | CommandInput::Descriptor(_) => Input::Given,
@@ -150,6 +147,41 @@ fn plan(
         },
         streams: request.streams,
         terminal: request.terminal,
+        masks: command.masks().iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect(),
+    };
+    let (loader, script) = (memory_file(&loader)?, memory_file(&script)?);
+    let order = Order::Run(Box::new(shell), Box::new(plan));
+    let files = [lock.as_fd(), loader.as_fd(), script.as_fd()];
+    give_order(keeper, order, &files.into_iter().chain(input).collect::<Vec<_>>())
+}
+
+/// Sends an order with what belongs to it.
+fn give_order(keeper: &Keeper, mut order: Order, files: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let encoded = postcard::to_stdvec(&order).map_err(|error| io::Error::other(error.to_string()))?;
+    let encoded = Zeroizing::new(encoded);
+    let (Order::Run(shell, _) | Order::Prepare(shell)) = &mut order;
+    for (_, value) in shell.masks.drain(..) {
+        value.into_vec().zeroize();
+    }
+    let order = memory_file(&encoded)?;
+    let files: Vec<BorrowedFd<'_>> = [order.as_fd()].into_iter().chain(files.iter().copied()).collect();
+    messages::send(&keeper.connection, ORDER, &files)
+}
+
+fn run_plan(
+    command: &ResolvedCommand,
+    start: &StartingPoint,
+    folder: &RunFolder,
+    settings: &LaunchSettings<'_>,
+) -> RunPlan {
+    let request = command.request();
+    let mut stop = settings.limits.stop;
+    stop.grace = request.grace.unwrap_or(stop.grace);
+    let mut spool = settings.limits.spool;
+    spool.per_run = settings.spool_allowance;
+    RunPlan {
+        folder: folder.path().to_owned(),
+        directory: OsStr::as_encoded_bytes(start.state.cwd.as_os_str()).into(),
         tells_waiting: request.until_input && request.terminal.is_some(),
         timeout: request.timeout.filter(|_| request.on_timeout == OnTimeout::Stop),
         silence: request.silence,
@@ -157,7 +189,8 @@ fn plan(
         session: settings.session.map(str::to_owned),
         client: settings.client.map(str::to_owned),
         transcript: request.transcript.then(|| folder.path().join("output.log")),
-        masks: command.masks().iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect(),
+        // A value that the command knows may be in what it leaves; that is said with its answer.
+        answer_first: request.answer_first && !command.holds_values(),
         stop,
         spool,
     }

@@ -4,49 +4,64 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 
+use zeroize::Zeroizing;
+
+use super::memory_file;
 use crate::bytes::ByteString;
 use crate::keeper::GivenFiles;
-use crate::keeper::protocol::{Forms, KeeperPlan};
-use crate::session::bash::load::{LOADER_FD, SCRIPT_FD};
+use crate::keeper::protocol::{Forms, ShellPlan};
+use crate::session::bash::load::{LOADER_FD, RELEASE_FD, SCRIPT_FD};
 use crate::sys::process::{Place, ProcessPlan, WaitStatus, start_process, wait_for};
 
 /// Descriptors are moved above this number before they are placed, so that none is overwritten on the way.
 const ABOVE: i32 = 12;
 
-/// Starts the shell of `plan` with these streams; gives its process id, which is also its group.
-pub(crate) fn start_shell(plan: &KeeperPlan, given: GivenFiles, stdout: &OwnedFd, stderr: &OwnedFd) -> io::Result<i32> {
+/// Starts the shell of `plan` with these streams; gives its process id, which is also its group. One that `waits` gets
+/// the pipe that brings the byte it waits for, and nothing to read.
+pub(crate) fn start_shell(
+    plan: &ShellPlan,
+    given: &GivenFiles,
+    stdout: &OwnedFd,
+    stderr: &OwnedFd,
+    waits: bool,
+) -> io::Result<i32> {
     let script = raise(&given.script)?;
     let (arguments, startup_file) = decide(plan, &script)?;
     let loader = raise(&given.loader)?;
-    let input = match given.input {
+    let more = given.more.as_ref().map(raise).transpose()?;
+    let (input, release) = if waits { (None, more) } else { (more, None) };
+    let input = match input {
         Some(input) => input,
-        None => OwnedFd::from(File::open("/dev/null")?),
+        None => raise(&OwnedFd::from(File::open("/dev/null")?))?,
     };
-    let streams = [raise(&input)?, raise(stdout)?, raise(stderr)?];
+    let (stdout, stderr) = (raise(stdout)?, raise(stderr)?);
     let mut environment: Vec<CString> = c_strings(&plan.environment)?;
     if startup_file {
         environment.push(CString::new(format!("BASH_ENV=/dev/fd/{LOADER_FD}"))?);
     }
+    let mut descriptors = vec![
+        (input.as_fd(), 0),
+        (stdout.as_fd(), 1),
+        (stderr.as_fd(), 2),
+        (loader.as_fd(), LOADER_FD),
+        (script.as_fd(), SCRIPT_FD),
+    ];
+    descriptors.extend(release.as_ref().map(|release| (release.as_fd(), RELEASE_FD)));
     start_process(&ProcessPlan {
         program: &c_string(&plan.program)?,
         arguments: &c_strings(arguments)?,
         environment: &environment,
         directory: &c_string(&plan.directory)?,
-        descriptors: &[
-            (streams[0].as_fd(), 0),
-            (streams[1].as_fd(), 1),
-            (streams[2].as_fd(), 2),
-            (loader.as_fd(), LOADER_FD),
-            (script.as_fd(), SCRIPT_FD),
-        ],
-        close_from: SCRIPT_FD + 1,
+        descriptors: &descriptors,
+        close_from: if waits { RELEASE_FD } else { SCRIPT_FD } + 1,
         place: if plan.terminal.is_some() { Place::Foreground } else { Place::OwnSession },
     })
 }
 
 /// The arguments to use, and whether the loader is then read as a start-up file.
-fn decide<'a>(plan: &'a KeeperPlan, script: &OwnedFd) -> io::Result<(&'a [ByteString], bool)> {
+fn decide<'a>(plan: &'a ShellPlan, script: &OwnedFd) -> io::Result<(&'a [ByteString], bool)> {
     let Forms { evaluated, argument, only_well_formed } = &plan.forms;
     if *only_well_formed && !is_well_formed(plan, script.as_fd())? {
         let why = "bash finds a syntax error in the command, and one that names secrets is not tried";
@@ -64,11 +79,12 @@ fn decide<'a>(plan: &'a KeeperPlan, script: &OwnedFd) -> io::Result<(&'a [ByteSt
 }
 
 /// Asks the shell itself whether it could read the script; nothing of it is run.
-fn is_well_formed(plan: &KeeperPlan, script: BorrowedFd<'_>) -> io::Result<bool> {
+fn is_well_formed(plan: &ShellPlan, script: BorrowedFd<'_>) -> io::Result<bool> {
     let null = raise(&OwnedFd::from(File::options().read(true).write(true).open("/dev/null")?))?;
     // Some errors, in `[[ ]]` for one, leave the status 0; but none leaves nothing said.
     let said = rustix::fs::memfd_create("chiton", rustix::fs::MemfdFlags::CLOEXEC)?;
     let complaints = raise(&said)?;
+    let command = raise(&command_of(script)?)?;
     let path = format!("/dev/fd/{SCRIPT_FD}");
     let words = ["bash", "--norc", "--noprofile", "-n", &path];
     let arguments: Vec<CString> = words.into_iter().map(CString::new).collect::<Result<_, _>>()?;
@@ -77,13 +93,21 @@ fn is_well_formed(plan: &KeeperPlan, script: BorrowedFd<'_>) -> io::Result<bool>
         arguments: &arguments,
         environment: &[],
         directory: c"/",
-        descriptors: &[(null.as_fd(), 0), (null.as_fd(), 1), (complaints.as_fd(), 2), (script, SCRIPT_FD)],
+        descriptors: &[(null.as_fd(), 0), (null.as_fd(), 1), (complaints.as_fd(), 2), (command.as_fd(), SCRIPT_FD)],
         close_from: SCRIPT_FD + 1,
         place: Place::OwnSession,
     })?;
     let status = wait_for(pid)?;
-    rustix::fs::seek(script, rustix::fs::SeekFrom::Start(0))?;
     Ok(status == WaitStatus::Exited(0) && rustix::fs::fstat(&said)?.st_size == 0)
+}
+
+/// The command of a script alone, see [`crate::session::bash::load::script`].
+fn command_of(script: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let script = File::from(script.try_clone_to_owned()?);
+    let mut text = Zeroizing::new(vec![0; usize::try_from(script.metadata()?.len()).map_err(io::Error::other)?]);
+    script.read_exact_at(&mut text, 0)?;
+    let start = memchr::memchr(0, &text).map_or(0, |end| end + 1);
+    memory_file(&text[start..])
 }
 
 fn raise(descriptor: &OwnedFd) -> io::Result<OwnedFd> {

@@ -66,6 +66,16 @@ pub(crate) fn kill_children() {
     }
 }
 
+/// Whether `leader`, a child of ours, is all there is: it has no child, and we have no other. Its own children are looked
+/// at first, since those that lose their parent meanwhile come to us.
+pub(crate) fn is_alone(leader: i32) -> bool {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    // A shell has one thread, and so have we.
+    let children = |parent: i32| fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    children(leader).is_ok_and(|list| list.trim_ascii().is_empty())
+        && children(own).is_ok_and(|list| list.trim_ascii() == leader.to_string())
+}
+
 /// The process ids of all descendants. A snapshot: who forks meanwhile is found by the next look.
 pub(crate) fn list() -> HashSet<i32> {
     let own = rustix::process::getpid().as_raw_nonzero().get();

@@ -330,7 +330,8 @@ impl Reader<'_> {
         let target = if operator == Operator::HereDocument {
             self.here_announcement(start)?
         } else {
-            if !self.at_word() {
+            // `> 2>&1`: the digits belong to the next redirection, so this one has no target.
+            if !self.at_word() || self.descriptor().0.is_some() {
                 return Err(self.unexpected());
             }
             let word_start = self.at;

@@ -4,6 +4,19 @@ use super::place::{Region, Role};
 use super::reader::{Failure, Parsed, Reader};
 use super::tree::{CommandKind, Word};
 
+/// Whether it is an operator with one operand, which follows.
+fn is_before(word: &str) -> bool {
+    word.len() == 2 && word.starts_with('-') && b"abcdefghkLnNoOpGrRsStuvwxz".contains(&word.as_bytes()[1])
+}
+
+/// Whether it is an operator between two operands.
+fn is_between(word: &str) -> bool {
+    matches!(
+        word,
+        "=~" | "==" | "=" | "!=" | "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-nt" | "-ot" | "-ef"
+    )
+}
+
 impl Reader<'_> {
     /// After `[[`: words up to `]]`, with the operators between them checked as far as they matter.
     pub(super) fn double_bracket(&mut self, start: usize) -> Parsed<CommandKind> {
@@ -50,8 +63,14 @@ impl Reader<'_> {
             } else if self.at_word() {
                 let word_start = self.at;
                 let word = self.word()?;
+                let plain = word.as_plain().unwrap_or_default();
+                // After an operand, a word can only be an operator between two.
+                let operator = is_between(plain);
+                if !wants_operand && !operator {
+                    return Err(self.error_from(word_start, Failure::Missing("an operator between two operands")));
+                }
                 self.note(word_start, Region::Role(Role::Subject));
-                wants_operand = word.as_plain().is_some_and(|text| matches!(text, "=~" | "==" | "=" | "!=" | "!"));
+                wants_operand = if wants_operand { plain == "!" || is_before(plain) } else { operator };
                 words.push(word);
             } else {
                 return Err(self.unexpected());

@@ -33,6 +33,7 @@ impl Reader<'_> {
         let mut places = Vec::new();
         let mut end = start;
         let mut continued = false;
+        let mut is_open = true;
         while self.at < self.source.len() {
             let rest = &self.source[self.at..];
             let length = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
@@ -42,6 +43,7 @@ impl Reader<'_> {
             let line_start = self.at;
             self.at += length;
             if content == pending.delimiter && !continued {
+                is_open = false;
                 break;
             }
             // Where the body is expanded, a backslash joins lines, and a delimiter is none on a joined line.
@@ -51,6 +53,7 @@ impl Reader<'_> {
             places.extend(line_start + tabs..line_start + length);
             end = self.at;
         }
+        self.places.has_open_here |= is_open;
         let body = if pending.quoted {
             self.note_range(start, end, Region::Quoting(Quoting::HereLiteral));
             Word { parts: vec![Part::Quoted(String::from_utf8_lossy(&text).into_owned())], span: self.span(start, end) }

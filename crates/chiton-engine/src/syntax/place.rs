@@ -74,6 +74,8 @@ pub struct Place {
 pub struct Places {
     /// In the order of their ends, so what contains comes after what is contained.
     regions: Vec<(Span, Region)>,
+    /// A here document ends with the text, not with its delimiter: bash warns of that.
+    pub(super) has_open_here: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +102,12 @@ impl Places {
 
     pub(super) fn extend(&mut self, other: Self) {
         self.regions.extend(other.regions);
+        self.has_open_here |= other.has_open_here;
+    }
+
+    /// Whether a here document is without its end.
+    pub fn has_open_here(&self) -> bool {
+        self.has_open_here
     }
 
     /// What the byte at `position` is.

@@ -23,12 +23,12 @@ pub(crate) fn send(socket: impl AsFd, byte: u8, descriptors: &[BorrowedFd<'_>]) 
     Ok(())
 }
 
-/// Receives one byte and the descriptors that came with it; `None` when the other side is gone.
-pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<(u8, Vec<OwnedFd>)>> {
+/// Receives what has come, as far as `bytes` has room, and the descriptors that came with it; `None` when the other
+/// side is gone.
+pub(crate) fn receive(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<Option<(usize, Vec<OwnedFd>)>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0u8];
-    let received = recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let received = recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
     if received.bytes == 0 {
         return Ok(None);
     }
@@ -38,5 +38,5 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<(u8, Vec<OwnedFd>)
             descriptors.extend(rights);
         }
     }
-    Ok(Some((byte[0], descriptors)))
+    Ok(Some((received.bytes, descriptors)))
 }

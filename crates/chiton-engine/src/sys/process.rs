@@ -5,9 +5,10 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr;
-use std::time::Duration;
 
 use tokio::io::unix::AsyncFd;
+
+use crate::outcome::Usage;
 
 /// What a new process starts with. Everything that is not named here is not inherited.
 pub(crate) struct ProcessPlan<'a> {
@@ -118,6 +119,8 @@ pub(crate) async fn ended(handle: OwnedFd) {
 pub(crate) struct Reaped {
     pub(crate) pid: i32,
     pub(crate) status: WaitStatus,
+    /// What it used, with all of its own that it waited for.
+    pub(crate) usage: Usage,
 }
 
 /// How a process ended, as the kernel says it.
@@ -164,24 +167,21 @@ pub(crate) fn wait_for(pid: i32) -> io::Result<WaitStatus> {
 /// Reaps one ended child without waiting.
 pub(crate) fn reap() -> Reap {
     let mut status = 0;
-    // SAFETY: `status` lives across the call.
-    match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::__WALL) } {
+    // SAFETY: plain data that the kernel fills in.
+    let mut usage: libc::rusage = unsafe { mem::zeroed() };
+    // SAFETY: both live across the call.
+    match unsafe { libc::wait4(-1, &raw mut status, libc::WNOHANG | libc::__WALL, &raw mut usage) } {
         0 => Reap::NothingYet,
-        pid if pid > 0 => Reap::Ended(Reaped { pid, status: WaitStatus::read(status) }),
+        pid if pid > 0 => Reap::Ended(Reaped { pid, status: WaitStatus::read(status), usage: read_usage(&usage) }),
         _ => Reap::NoChildren,
     }
 }
 
-/// What all reaped descendants used: user time, system time, and the memory of the largest of them.
-pub(crate) fn children_usage() -> (Duration, Duration, u64) {
-    // SAFETY: `usage` is plain data that the kernel fills in.
-    let usage = unsafe {
-        let mut usage: libc::rusage = mem::zeroed();
-        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
-        usage
-    };
-    let time = |value: libc::timeval| {
-        Duration::from_secs(value.tv_sec.unsigned_abs()) + Duration::from_micros(value.tv_usec.unsigned_abs())
-    };
-    (time(usage.ru_utime), time(usage.ru_stime), usage.ru_maxrss.unsigned_abs() * 1024)
+fn read_usage(usage: &libc::rusage) -> Usage {
+    let micros = |time: libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_usec.unsigned_abs();
+    Usage {
+        user_us: micros(usage.ru_utime),
+        system_us: micros(usage.ru_stime),
+        peak_memory: usage.ru_maxrss.unsigned_abs() * 1024,
+    }
 }

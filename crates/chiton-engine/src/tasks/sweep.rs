@@ -10,7 +10,7 @@ use super::folder::{RunFolder, is_id};
 use crate::limits::RetentionLimits;
 
 /// A run with this much output on disk, or more, is reason enough to look at the sum.
-const LARGE_RUN: u64 = 1 << 20;
+pub(crate) const LARGE_RUN: u64 = 1 << 20;
 /// Old runs are looked for this often.
 const AGE_CHECK: Duration = Duration::from_mins(10);
 

@@ -59,13 +59,17 @@ impl Harness {
 
     /// Runs a command and keeps its output byte for byte.
     pub async fn observe(&self, session: &Session, command: &[u8]) -> (Observed, CommandResponse) {
+        self.observe_request(session, CommandRequest::new(command)).await
+    }
+
+    pub async fn observe_request(&self, session: &Session, request: CommandRequest) -> (Observed, CommandResponse) {
+        let command = request.command.clone();
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         let mut listener = |event: RunEvent<'_>| {
             if let RunEvent::Output { stream, bytes } = event {
                 if stream == Stream::Stdout { &mut stdout } else { &mut stderr }.extend_from_slice(bytes);
             }
         };
-        let request = CommandRequest::new(command);
         let response = self.engine.run(session, request, &mut listener, &RunControl::new()).await.unwrap();
         let status = match &response.outcome {
             Outcome::Exited(code) => *code,

@@ -32,7 +32,7 @@ use rmcp::model::{
     ServerCapabilities, ServerConfig, ServerNotification, SetLevelRequestParams, SubscribeRequestParams,
     SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
-use rmcp::service::{RequestContext, RoleServer, ServiceExt, SubscriptionContext};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, ServiceExt, SubscriptionContext};
 use serde_json::{Map, json};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -194,6 +194,11 @@ impl ServerHandler for Server {
         }
         context.peer.set_peer_info(request.clone());
         self.negotiate_initialize(&request)
+    }
+
+    /// The client will call soon: what its first command needs is started meanwhile.
+    async fn on_initialized(&self, _: NotificationContext<RoleServer>) {
+        self.client().operator.warm();
     }
 
     async fn list_tools(

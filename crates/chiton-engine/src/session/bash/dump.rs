@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 
 use super::declaration;
 use super::quote::read_word;
@@ -16,6 +17,51 @@ pub(crate) struct HandedBack {
     pub(crate) pipe_status: Vec<i32>,
     pub(crate) state: ShellState,
 }
+
+/// What the shell says first: enough to answer with, before the rest has come.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FirstWords {
+    /// The command ran to its end: neither `exit`, nor an error, nor a signal ended its shell before.
+    pub(crate) ran_through: bool,
+    /// The exit status, then the status of each part of the last pipeline.
+    pub(crate) statuses: Vec<i32>,
+    pub(crate) cwd: PathBuf,
+}
+
+impl FirstWords {
+    /// Reads them; `None` where they have not all come yet. Gives what follows them, too.
+    pub(crate) fn read(text: &[u8]) -> Option<(Self, &[u8])> {
+        // What a DEBUG trap of the command printed before it could be switched off stands in front.
+        let mut rest = &text[memchr::memmem::find(text, HEAD)? + HEAD.len()..];
+        let mut next = || {
+            let end = memchr::memchr(0, rest)?;
+            let part = &rest[..end];
+            rest = &rest[end + 1..];
+            Some(part)
+        };
+        let mut number = || std::str::from_utf8(next()?).ok()?.parse::<i32>().ok();
+        let ran_through = number()? == 1;
+        let statuses = (0..number()?).map(|_| number()).collect::<Option<Vec<i32>>>()?;
+        let cwd = OsString::from_vec(next()?.strip_suffix(b"\n")?.to_vec()).into();
+        Some((Self { ran_through, statuses, cwd }, rest))
+    }
+
+    pub(crate) fn status(&self) -> Option<i32> {
+        self.statuses.first().copied()
+    }
+
+    /// The status of each part of the last pipeline. After `exit 3` or a syntax error bash still has the parts of some
+    /// pipeline before; they do not belong to this ending.
+    pub(crate) fn pipe_status(&self) -> Vec<i32> {
+        match self.statuses.split_first() {
+            Some((status, parts)) if parts.contains(status) => parts.to_vec(),
+            Some((status, _)) => vec![*status],
+            None => Vec::new(),
+        }
+    }
+}
+
+const HEAD: &[u8] = b"chiton 2\0";
 
 /// Variables that are bash's own: counters, mirrors of itself, the positions of half-done work. Never carried.
 const OWN: [&str; 48] = [
@@ -99,21 +145,19 @@ pub(super) fn is_own(name: &str) -> bool {
 
 /// Reads what the shell printed; `None` where it is not complete. `start` is the state the command started from.
 pub(crate) fn read(text: &[u8], start: &ShellState) -> Option<HandedBack> {
-    // What a DEBUG trap of the command printed before it could be switched off stands in front.
-    let text = &text[memchr::memmem::find(text, b"chiton 1\0")?..];
-    let mut parts = text.split(|byte| *byte == 0);
-    if parts.next()? != b"chiton 1" || !text.ends_with(b"\0end") {
+    let (first, rest) = FirstWords::read(text)?;
+    if !rest.ends_with(b"\0end") {
         return None;
     }
+    let pipe_status = first.pipe_status();
+    let mut parts = rest.split(|byte| *byte == 0);
     let options = read_options(parts.next()?, &OPTIONS_ON, &PER_COMMAND_OPTIONS)?;
     let shopt = read_options(parts.next()?, &SHOPT_ON, &SHOPT_FIXED)?;
-    let pipe_status = read_statuses(parts.next()?)?;
-    let cwd = parts.next()?.strip_suffix(b"\n")?;
     let umask = u32::from_str_radix(std::str::from_utf8(parts.next()?).ok()?.trim(), 8).ok()?;
     let aliases = read_aliases(parts.next()?)?;
     let locals = parts.next()?;
     let state = ShellState {
-        cwd: OsString::from_vec(cwd.to_vec()).into(),
+        cwd: first.cwd,
         shopt,
         aliases,
         options,
@@ -122,15 +166,6 @@ pub(crate) fn read(text: &[u8], start: &ShellState) -> Option<HandedBack> {
         functions: read_functions(parts)?,
     };
     Some(HandedBack { pipe_status, state })
-}
-
-/// The exit status, then the status of each part of the last pipeline. After `exit 3` or a syntax error bash still has
-/// the parts of some pipeline before; they do not belong to this ending.
-fn read_statuses(text: &[u8]) -> Option<Vec<i32>> {
-    let numbers = std::str::from_utf8(text).ok()?.split_ascii_whitespace().map(|word| word.parse().ok());
-    let numbers: Vec<i32> = numbers.collect::<Option<_>>()?;
-    let (status, parts) = numbers.split_first()?;
-    Some(if parts.contains(status) { parts.to_vec() } else { vec![*status] })
 }
 
 fn read_variables(text: &[u8], locals: &[u8], start: &ShellState) -> Option<BTreeMap<String, Variable>> {

@@ -1,0 +1,182 @@
+//! From a command that may run to one that does.
+
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::{Engine, EngineConfig, Inner};
+use crate::error::StartError;
+use crate::request::CommandInput;
+use crate::secrets::ResolvedCommand;
+use crate::session::{Session, StartingPoint};
+use crate::spawn::keeper_process::Keeper;
+use crate::spawn::pool::Shape;
+use crate::spawn::spare::Fit;
+use crate::spawn::{self, LaunchSettings, Launched, Runner};
+use crate::tasks::folder::RunFolder;
+use crate::tasks::record::RequestRecord;
+
+impl Engine {
+    /// Hands the command to a shell that waits for just such a one, or else to one that is started for it.
+    pub(super) fn launch(
+        &self,
+        session: &Session,
+        command: &mut ResolvedCommand,
+        start: &StartingPoint,
+        waiting: Waiting,
+        warm: Warm,
+    ) -> Result<(OpenRun, Launched), StartError> {
+        let delivery = spawn::delivery(command, &self.inner.config.shell);
+        let shape = shape_of(command).filter(|_| self.is_warm() && delivery.can_wait());
+        let spare = shape.as_ref().filter(|_| warm == Warm::Welcome).and_then(|shape| {
+            session.pool.note_shape(shape);
+            session.pool.take(&self.fit(shape, start, command)?)
+        });
+        let (folder, runner) = match spare {
+            Some(spare) => (spare.folder.clone(), Runner::Spare(Box::new(spare))),
+            None => self.new_runner(session)?,
+        };
+        let run = self.open_run(session, command, start, waiting, folder)?;
+        let settings = self.launch_settings(session, &run);
+        let launched = spawn::launch(command, delivery, start, &run.folder, runner, &settings)?;
+        command.give_input_away();
+        Ok((run, launched))
+    }
+
+    /// A keeper that is free, or a new one, and a folder for its run.
+    fn new_runner(&self, session: &Session) -> Result<(RunFolder, Runner), StartError> {
+        let runs = self.inner.tasks.folder();
+        let (folder, lock) =
+            RunFolder::create(runs).map_err(|error| StartError::StateDirectory { path: runs.to_owned(), error })?;
+        let keeper = session.pool.take_keeper().map_or_else(|| self.new_keeper(), Ok);
+        match keeper {
+            Ok(keeper) => Ok((folder, Runner::Keeper(keeper, lock))),
+            Err(error) => {
+                folder.discard();
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn new_keeper(&self) -> Result<Keeper, StartError> {
+        let program = &self.inner.config.keeper;
+        Keeper::start(program).map_err(|error| StartError::Keeper { path: program.clone(), error })
+    }
+
+    /// Whether shells wait for commands here.
+    pub(super) fn is_warm(&self) -> bool {
+        self.inner.config.limits.warm.per_session > 0
+    }
+
+    /// What a shell has to be for this command.
+    fn fit(&self, shape: &Shape, start: &StartingPoint, command: &ResolvedCommand) -> Option<Fit> {
+        Some(Fit {
+            state: Arc::clone(&start.state),
+            streams: shape.streams,
+            called_as: shape.called_as.clone(),
+            masks: Arc::clone(command.masks()),
+            place: Fit::place_of(&start.state.cwd)?,
+        })
+    }
+
+    /// Opens a run in a folder of its own.
+    fn open_run(
+        &self,
+        session: &Session,
+        command: &ResolvedCommand,
+        start: &StartingPoint,
+        waiting: Waiting,
+        folder: RunFolder,
+    ) -> Result<OpenRun, StartError> {
+        let request = command.request();
+        let limits = self.inner.config.limits.spool;
+        let taken = self.inner.spooled.load(Ordering::Relaxed) + self.inner.reserved.load(Ordering::Relaxed);
+        let allowance = limits.in_all.saturating_sub(taken).max(LEAST_ALLOWANCE).min(limits.per_run);
+        let runs = self.inner.tasks.folder();
+        let known = &self.inner.known;
+        let directory = known.masked(start.state.cwd.as_os_str().as_bytes());
+        let mut record = RequestRecord::new(folder.id(), known.masked(&request.command), directory);
+        record.session = session.name().map(str::to_owned);
+        record.client = session.client().map(str::to_owned);
+        record.description = request.description.as_ref().map(|text| known.masked(text.as_bytes()).to_text());
+        let millis = |time: Option<Duration>| time.and_then(|time| u64::try_from(time.as_millis()).ok());
+        (record.timeout_ms, record.silence_ms) = (millis(request.timeout), millis(request.silence));
+        record.background = waiting == Waiting::Background;
+        record.lifetime = request.lifetime;
+        (record.streams, record.terminal) = (request.streams, request.terminal);
+        // On a full disk a command that somebody waits for still runs; it only cannot be looked up later. A task that
+        // could not be looked up would be lost from its first moment, so it is not started.
+        let written =
+            folder.write_request(&record).and_then(|()| if record.background { folder.reserve() } else { Ok(()) });
+        if let (Err(error), true) = (written, record.background) {
+            folder.discard();
+            return Err(StartError::StateDirectory { path: runs.to_owned(), error });
+        }
+        self.write_start(session, command, &record);
+        self.inner.reserved.fetch_add(allowance, Ordering::Relaxed);
+        let engine = Arc::clone(&self.inner);
+        Ok(OpenRun { engine, folder, allowance, started: AtomicBool::new(false) })
+    }
+
+    fn launch_settings<'a>(&'a self, session: &'a Session, run: &OpenRun) -> LaunchSettings<'a> {
+        let EngineConfig { keeper, shell, limits, .. } = &self.inner.config;
+        let (spool_allowance, client, session) = (run.allowance, session.client(), session.name());
+        LaunchSettings { keeper, shell, limits, spool_allowance, session, client }
+    }
+}
+
+/// What a command adds to the state of its session. `None` where no shell can wait for such a one: its input is
+/// its own, it has a terminal, or a variable of it holds the value of a secret.
+fn shape_of(command: &ResolvedCommand) -> Option<Shape> {
+    let request = command.request();
+    let usual = matches!(request.input, CommandInput::Nothing) && request.terminal.is_none();
+    (usual && std::ptr::eq(command.environment(), &raw const request.environment)).then(|| Shape {
+        directory: request.directory.clone(),
+        environment: request.environment.clone(),
+        streams: request.streams,
+        called_as: request.called_as.clone(),
+    })
+}
+
+/// Whether a shell may be used that was there before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Warm {
+    Welcome,
+    /// The one that was there is gone.
+    Not,
+}
+
+/// Even where the sum of all runs is used up, a run may keep this much; the oldest finished ones make room for it.
+const LEAST_ALLOWANCE: u64 = 16 << 20;
+
+/// Whether a call waits for the end of its run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waiting {
+    Foreground,
+    Background,
+}
+
+/// A run while its call lasts. One that never started leaves no folder.
+pub(super) struct OpenRun {
+    engine: Arc<Inner>,
+    pub(super) folder: RunFolder,
+    allowance: u64,
+    started: AtomicBool,
+}
+
+impl OpenRun {
+    pub(super) fn keep(&self) {
+        self.started.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for OpenRun {
+    fn drop(&mut self) {
+        self.engine.reserved.fetch_sub(self.allowance, Ordering::Relaxed);
+        // A call that was dropped while its command ran has left a run behind, unless it never came to that.
+        if !self.started.load(Ordering::Relaxed) && self.folder.start().is_err() {
+            self.folder.discard();
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Between two runs: orders are taken, and where the engine wants it, a shell waits here for its command.
+//!
+//! It is certain whether a shell that waited has run anything. The engine says [`BEGIN`], then writes two bytes, of
+//! which the shell reads one. If it is gone and both are in the pipe, it has run nothing, and another one can be given
+//! the command.
+
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::client::Client;
+use super::owner::{self, Owned};
+use super::protocol::{BEGIN, FrameBuffer, ORDER, Order, Report, RunPlan, encode};
+use super::shell::{GivenFiles, Shell};
+use super::{Post, protocol};
+use crate::sys::memory::release_files;
+use crate::sys::messages;
+use crate::sys::process::{Reap, Reaped, reap, wait_for};
+use crate::tasks::record::StartRecord;
+
+/// A keeper that has had nothing to do for so long makes itself small.
+const IDLE: Duration = Duration::from_millis(250);
+
+/// A shell that waits for its command.
+struct Spare {
+    shell: Shell,
+    /// Where the byte that it waits for arrives.
+    release: OwnedFd,
+    /// How it ended, where it has.
+    ended: Option<Reaped>,
+}
+
+/// Serves until the engine, or whoever sends a signal, has had enough.
+pub(super) fn serve(mut socket: UnixStream, mut post: Post) -> io::Result<()> {
+    let mut spare = None;
+    loop {
+        let Some((kind, mut inbox, descriptors)) = next_order(&socket, &post, &mut spare)? else {
+            return Ok(dismiss(spare));
+        };
+        let (plan, shell, ended) = match kind {
+            ORDER => match GivenFiles::read(descriptors)? {
+                (Order::Prepare(mut plan), given) => {
+                    dismiss(spare.take());
+                    post.shared.clear();
+                    let release = given.more.as_ref().map(OwnedFd::try_clone).transpose()?;
+                    let release = release.ok_or_else(|| io::Error::other("a descriptor is missing"))?;
+                    let report = match Shell::start(&mut plan, given, true) {
+                        Ok(shell) => {
+                            let pid = shell.pid;
+                            spare = Some(Spare { shell, release, ended: None });
+                            Report::Ready { pid }
+                        }
+                        Err(_) => Report::NotReady,
+                    };
+                    tell(&socket, &report);
+                    continue;
+                }
+                (Order::Run(mut plan, run), given) => {
+                    dismiss(spare.take());
+                    post.shared.clear();
+                    match Shell::start(&mut plan, given, false) {
+                        Ok(shell) => {
+                            write_start(&shell);
+                            tell(&socket, &Report::Started { pid: shell.pid });
+                            (*run, shell, None)
+                        }
+                        Err(reason) => {
+                            tell(&socket, &Report::FailedToStart { reason });
+                            return Ok(());
+                        }
+                    }
+                }
+            },
+            BEGIN => {
+                let plan = read_plan(&socket, &mut inbox)?;
+                match spare.take() {
+                    Some(spare) if spare.ended.is_none() || spare.has_begun() => {
+                        write_start(&spare.shell);
+                        (plan, spare.shell, spare.ended)
+                    }
+                    gone => {
+                        dismiss(gone);
+                        tell(&socket, &Report::NotReady);
+                        continue;
+                    }
+                }
+            }
+            _ => return Err(io::Error::other("engine and keeper are of different versions")),
+        };
+        match owner::own(plan, (shell, ended), Client::caller(socket, inbox)?, post) {
+            Owned::Free(caller, again) => {
+                caller.set_nonblocking(false)?;
+                tell(&caller, &Report::Free);
+                (socket, post) = (caller, again);
+            }
+            Owned::Over => return Ok(()),
+        }
+    }
+}
+
+/// Says something to the engine. That it is gone is noticed when the next order is waited for; a run goes on.
+fn tell(mut socket: &UnixStream, report: &Report) {
+    let _ = socket.write_all(&encode(report));
+}
+
+fn write_start(shell: &Shell) {
+    let keeper = rustix::process::getpid().as_raw_nonzero().get();
+    let _ = shell.folder.write_start(StartRecord { pid: shell.pid, keeper });
+}
+
+/// The byte, what came after it, and descriptors. `None` when nothing more will come.
+type Received = (u8, FrameBuffer, Vec<OwnedFd>);
+
+/// Sleeps until an order comes. That a shell ends meanwhile is noted.
+fn next_order(socket: &UnixStream, post: &Post, spare: &mut Option<Spare>) -> io::Result<Option<Received>> {
+    let mut idle = Some(Timespec { tv_sec: 0, tv_nsec: IDLE.subsec_nanos().into() });
+    loop {
+        let mut polled = [PollFd::new(&socket, PollFlags::IN), PollFd::new(post.signals.descriptor(), PollFlags::IN)];
+        match poll(&mut polled, idle.as_ref()) {
+            Ok(0) => {
+                idle = None;
+                release_files();
+                continue;
+            }
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        let (asked, signalled) = (!polled[0].revents().is_empty(), !polled[1].revents().is_empty());
+        if signalled {
+            while let Some(signal) = post.signals.next() {
+                if signal != libc::SIGCHLD {
+                    return Ok(None);
+                }
+            }
+            while let Reap::Ended(child) = reap() {
+                if let Some(spare) = spare.as_mut().filter(|spare| spare.shell.pid == child.pid) {
+                    spare.ended = Some(child);
+                }
+            }
+        }
+        if asked {
+            let mut bytes = [0; 4096];
+            let Some((count, descriptors)) = messages::receive(socket, &mut bytes)? else { return Ok(None) };
+            let mut inbox = FrameBuffer::default();
+            inbox.extend(&bytes[1..count]);
+            return Ok(Some((bytes[0], inbox, descriptors)));
+        }
+    }
+}
+
+fn read_plan(mut socket: &UnixStream, inbox: &mut FrameBuffer) -> io::Result<RunPlan> {
+    let unreadable = |_: protocol::BadFrame| io::Error::other("the plan cannot be read");
+    loop {
+        if let Some(plan) = inbox.next().map_err(unreadable)? {
+            return Ok(plan);
+        }
+        let mut bytes = [0; 4096];
+        match io::Read::read(&mut socket, &mut bytes)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => inbox.extend(&bytes[..count]),
+        }
+    }
+}
+
+/// Ends a shell that nobody gave a command. Its folder goes with it.
+fn dismiss(spare: Option<Spare>) {
+    let Some(Spare { shell, ended, .. }) = spare else { return };
+    if ended.is_none() {
+        // Our own child and not reaped, so the number is its.
+        if let Some(pid) = rustix::process::Pid::from_raw(shell.pid) {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        let _ = wait_for(shell.pid);
+    }
+    shell.folder.discard();
+}
+
+impl Spare {
+    /// Whether it has read the byte. Waits until it was written, or never will be.
+    fn has_begun(&self) -> bool {
+        let mut polled = [PollFd::new(&self.release, PollFlags::IN)];
+        while poll(&mut polled, None) == Err(Errno::INTR) {}
+        rustix::io::ioctl_fionread(&self.release).is_ok_and(|waiting| waiting == 1)
+    }
+}

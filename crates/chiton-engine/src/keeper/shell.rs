@@ -1,0 +1,110 @@
+//! A shell and what a keeper holds of it, from its start on.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
+
+use super::masking::Masking;
+use super::protocol::{Input, Order, ShellPlan, Streams};
+use super::terminal::Ends;
+use crate::spawn::start_shell;
+use crate::tasks::folder::RunFolder;
+use crate::terminal::TerminalSize;
+
+/// What came with an order.
+pub(crate) struct GivenFiles {
+    /// The run's folder, locked: as long as it is open, the run is alive.
+    pub(super) folder: OwnedFd,
+    pub(crate) loader: OwnedFd,
+    pub(crate) script: OwnedFd,
+    /// Standard input, or the pipe that brings the byte a shell waits for.
+    pub(crate) more: Option<OwnedFd>,
+}
+
+impl GivenFiles {
+    /// The order and what goes with it.
+    pub(super) fn read(descriptors: Vec<OwnedFd>) -> io::Result<(Order, Self)> {
+        let mut descriptors = descriptors.into_iter();
+        let mut next = || descriptors.next().ok_or_else(|| io::Error::other("a descriptor is missing"));
+        let mut order = File::from(next()?);
+        let (folder, loader, script) = (next()?, next()?, next()?);
+        let more = next().ok();
+        let mut bytes = Vec::new();
+        order.rewind()?;
+        order.read_to_end(&mut bytes)?;
+        let order = postcard::from_bytes(&bytes).map_err(|_| io::Error::other("the order cannot be read"))?;
+        Ok((order, Self { folder, loader, script, more }))
+    }
+}
+
+/// A shell that was started for a run, and what a keeper needs to own it.
+pub(super) struct Shell {
+    pub(super) pid: i32,
+    pub(super) folder: RunFolder,
+    pub(super) alive: OwnedFd,
+    pub(super) door: Option<UnixListener>,
+    pub(super) masking: Masking,
+    /// What it prints, where we read it.
+    pub(super) pipes: [Option<OwnedFd>; 2],
+    /// What it reads, where that is left open.
+    pub(super) input: Option<File>,
+    pub(super) terminal: Option<(Ends, TerminalSize)>,
+}
+
+impl Shell {
+    /// Starts it. With `waits` it waits for a byte from the pipe that came along; that pipe is given back.
+    pub(super) fn start(plan: &mut ShellPlan, mut given: GivenFiles, waits: bool) -> Result<Self, String> {
+        let masking = Masking::new(std::mem::take(&mut plan.masks));
+        let folder = RunFolder::at(&plan.folder).map_err(|error| error.to_string())?;
+        let alive = given.folder.try_clone().map_err(|error| error.to_string())?;
+        let (pid, pipes, input, ends) = start(plan, &mut given, waits).map_err(|error| explain(plan, &error))?;
+        let door = folder.open_door().ok();
+        Ok(Self { pid, folder, alive, door, masking, pipes, input, terminal: ends.zip(plan.terminal) })
+    }
+}
+
+/// The shell, what it prints, what it reads, and its terminal.
+type Started = (i32, [Option<OwnedFd>; 2], Option<File>, Option<Ends>);
+
+fn start(plan: &ShellPlan, given: &mut GivenFiles, waits: bool) -> io::Result<Started> {
+    if let Some(size) = plan.terminal {
+        let ends = Ends::open(size)?;
+        given.more = Some(ends.theirs.try_clone()?);
+        let pid = start_shell(plan, given, &ends.theirs, &ends.theirs, waits)?;
+        let (output, input) = (ends.ours.try_clone()?, ends.ours.try_clone()?);
+        return Ok((pid, [Some(output), None], Some(input.into()), Some(ends)));
+    }
+    let (stdout, stdout_end) = output_pipe()?;
+    let (stderr, stderr_end) = match plan.streams {
+        Streams::Separate => output_pipe().map(|(read, write)| (Some(read), write))?,
+        Streams::Merged => (None, stdout_end.try_clone()?),
+    };
+    let mut input = None;
+    if plan.input == Input::Open {
+        let (read, write) = io::pipe()?;
+        rustix::io::ioctl_fionbio(&write, true)?;
+        given.more = Some(read.into());
+        input = Some(File::from(OwnedFd::from(write)));
+    }
+    let pid = start_shell(plan, given, &stdout_end, &stderr_end, waits)?;
+    Ok((pid, [Some(stdout), stderr], input, None))
+}
+
+fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    // Only our end must not block: a program that finds its output non-blocking fails in ways nobody expects.
+    rustix::io::ioctl_fionbio(&read, true)?;
+    Ok((read, write))
+}
+
+fn explain(plan: &ShellPlan, error: &io::Error) -> String {
+    let directory = plan.directory.to_text();
+    if !fs::metadata(&directory).is_ok_and(|data| data.is_dir()) {
+        return format!("the working directory {directory} cannot be entered: {error}");
+    }
+    if error.kind() == io::ErrorKind::InvalidInput {
+        return error.to_string();
+    }
+    format!("{} in {directory}: {error}", plan.program.to_text())
+}

@@ -1,0 +1,147 @@
+//! A shell that waits for its command: started, its state loaded, blocked on a byte.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use zeroize::Zeroizing;
+
+use super::keeper_process::Keeper;
+use super::{Shell, ShellKind, delivery, give_order, memory_file};
+use crate::bytes::ByteString;
+use crate::keeper::protocol::{BEGIN, Forms, Input, Order, RunPlan, ShellPlan, Streams, encode};
+use crate::secrets::known::Mask;
+use crate::session::bash::load::{self, LoadOptions};
+use crate::session::state::ShellState;
+use crate::tasks::folder::RunFolder;
+
+/// What a shell that waits can be used for.
+#[derive(Clone, Debug)]
+pub(crate) struct Fit {
+    pub(crate) state: Arc<ShellState>,
+    pub(crate) streams: Streams,
+    pub(crate) called_as: Option<ByteString>,
+    /// What is masked in its output.
+    pub(crate) masks: Arc<[Mask]>,
+    /// The directory it is in, whatever has that name by now.
+    pub(crate) place: (u64, u64),
+}
+
+impl Fit {
+    /// The number of a directory and of the file system it is on.
+    pub(crate) fn place_of(directory: &Path) -> Option<(u64, u64)> {
+        fs::metadata(directory).ok().map(|data| (data.dev(), data.ino()))
+    }
+
+    /// Whether a shell for `self` is one for `wanted`.
+    fn serves(&self, wanted: &Self) -> bool {
+        self.streams == wanted.streams
+            && self.place == wanted.place
+            && self.called_as == wanted.called_as
+            && Arc::ptr_eq(&self.masks, &wanted.masks)
+            && (Arc::ptr_eq(&self.state, &wanted.state) || self.state == wanted.state)
+    }
+}
+
+/// A shell that waits, and its keeper. Where nobody uses it, closing the connection ends both.
+#[derive(Debug)]
+pub(crate) struct Spare {
+    pub(super) keeper: Keeper,
+    pub(crate) folder: RunFolder,
+    fit: Fit,
+    /// Where the byte goes that it waits for.
+    release: OwnedFd,
+    /// Where its command goes.
+    script: File,
+    pub(super) since: Instant,
+}
+
+impl Spare {
+    /// Orders `keeper` to have one ready. It can be used at once: what is said to a keeper is done in order.
+    pub(crate) fn prepare(mut keeper: Keeper, runs: &Path, shell: &Shell, fit: Fit) -> io::Result<Self> {
+        let (folder, lock) = RunFolder::create(runs)?;
+        match Self::order(&keeper, &folder, &lock, shell, &fit) {
+            Ok((release, script)) => {
+                keeper.prepared += 1;
+                Ok(Self { keeper, folder, fit, release, script, since: Instant::now() })
+            }
+            Err(error) => {
+                folder.discard();
+                Err(error)
+            }
+        }
+    }
+
+    fn order(
+        keeper: &Keeper,
+        folder: &RunFolder,
+        lock: &File,
+        shell: &Shell,
+        fit: &Fit,
+    ) -> io::Result<(OwnedFd, File)> {
+        let called_as = fit.called_as.as_deref().unwrap_or(shell.usual_name());
+        let options = LoadOptions { keeper: keeper.pid, sets_exit_trap: false, hands_back: true, waits: true };
+        let loader = memory_file(&Zeroizing::new(load::loader(&fit.state, called_as, options)))?;
+        let script = memory_file(b"")?;
+        let (theirs, release) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let boot = delivery::bootstrap(true);
+        let arguments = [called_as, b"--norc", b"--noprofile", b"-c", boot.as_bytes()];
+        let plan = ShellPlan {
+            folder: folder.path().to_owned(),
+            program: shell.path().as_os_str().as_encoded_bytes().into(),
+            forms: Forms {
+                evaluated: Some(arguments.map(Into::into).to_vec()),
+                argument: None,
+                only_well_formed: false,
+            },
+            environment: load::environment(&fit.state).into_iter().map(Into::into).collect(),
+            directory: OsStr::as_encoded_bytes(fit.state.cwd.as_os_str()).into(),
+            input: Input::Nothing,
+            streams: fit.streams,
+            terminal: None,
+            masks: fit.masks.iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect(),
+        };
+        let files = [lock.as_fd(), loader.as_fd(), script.as_fd(), theirs.as_fd()];
+        give_order(keeper, Order::Prepare(Box::new(plan)), &files)?;
+        Ok((release, File::from(script)))
+    }
+
+    /// Whether it can run a command that needs `wanted`.
+    pub(crate) fn serves(&self, wanted: &Fit) -> bool {
+        self.fit.serves(wanted)
+    }
+
+    pub(crate) fn is_there(&mut self) -> bool {
+        self.keeper.is_there()
+    }
+
+    /// Gives it its command: the plan to its keeper, which owns it from then on, and then to the shell the byte that
+    /// it waits for, and one more that it will not read. By these its keeper can tell whether it has run anything.
+    pub(super) fn begin(&self, first: &str, command: &[u8], plan: &RunPlan) -> io::Result<()> {
+        self.script.write_all_at(&load::script(first, command), 0)?;
+        let mut message = vec![BEGIN];
+        message.extend_from_slice(&encode(plan));
+        let sent = rustix::net::send(&self.keeper.connection, &message, rustix::net::SendFlags::NOSIGNAL)?;
+        if sent != message.len() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        // A shell that is gone is noticed by its keeper.
+        let _ = rustix::io::write(&self.release, b"!!");
+        Ok(())
+    }
+
+    /// Its keeper alone, for a command that needs another shell.
+    pub(crate) fn into_keeper(self) -> Keeper {
+        self.keeper
+    }
+}
+
+/// Whether shells of this kind can wait.
+pub(crate) fn can_wait(shell: &Shell) -> bool {
+    shell.kind() == ShellKind::Bash
+}
