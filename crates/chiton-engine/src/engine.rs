@@ -212,7 +212,7 @@ impl Engine {
         let view = command.request().view.unwrap_or(self.inner.config.limits.view);
         let mut warm = Warm::Welcome;
         loop {
-            let (run, launched) = self.launch(session, command, start, Waiting::Foreground, warm)?;
+            let (run, launched) = self.launch(session, command, start, Waiting::Foreground, warm).await?;
             let collected = collect(launched, command.request(), &run.folder, view, listener, control).await?;
             if let Some(collected) = collected {
                 return Ok((run, collected));
@@ -259,7 +259,7 @@ impl Engine {
         let lifetime = command.request().task_lifetime;
         let mut warm = Warm::Welcome;
         let (run, connection) = loop {
-            let (run, launched) = self.launch(session, &mut command, &start, Waiting::Background, warm)?;
+            let (run, launched) = self.launch(session, &mut command, &start, Waiting::Background, warm).await?;
             if let Some(connection) = release(launched, command.request(), &run.folder).await? {
                 break (run, connection);
             }

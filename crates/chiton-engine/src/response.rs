@@ -47,8 +47,8 @@ pub struct CommandResponse {
     pub leftover_task: Option<String>,
     /// What was to be stopped and could not be: held by the kernel.
     pub survivors: Vec<Leftover>,
-    /// What it used.
-    pub usage: Usage,
+    /// What it used; not known where the answer was wanted first, or nobody saw the end.
+    pub usage: Option<Usage>,
     /// From start to end.
     pub duration: Duration,
     /// Whether its shell was there before it came.
@@ -187,7 +187,7 @@ pub(crate) fn refuse(refusal: &Refusal, cwd: PathBuf, protection: &'static str) 
         leftovers: Vec::new(),
         leftover_task: None,
         survivors: Vec::new(),
-        usage: Usage::default(),
+        usage: None,
         duration: Duration::ZERO,
         warm: false,
         removed_variables: Vec::new(),

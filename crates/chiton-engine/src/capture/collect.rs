@@ -14,7 +14,7 @@ use crate::error::StartError;
 use crate::event::{Listener, RunEvent, Stream};
 use crate::keeper::protocol::{Control, Ending, FrameBuffer, HandedBack, InputWait, Report, encode};
 use crate::limits::{LONGEST, ViewLimits};
-use crate::outcome::{Outcome, Usage};
+use crate::outcome::Outcome;
 use crate::request::{CommandRequest, OnTimeout, Streams};
 use crate::spawn::Launched;
 use crate::spawn::keeper_process::Keeper;
@@ -56,9 +56,13 @@ pub(crate) async fn collect(
     control: &RunControl,
 ) -> Result<Option<Collected>, StartError> {
     let begun = Instant::now();
-    let Launched { keeper, program, warm } = launched;
+    let Launched { keeper, program, pid: waited, used: _used } = launched;
     let mut reports = Reports::of(keeper, control)?;
-    let Some(pid) = reports.started(folder, program, warm).await? else { return Ok(None) };
+    let pid = match waited {
+        Some(pid) => pid,
+        None => reports.started(folder, program).await?,
+    };
+    let warm = waited.is_some();
     listener.hear(RunEvent::Started { run_id: folder.id(), pid });
     let limit = command.timeout.filter(|_| command.on_timeout == OnTimeout::HandBack);
     let mut hand_back_at = command.wait.into_iter().chain(limit).min().map(|wait| begun + wait.min(LONGEST));
@@ -107,10 +111,10 @@ pub(crate) async fn release(
     command: &CommandRequest,
     folder: &RunFolder,
 ) -> Result<Option<UnixStream>, StartError> {
-    let Launched { keeper, program, warm } = launched;
+    let Launched { keeper, program, pid, .. } = launched;
     let mut reports = Reports::of(keeper, &RunControl::new())?;
-    if reports.started(folder, program, warm).await?.is_none() {
-        return Ok(None);
+    if pid.is_none() {
+        reports.started(folder, program).await?;
     }
     reports.send(&Control::HandOver { lifetime: command.task_lifetime.into() }).await;
     // Output that was on its way is in the spool like all the rest.
@@ -137,7 +141,7 @@ fn without_ending(outcome: Outcome, since: Duration) -> Ending {
         leftovers: Vec::new(),
         leftover_task: None,
         survivors: Vec::new(),
-        usage: Usage::default(),
+        usage: None,
         wall_us: u64::try_from(since.as_micros()).unwrap_or(u64::MAX),
         stdout: StreamTotals::default(),
         stderr: StreamTotals::default(),
@@ -160,24 +164,17 @@ impl Reports {
         Ok(Self { connection, inbox, prepared, pid, stops: control.watch() })
     }
 
-    /// Waits for the start; gives the shell's process id. `None` where a shell that waited is gone, and has run nothing.
-    async fn started(
-        &mut self,
-        folder: &RunFolder,
-        keeper: PathBuf,
-        warm: bool,
-    ) -> Result<Option<i32>, StartError> {
-        // What was said of shells that were to wait comes first; only the last may be the one.
-        let mut ready = None;
+    /// Waits for the start; gives the shell's process id.
+    async fn started(&mut self, folder: &RunFolder, keeper: PathBuf) -> Result<i32, StartError> {
+        // What was said of shells that were to wait comes first.
         for _ in 0..std::mem::take(&mut self.prepared) {
-            ready = self.next().await;
+            self.next().await;
         }
-        match if warm { ready } else { self.next().await } {
-            Some(Report::Started { pid } | Report::Ready { pid }) => Ok(Some(pid)),
-            Some(Report::NotReady) => Ok(None),
+        match self.next().await {
+            Some(Report::Started { pid }) => Ok(pid),
             Some(Report::FailedToStart { reason }) => Err(StartError::Shell(reason)),
             // A keeper that was killed by its very command has still written down that it started it.
-            _ => folder.start().map(|start| Some(start.pid)).map_err(|_| StartError::KeeperVanished(keeper)),
+            _ => folder.start().map(|start| start.pid).map_err(|_| StartError::KeeperVanished(keeper)),
         }
     }
 

@@ -216,6 +216,11 @@ fn stream_name(stream: Stream) -> &'static str {
     if stream == Stream::Stdout { "stdout" } else { "stderr" }
 }
 
+/// The file that the output of most runs goes to, and all of it.
+pub(crate) fn first_segment() -> String {
+    segment_name(Stream::Stdout, 0)
+}
+
 fn segment_name(stream: Stream, start: u64) -> String {
     format!("{}.{start:016x}", stream_name(stream))
 }
@@ -366,7 +371,7 @@ mod tests {
                 kept += piece.bytes.len() as u64;
             }
             assert_eq!(kept, totals.kept);
-            assert_eq!(pieces[0].offset, 0);
+            assert_eq!(pieces[0].offset);
             let last = pieces.last().unwrap();
             assert_eq!(last.offset + last.bytes.len() as u64, 1_000_000);
         }

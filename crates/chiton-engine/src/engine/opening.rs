@@ -12,14 +12,14 @@ use crate::secrets::ResolvedCommand;
 use crate::session::{Session, StartingPoint};
 use crate::spawn::keeper_process::Keeper;
 use crate::spawn::pool::Shape;
-use crate::spawn::spare::Fit;
+use crate::spawn::spare::{Fit, Spare};
 use crate::spawn::{self, LaunchSettings, Launched, Runner};
 use crate::tasks::folder::RunFolder;
 use crate::tasks::record::RequestRecord;
 
 impl Engine {
     /// Hands the command to a shell that waits for just such a one, or else to one that is started for it.
-    pub(super) fn launch(
+    pub(super) async fn launch(
         &self,
         session: &Session,
         command: &mut ResolvedCommand,
@@ -29,10 +29,10 @@ impl Engine {
     ) -> Result<(OpenRun, Launched), StartError> {
         let delivery = spawn::delivery(command, &self.inner.config.shell);
         let shape = shape_of(command).filter(|_| self.is_warm() && delivery.can_wait());
-        let spare = shape.as_ref().filter(|_| warm == Warm::Welcome).and_then(|shape| {
-            session.pool.note_shape(shape);
-            session.pool.take(&self.fit(shape, start, command)?)
-        });
+        let spare = match shape.filter(|_| warm == Warm::Welcome) {
+            Some(shape) => self.take_spare(session, &shape, start, command).await,
+            None => None,
+        };
         let (folder, runner) = match spare {
             Some(spare) => (spare.folder.clone(), Runner::Spare(Box::new(spare))),
             None => self.new_runner(session)?,
@@ -42,6 +42,24 @@ impl Engine {
         let launched = spawn::launch(command, delivery, start, &run.folder, runner, &settings)?;
         command.give_input_away();
         Ok((run, launched))
+    }
+
+    /// A shell that waits for just such a command.
+    async fn take_spare(
+        &self,
+        session: &Session,
+        shape: &Shape,
+        start: &StartingPoint,
+        command: &ResolvedCommand,
+    ) -> Option<Spare> {
+        session.pool.note_shape(shape);
+        let fit = self.fit(shape, start, command)?;
+        loop {
+            let mut spare = session.pool.take(&fit)?;
+            if spare.ready().await.is_some() {
+                return Some(spare);
+            }
+        }
     }
 
     /// A keeper that is free, or a new one, and a folder for its run.

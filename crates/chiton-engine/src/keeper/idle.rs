@@ -7,23 +7,18 @@
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::client::Client;
 use super::owner::{self, Owned};
 use super::protocol::{BEGIN, FrameBuffer, ORDER, Order, Report, RunPlan, encode};
-use super::shell::{GivenFiles, Shell};
+use super::shell::{self, GivenFiles, Shell};
 use super::{Post, protocol};
-use crate::sys::memory::release_files;
 use crate::sys::messages;
-use crate::sys::process::{Reap, Reaped, reap, wait_for};
+use crate::sys::process::{Reap, Reaped, reap};
 use crate::tasks::record::StartRecord;
-
-/// A keeper that has had nothing to do for so long makes itself small.
-const IDLE: Duration = Duration::from_millis(250);
 
 /// A shell that waits for its command.
 struct Spare {
@@ -117,15 +112,9 @@ type Received = (u8, FrameBuffer, Vec<OwnedFd>);
 
 /// Sleeps until an order comes. That a shell ends meanwhile is noted.
 fn next_order(socket: &UnixStream, post: &Post, spare: &mut Option<Spare>) -> io::Result<Option<Received>> {
-    let mut idle = Some(Timespec { tv_sec: 0, tv_nsec: IDLE.subsec_nanos().into() });
     loop {
         let mut polled = [PollFd::new(&socket, PollFlags::IN), PollFd::new(post.signals.descriptor(), PollFlags::IN)];
-        match poll(&mut polled, idle.as_ref()) {
-            Ok(0) => {
-                idle = None;
-                release_files();
-                continue;
-            }
+        match poll(&mut polled, None) {
             Ok(_) => {}
             Err(Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
@@ -171,11 +160,7 @@ fn read_plan(mut socket: &UnixStream, inbox: &mut FrameBuffer) -> io::Result<Run
 fn dismiss(spare: Option<Spare>) {
     let Some(Spare { shell, ended, .. }) = spare else { return };
     if ended.is_none() {
-        // Our own child and not reaped, so the number is its.
-        if let Some(pid) = rustix::process::Pid::from_raw(shell.pid) {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-        }
-        let _ = wait_for(shell.pid);
+        shell::end(shell.pid);
     }
     shell.folder.discard();
 }

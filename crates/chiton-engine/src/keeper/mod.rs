@@ -27,7 +27,7 @@ mod waiting;
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
@@ -35,7 +35,7 @@ use rustix::process::{Resource, Rlimit};
 
 use crate::sys::descriptors;
 use crate::sys::signals::{SignalInbox, survive_file_size_limit};
-use protocol::{Report, SCRATCH_FD, STATE_FD, encode};
+use protocol::{GO_FD, Report, SCRATCH_FD, STATE_FD, encode};
 pub(crate) use shell::GivenFiles;
 
 /// The first argument that makes this executable a keeper. What follows it is only for people who read `ps`.
@@ -100,26 +100,43 @@ struct SharedFiles {
     _state_end: OwnedFd,
     /// Lists that the shell reads again itself.
     scratch: OwnedFd,
+    /// Where it waits before it says more than how it ended.
+    go: OwnedFd,
+    go_end: OwnedFd,
 }
 
 impl SharedFiles {
     fn create() -> io::Result<Self> {
-        let (state, end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        rustix::io::ioctl_fionbio(&state, true)?;
+        let above = |descriptor: OwnedFd| rustix::io::fcntl_dupfd_cloexec(&descriptor, GO_FD + 1);
+        let pipe = || -> io::Result<(OwnedFd, OwnedFd)> {
+            let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+            rustix::io::ioctl_fionbio(&read, true)?;
+            Ok((above(read)?, above(write)?))
+        };
+        let (state, end) = pipe()?;
+        let (go, go_end) = pipe()?;
         // Room for all of a usual state, so that the shell is not held up by us. Where that is too much, less will do.
         let _ = rustix::pipe::fcntl_setpipe_size(&state, STATE_PIPE_BYTES);
-        let scratch = rustix::fs::memfd_create("chiton", rustix::fs::MemfdFlags::CLOEXEC)?;
-        // From low numbers to their places, in an order in which neither is in the other's way.
-        let state = rustix::io::fcntl_dupfd_cloexec(&state, SCRATCH_FD + 1)?;
-        let end = rustix::io::fcntl_dupfd_cloexec(&end, STATE_FD)?;
-        let scratch = rustix::io::fcntl_dupfd_cloexec(&scratch, SCRATCH_FD)?;
-        Ok(Self { state, _state_end: end, scratch })
+        let scratch = above(rustix::fs::memfd_create("chiton", rustix::fs::MemfdFlags::CLOEXEC)?)?;
+        // Everything is above their places now, so these are free.
+        let place = |descriptor: OwnedFd, number: i32| {
+            let placed = rustix::io::fcntl_dupfd_cloexec(&descriptor, number)?;
+            if placed.as_raw_fd() == number { Ok(placed) } else { Err(io::Error::other("descriptors are short")) }
+        };
+        let (end, scratch) = (place(end, STATE_FD)?, place(scratch, SCRATCH_FD)?);
+        Ok(Self { state, _state_end: end, scratch, go: place(go, GO_FD)?, go_end })
+    }
+
+    /// Lets the shell say the rest.
+    fn let_go_on(&self) {
+        let _ = rustix::io::write(&self.go_end, b"!");
     }
 
     /// Forgets what the last shell left here.
     fn clear(&self) {
         let mut passed_over = [0; 8192];
         while rustix::io::read(&self.state, &mut passed_over).is_ok_and(|count| count > 0) {}
+        while rustix::io::read(&self.go, &mut passed_over).is_ok_and(|count| count > 0) {}
         let _ = rustix::fs::ftruncate(&self.scratch, 0);
     }
 }

@@ -27,7 +27,7 @@ use crate::capture::spool::SpoolWriter;
 use crate::event::Stream;
 use crate::limits::READ_BYTES;
 use crate::outcome::{Lifetime, Outcome, Signal, TimeLimit, Usage};
-use crate::stop::{self, Ladder};
+use crate::stop::{self, Ladder, Loneliness};
 use crate::sys::memory::release_files;
 use crate::sys::process::{Reap, Reaped, WaitStatus, reap};
 use crate::tasks::folder::RunFolder;
@@ -60,6 +60,7 @@ struct Keeper {
     /// What the shell has said of its state so far.
     state: StateInbox,
     lifecycle: Lifecycle,
+    alone: Loneliness,
     /// What those used that were reaped so far.
     used: Usage,
     ladder: Option<Ladder>,
@@ -86,7 +87,7 @@ pub(super) enum Owned {
 /// Owns a run whose shell was started, and may have ended already.
 pub(super) fn own(plan: RunPlan, (shell, ended): (Shell, Option<Reaped>), caller: Client, post: Post) -> Owned {
     let started = Instant::now();
-    let Shell { pid, folder, alive, door, masking, pipes, input, terminal } = shell;
+    let Shell { pid, alone, folder, alive, door, masking, pipes, input, terminal } = shell;
     let held = |(ends, size)| HeldTerminal::new(ends, size, &plan.folder, started);
     let mut keeper = Keeper {
         terminal: terminal.map(held),
@@ -103,6 +104,7 @@ pub(super) fn own(plan: RunPlan, (shell, ended): (Shell, Option<Reaped>), caller
         lets_out_at: None,
         state: StateInbox::default(),
         lifecycle: Lifecycle::new(pid),
+        alone,
         used: Usage::default(),
         ladder: None,
         stopped_after: None,
@@ -116,6 +118,9 @@ pub(super) fn own(plan: RunPlan, (shell, ended): (Shell, Option<Reaped>), caller
         folder,
         plan,
     };
+    if !keeper.plan.answer_first {
+        keeper.post.shared.let_go_on();
+    }
     if let Some(child) = ended {
         keeper.take_note(&child);
         keeper.reap();
@@ -174,10 +179,6 @@ impl Keeper {
             // Nothing else is left to do, so it may wait for whoever reads.
             let _ = rustix::io::ioctl_fionbio(socket, false);
             client.tell(&Report::State(state.clone()));
-        }
-        if let Some(mut ending) = self.ending.take() {
-            ending.usage = self.used;
-            let _ = self.folder.write_ending(&ending, false);
         }
     }
 
@@ -340,11 +341,15 @@ impl Keeper {
     /// unless somebody is left of it, who may not be done.
     fn hear_state(&mut self) {
         self.state.listen(&self.post.shared);
-        let Some(leader) = self.lifecycle.unreaped_leader().filter(|_| self.plan.answer_first) else { return };
-        if let Some(code) = self.state.ran_through() {
-            if stop::is_alone(leader) && self.lifecycle.ran_through(code) {
-                self.state.announce();
-            }
+        if self.lifecycle.unreaped_leader().is_none() || !self.plan.answer_first {
+            return;
+        }
+        let Some(code) = self.state.ran_through() else { return };
+        if self.alone.is_certain() && self.lifecycle.ran_through(code) {
+            // The rest can wait until the answer is out.
+            self.state.announce();
+        } else {
+            self.post.shared.let_go_on();
         }
     }
 
@@ -616,11 +621,15 @@ impl Keeper {
             client.tell(&Report::Ended { ending: ending.clone(), state });
         }
         self.ending = Some(ending);
+        if self.state.follows() {
+            self.post.shared.let_go_on();
+        }
     }
 
     fn summary(&self, outcome: Outcome, now: Instant) -> Ending {
-        let alive =
-            if self.lifecycle.is_childless() { Vec::new() } else { stop::alive(|line| self.masking.text(line)) };
+        // Where the shell told the end, nobody but itself was left.
+        let nobody = self.lifecycle.is_childless() || self.state.follows();
+        let alive = if nobody { Vec::new() } else { stop::alive(|line| self.masking.text(line)) };
         let (leftovers, survivors) =
             if self.lifecycle.is_stopping() { (Vec::new(), alive) } else { (alive, Vec::new()) };
         let end = if self.lifecycle.is_stopping() { now } else { self.leader_ended.unwrap_or(now) };
@@ -630,7 +639,7 @@ impl Keeper {
             leftovers,
             leftover_task: None,
             survivors,
-            usage: self.used,
+            usage: (!self.state.follows()).then_some(self.used),
             wall_us: micros(end.duration_since(self.started)),
             stdout: self.spool.totals(Stream::Stdout),
             stderr: self.spool.totals(Stream::Stderr),

@@ -34,15 +34,17 @@ pub(crate) const SOCKET: &str = "keeper.sock";
 pub(crate) const STATE_FD: i32 = 10;
 /// The number of a second one, where the shell puts lists that it reads again itself.
 pub(crate) const SCRATCH_FD: i32 = 11;
+/// The number of the one from which the shell reads that it may go on.
+pub(crate) const GO_FD: i32 = 12;
 
 /// What a keeper without a run is to do. The descriptors that travel with it, in this order: the order itself, the
-/// run's folder, locked, the loader, the script, and one more that it says.
+/// loader, the script, and what it says.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum Order {
-    /// Start a shell and own its run. With standard input, where it is [`Input::Given`].
+    /// Start a shell and own its run. With the run's folder, locked, and standard input where it is [`Input::Given`].
     Run(Box<ShellPlan>, Box<RunPlan>),
-    /// Start a shell that waits for its command, in place of the one that may wait already. With the pipe that brings
-    /// the byte it waits for. Answered by [`Report::Ready`].
+    /// Start a shell that waits for its command, in place of the one that may wait already, and make the folder. With
+    /// the pipe that brings the byte it waits for. Answered by [`Report::Ready`].
     Prepare(Box<ShellPlan>),
 }
 
@@ -291,8 +293,9 @@ pub struct Ending {
     pub leftover_task: Option<String>,
     /// What could not be killed; empty unless the kernel itself holds a process.
     pub survivors: Vec<Leftover>,
-    /// What the tree used.
-    pub usage: Usage,
+    /// What the tree used; not known where the end was told before the shell had ended.
+    #[serde(default)]
+    pub usage: Option<Usage>,
     /// From start to end, by the monotonic clock, in microseconds.
     pub wall_us: u64,
     /// Output on stdout, or on the one pipe.

@@ -9,13 +9,15 @@ use super::masking::Masking;
 use super::protocol::{Input, Order, ShellPlan, Streams};
 use super::terminal::Ends;
 use crate::spawn::start_shell;
+use crate::stop::Loneliness;
+use crate::sys::process::wait_for;
 use crate::tasks::folder::RunFolder;
 use crate::terminal::TerminalSize;
 
 /// What came with an order.
 pub(crate) struct GivenFiles {
-    /// The run's folder, locked: as long as it is open, the run is alive.
-    pub(super) folder: OwnedFd,
+    /// The run's folder, locked: as long as it is open, the run is alive. Not where the folder is still to be made.
+    pub(super) folder: Option<OwnedFd>,
     pub(crate) loader: OwnedFd,
     pub(crate) script: OwnedFd,
     /// Standard input, or the pipe that brings the byte a shell waits for.
@@ -28,19 +30,22 @@ impl GivenFiles {
         let mut descriptors = descriptors.into_iter();
         let mut next = || descriptors.next().ok_or_else(|| io::Error::other("a descriptor is missing"));
         let mut order = File::from(next()?);
-        let (folder, loader, script) = (next()?, next()?, next()?);
-        let more = next().ok();
+        let (loader, script) = (next()?, next()?);
+        let rest: Vec<OwnedFd> = descriptors.collect();
         let mut bytes = Vec::new();
         order.rewind()?;
         order.read_to_end(&mut bytes)?;
         let order = postcard::from_bytes(&bytes).map_err(|_| io::Error::other("the order cannot be read"))?;
-        Ok((order, Self { folder, loader, script, more }))
+        let mut rest = rest.into_iter();
+        let folder = if matches!(order, Order::Run(..)) { rest.next() } else { None };
+        Ok((order, Self { folder, loader, script, more: rest.next() }))
     }
 }
 
 /// A shell that was started for a run, and what a keeper needs to own it.
 pub(super) struct Shell {
     pub(super) pid: i32,
+    pub(super) alone: Loneliness,
     pub(super) folder: RunFolder,
     pub(super) alive: OwnedFd,
     pub(super) door: Option<UnixListener>,
@@ -56,12 +61,33 @@ impl Shell {
     /// Starts it. With `waits` it waits for a byte from the pipe that came along; that pipe is given back.
     pub(super) fn start(plan: &mut ShellPlan, mut given: GivenFiles, waits: bool) -> Result<Self, String> {
         let masking = Masking::new(std::mem::take(&mut plan.masks));
-        let folder = RunFolder::at(&plan.folder).map_err(|error| error.to_string())?;
-        let alive = given.folder.try_clone().map_err(|error| error.to_string())?;
+        // The shell first: it needs longer to start than the folder takes to be made.
         let (pid, pipes, input, ends) = start(plan, &mut given, waits).map_err(|error| explain(plan, &error))?;
-        let door = folder.open_door().ok();
-        Ok(Self { pid, folder, alive, door, masking, pipes, input, terminal: ends.zip(plan.terminal) })
+        let terminal = ends.zip(plan.terminal);
+        let place = match given.folder.take() {
+            Some(alive) => RunFolder::at(&plan.folder).map(|folder| (folder, alive)),
+            None => RunFolder::make_ready(&plan.folder).map(|(folder, lock)| (folder, lock.into())),
+        };
+        match place {
+            Ok((folder, alive)) => {
+                let door = folder.open_door().ok();
+                Ok(Self { pid, alone: Loneliness::of(pid), folder, alive, door, masking, pipes, input, terminal })
+            }
+            Err(error) => {
+                end(pid);
+                Err(error.to_string())
+            }
+        }
     }
+}
+
+/// Ends a shell that has run nothing.
+pub(super) fn end(pid: i32) {
+    // Our own child and not reaped, so the number is its.
+    if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+    let _ = wait_for(pid);
 }
 
 /// The shell, what it prints, what it reads, and its terminal.

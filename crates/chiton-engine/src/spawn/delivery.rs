@@ -6,9 +6,9 @@
 //! ([`Form::Argument`]). One that holds the value of a secret never is.
 
 use crate::bytes::ByteString;
-use crate::keeper::protocol::Forms;
+use crate::keeper::protocol::{Forms, GO_FD, SCRATCH_FD, STATE_FD};
 use crate::limits::ARGUMENT_BYTES;
-use crate::session::bash::load::{LOADER_FD, SCRIPT_FD};
+use crate::session::bash::load::{LOADER_FD, RELEASE_FD, SCRIPT_FD};
 use crate::syntax;
 
 use super::shell::ShellKind;
@@ -124,13 +124,14 @@ fn turns_on<'a>(words: impl Iterator<Item = &'a [u8]>, letter: u8) -> bool {
 }
 
 /// The arguments with which the shell is executed, in the form that is known to be right, or in both.
-pub(super) fn forms(kind: ShellKind, called_as: &[u8], command: &[u8], delivery: Delivery) -> Forms {
+pub(super) fn forms(kind: ShellKind, called_as: &[u8], command: &[u8], delivery: Delivery, keeper: i32) -> Forms {
     let arguments = |rest: &[&[u8]]| -> Vec<ByteString> {
         [called_as].iter().chain(rest).map(|argument| (*argument).into()).collect()
     };
     let argument = || arguments(&[b"--norc", b"--noprofile", b"-c", command]);
+    let boot = Boot { keeper, waits: false, says_end: delivery.says_end };
     let evaluated = match kind {
-        ShellKind::Bash => arguments(&[b"--norc", b"--noprofile", b"-c", bootstrap(delivery.says_end).as_bytes()]),
+        ShellKind::Bash => arguments(&[b"--norc", b"--noprofile", b"-c", bootstrap(boot).as_bytes()]),
         ShellKind::Posix => arguments(&[b"-c", format!(". /dev/fd/{LOADER_FD}\n. /dev/fd/{SCRIPT_FD}").as_bytes()]),
     };
     let only_well_formed = delivery.only_well_formed;
@@ -141,38 +142,65 @@ pub(super) fn forms(kind: ShellKind, called_as: &[u8], command: &[u8], delivery:
     }
 }
 
-/// Loads the state, which brings the command into the variable, then evaluates it. All on line 1, since bash counts
-/// the lines of the command from the line of this `eval`. What stands around it depends on the command ([`first`]).
-pub(super) fn bootstrap(says_end: bool) -> String {
-    let variable = "BASH_EXECUTION_STRING";
-    let end = if says_end { format!(";__chiton_s=$?;{RAN_THROUGH};builtin exit \"$__chiton_s\"") } else { String::new() };
-    format!(
-        "IFS= read -r -d '' {variable} <&{LOADER_FD};builtin eval \"${variable}\";\
-         builtin eval \"$__chiton_before${variable}$__chiton_after\"{end}"
-    )
+/// How a shell that evaluates its command begins and ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Boot {
+    /// The keeper whose descriptors it uses.
+    pub(super) keeper: i32,
+    /// Whether it is started before its command is known, and waits for it.
+    pub(super) waits: bool,
+    /// Whether it says that the command ran through, see [`Delivery::says_end`].
+    pub(super) says_end: bool,
 }
 
-/// Tells the exit trap that the command has come to its end.
-const RAN_THROUGH: &str = "__chiton_e=1";
-
-/// What is done before the command, and depends on it: sets what stands around it when it is evaluated. The status of
-/// a pipeline's parts is gone once `eval` has returned, so it is remembered inside.
-pub(super) fn first(delivery: Delivery) -> String {
-    if delivery.form == Form::Argument {
-        return String::new();
-    }
-    let forgotten = if delivery.forgets { " BASH_EXECUTION_STRING" } else { "" };
-    let end = if delivery.says_end { RAN_THROUGH } else { "builtin :" };
-    let after = if delivery.pipes {
+/// Loads the state, waits for the command if need be, reads and evaluates it. All on line 1, since bash counts the lines
+/// of the command from the line of this `eval`, and all in one piece, which bash has read before it runs any of it.
+///
+/// At the end it tells its status and where it is, and goes on to its exit trap when the keeper says so: what that
+/// tells is not to hold up the answer.
+pub(super) fn bootstrap(boot: Boot) -> String {
+    let Boot { keeper, waits, says_end } = boot;
+    let variable = "BASH_EXECUTION_STRING";
+    // Where no byte comes, nobody wants this shell any more, and it has run nothing. What it will need of bash is used
+    // once before, so that its pages are there.
+    let wait = if waits {
         format!(
-            r#"__chiton_after=$'\n''__chiton_p=("$?" "${{PIPESTATUS[@]}}");{end};builtin exit "${{__chiton_p[0]}}"';"#
+            "{{ builtin printf '%s\\0' \"${{DIRSTACK[0]-}}\";builtin eval ':'; }} >|/proc/{keeper}/fd/{SCRATCH_FD};\
+             builtin read -r -N 1 -u {RELEASE_FD} __chiton_r||builtin kill -KILL $$;SECONDS=0;"
+        )
+    } else {
+        String::new()
+    };
+    let read = |name: &str| format!("IFS= builtin read -r -d '' -u {SCRIPT_FD} {name};");
+    let end = if says_end {
+        format!(
+            r#";__chiton_s=("${{__chiton_p[@]-$?}}");builtin printf '%s\0' 'chiton 2' 1 "${{#__chiton_s[@]}}" "${{__chiton_s[@]}}" "${{DIRSTACK[0]-$PWD}}" 2>/dev/null >|/proc/{keeper}/fd/{STATE_FD}&&__chiton_e=1&&builtin read -r -N 1 __chiton_g 2>/dev/null </proc/{keeper}/fd/{GO_FD};builtin exit "$__chiton_s""#
         )
     } else {
         String::new()
     };
     format!(
-        "{after}__chiton_before='builtin unset -v __chiton_before __chiton_after{forgotten};builtin : \"$0\";'"
+        "IFS= read -r -d '' {variable} <&{LOADER_FD};builtin eval \"${variable}\";{wait}{}{}{}\
+         command exec {LOADER_FD}<&- {SCRIPT_FD}<&- {RELEASE_FD}<&-;\
+         builtin eval \"$__chiton_before${variable}$__chiton_after\"{end}",
+        read("__chiton_before"),
+        read("__chiton_after"),
+        read(variable),
     )
+}
+
+/// What stands before and after the command when it is evaluated. Before it, everything of ours is taken away; after
+/// it, the status of a pipeline's parts is remembered, which is gone once `eval` has returned.
+pub(super) fn around(delivery: Delivery) -> (String, &'static str) {
+    let forgotten = if delivery.forgets { " BASH_EXECUTION_STRING" } else { "" };
+    let before =
+        format!("builtin unset -v __chiton_r __chiton_before __chiton_after{forgotten};builtin : \"$0\";");
+    let after = match (delivery.pipes, delivery.says_end) {
+        (false, _) => "",
+        (true, true) => "\n__chiton_p=(\"$?\" \"${PIPESTATUS[@]}\")",
+        (true, false) => "\n__chiton_p=(\"$?\" \"${PIPESTATUS[@]}\");builtin exit \"${__chiton_p[0]}\"",
+    };
+    (before, after)
 }
 
 /// For a plain `sh`, which cannot read a descriptor into a variable: it sources the script, closing descriptors first.

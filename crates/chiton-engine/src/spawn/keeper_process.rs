@@ -51,6 +51,13 @@ impl Keeper {
         Ok(Self { connection: ours, inbox: FrameBuffer::default(), prepared: 0, pid })
     }
 
+    /// Waits until it has said more; `None` when it is gone.
+    pub(crate) async fn listen(&mut self) -> Option<()> {
+        let connection = tokio::net::UnixStream::from_std(self.connection.try_clone().ok()?).ok()?;
+        connection.readable().await.ok()?;
+        self.is_there().then_some(())
+    }
+
     /// Whether it is still there.
     pub(crate) fn is_there(&mut self) -> bool {
         let mut bytes = [0; 256];

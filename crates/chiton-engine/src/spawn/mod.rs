@@ -47,8 +47,10 @@ use spare::Spare;
 pub(crate) struct Launched {
     pub(crate) keeper: Keeper,
     pub(crate) program: PathBuf,
-    /// Whether the shell was there before.
-    pub(crate) warm: bool,
+    /// The shell, where it was there before.
+    pub(crate) pid: Option<i32>,
+    /// What is not needed any more, to be let go of when there is time.
+    pub(crate) used: Option<(OwnedFd, File)>,
 }
 
 /// Everything `launch` needs besides the command.
@@ -87,18 +89,19 @@ pub(crate) fn launch(
 ) -> Result<Launched, StartError> {
     let program = settings.keeper.to_owned();
     let plan = run_plan(command, start, folder, settings);
-    let (keeper, warm, handed_over) = match runner {
+    let (keeper, pid, used, handed_over) = match runner {
         Runner::Spare(spare) => {
-            let handed_over = spare.begin(&delivery::first(delivery), command.script(), &plan);
-            (spare.into_keeper(), true, handed_over)
+            let handed_over = spare.begin(&script_of(command, delivery), &plan);
+            let Spare { keeper, pid, release, script, .. } = *spare;
+            (keeper, pid, Some((release, script)), handed_over)
         }
         Runner::Keeper(keeper, lock) => {
             let handed_over = order_run(&keeper, &lock, command, delivery, start, plan, settings);
-            (keeper, false, handed_over)
+            (keeper, None, None, handed_over)
         }
     };
     match handed_over {
-        Ok(()) => Ok(Launched { keeper, program, warm }),
+        Ok(()) => Ok(Launched { keeper, program, pid, used }),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(StartError::KeeperVanished(program)),
         Err(error) => Err(StartError::HandOver(error)),
     }
@@ -116,12 +119,9 @@ fn order_run(
     let request = command.request();
     let called_as = request.called_as.as_deref().unwrap_or(settings.shell.usual_name());
     let Delivery { sets_exit_trap, hands_back, .. } = delivery;
-    let options = LoadOptions { keeper: keeper.pid, sets_exit_trap, hands_back, waits: false };
+    let options = LoadOptions { keeper: keeper.pid, sets_exit_trap, hands_back };
     let (loader, script) = match settings.shell.kind() {
-        ShellKind::Bash => (
-            load::loader(&start.state, called_as, options),
-            load::script(&delivery::first(delivery), command.script()),
-        ),
+        ShellKind::Bash => (load::loader(&start.state, called_as, options), script_of(command, delivery)),
         ShellKind::Posix => (posix::loader(&start.state, keeper.pid), delivery::posix_script(command.script())),
     };
     let (loader, script) = (Zeroizing::new(loader), Zeroizing::new(script));
@@ -137,7 +137,7 @@ fn order_run(
     let shell = ShellPlan {
         folder: plan.folder.clone(),
         program: settings.shell.path().as_os_str().as_encoded_bytes().into(),
-        forms: delivery::forms(settings.shell.kind(), called_as, &request.command, delivery),
+        forms: delivery::forms(settings.shell.kind(), called_as, &request.command, delivery, keeper.pid),
         environment: load::environment(&start.state).into_iter().map(Into::into).collect(),
         directory: OsStr::as_encoded_bytes(start.state.cwd.as_os_str()).into(),
         input: match request.input {
@@ -151,8 +151,13 @@ fn order_run(
     };
     let (loader, script) = (memory_file(&loader)?, memory_file(&script)?);
     let order = Order::Run(Box::new(shell), Box::new(plan));
-    let files = [lock.as_fd(), loader.as_fd(), script.as_fd()];
+    let files = [loader.as_fd(), script.as_fd(), lock.as_fd()];
     give_order(keeper, order, &files.into_iter().chain(input).collect::<Vec<_>>())
+}
+
+fn script_of(command: &ResolvedCommand, delivery: Delivery) -> Vec<u8> {
+    let (before, after) = delivery::around(delivery);
+    load::script(&before, after, command.script())
 }
 
 /// Sends an order with what belongs to it.

@@ -71,8 +71,8 @@ impl Pool {
     pub(crate) fn take(&self, fit: &Fit) -> Option<Spare> {
         let mut waiting = self.waiting();
         loop {
-            // The latest first: those that are not needed grow old together.
-            let place = waiting.iter().rposition(|spare| spare.serves(fit))?;
+            // The oldest first: the latest may still be starting.
+            let place = waiting.iter().position(|spare| spare.serves(fit))?;
             let mut spare = waiting.remove(place);
             if spare.is_there() {
                 return Some(spare);

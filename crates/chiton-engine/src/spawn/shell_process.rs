@@ -106,7 +106,7 @@ fn command_of(script: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let script = File::from(script.try_clone_to_owned()?);
     let mut text = Zeroizing::new(vec![0; usize::try_from(script.metadata()?.len()).map_err(io::Error::other)?]);
     script.read_exact_at(&mut text, 0)?;
-    let start = memchr::memchr(0, &text).map_or(0, |end| end + 1);
+    let start = memchr::memrchr(0, &text).map_or(0, |end| end + 1);
     memory_file(&text[start..])
 }
 

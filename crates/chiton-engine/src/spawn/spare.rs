@@ -12,9 +12,10 @@ use std::time::Instant;
 use zeroize::Zeroizing;
 
 use super::keeper_process::Keeper;
-use super::{Shell, ShellKind, delivery, give_order, memory_file};
+use super::delivery::{self, Boot};
+use super::{Shell, ShellKind, give_order, memory_file};
 use crate::bytes::ByteString;
-use crate::keeper::protocol::{BEGIN, Forms, Input, Order, RunPlan, ShellPlan, Streams, encode};
+use crate::keeper::protocol::{BEGIN, Forms, Input, Order, Report, RunPlan, ShellPlan, Streams, encode};
 use crate::secrets::known::Mask;
 use crate::session::bash::load::{self, LoadOptions};
 use crate::session::state::ShellState;
@@ -55,41 +56,29 @@ pub(crate) struct Spare {
     pub(crate) folder: RunFolder,
     fit: Fit,
     /// Where the byte goes that it waits for.
-    release: OwnedFd,
+    pub(super) release: OwnedFd,
     /// Where its command goes.
-    script: File,
+    pub(super) script: File,
     pub(super) since: Instant,
+    pub(super) pid: Option<i32>,
 }
 
 impl Spare {
     /// Orders `keeper` to have one ready. It can be used at once: what is said to a keeper is done in order.
     pub(crate) fn prepare(mut keeper: Keeper, runs: &Path, shell: &Shell, fit: Fit) -> io::Result<Self> {
-        let (folder, lock) = RunFolder::create(runs)?;
-        match Self::order(&keeper, &folder, &lock, shell, &fit) {
-            Ok((release, script)) => {
-                keeper.prepared += 1;
-                Ok(Self { keeper, folder, fit, release, script, since: Instant::now() })
-            }
-            Err(error) => {
-                folder.discard();
-                Err(error)
-            }
-        }
+        let folder = RunFolder::plan(runs)?;
+        let (release, script) = Self::order(&keeper, &folder, shell, &fit)?;
+        keeper.prepared += 1;
+        Ok(Self { keeper, folder, fit, release, script, since: Instant::now(), pid: None })
     }
 
-    fn order(
-        keeper: &Keeper,
-        folder: &RunFolder,
-        lock: &File,
-        shell: &Shell,
-        fit: &Fit,
-    ) -> io::Result<(OwnedFd, File)> {
+    fn order(keeper: &Keeper, folder: &RunFolder, shell: &Shell, fit: &Fit) -> io::Result<(OwnedFd, File)> {
         let called_as = fit.called_as.as_deref().unwrap_or(shell.usual_name());
-        let options = LoadOptions { keeper: keeper.pid, sets_exit_trap: false, hands_back: true, waits: true };
+        let options = LoadOptions { keeper: keeper.pid, sets_exit_trap: false, hands_back: true };
         let loader = memory_file(&Zeroizing::new(load::loader(&fit.state, called_as, options)))?;
         let script = memory_file(b"")?;
         let (theirs, release) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        let boot = delivery::bootstrap(true);
+        let boot = delivery::bootstrap(Boot { keeper: keeper.pid, waits: true, says_end: true });
         let arguments = [called_as, b"--norc", b"--noprofile", b"-c", boot.as_bytes()];
         let plan = ShellPlan {
             folder: folder.path().to_owned(),
@@ -106,7 +95,7 @@ impl Spare {
             terminal: None,
             masks: fit.masks.iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect(),
         };
-        let files = [lock.as_fd(), loader.as_fd(), script.as_fd(), theirs.as_fd()];
+        let files = [loader.as_fd(), script.as_fd(), theirs.as_fd()];
         give_order(keeper, Order::Prepare(Box::new(plan)), &files)?;
         Ok((release, File::from(script)))
     }
@@ -120,10 +109,24 @@ impl Spare {
         self.keeper.is_there()
     }
 
+    /// Waits until it is there, as a rule not at all. Gives its process id; `None` where it could not be started.
+    pub(crate) async fn ready(&mut self) -> Option<i32> {
+        while self.keeper.prepared > 0 {
+            if let Some(report) = self.keeper.inbox.next().ok()? {
+                self.keeper.prepared -= 1;
+                // What was said of shells that waited here before came first.
+                self.pid = if let Report::Ready { pid } = report { Some(pid) } else { None };
+                continue;
+            }
+            self.keeper.listen().await?;
+        }
+        self.pid
+    }
+
     /// Gives it its command: the plan to its keeper, which owns it from then on, and then to the shell the byte that
     /// it waits for, and one more that it will not read. By these its keeper can tell whether it has run anything.
-    pub(super) fn begin(&self, first: &str, command: &[u8], plan: &RunPlan) -> io::Result<()> {
-        self.script.write_all_at(&load::script(first, command), 0)?;
+    pub(super) fn begin(&self, script: &[u8], plan: &RunPlan) -> io::Result<()> {
+        self.script.write_all_at(script, 0)?;
         let mut message = vec![BEGIN];
         message.extend_from_slice(&encode(plan));
         let sent = rustix::net::send(&self.keeper.connection, &message, rustix::net::SendFlags::NOSIGNAL)?;

@@ -1,7 +1,8 @@
 //! Who descends from this process, and signals that cannot hit anybody else.
 
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -66,14 +67,33 @@ pub(crate) fn kill_children() {
     }
 }
 
-/// Whether `leader`, a child of ours, is all there is: it has no child, and we have no other. Its own children are looked
-/// at first, since those that lose their parent meanwhile come to us.
-pub(crate) fn is_alone(leader: i32) -> bool {
-    let own = rustix::process::getpid().as_raw_nonzero().get();
-    // A shell has one thread, and so have we.
-    let children = |parent: i32| fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
-    children(leader).is_ok_and(|list| list.trim_ascii().is_empty())
-        && children(own).is_ok_and(|list| list.trim_ascii() == leader.to_string())
+/// Answers whether a child of ours is all there is. The lists it reads are opened before it matters.
+pub(crate) struct Loneliness {
+    leader: i32,
+    lists: Option<[File; 2]>,
+}
+
+impl Loneliness {
+    pub(crate) fn of(leader: i32) -> Self {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        // A shell has one thread, and so have we.
+        let open = |parent: i32| File::open(format!("/proc/{parent}/task/{parent}/children")).ok();
+        let lists = open(leader).zip(open(own)).map(|(theirs, ours)| [theirs, ours]);
+        Self { leader, lists }
+    }
+
+    /// Whether it has no child, and we have no other. Its own children are looked at first, since those that lose their
+    /// parent meanwhile come to us.
+    pub(crate) fn is_certain(&self) -> bool {
+        let Some([theirs, ours]) = &self.lists else { return false };
+        let read = |list: &File| -> Option<String> {
+            let mut text = [0; 64];
+            let count = list.read_at(&mut text, 0).ok()?;
+            String::from_utf8(text[..count].to_vec()).ok()
+        };
+        read(theirs).is_some_and(|list| list.trim_ascii().is_empty())
+            && read(ours).is_some_and(|list| list.trim_ascii() == self.leader.to_string())
+    }
 }
 
 /// The process ids of all descendants. A snapshot: who forks meanwhile is found by the next look.

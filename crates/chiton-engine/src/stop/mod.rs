@@ -11,5 +11,5 @@
 mod descendants;
 mod ladder;
 
-pub(crate) use descendants::{alive, is_alone, list as descendants, signal_run};
+pub(crate) use descendants::{Loneliness, alive, list as descendants, signal_run};
 pub(crate) use ladder::Ladder;

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::record::{RequestRecord, StartRecord};
 use crate::bytes::encode_hex;
+use crate::capture::spool::first_segment;
 use crate::keeper::protocol::{Ending, SOCKET};
 use crate::terminal::Snapshot;
 
@@ -43,20 +44,40 @@ impl RunFolder {
     /// A new folder in `parent` under an id nobody has, with the lock that says that it is in use.
     pub(crate) fn create(parent: &Path) -> io::Result<(Self, File)> {
         loop {
-            let mut random = [0u8; 4];
-            rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty())?;
-            let id = format!("{PREFIX}{}", encode_hex(&random));
-            let path = parent.join(&id);
-            match fs::DirBuilder::new().mode(0o700).create(&path) {
+            let folder = Self::plan(parent)?;
+            match fs::DirBuilder::new().mode(0o700).create(&folder.path) {
                 Ok(()) => {
-                    let lock = File::open(&path)?;
+                    let lock = File::open(&folder.path)?;
                     rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
-                    return Ok((Self { id, path }, lock));
+                    return Ok((folder, lock));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// An id that nobody is likely to have, for a folder that somebody else will make.
+    pub(crate) fn plan(parent: &Path) -> io::Result<Self> {
+        let mut random = [0u8; 4];
+        rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty())?;
+        let id = format!("{PREFIX}{}", encode_hex(&random));
+        let path = parent.join(&id);
+        Ok(Self { id, path })
+    }
+
+    /// Makes a folder that was planned, with everything in it that a run will need and that takes time to make: a file
+    /// that is there already is only written and named. Gives the lock, too.
+    pub(crate) fn make_ready(path: &Path) -> io::Result<(Self, File)> {
+        let folder = Self::at(path)?;
+        fs::DirBuilder::new().mode(0o700).create(path)?;
+        let lock = File::open(path)?;
+        rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
+        let records = [REQUEST, START, ENDING].map(|name| format!("{name}.new"));
+        for file in records.into_iter().chain([first_segment()]) {
+            fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(path.join(file))?;
+        }
+        Ok((folder, lock))
     }
 
     /// An existing folder.
@@ -116,7 +137,7 @@ impl RunFolder {
     /// Takes the room on disk that the ending will need, so that a disk that fills up meanwhile cannot hide it.
     pub(crate) fn reserve(&self) -> io::Result<()> {
         let path = self.path.join(format!("{ENDING}.new"));
-        let mut file = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(path)?;
+        let mut file = fs::OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(path)?;
         io::Write::write_all(&mut file, &[b' '; ENDING_BYTES])
     }
 
@@ -139,7 +160,10 @@ impl RunFolder {
         let mut file = fs::OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(&beside)?;
         let text = serde_json::to_vec(record)?;
         io::Write::write_all(&mut file, &text)?;
-        file.set_len(text.len() as u64)?;
+        if name == ENDING {
+            // The room that was reserved may be more than it needs.
+            file.set_len(text.len() as u64)?;
+        }
         if durable {
             file.sync_data()?;
         }

@@ -42,7 +42,7 @@ impl FirstWords {
         let mut number = || std::str::from_utf8(next()?).ok()?.parse::<i32>().ok();
         let ran_through = number()? == 1;
         let statuses = (0..number()?).map(|_| number()).collect::<Option<Vec<i32>>>()?;
-        let cwd = OsString::from_vec(next()?.strip_suffix(b"\n")?.to_vec()).into();
+        let cwd = OsString::from_vec(next()?.to_vec()).into();
         Some((Self { ran_through, statuses, cwd }, rest))
     }
 
@@ -151,13 +151,14 @@ pub(crate) fn read(text: &[u8], start: &ShellState) -> Option<HandedBack> {
     }
     let pipe_status = first.pipe_status();
     let mut parts = rest.split(|byte| *byte == 0);
+    let cwd = OsString::from_vec(parts.next()?.strip_suffix(b"\n")?.to_vec()).into();
     let options = read_options(parts.next()?, &OPTIONS_ON, &PER_COMMAND_OPTIONS)?;
     let shopt = read_options(parts.next()?, &SHOPT_ON, &SHOPT_FIXED)?;
     let umask = u32::from_str_radix(std::str::from_utf8(parts.next()?).ok()?.trim(), 8).ok()?;
     let aliases = read_aliases(parts.next()?)?;
     let locals = parts.next()?;
     let state = ShellState {
-        cwd: first.cwd,
+        cwd,
         shopt,
         aliases,
         options,

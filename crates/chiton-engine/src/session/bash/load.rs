@@ -6,8 +6,8 @@
 //! sets is the one thing a command could find; a command that sets an exit trap of its own finds [`INTERCEPT`] and the
 //! variables it works with, too.
 //!
-//! A shell that is started before its command is known ([`LoadOptions::waits`]) runs the same loader, up to where it
-//! waits for a byte. What depends on the command stands in front of the command, see [`script`].
+//! The loader does not depend on the command: a shell that is started before its command is known runs the same one.
+//! What depends on the command is in [`script`].
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -35,14 +35,12 @@ pub(crate) struct LoadOptions {
     pub(crate) sets_exit_trap: bool,
     /// Whether the state is handed back at all.
     pub(crate) hands_back: bool,
-    /// Whether it waits for its command.
-    pub(crate) waits: bool,
 }
 
-/// What the shell finds under [`SCRIPT_FD`]: first what has to be done before the command and is known with it only,
-/// then the command. It cannot hold a NUL.
-pub(crate) fn script(first: &str, command: &[u8]) -> Vec<u8> {
-    [first.as_bytes(), b"\0", command].concat()
+/// What the shell finds under [`SCRIPT_FD`]: what stands before and after the command when it is evaluated, and the
+/// command. None of them can hold a NUL.
+pub(crate) fn script(before: &str, after: &str, command: &[u8]) -> Vec<u8> {
+    [before.as_bytes(), b"\0", after.as_bytes(), b"\0", command].concat()
 }
 
 /// Whether a shell in this state can wait for its command. What it does after that uses these two words, after the
@@ -79,18 +77,9 @@ const ENVIRONMENT_BYTES: usize = 1 << 20;
 
 /// The loader for `state`.
 pub(crate) fn loader(state: &ShellState, called_as: &[u8], options: LoadOptions) -> Vec<u8> {
-    let mut script = b"{ unset -v BASH_ENV\n".to_vec();
-    let mut take = format!(
-        "IFS= builtin read -r -d '' __chiton_first <&{SCRIPT_FD}\n\
-         IFS= builtin read -r -d '' BASH_EXECUTION_STRING <&{SCRIPT_FD}\n\
-         command exec {LOADER_FD}<&- {SCRIPT_FD}<&- {RELEASE_FD}<&-\n\
-         builtin eval \"$__chiton_first\"\nbuiltin unset -v __chiton_first\n"
-    );
-    if options.waits {
-        take.insert_str(0, &wait(options.keeper));
-    } else {
-        script.extend_from_slice(std::mem::take(&mut take).as_bytes());
-    }
+    // Where bash reads this as its start-up file, nobody else will close the descriptors.
+    let close = format!("[[ ${{BASH_ENV-}} ]]&&exec {LOADER_FD}<&- {SCRIPT_FD}<&-");
+    let mut script = format!("{{ {close}\nunset -v BASH_ENV\n").into_bytes();
     for name in BASH_SETS.iter().filter(|name| state.variables.get(**name).is_some_and(Variable::is_removed)) {
         script.extend_from_slice(format!("unset -v {name}\n").as_bytes());
     }
@@ -100,23 +89,11 @@ pub(crate) fn loader(state: &ShellState, called_as: &[u8], options: LoadOptions)
         append_exit_trap(&mut script, options);
     }
     append_functions(&mut script, state);
-    script.extend_from_slice(take.as_bytes());
     append_settings(&mut script, state);
     script.extend_from_slice(b"} 2>/dev/null\nbuiltin : ");
     append_quoted(&mut script, called_as);
     script.push(b'\n');
     script
-}
-
-/// Waits for one byte; where none comes, nobody wants this shell any more, and it has run nothing. What the command will need of bash is used
-/// once before, so that its pages are there. The clock that `SECONDS` shows starts with the command.
-fn wait(keeper: i32) -> String {
-    format!(
-        "{{ builtin printf '%s\\0' \"$SHELLOPTS\" \"${{#PIPESTATUS[@]}}\";builtin eval ':';builtin pwd; }} \
-         2>/dev/null >|/proc/{keeper}/fd/{SCRATCH_FD}\n\
-         builtin read -r -N 1 -u {RELEASE_FD} __chiton_byte || builtin kill -KILL $$\n\
-         builtin unset -v __chiton_byte\nSECONDS=0\n"
-    )
 }
 
 fn append_variables(script: &mut Vec<u8>, state: &ShellState) {
@@ -238,7 +215,8 @@ fn append_exit_trap(script: &mut Vec<u8>, options: LoadOptions) {
 }
 
 /// What bash prints about itself as it ends, parts separated by NUL; [`super::dump`] reads it. The first parts tell how
-/// the command ended and where: enough to answer with, see [`super::dump::FirstWords`].
+/// the command ended and where: enough to answer with, see [`super::dump::FirstWords`]. If the command ran through, they
+/// were told before.
 ///
 /// It must work whatever the command did to the shell: functions named like builtins (hence `builtin`, and POSIX mode
 /// for one moment, in which `unset` cannot be shadowed), options, traps on every command. The first statement is an
@@ -247,7 +225,8 @@ const HAND_BACK: &str = concat!(
     r#"__chiton=("$?" "${PIPESTATUS[@]}");builtin trap - DEBUG;__chiton_o=$SHELLOPTS;__chiton_b=$BASHOPTS;"#,
     r#"[[ ${__chiton_p+x} ]]&&__chiton=("${__chiton_p[@]}");POSIXLY_CORRECT=y;unset -f builtin;"#,
     r"unset -v POSIXLY_CORRECT;builtin set +euxv;builtin trap - DEBUG ERR RETURN;",
-    r#"builtin printf '%s\0' 'chiton 2' "${__chiton_e-0}" "${#__chiton[@]}" "${__chiton[@]}";builtin pwd;"#,
+    r#"[[ ${__chiton_e+x} ]]||builtin printf '%s\0' 'chiton 2' 0 "${#__chiton[@]}" "${__chiton[@]}" "${DIRSTACK[0]-$PWD}";"#,
+    r"builtin pwd;",
     r#"builtin printf '\0%s\0%s\0' "$__chiton_o" "$__chiton_b";builtin umask;builtin printf '\0';"#,
     r"builtin alias -p;builtin printf '\0';",
     r#"[[ "${FUNCNAME[*]}" ]]&&{ builtin printf 'declare -- __chiton_d="%s"\n' "${#FUNCNAME[@]}";builtin local -p;};builtin printf '\0';"#,
@@ -295,12 +274,11 @@ mod tests {
         let text = "set () \n{ \n    :\n}\n".into();
         state.functions.insert("set".into(), crate::session::state::Function { attributes: "x".to_owned(), text });
         state.options.insert("noclobber".to_owned(), true);
-        let options = LoadOptions { keeper: 1, sets_exit_trap: false, hands_back: true, waits: true };
+        let options = LoadOptions { keeper: 1, sets_exit_trap: false, hands_back: true };
         let script = String::from_utf8(loader(&state, b"bash", options)).unwrap();
         let after = script.split_once("shopt -s extglob").unwrap().1;
         for line in after.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase())) {
-            let own = line.starts_with("builtin ") || line.starts_with("command exec ");
-            assert!(own, "{line}");
+            assert!(line.starts_with("builtin "), "{line}");
         }
     }
 }
