@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{Engine, EngineConfig, Inner};
+use crate::bytes::ByteString;
 use crate::error::StartError;
 use crate::request::CommandInput;
 use crate::secrets::ResolvedCommand;
@@ -37,9 +38,11 @@ impl Engine {
             Some(spare) => (spare.folder.clone(), Runner::Spare(Box::new(spare))),
             None => self.new_runner(session)?,
         };
-        let run = self.open_run(session, command, start, waiting, folder)?;
-        let settings = self.launch_settings(session, &run);
-        let launched = spawn::launch(command, delivery, start, &run.folder, runner, &settings)?;
+        let is_warm = matches!(runner, Runner::Spare(_));
+        let mut run = self.open_run(session, command, start, waiting, folder, is_warm)?;
+        let request = run.request.take();
+        let settings = LaunchSettings { request, ..self.launch_settings(session, &run) };
+        let launched = spawn::launch(command, delivery, start, &run.folder, runner, settings)?;
         command.give_input_away();
         Ok((run, launched))
     }
@@ -106,6 +109,7 @@ impl Engine {
         start: &StartingPoint,
         waiting: Waiting,
         folder: RunFolder,
+        warm: bool,
     ) -> Result<OpenRun, StartError> {
         let request = command.request();
         let limits = self.inner.config.limits.spool;
@@ -123,24 +127,30 @@ impl Engine {
         record.background = waiting == Waiting::Background;
         record.lifetime = request.lifetime;
         (record.streams, record.terminal) = (request.streams, request.terminal);
-        // On a full disk a command that somebody waits for still runs; it only cannot be looked up later. A task that
-        // could not be looked up would be lost from its first moment, so it is not started.
-        let written =
-            folder.write_request(&record).and_then(|()| if record.background { folder.reserve() } else { Ok(()) });
-        if let (Err(error), true) = (written, record.background) {
-            folder.discard();
-            return Err(StartError::StateDirectory { path: runs.to_owned(), error });
+        let text = serde_json::to_vec(&record).unwrap_or_default();
+        // The keeper has time to write it down while its shell wakes up; but a task is not started before it was.
+        let by_keeper = warm && !record.background && text.len() < MOST_HANDED_OVER;
+        let request = by_keeper.then(|| ByteString::from(&text[..]));
+        if !by_keeper {
+            // On a full disk a command that somebody waits for still runs; it only cannot be looked up later. A task
+            // that could not be looked up would be lost from its first moment, so it is not started.
+            let reserve = || if record.background { folder.reserve() } else { Ok(()) };
+            let written = folder.write_request_text(&text).and_then(|()| reserve());
+            if let (Err(error), true) = (written, record.background) {
+                folder.discard();
+                return Err(StartError::StateDirectory { path: runs.to_owned(), error });
+            }
         }
         self.write_start(session, command, &record);
         self.inner.reserved.fetch_add(allowance, Ordering::Relaxed);
         let engine = Arc::clone(&self.inner);
-        Ok(OpenRun { engine, folder, allowance, started: AtomicBool::new(false) })
+        Ok(OpenRun { engine, folder, request, allowance, started: AtomicBool::new(false) })
     }
 
     fn launch_settings<'a>(&'a self, session: &'a Session, run: &OpenRun) -> LaunchSettings<'a> {
         let EngineConfig { keeper, shell, limits, .. } = &self.inner.config;
         let (spool_allowance, client, session) = (run.allowance, session.client(), session.name());
-        LaunchSettings { keeper, shell, limits, spool_allowance, session, client }
+        LaunchSettings { keeper, shell, limits, spool_allowance, session, client, request: None }
     }
 }
 
@@ -165,6 +175,9 @@ pub(super) enum Warm {
     Not,
 }
 
+/// A longer text does not fit into one message.
+const MOST_HANDED_OVER: usize = 16 << 10;
+
 /// Even where the sum of all runs is used up, a run may keep this much; the oldest finished ones make room for it.
 const LEAST_ALLOWANCE: u64 = 16 << 20;
 
@@ -179,6 +192,8 @@ pub(super) enum Waiting {
 pub(super) struct OpenRun {
     engine: Arc<Inner>,
     pub(super) folder: RunFolder,
+    /// What its keeper is to write down.
+    request: Option<ByteString>,
     allowance: u64,
     started: AtomicBool,
 }

@@ -74,6 +74,10 @@ pub(super) fn serve(mut socket: UnixStream, mut post: Post) -> io::Result<()> {
                 let plan = read_plan(&socket, &mut inbox)?;
                 match spare.take() {
                     Some(spare) if spare.ended.is_none() || spare.has_begun() => {
+                        // On a full disk the command still runs; it only cannot be looked up later.
+                        if let Some(request) = &plan.request {
+                            let _ = spare.shell.folder.write_request_text(request);
+                        }
                         write_start(&spare.shell);
                         (plan, spare.shell, spare.ended)
                     }

@@ -609,7 +609,9 @@ impl Keeper {
         if let Some(terminal) = &mut self.terminal {
             let _ = self.folder.write_screen(&terminal.finish());
         }
-        let _ = self.folder.write_ending(&ending, self.plan.lifetime == Lifetime::Durable);
+        if !self.state.follows() {
+            let _ = self.folder.write_ending(&ending, self.plan.lifetime == Lifetime::Durable);
+        }
         let mut state = match &ending.outcome {
             Outcome::Exited(_) => self.state.hand_back(&self.post.shared),
             _ => HandedBack::Nothing,
@@ -620,10 +622,12 @@ impl Keeper {
             // Whoever is gone is noticed in the next round.
             client.tell(&Report::Ended { ending: ending.clone(), state });
         }
-        self.ending = Some(ending);
         if self.state.follows() {
+            // The answer was wanted first; by the time anybody can ask for this, it is there.
+            let _ = self.folder.write_ending(&ending, self.plan.lifetime == Lifetime::Durable);
             self.post.shared.let_go_on();
         }
+        self.ending = Some(ending);
     }
 
     fn summary(&self, outcome: Outcome, now: Instant) -> Ending {

@@ -83,6 +83,8 @@ pub(crate) struct RunPlan {
     pub(crate) client: Option<String>,
     /// A plain file that gets all output as well, and a last line that says how it ended.
     pub(crate) transcript: Option<PathBuf>,
+    /// What was asked, to be written down; not where that was done before.
+    pub(crate) request: Option<ByteString>,
     /// Whether the end is told as soon as the shell says that the command ran through, before the shell has handed its
     /// state back.
     pub(crate) answer_first: bool,

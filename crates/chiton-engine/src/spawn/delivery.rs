@@ -129,7 +129,7 @@ pub(super) fn forms(kind: ShellKind, called_as: &[u8], command: &[u8], delivery:
         [called_as].iter().chain(rest).map(|argument| (*argument).into()).collect()
     };
     let argument = || arguments(&[b"--norc", b"--noprofile", b"-c", command]);
-    let boot = Boot { keeper, waits: false, says_end: delivery.says_end };
+    let boot = Boot { keeper, delivery: Some(delivery) };
     let evaluated = match kind {
         ShellKind::Bash => arguments(&[b"--norc", b"--noprofile", b"-c", bootstrap(boot).as_bytes()]),
         ShellKind::Posix => arguments(&[b"-c", format!(". /dev/fd/{LOADER_FD}\n. /dev/fd/{SCRIPT_FD}").as_bytes()]),
@@ -147,61 +147,66 @@ pub(super) fn forms(kind: ShellKind, called_as: &[u8], command: &[u8], delivery:
 pub(super) struct Boot {
     /// The keeper whose descriptors it uses.
     pub(super) keeper: i32,
-    /// Whether it is started before its command is known, and waits for it.
-    pub(super) waits: bool,
-    /// Whether it says that the command ran through, see [`Delivery::says_end`].
-    pub(super) says_end: bool,
+    /// What is known of the command. `None` where it is not known yet, and the shell waits for it: then only for one
+    /// that it can wait for, see [`Delivery::can_wait`].
+    pub(super) delivery: Option<Delivery>,
 }
 
 /// Loads the state, waits for the command if need be, reads and evaluates it. All on line 1, since bash counts the lines
 /// of the command from the line of this `eval`, and all in one piece, which bash has read before it runs any of it.
 ///
-/// At the end it tells its status and where it is, and goes on to its exit trap when the keeper says so: what that
-/// tells is not to hold up the answer.
+/// Before the command, everything of ours is taken away. After it, the status of a pipeline's parts is remembered,
+/// which is gone once `eval` has returned. At the end the shell tells its status and where it is, and goes on to its
+/// exit trap when the keeper says so: what that tells is not to hold up the answer.
 pub(super) fn bootstrap(boot: Boot) -> String {
-    let Boot { keeper, waits, says_end } = boot;
+    let keeper = boot.keeper;
     let variable = "BASH_EXECUTION_STRING";
-    // Where no byte comes, nobody wants this shell any more, and it has run nothing. What it will need of bash is used
-    // once before, so that its pages are there.
-    let wait = if waits {
-        format!(
-            "{{ builtin printf '%s\\0' \"${{DIRSTACK[0]-}}\";builtin eval ':'; }} >|/proc/{keeper}/fd/{SCRATCH_FD};\
-             builtin read -r -N 1 -u {RELEASE_FD} __chiton_r||builtin kill -KILL $$;SECONDS=0;"
-        )
-    } else {
-        String::new()
+    let load = format!(
+        "IFS= read -r -d '' {variable} <&{LOADER_FD};builtin eval \"${variable}\";command exec {LOADER_FD}<&-;"
+    );
+    let read = format!("IFS= builtin read -r -d '' -u {SCRIPT_FD} {variable};command exec {SCRIPT_FD}<&-");
+    let (wait, before, after, says_end) = match boot.delivery {
+        None => {
+            // Where no byte comes, nobody wants this shell any more, and it has run nothing. What it will need of bash
+            // is used once before, so that its pages are there.
+            let wait = format!(
+                "__chiton_after={REMEMBER};\
+                 {{ builtin eval \"builtin unset -v __chiton_r;builtin : \\\"\\$0\\\";:\";__chiton_s=(\"${{__chiton_p[@]-$?}}\");\
+                 builtin printf '%s\\0' \"${{DIRSTACK[0]-}}\"; }} >|/proc/{keeper}/fd/{SCRATCH_FD};\
+                 IFS= builtin read -r -d '' -u {SCRIPT_FD} __chiton_r;builtin unset -v __chiton_s;\
+                 builtin read -r -N 1 -u {RELEASE_FD} __chiton_r||builtin kill -KILL $$;\
+                 [[ $__chiton_r == {PIPES} ]]||__chiton_after=;SECONDS=0;"
+            );
+            (wait, "__chiton_r __chiton_after", "$__chiton_after".to_owned(), true)
+        }
+        Some(delivery) => {
+            let gone = if delivery.forgets { variable } else { "__chiton" };
+            let after = match (delivery.pipes, delivery.says_end) {
+                (false, _) => String::new(),
+                (true, true) => format!("\"{REMEMBER}\""),
+                (true, false) => format!("\"{REMEMBER}';builtin exit \"${{__chiton_p[0]}}\"'\""),
+            };
+            (String::new(), gone, after, delivery.says_end)
+        }
     };
-    let read = |name: &str| format!("IFS= builtin read -r -d '' -u {SCRIPT_FD} {name};");
+    let close = if boot.delivery.is_none() { format!(" {RELEASE_FD}<&-") } else { String::new() };
     let end = if says_end {
         format!(
-            r#";__chiton_s=("${{__chiton_p[@]-$?}}");builtin printf '%s\0' 'chiton 2' 1 "${{#__chiton_s[@]}}" "${{__chiton_s[@]}}" "${{DIRSTACK[0]-$PWD}}" 2>/dev/null >|/proc/{keeper}/fd/{STATE_FD}&&__chiton_e=1&&builtin read -r -N 1 __chiton_g 2>/dev/null </proc/{keeper}/fd/{GO_FD};builtin exit "$__chiton_s""#
+            r#";__chiton_s=("${{__chiton_p[@]-$?}}");builtin printf '%s\0' 'chiton 2' 1 "${{#__chiton_s[@]}}" "${{__chiton_s[@]}}" "${{DIRSTACK[0]-$PWD}}" >|/proc/{keeper}/fd/{STATE_FD}&&__chiton_e=1&&builtin read -r -N 1 __chiton_g 2>/dev/null </proc/{keeper}/fd/{GO_FD};builtin exit "$__chiton_s""#
         )
     } else {
         String::new()
     };
     format!(
-        "IFS= read -r -d '' {variable} <&{LOADER_FD};builtin eval \"${variable}\";{wait}{}{}{}\
-         command exec {LOADER_FD}<&- {SCRIPT_FD}<&- {RELEASE_FD}<&-;\
-         builtin eval \"$__chiton_before${variable}$__chiton_after\"{end}",
-        read("__chiton_before"),
-        read("__chiton_after"),
-        read(variable),
+        "{load}{wait}{read}{close};builtin eval \"builtin unset -v {before};builtin : \\\"\\$0\\\";${variable}{after}\"{end}"
     )
 }
 
-/// What stands before and after the command when it is evaluated. Before it, everything of ours is taken away; after
-/// it, the status of a pipeline's parts is remembered, which is gone once `eval` has returned.
-pub(super) fn around(delivery: Delivery) -> (String, &'static str) {
-    let forgotten = if delivery.forgets { " BASH_EXECUTION_STRING" } else { "" };
-    let before =
-        format!("builtin unset -v __chiton_r __chiton_before __chiton_after{forgotten};builtin : \"$0\";");
-    let after = match (delivery.pipes, delivery.says_end) {
-        (false, _) => "",
-        (true, true) => "\n__chiton_p=(\"$?\" \"${PIPESTATUS[@]}\")",
-        (true, false) => "\n__chiton_p=(\"$?\" \"${PIPESTATUS[@]}\");builtin exit \"${__chiton_p[0]}\"",
-    };
-    (before, after)
-}
+/// What the byte is that a shell waits for, where its command may end with a pipeline.
+pub(super) const PIPES: char = 'p';
+
+/// Remembers the status of a pipeline's parts, on a line of its own.
+const REMEMBER: &str = r#"$'\n''__chiton_p=("$?" "${PIPESTATUS[@]}")'"#;
 
 /// For a plain `sh`, which cannot read a descriptor into a variable: it sources the script, closing descriptors first.
 pub(super) fn posix_script(command: &[u8]) -> Vec<u8> {

@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::bytes::ByteString;
 use crate::error::StartError;
 use crate::keeper::protocol::{Input, ORDER, Order, RunPlan, ShellPlan};
 use crate::limits::Limits;
@@ -61,6 +62,8 @@ pub(crate) struct LaunchSettings<'a> {
     pub(crate) spool_allowance: u64,
     pub(crate) session: Option<&'a str>,
     pub(crate) client: Option<&'a str>,
+    /// What the keeper is to write down of the request.
+    pub(crate) request: Option<ByteString>,
 }
 
 /// Who is to run a command.
@@ -85,18 +88,19 @@ pub(crate) fn launch(
     start: &StartingPoint,
     folder: &RunFolder,
     runner: Runner,
-    settings: &LaunchSettings<'_>,
+    mut settings: LaunchSettings<'_>,
 ) -> Result<Launched, StartError> {
     let program = settings.keeper.to_owned();
-    let plan = run_plan(command, start, folder, settings);
+    let request = settings.request.take();
+    let plan = RunPlan { request, ..run_plan(command, start, folder, &settings) };
     let (keeper, pid, used, handed_over) = match runner {
         Runner::Spare(spare) => {
-            let handed_over = spare.begin(&script_of(command, delivery), &plan);
+            let handed_over = spare.begin(command.script(), delivery, &plan);
             let Spare { keeper, pid, release, script, .. } = *spare;
             (keeper, pid, Some((release, script)), handed_over)
         }
         Runner::Keeper(keeper, lock) => {
-            let handed_over = order_run(&keeper, &lock, command, delivery, start, plan, settings);
+            let handed_over = order_run(&keeper, &lock, command, delivery, start, plan, &settings);
             (keeper, None, None, handed_over)
         }
     };
@@ -121,7 +125,7 @@ fn order_run(
     let Delivery { sets_exit_trap, hands_back, .. } = delivery;
     let options = LoadOptions { keeper: keeper.pid, sets_exit_trap, hands_back };
     let (loader, script) = match settings.shell.kind() {
-        ShellKind::Bash => (load::loader(&start.state, called_as, options), script_of(command, delivery)),
+        ShellKind::Bash => (load::loader(&start.state, called_as, options), command.script().to_vec()),
         ShellKind::Posix => (posix::loader(&start.state, keeper.pid), delivery::posix_script(command.script())),
     };
     let (loader, script) = (Zeroizing::new(loader), Zeroizing::new(script));
@@ -153,11 +157,6 @@ fn order_run(
     let order = Order::Run(Box::new(shell), Box::new(plan));
     let files = [loader.as_fd(), script.as_fd(), lock.as_fd()];
     give_order(keeper, order, &files.into_iter().chain(input).collect::<Vec<_>>())
-}
-
-fn script_of(command: &ResolvedCommand, delivery: Delivery) -> Vec<u8> {
-    let (before, after) = delivery::around(delivery);
-    load::script(&before, after, command.script())
 }
 
 /// Sends an order with what belongs to it.
@@ -196,6 +195,7 @@ fn run_plan(
         transcript: request.transcript.then(|| folder.path().join("output.log")),
         // A value that the command knows may be in what it leaves; that is said with its answer.
         answer_first: request.answer_first && !command.holds_values(),
+        request: None,
         stop,
         spool,
     }

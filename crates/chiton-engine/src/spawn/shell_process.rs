@@ -4,11 +4,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 
-use zeroize::Zeroizing;
-
-use super::memory_file;
 use crate::bytes::ByteString;
 use crate::keeper::GivenFiles;
 use crate::keeper::protocol::{Forms, ShellPlan};
@@ -84,7 +80,6 @@ fn is_well_formed(plan: &ShellPlan, script: BorrowedFd<'_>) -> io::Result<bool> 
     // Some errors, in `[[ ]]` for one, leave the status 0; but none leaves nothing said.
     let said = rustix::fs::memfd_create("chiton", rustix::fs::MemfdFlags::CLOEXEC)?;
     let complaints = raise(&said)?;
-    let command = raise(&command_of(script)?)?;
     let path = format!("/dev/fd/{SCRIPT_FD}");
     let words = ["bash", "--norc", "--noprofile", "-n", &path];
     let arguments: Vec<CString> = words.into_iter().map(CString::new).collect::<Result<_, _>>()?;
@@ -93,21 +88,13 @@ fn is_well_formed(plan: &ShellPlan, script: BorrowedFd<'_>) -> io::Result<bool> 
         arguments: &arguments,
         environment: &[],
         directory: c"/",
-        descriptors: &[(null.as_fd(), 0), (null.as_fd(), 1), (complaints.as_fd(), 2), (command.as_fd(), SCRIPT_FD)],
+        descriptors: &[(null.as_fd(), 0), (null.as_fd(), 1), (complaints.as_fd(), 2), (script, SCRIPT_FD)],
         close_from: SCRIPT_FD + 1,
         place: Place::OwnSession,
     })?;
     let status = wait_for(pid)?;
+    rustix::fs::seek(script, rustix::fs::SeekFrom::Start(0))?;
     Ok(status == WaitStatus::Exited(0) && rustix::fs::fstat(&said)?.st_size == 0)
-}
-
-/// The command of a script alone, see [`crate::session::bash::load::script`].
-fn command_of(script: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    let script = File::from(script.try_clone_to_owned()?);
-    let mut text = Zeroizing::new(vec![0; usize::try_from(script.metadata()?.len()).map_err(io::Error::other)?]);
-    script.read_exact_at(&mut text, 0)?;
-    let start = memchr::memrchr(0, &text).map_or(0, |end| end + 1);
-    memory_file(&text[start..])
 }
 
 fn raise(descriptor: &OwnedFd) -> io::Result<OwnedFd> {

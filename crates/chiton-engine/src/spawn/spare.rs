@@ -12,7 +12,7 @@ use std::time::Instant;
 use zeroize::Zeroizing;
 
 use super::keeper_process::Keeper;
-use super::delivery::{self, Boot};
+use super::delivery::{self, Boot, Delivery};
 use super::{Shell, ShellKind, give_order, memory_file};
 use crate::bytes::ByteString;
 use crate::keeper::protocol::{BEGIN, Forms, Input, Order, Report, RunPlan, ShellPlan, Streams, encode};
@@ -78,7 +78,7 @@ impl Spare {
         let loader = memory_file(&Zeroizing::new(load::loader(&fit.state, called_as, options)))?;
         let script = memory_file(b"")?;
         let (theirs, release) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        let boot = delivery::bootstrap(Boot { keeper: keeper.pid, waits: true, says_end: true });
+        let boot = delivery::bootstrap(Boot { keeper: keeper.pid, delivery: None });
         let arguments = [called_as, b"--norc", b"--noprofile", b"-c", boot.as_bytes()];
         let plan = ShellPlan {
             folder: folder.path().to_owned(),
@@ -125,7 +125,7 @@ impl Spare {
 
     /// Gives it its command: the plan to its keeper, which owns it from then on, and then to the shell the byte that
     /// it waits for, and one more that it will not read. By these its keeper can tell whether it has run anything.
-    pub(super) fn begin(&self, script: &[u8], plan: &RunPlan) -> io::Result<()> {
+    pub(super) fn begin(&self, script: &[u8], delivery: Delivery, plan: &RunPlan) -> io::Result<()> {
         self.script.write_all_at(script, 0)?;
         let mut message = vec![BEGIN];
         message.extend_from_slice(&encode(plan));
@@ -134,7 +134,8 @@ impl Spare {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         // A shell that is gone is noticed by its keeper.
-        let _ = rustix::io::write(&self.release, b"!!");
+        let byte = if delivery.pipes { delivery::PIPES } else { '!' };
+        let _ = rustix::io::write(&self.release, &[byte as u8, b'!']);
         Ok(())
     }
 

@@ -117,6 +117,11 @@ impl RunFolder {
         self.write(REQUEST, record, false)
     }
 
+    /// The same, in the form it has on disk.
+    pub(crate) fn write_request_text(&self, text: &[u8]) -> io::Result<()> {
+        self.write_text(REQUEST, text, false)
+    }
+
     pub(crate) fn write_start(&self, record: StartRecord) -> io::Result<()> {
         self.write(START, &record, false)
     }
@@ -155,11 +160,14 @@ impl RunFolder {
 
     /// Old or new, never half: written beside, brought to disk where it must survive a power cut, moved into place.
     fn write(&self, name: &str, record: &impl Serialize, durable: bool) -> io::Result<()> {
+        self.write_text(name, &serde_json::to_vec(record)?, durable)
+    }
+
+    fn write_text(&self, name: &str, text: &[u8], durable: bool) -> io::Result<()> {
         let beside = self.path.join(format!("{name}.new"));
         // Not truncated before it is written: the room may have been reserved.
         let mut file = fs::OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(&beside)?;
-        let text = serde_json::to_vec(record)?;
-        io::Write::write_all(&mut file, &text)?;
+        io::Write::write_all(&mut file, text)?;
         if name == ENDING {
             // The room that was reserved may be more than it needs.
             file.set_len(text.len() as u64)?;

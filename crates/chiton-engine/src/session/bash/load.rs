@@ -6,8 +6,8 @@
 //! sets is the one thing a command could find; a command that sets an exit trap of its own finds [`INTERCEPT`] and the
 //! variables it works with, too.
 //!
-//! The loader does not depend on the command: a shell that is started before its command is known runs the same one.
-//! What depends on the command is in [`script`].
+//! The loader does not depend on the command, unless that sets an exit trap: a shell that is started before its command
+//! is known runs the same one.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -35,12 +35,6 @@ pub(crate) struct LoadOptions {
     pub(crate) sets_exit_trap: bool,
     /// Whether the state is handed back at all.
     pub(crate) hands_back: bool,
-}
-
-/// What the shell finds under [`SCRIPT_FD`]: what stands before and after the command when it is evaluated, and the
-/// command. None of them can hold a NUL.
-pub(crate) fn script(before: &str, after: &str, command: &[u8]) -> Vec<u8> {
-    [before.as_bytes(), b"\0", after.as_bytes(), b"\0", command].concat()
 }
 
 /// Whether a shell in this state can wait for its command. What it does after that uses these two words, after the
