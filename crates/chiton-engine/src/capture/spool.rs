@@ -371,7 +371,7 @@ mod tests {
                 kept += piece.bytes.len() as u64;
             }
             assert_eq!(kept, totals.kept);
-            assert_eq!(pieces[0].offset);
+            assert_eq!(pieces[0].offset, 0);
             let last = pieces.last().unwrap();
             assert_eq!(last.offset + last.bytes.len() as u64, 1_000_000);
         }

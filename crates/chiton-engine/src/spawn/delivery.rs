@@ -173,7 +173,7 @@ pub(super) fn bootstrap(boot: Boot) -> String {
                 "__chiton_after={REMEMBER};\
                  {{ builtin eval \"builtin unset -v __chiton_r;builtin : \\\"\\$0\\\";:\";__chiton_s=(\"${{__chiton_p[@]-$?}}\");\
                  builtin printf '%s\\0' \"${{DIRSTACK[0]-}}\"; }} >|/proc/{keeper}/fd/{SCRATCH_FD};\
-                 IFS= builtin read -r -d '' -u {SCRIPT_FD} __chiton_r;builtin unset -v __chiton_s;\
+                 IFS= builtin read -r -d '' __chiton_r </dev/null;builtin unset -v __chiton_s;\
                  builtin read -r -N 1 -u {RELEASE_FD} __chiton_r||builtin kill -KILL $$;\
                  [[ $__chiton_r == {PIPES} ]]||__chiton_after=;SECONDS=0;"
             );
