@@ -102,7 +102,8 @@ impl Subject {
     pub(crate) fn run(&self, session: &Session, command: &str, answer: Answer) -> Result<CommandResponse> {
         let response = self.runtime.block_on(run(&self.engine, session, request(command, answer)))?;
         let ended = &response.outcome;
-        ensure!(*ended == Outcome::Exited(0), "{command}: {} {}", ended.word(), response.stderr.to_text());
+        let said = || format!("{} {}", response.stderr.to_text(), response.output.to_text());
+        ensure!(*ended == Outcome::Exited(0), "{command:.60}: {ended:?} {:.300}", said());
         Ok(response)
     }
 

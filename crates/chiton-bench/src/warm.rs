@@ -12,7 +12,7 @@ pub(crate) fn answer_first(request: &mut CommandRequest) {
 /// Nothing is started ahead.
 #[cfg(feature = "warm")]
 pub(crate) fn cold(config: &mut EngineConfig) {
-    config.warm = chiton_engine::limits::WarmLimits::none();
+    config.limits.warm = chiton_engine::WarmLimits::none();
 }
 
 /// Starts what the next command of `session` will need.
