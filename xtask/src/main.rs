@@ -18,6 +18,7 @@ Chores of the project.
   cargo xtask bench    how fast and how large it is, beside plain bash; under 3 minutes after the build
                        [latency] [throughput] [memory] [parts] [growth] [counts]   only these
                        --save     also into docs/performance.md, its plots, and the counts that are checked in
+                       --state DIR  keep state there meanwhile, for instance on another file system
                        --check    fail where an instruction count has changed by more than 5 %
 ";
 

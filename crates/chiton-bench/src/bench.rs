@@ -26,9 +26,9 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Measures `program`, in a new folder below `results`.
-    pub(crate) fn new(program: PathBuf, results: &Path) -> Result<Self> {
-        let work = results.join(format!("work-{}", std::process::id()));
+    /// Measures `program`, in a new folder below `place`.
+    pub(crate) fn new(program: PathBuf, place: &Path) -> Result<Self> {
+        let work = place.join(format!("work-{}", std::process::id()));
         fs::create_dir_all(&work)?;
         Ok(Self { program, work: fs::canonicalize(work)? })
     }
@@ -65,6 +65,7 @@ impl Bench {
                 add("terminals", &|| memory::terminals(self))?;
             }
             _ => {
+                add("folders", &|| parts::folders(self))?;
                 add("verdicts", &parts::verdicts)?;
                 add("screens", &parts::screens)?;
                 add("program", &|| parts::program(self))?;

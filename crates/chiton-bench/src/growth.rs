@@ -18,8 +18,8 @@ use crate::throughput::text_of;
 
 const PAUSE: Duration = Duration::from_millis(5);
 /// Calls at each point, as long as they take no longer than this in all.
-const CALLS: usize = 25;
-const PATIENCE: Duration = Duration::from_millis(700);
+const CALLS: usize = 21;
+const PATIENCE: Duration = Duration::from_millis(600);
 
 /// All curves, by their names.
 pub(crate) fn curves(bench: &Bench) -> Result<Vec<Curve>> {

@@ -148,6 +148,5 @@ pub(crate) fn crowd(subject: &Subject, count: usize) -> Result<Vec<chiton_engine
         subject.run(&session, "true", Answer::WithState)?;
         sessions.push(session);
     }
-    subject.forget_runs();
     Ok(sessions)
 }

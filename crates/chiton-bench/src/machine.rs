@@ -6,6 +6,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+/// A load above this is not that of an idle machine.
+const BUSY: f64 = 0.5;
+
 /// What a reader has to know to compare.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
@@ -61,9 +64,12 @@ fn memory() -> Option<String> {
     Some(format!("{} GiB", (kilobytes + (1 << 19)) >> 20))
 }
 
+/// What the machine had to do before. On a busy one times say little.
 fn load() -> Option<String> {
     let text = read("/proc/loadavg")?;
-    text.split(' ').next().map(str::to_owned)
+    let load = text.split(' ').next()?;
+    let busy = load.parse::<f64>().is_ok_and(|load| load > BUSY);
+    Some(if busy { format!("{load} (**busy**: times are larger and scatter)") } else { load.to_owned() })
 }
 
 /// The type of the file system that holds `folder`: the last mount of the longest path above it.

@@ -42,6 +42,8 @@ use machine::Machine;
 struct Wanted {
     program: Option<PathBuf>,
     results: PathBuf,
+    /// Where state is kept meanwhile; without it, below the results.
+    state: Option<PathBuf>,
     /// Parts by name; none are all.
     parts: Vec<String>,
     wishes: Wishes,
@@ -76,6 +78,7 @@ fn wanted(mut arguments: impl Iterator<Item = String>) -> Result<Wanted> {
         match argument.as_str() {
             "--program" => wanted.program = Some(value()?.into()),
             "--results" => wanted.results = value()?.into(),
+            "--state" => wanted.state = Some(value()?.into()),
             "--save" => wanted.wishes.save = true,
             "--check" => wanted.wishes.check = true,
             other if names().any(|name| name == other) => wanted.parts.push(argument),
@@ -88,8 +91,9 @@ fn wanted(mut arguments: impl Iterator<Item = String>) -> Result<Wanted> {
 fn run(wanted: &Wanted) -> Result<()> {
     let begun = Instant::now();
     let program = wanted.program.clone().context("--program says where chiton is")?;
-    let bench = Bench::new(program, &wanted.results)?;
-    let machine = Machine::here(&wanted.results);
+    fs::create_dir_all(&wanted.results)?;
+    let state = wanted.state.as_ref().unwrap_or(&wanted.results);
+    let (bench, machine) = (Bench::new(program, state)?, Machine::here(state));
     let wants = |part: &str| wanted.parts.is_empty() || wanted.parts.iter().any(|name| name == part);
     let mut sections = Vec::new();
     for (part, _) in PARTS.iter().filter(|(part, _)| wants(part)) {

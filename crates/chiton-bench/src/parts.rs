@@ -1,8 +1,12 @@
-//! Parts of the engine by themselves: verdicts, screens, plain text, a terminal with much output.
+//! Parts of the engine by themselves: files of a run, verdicts, screens, plain text, a terminal with much output.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::hint::black_box;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
 
 use anyhow::Result;
 use chiton_engine::guard::{Context, judge};
@@ -10,9 +14,9 @@ use chiton_engine::render::PlainText;
 use chiton_engine::terminal::{Screen, TerminalSize};
 
 use crate::bench::Bench;
-use crate::measure::{percentile, timed};
+use crate::measure::{Samples, percentile, timed};
 use crate::server::Program;
-use crate::table::{Row, mebibytes};
+use crate::table::{Row, mebibytes, millis};
 use crate::throughput::text_of;
 
 /// Times each command is judged; the quickest counts, so that the machine's other work does not.
@@ -23,6 +27,36 @@ const CORPUS: [&str; 2] = [
     include_str!("../../chiton-engine/tests/cases/guard/agents.tsv"),
 ];
 const FLOOD: usize = 100_000_000;
+
+/// What the file system takes for as many files as a run has: a folder, four files of which three are moved into
+/// place, a socket. It says how much of a call is the file system's.
+pub(crate) fn folders(bench: &Bench) -> Result<Vec<Row>> {
+    let place = bench.folder("folders");
+    fs::create_dir_all(&place)?;
+    let mut times = Samples::default();
+    for number in 0..300 {
+        let folder = place.join(number.to_string());
+        times.push(timed(|| Ok(like_a_run(&folder)?))?.0);
+    }
+    let (middle, late) = (millis(times.middle()), millis(times.percentile(99.0)));
+    let row = Row::plain("a folder with as many files as a run has, made by hand", format!("{middle} / {late} ms"));
+    Ok(vec![row.details(times.to_json())])
+}
+
+fn like_a_run(folder: &Path) -> io::Result<()> {
+    fs::create_dir(folder)?;
+    for name in ["request.json", "start.json", "ending.json"] {
+        let beside = folder.join(format!("{name}.new"));
+        fs::write(&beside, [b'x'; 400])?;
+        fs::rename(beside, folder.join(name))?;
+    }
+    fs::write(folder.join("stdout.0"), "some text\n")?;
+    // By its descriptor: the path of a socket has to be short.
+    let handle = fs::File::open(folder)?;
+    let door = format!("/proc/self/fd/{}/door", handle.as_raw_fd());
+    drop(UnixListener::bind(door)?);
+    fs::remove_file(folder.join("door"))
+}
 
 /// How long a verdict takes.
 pub(crate) fn verdicts() -> Result<Vec<Row>> {

@@ -17,9 +17,8 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// The program at `path`; its state is in `folder`, which begins empty.
+    /// The program at `path`; its state is in `folder`.
     pub(crate) fn new(path: &Path, folder: &Path) -> Result<Self> {
-        let _ = fs::remove_dir_all(folder);
         fs::create_dir_all(folder)?;
         Ok(Self { path: fs::canonicalize(path)?, folder: fs::canonicalize(folder)? })
     }
@@ -63,7 +62,6 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.run(&["kill", "--all", "--grace", "0s"]);
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 

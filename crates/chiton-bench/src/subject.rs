@@ -43,7 +43,7 @@ pub(crate) enum Answer {
     WithState,
 }
 
-/// An engine with a state directory of its own, which goes when this does.
+/// An engine with a state directory of its own.
 pub(crate) struct Subject {
     /// The engine.
     pub(crate) engine: Engine,
@@ -61,7 +61,6 @@ impl Subject {
 
     /// The same, with a last look at its configuration.
     pub(crate) fn with(folder: &Path, protection: Protection, adjust: impl FnOnce(&mut EngineConfig)) -> Result<Self> {
-        let _ = fs::remove_dir_all(folder);
         fs::create_dir_all(folder)?;
         let folder = fs::canonicalize(folder)?;
         let mut config = EngineConfig::new(folder.join("state"))?;
@@ -133,8 +132,8 @@ impl Subject {
 
 impl Drop for Subject {
     fn drop(&mut self) {
+        // Its folder stays until all is measured: a file system may be slow to make files after many have gone.
         let _ = self.runtime.block_on(self.engine.tasks().kill_all(Some(Duration::ZERO)));
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
