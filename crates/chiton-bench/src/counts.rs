@@ -43,8 +43,13 @@ pub(crate) fn report(wishes: Wishes) -> Result<String> {
         return Ok("Not counted: valgrind is missing. Install the package `valgrind`.\n".to_owned());
     }
     let counts = count()?;
-    let (known, made_with) = read(&file())?;
-    let changes = compare(&known, &counts);
+    let (mut known, made_with) = read(&file())?;
+    let mut changes = compare(&known, &counts);
+    if wishes.save {
+        changes.drain(..).for_each(|line| eprintln!("  {line}"));
+        write(&file(), &counts)?;
+        known.clone_from(&counts);
+    }
     let mut text = "| pure part | instructions an operation | checked in | change |\n|---|---|---|---|\n".to_owned();
     for (name, count) in &counts {
         let before = known.get(name).map_or_else(|| "–".to_owned(), ToString::to_string);
@@ -57,9 +62,6 @@ pub(crate) fn report(wishes: Wishes) -> Result<String> {
     }
     if made_with.is_some_and(|compiler| compiler != self::compiler()) && !changes.is_empty() {
         text.push_str("\nThe counts that are checked in were made with another compiler or for another processor.\n");
-    }
-    if wishes.save {
-        write(&file(), &counts)?;
     }
     if wishes.check && !changes.is_empty() {
         println!("{text}");

@@ -8,7 +8,7 @@ use crate::table::millis;
 /// Below this ratio of the last point to the first one, noise is all there is.
 const FLAT: f64 = 1.5;
 /// A power above this, from the last point but one to the last, is more than linear.
-const LINEAR: f64 = 1.15;
+const LINEAR: f64 = 1.2;
 
 /// Latency against the size of something.
 #[derive(Clone, Debug)]

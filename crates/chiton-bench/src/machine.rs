@@ -3,11 +3,15 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// A load above this is not that of an idle machine.
-const BUSY: f64 = 0.5;
+/// A machine of which more than this many percent are in use is not idle.
+const BUSY: u64 = 10;
+/// How long that is looked at.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// What a reader has to know to compare.
 #[derive(Clone, Debug)]
@@ -20,13 +24,13 @@ impl Machine {
     pub(crate) fn here(folder: &Path) -> Self {
         let facts = [
             ("processor", processor()),
-            ("cores", std::thread::available_parallelism().ok().map(|cores| cores.to_string())),
+            ("cores", thread::available_parallelism().ok().map(|cores| cores.to_string())),
             ("governor", read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
             ("memory", memory()),
             ("kernel", read("/proc/sys/kernel/osrelease").map(|release| format!("Linux {release}"))),
             ("bash", first_line("bash", &["--version"])),
             ("file system of the state", file_system(folder)),
-            ("load at the start", load()),
+            ("processors in use before", busy()),
         ];
         Self { facts: facts.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect() }
     }
@@ -64,12 +68,22 @@ fn memory() -> Option<String> {
     Some(format!("{} GiB", (kilobytes + (1 << 19)) >> 20))
 }
 
-/// What the machine had to do before. On a busy one times say little.
-fn load() -> Option<String> {
-    let text = read("/proc/loadavg")?;
-    let load = text.split(' ').next()?;
-    let busy = load.parse::<f64>().is_ok_and(|load| load > BUSY);
-    Some(if busy { format!("{load} (**busy**: times are larger and scatter)") } else { load.to_owned() })
+/// How much of the processors was in use while this waited. On a busy machine times say little.
+fn busy() -> Option<String> {
+    let before = processor_times()?;
+    thread::sleep(LOOK);
+    let after = processor_times()?;
+    let (all, idle) = (after.0.saturating_sub(before.0).max(1), after.1.saturating_sub(before.1));
+    let used = 100 - (100 * idle / all).min(100);
+    Some(if used > BUSY { format!("{used} % (**busy**: times are larger and scatter)") } else { format!("{used} %") })
+}
+
+/// Ticks of all processors so far, and how many of them were idle.
+fn processor_times() -> Option<(u64, u64)> {
+    let text = fs::read_to_string("/proc/stat").ok()?;
+    let ticks: Vec<u64> =
+        text.lines().next()?.split_ascii_whitespace().skip(1).filter_map(|tick| tick.parse().ok()).collect();
+    Some((ticks.iter().take(8).sum(), ticks.get(3)? + ticks.get(4)?))
 }
 
 /// The type of the file system that holds `folder`: the last mount of the longest path above it.
