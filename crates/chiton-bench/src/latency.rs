@@ -1,0 +1,152 @@
+//! How long a call takes: one command after the other, with and without a pause, in the library and over MCP.
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use crate::bash;
+use crate::bench::Bench;
+use crate::measure::{Turns, timed};
+use crate::server::Program;
+use crate::subject::{Answer, Protection, Subject};
+use crate::table::{Row, Which};
+use crate::warm;
+
+/// The time an agent needs at the very least to read one answer and write the next call.
+const PAUSE: Duration = Duration::from_millis(5);
+const TURNS: Turns = Turns::new(5, 60);
+const STARTS: Turns = Turns::new(5, 10);
+
+/// Pipelines of programs that are not part of the shell. All of them give the same here and there.
+const PIPELINES: [&str; 3] =
+    ["ls | wc -l", "ls -la | grep x | sort | head -3", "cat words | tr a-z A-Z | sort | uniq -c | sort -rn | head -1"];
+
+/// `true`, in a session.
+pub(crate) fn calls(bench: &Bench) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let subject = Subject::new(&bench.folder("calls"), Protection::Usual)?;
+    let session = subject.session()?;
+    let bare = || {
+        thread::sleep(PAUSE);
+        bash::bare()
+    };
+    let (ours, bash) = TURNS.measure(|| subject.time(&session, "true", Answer::First, PAUSE), bare)?;
+    let what = "`true` in a session, 5 ms between calls, engine level";
+    rows.push(Row::times_within(format!("{what}, p50"), &ours, &bash, (Which::Middle, 0.20)));
+    rows.push(Row::times_within(format!("{what}, p99"), &ours, &bash, (Which::Late, 1.0)));
+    if warm::KNOWN {
+        let (ours, bash) = TURNS.measure(|| subject.time(&session, "true", Answer::WithState, PAUSE), bare)?;
+        rows.push(Row::times("the same, answered with the state handed back", &ours, &bash, Which::Middle));
+        rows.push(cold(bench)?);
+    }
+    rows.push(over_mcp(bench)?);
+    let now = Duration::ZERO;
+    let (ours, bash) = TURNS.measure(|| subject.time(&session, "true", Answer::First, now), bash::bare)?;
+    rows.push(Row::times_within("back to back, engine level, p50", &ours, &bash, (Which::Middle, 1.3)));
+    Ok(rows)
+}
+
+/// With nothing started ahead.
+fn cold(bench: &Bench) -> Result<Row> {
+    let subject = Subject::with(&bench.folder("cold"), Protection::Usual, warm::cold)?;
+    let session = subject.session()?;
+    let bare = || {
+        thread::sleep(PAUSE);
+        bash::bare()
+    };
+    let (ours, bash) = TURNS.measure(|| subject.time(&session, "true", Answer::WithState, PAUSE), bare)?;
+    Ok(Row::times("the same, cold: a shell is started for each call", &ours, &bash, Which::Middle))
+}
+
+fn over_mcp(bench: &Bench) -> Result<Row> {
+    let program = Program::new(&bench.program, &bench.folder("mcp"))?;
+    let mut server = program.serve()?;
+    let ours = || {
+        thread::sleep(PAUSE);
+        server.time("true")
+    };
+    let bare = || {
+        thread::sleep(PAUSE);
+        bash::bare()
+    };
+    let (ours, bash) = TURNS.measure(ours, bare)?;
+    let what = "the same over MCP stdio, request line to answer line, p50";
+    Ok(Row::times_within(what, &ours, &bash, (Which::Middle, 0.30)))
+}
+
+/// Programs in pipelines, against `bash -c` of the same.
+pub(crate) fn pipelines(bench: &Bench) -> Result<Vec<Row>> {
+    let subject = Subject::new(&bench.folder("pipelines"), Protection::Usual)?;
+    let folder = subject.folder().join("files");
+    std::fs::create_dir(&folder)?;
+    for number in 0..40 {
+        std::fs::write(folder.join(format!("x{number}.txt")), "some text\n")?;
+    }
+    std::fs::write(folder.join("words"), "one\ntwo\nthree\ntwo\nfour\n".repeat(100))?;
+    let session = subject.session()?;
+    subject.run(&session, "cd files", Answer::WithState)?;
+    let mut rows = Vec::new();
+    for command in PIPELINES {
+        let said = subject.run(&session, command, Answer::First)?.stdout.to_text();
+        let expected = bash::run(command, Some(&folder))?.stdout;
+        ensure!(said.as_bytes() == expected, "{command} says something else than under bash: {said}");
+        let beside = || {
+            thread::sleep(PAUSE);
+            Ok(timed(|| bash::run(command, Some(&folder)))?.0)
+        };
+        let turns = Turns::new(5, 16);
+        let (ours, beside) = turns.measure(|| subject.time(&session, command, Answer::First, PAUSE), beside)?;
+        rows.push(Row::times_within(format!("`{command}`"), &ours, &beside, (Which::Middle, 0.9)));
+    }
+    Ok(rows)
+}
+
+/// From the start of the server to its answer to `initialize`.
+pub(crate) fn starts(bench: &Bench) -> Result<Vec<Row>> {
+    let program = Program::new(&bench.program, &bench.folder("starts"))?;
+    let start = || {
+        let (took, server) = timed(|| program.serve())?;
+        drop(server);
+        Ok(took)
+    };
+    let (ours, bash) = STARTS.measure(start, bash::bare)?;
+    Ok(vec![Row::times_within("start to the answer to `initialize`", &ours, &bash, (Which::Middle, 3.0))])
+}
+
+/// What protection costs, and whether many sessions make one of them slow.
+pub(crate) fn ratios(bench: &Bench) -> Result<Vec<Row>> {
+    let turns = Turns::new(5, 40);
+    let protected = Subject::new(&bench.folder("on"), Protection::WithSecret)?;
+    let bare = Subject::new(&bench.folder("off"), Protection::Off)?;
+    let (on, off) = (protected.session()?, bare.session()?);
+    let (ours, beside) = turns.measure(
+        || protected.time(&on, "true", Answer::First, PAUSE),
+        || bare.time(&off, "true", Answer::First, PAUSE),
+    )?;
+    let what = "guard, masking and journal on, against off: `true`, p50";
+    let mut rows = vec![Row::times_within(what, &ours, &beside, (Which::Middle, 1.15))];
+    drop((protected, bare));
+    let many = Subject::new(&bench.folder("many"), Protection::Usual)?;
+    let sessions = crowd(&many, 500)?;
+    let one = Subject::new(&bench.folder("one"), Protection::Usual)?;
+    let alone = one.session()?;
+    let (ours, beside) = turns.measure(
+        || many.time(&sessions[250], "true", Answer::First, PAUSE),
+        || one.time(&alone, "true", Answer::First, PAUSE),
+    )?;
+    let what = "500 sessions alive, latency of one, against one session alone";
+    rows.push(Row::times_within(what, &ours, &beside, (Which::Middle, 1.3)));
+    Ok(rows)
+}
+
+/// This many sessions, each of which has run a command.
+pub(crate) fn crowd(subject: &Subject, count: usize) -> Result<Vec<chiton_engine::Session>> {
+    let mut sessions = Vec::with_capacity(count);
+    for _ in 0..count {
+        let session = subject.session()?;
+        subject.run(&session, "true", Answer::WithState)?;
+        sessions.push(session);
+    }
+    Ok(sessions)
+}
