@@ -11,7 +11,7 @@ use crate::measure::{Turns, timed};
 use crate::server::Program;
 use crate::subject::{Answer, Protection, Subject};
 use crate::table::{Row, Which};
-use crate::warm;
+use chiton_engine::{EngineConfig, WarmLimits};
 
 /// The time an agent needs at the very least to read one answer and write the next call.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -35,11 +35,9 @@ pub(crate) fn calls(bench: &Bench) -> Result<Vec<Row>> {
     let what = "`true` in a session, 5 ms between calls, engine level";
     rows.push(Row::times_within(format!("{what}, p50"), &ours, &bash, (Which::Middle, 0.20)));
     rows.push(Row::times_within(format!("{what}, p99"), &ours, &bash, (Which::Late, 1.0)));
-    if warm::KNOWN {
-        let (ours, bash) = TURNS.measure(|| subject.time(&session, "true", Answer::WithState, PAUSE), bare)?;
-        rows.push(Row::times("the same, answered with the state handed back", &ours, &bash, Which::Middle));
-        rows.push(cold(bench)?);
-    }
+    let (ours, bash) = TURNS.measure(|| subject.time(&session, "true", Answer::WithState, PAUSE), bare)?;
+    rows.push(Row::times("the same, answered with the state handed back", &ours, &bash, Which::Middle));
+    rows.push(cold(bench)?);
     rows.push(over_mcp(bench)?);
     let now = Duration::ZERO;
     let (ours, bash) = TURNS.measure(|| subject.time(&session, "true", Answer::First, now), bash::bare)?;
@@ -49,7 +47,8 @@ pub(crate) fn calls(bench: &Bench) -> Result<Vec<Row>> {
 
 /// With nothing started ahead.
 fn cold(bench: &Bench) -> Result<Row> {
-    let subject = Subject::with(&bench.folder("cold"), Protection::Usual, warm::cold)?;
+    let cold = |config: &mut EngineConfig| config.limits.warm = WarmLimits::none();
+    let subject = Subject::with(&bench.folder("cold"), Protection::Usual, cold)?;
     let session = subject.session()?;
     let bare = || {
         thread::sleep(PAUSE);

@@ -22,7 +22,6 @@ mod server;
 mod subject;
 mod table;
 mod throughput;
-mod warm;
 
 use std::env;
 use std::fs;

@@ -230,9 +230,8 @@ fn ran() -> Ran {
         leftovers: Vec::new(),
         leftover_task: None,
         survivors: Vec::new(),
-        usage: Usage::default(),
+        usage: Some(Usage::default()),
         duration: Duration::from_millis(12),
-        #[cfg(feature = "warm")]
         warm: true,
         removed_variables: Vec::new(),
         notices: Vec::new(),

@@ -17,7 +17,6 @@ use chiton_engine::{
 use tokio::runtime::Runtime;
 
 use crate::measure::timed;
-use crate::warm;
 
 /// The secret that a session of a [`Protection::WithSecret`] engine has named.
 const SECRET: &str = "bench-token";
@@ -88,7 +87,7 @@ impl Subject {
             ensure!(response.outcome == Outcome::Exited(0), "a secret was not put in: {:?}", response.notices);
         }
         let _inside = self.runtime.enter();
-        warm::warm(&self.engine, &session);
+        self.engine.warm(&session);
         Ok(session)
     }
 
@@ -121,7 +120,7 @@ impl Subject {
 
     /// Waits until the state of `session` is that of its last command.
     pub(crate) fn settle(&self, session: &Session) {
-        self.runtime.block_on(warm::settled(session));
+        self.runtime.block_on(session.settled());
     }
 
     /// Forgets all runs that have ended.
@@ -141,7 +140,7 @@ impl Drop for Subject {
 pub(crate) fn request(command: &str, answer: Answer) -> CommandRequest {
     let mut request = CommandRequest::new(command);
     if answer == Answer::First {
-        warm::answer_first(&mut request);
+        request.answer_first = true;
     }
     request
 }

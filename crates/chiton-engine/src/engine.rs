@@ -213,11 +213,14 @@ impl Engine {
         let mut warm = Warm::Welcome;
         loop {
             let (run, launched) = self.launch(session, command, start, Waiting::Foreground, warm).await?;
-            let collected = collect(launched, command.request(), &run.folder, view, listener, control).await?;
-            if let Some(collected) = collected {
-                return Ok((run, collected));
+            match collect(launched, command.request(), &run.folder, view, listener, control).await {
+                Ok(Some(collected)) => return Ok((run, collected)),
+                // A keeper that was there before may have been killed a moment ago.
+                Err(StartError::KeeperVanished(_)) if warm == Warm::Welcome && self.is_warm() => {}
+                Err(error) => return Err(error.into()),
+                Ok(None) => {}
             }
-            // Once more, with a shell that is started for it.
+            // Once more, with a keeper and a shell that are started for it.
             self.note_task(session, "not started", run.folder.id());
             warm = Warm::Not;
         }

@@ -102,7 +102,7 @@ impl WarmLimits {
 
 impl Default for WarmLimits {
     fn default() -> Self {
-        Self { per_session: 16, in_all: 32, idle: Duration::from_secs(60) }
+        Self { per_session: 16, in_all: 32, idle: Duration::from_mins(1) }
     }
 }
 

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use chiton_engine::{
-    CommandRequest, CommandResponse, Engine, EngineConfig, Outcome, RunControl, Session, Shell, Silent, Tasks, WarmLimits,
+    CommandRequest, CommandResponse, Engine, EngineConfig, Outcome, RunControl, Session, Shell, Silent, Tasks,
+    WarmLimits,
 };
 use serde_json::{Value, json};
 

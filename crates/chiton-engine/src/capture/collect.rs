@@ -92,7 +92,7 @@ pub(crate) async fn collect(
                 reports.send(&Control::HandOver { lifetime: command.task_lifetime.into() }).await;
             }
             Some(Report::Ended { ending, state }) => break (ending, state),
-            Some(Report::NotReady) => return Ok(None),
+            Some(Report::NotReady { number }) if warm && is_of(number, &reports) => return Ok(None),
             Some(Report::HandedOver) => break (without_ending(Outcome::Running, begun.elapsed()), HandedBack::Nothing),
             Some(_) => {}
             // The keeper itself was killed: what became of the command nobody can say.
@@ -120,11 +120,16 @@ pub(crate) async fn release(
     // Output that was on its way is in the spool like all the rest.
     loop {
         match reports.next().await {
-            Some(Report::NotReady) => return Ok(None),
+            Some(Report::NotReady { number }) if pid.is_some() && is_of(number, &reports) => return Ok(None),
             None | Some(Report::HandedOver | Report::Ended { .. }) => return Ok(Some(reports.into_connection())),
             Some(_) => {}
         }
     }
+}
+
+/// Whether a number names the shell that was to run the command, or none at all.
+fn is_of(number: u64, reports: &Reports) -> bool {
+    number == 0 || number == reports.prepared
 }
 
 async fn at(time: Option<Instant>) {
@@ -152,7 +157,7 @@ fn without_ending(outcome: Outcome, since: Duration) -> Ending {
 pub(crate) struct Reports {
     connection: UnixStream,
     inbox: FrameBuffer,
-    prepared: usize,
+    prepared: u64,
     pid: i32,
     stops: StopWatch,
 }
@@ -166,11 +171,14 @@ impl Reports {
 
     /// Waits for the start; gives the shell's process id.
     async fn started(&mut self, folder: &RunFolder, keeper: PathBuf) -> Result<i32, StartError> {
-        // What was said of shells that were to wait comes first.
-        for _ in 0..std::mem::take(&mut self.prepared) {
-            self.next().await;
-        }
-        match self.next().await {
+        let report = loop {
+            match self.next().await {
+                // Of a shell that waited here before.
+                Some(Report::Ready { .. } | Report::NotReady { .. }) => {}
+                other => break other,
+            }
+        };
+        match report {
             Some(Report::Started { pid }) => Ok(pid),
             Some(Report::FailedToStart { reason }) => Err(StartError::Shell(reason)),
             // A keeper that was killed by its very command has still written down that it started it.

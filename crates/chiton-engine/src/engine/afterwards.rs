@@ -140,6 +140,7 @@ impl Engine {
         let Some(fit) = self.next_fit(session).filter(|_| self.is_warm() && spare::can_wait(&config.shell)) else {
             return;
         };
+        session.pool.look_over();
         let mut keepers = session.pool.take_stale(&fit);
         keepers.extend(keeper);
         loop {

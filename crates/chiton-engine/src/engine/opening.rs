@@ -36,7 +36,7 @@ impl Engine {
         };
         let (folder, runner) = match spare {
             Some(spare) => (spare.folder.clone(), Runner::Spare(Box::new(spare))),
-            None => self.new_runner(session)?,
+            None => self.new_runner(session, warm)?,
         };
         let is_warm = matches!(runner, Runner::Spare(_));
         let mut run = self.open_run(session, command, start, waiting, folder, is_warm)?;
@@ -56,7 +56,7 @@ impl Engine {
         command: &ResolvedCommand,
     ) -> Option<Spare> {
         session.pool.note_shape(shape);
-        let fit = self.fit(shape, start, command)?;
+        let fit = Self::fit(shape, start, command)?;
         loop {
             let mut spare = session.pool.take(&fit)?;
             if spare.ready().await.is_some() {
@@ -66,11 +66,12 @@ impl Engine {
     }
 
     /// A keeper that is free, or a new one, and a folder for its run.
-    fn new_runner(&self, session: &Session) -> Result<(RunFolder, Runner), StartError> {
+    fn new_runner(&self, session: &Session, warm: Warm) -> Result<(RunFolder, Runner), StartError> {
         let runs = self.inner.tasks.folder();
         let (folder, lock) =
             RunFolder::create(runs).map_err(|error| StartError::StateDirectory { path: runs.to_owned(), error })?;
-        let keeper = session.pool.take_keeper().map_or_else(|| self.new_keeper(), Ok);
+        let free = session.pool.take_keeper().filter(|_| warm == Warm::Welcome);
+        let keeper = free.map_or_else(|| self.new_keeper(), Ok);
         match keeper {
             Ok(keeper) => Ok((folder, Runner::Keeper(keeper, lock))),
             Err(error) => {
@@ -91,7 +92,7 @@ impl Engine {
     }
 
     /// What a shell has to be for this command.
-    fn fit(&self, shape: &Shape, start: &StartingPoint, command: &ResolvedCommand) -> Option<Fit> {
+    fn fit(shape: &Shape, start: &StartingPoint, command: &ResolvedCommand) -> Option<Fit> {
         Some(Fit {
             state: Arc::clone(&start.state),
             streams: shape.streams,
@@ -171,7 +172,7 @@ fn shape_of(command: &ResolvedCommand) -> Option<Shape> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Warm {
     Welcome,
-    /// The one that was there is gone.
+    /// What was there is gone.
     Not,
 }
 

@@ -139,10 +139,17 @@ impl Client {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return None,
             }
-            while let Some(control) = self.inbox.next().ok()? {
-                controls.push(control);
-            }
+            controls.append(&mut self.heard()?);
         }
+    }
+
+    /// Whole messages among what was read. `None` when the other side talks nonsense.
+    pub(super) fn heard(&mut self) -> Option<Vec<Control>> {
+        let mut controls = Vec::new();
+        while let Some(control) = self.inbox.next().ok()? {
+            controls.push(control);
+        }
+        Some(controls)
     }
 
     /// The first byte of a connection is the version it speaks.

@@ -23,8 +23,7 @@ use crate::tasks::record::StartRecord;
 /// A shell that waits for its command.
 struct Spare {
     shell: Shell,
-    /// Where the byte that it waits for arrives.
-    release: OwnedFd,
+    number: u64,
     /// How it ended, where it has.
     ended: Option<Reaped>,
 }
@@ -34,22 +33,21 @@ pub(super) fn serve(mut socket: UnixStream, mut post: Post) -> io::Result<()> {
     let mut spare = None;
     loop {
         let Some((kind, mut inbox, descriptors)) = next_order(&socket, &post, &mut spare)? else {
-            return Ok(dismiss(spare));
+            dismiss(spare);
+            return Ok(());
         };
         let (plan, shell, ended) = match kind {
             ORDER => match GivenFiles::read(descriptors)? {
-                (Order::Prepare(mut plan), given) => {
+                (Order::Prepare(mut plan, number), given) => {
                     dismiss(spare.take());
                     post.shared.clear();
-                    let release = given.more.as_ref().map(OwnedFd::try_clone).transpose()?;
-                    let release = release.ok_or_else(|| io::Error::other("a descriptor is missing"))?;
                     let report = match Shell::start(&mut plan, given, true) {
                         Ok(shell) => {
                             let pid = shell.pid;
-                            spare = Some(Spare { shell, release, ended: None });
-                            Report::Ready { pid }
+                            spare = Some(Spare { shell, number, ended: None });
+                            Report::Ready { number, pid }
                         }
-                        Err(_) => Report::NotReady,
+                        Err(_) => Report::NotReady { number },
                     };
                     tell(&socket, &report);
                     continue;
@@ -82,8 +80,9 @@ pub(super) fn serve(mut socket: UnixStream, mut post: Post) -> io::Result<()> {
                         (plan, spare.shell, spare.ended)
                     }
                     gone => {
+                        let number = gone.as_ref().map_or(0, |spare| spare.number);
                         dismiss(gone);
-                        tell(&socket, &Report::NotReady);
+                        tell(&socket, &Report::NotReady { number });
                         continue;
                     }
                 }
@@ -114,7 +113,7 @@ fn write_start(shell: &Shell) {
 /// The byte, what came after it, and descriptors. `None` when nothing more will come.
 type Received = (u8, FrameBuffer, Vec<OwnedFd>);
 
-/// Sleeps until an order comes. That a shell ends meanwhile is noted.
+/// Sleeps until an order comes. That a shell ends meanwhile is noted, and told.
 fn next_order(socket: &UnixStream, post: &Post, spare: &mut Option<Spare>) -> io::Result<Option<Received>> {
     loop {
         let mut polled = [PollFd::new(&socket, PollFlags::IN), PollFd::new(post.signals.descriptor(), PollFlags::IN)];
@@ -133,12 +132,16 @@ fn next_order(socket: &UnixStream, post: &Post, spare: &mut Option<Spare>) -> io
             while let Reap::Ended(child) = reap() {
                 if let Some(spare) = spare.as_mut().filter(|spare| spare.shell.pid == child.pid) {
                     spare.ended = Some(child);
+                    if spare.is_untouched() {
+                        tell(socket, &Report::NotReady { number: spare.number });
+                    }
                 }
             }
         }
         if asked {
             let mut bytes = [0; 4096];
-            let Some((count, descriptors)) = messages::receive(socket, &mut bytes)? else { return Ok(None) };
+            // Who leaves without having read everything resets the connection; that is no other way of being gone.
+            let Ok(Some((count, descriptors))) = messages::receive(socket, &mut bytes) else { return Ok(None) };
             let mut inbox = FrameBuffer::default();
             inbox.extend(&bytes[1..count]);
             return Ok(Some((bytes[0], inbox, descriptors)));
@@ -170,10 +173,17 @@ fn dismiss(spare: Option<Spare>) {
 }
 
 impl Spare {
+    /// Whether nobody has told it to begin yet.
+    fn is_untouched(&self) -> bool {
+        let waiting = self.shell.release.as_ref().map(rustix::io::ioctl_fionread);
+        waiting.is_some_and(|waiting| waiting.is_ok_and(|waiting| waiting == 0))
+    }
+
     /// Whether it has read the byte. Waits until it was written, or never will be.
     fn has_begun(&self) -> bool {
-        let mut polled = [PollFd::new(&self.release, PollFlags::IN)];
+        let Some(release) = &self.shell.release else { return false };
+        let mut polled = [PollFd::new(release, PollFlags::IN)];
         while poll(&mut polled, None) == Err(Errno::INTR) {}
-        rustix::io::ioctl_fionread(&self.release).is_ok_and(|waiting| waiting == 1)
+        rustix::io::ioctl_fionread(release).is_ok_and(|waiting| waiting == 1)
     }
 }

@@ -169,7 +169,7 @@ mod tests {
         for event in EVENTS {
             let happened = |event| prefix.contains(&event);
             let possible = !happened(event)
-                && !(event == Event::RunsThrough && happened(Event::LeaderEnds))
+                && (event != Event::RunsThrough || !happened(Event::LeaderEnds))
                 && (event != Event::LastChildGone || happened(Event::LeaderEnds))
                 && !(happened(Event::LastChildGone) && matches!(event, Event::LeaderEnds | Event::OtherChildEnds));
             if possible {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use super::Post;
 use super::client::{Client, Role};
 use super::deadlines::Deadlines;
 use super::input::OpenInput;
@@ -18,11 +19,10 @@ use super::leftover_task::LeftoverTask;
 use super::lifecycle::{Lifecycle, StopEffect};
 use super::masking::Masking;
 use super::protocol::{Control, Denial, Ending, HandedBack, Report, RunPlan, StopCause, Typing, Typist};
-use super::terminal::HeldTerminal;
-use super::transcript::Transcript;
-use super::Post;
 use super::shell::Shell;
 use super::state::StateInbox;
+use super::terminal::HeldTerminal;
+use super::transcript::Transcript;
 use crate::capture::spool::SpoolWriter;
 use crate::event::Stream;
 use crate::limits::READ_BYTES;
@@ -61,6 +61,8 @@ struct Keeper {
     state: StateInbox,
     lifecycle: Lifecycle,
     alone: Loneliness,
+    /// Where the bytes arrive that tell a shell that waited to begin.
+    release: Option<OwnedFd>,
     /// What those used that were reaped so far.
     used: Usage,
     ladder: Option<Ladder>,
@@ -87,7 +89,7 @@ pub(super) enum Owned {
 /// Owns a run whose shell was started, and may have ended already.
 pub(super) fn own(plan: RunPlan, (shell, ended): (Shell, Option<Reaped>), caller: Client, post: Post) -> Owned {
     let started = Instant::now();
-    let Shell { pid, alone, folder, alive, door, masking, pipes, input, terminal } = shell;
+    let Shell { pid, release, alone, folder, alive, door, masking, pipes, input, terminal } = shell;
     let held = |(ends, size)| HeldTerminal::new(ends, size, &plan.folder, started);
     let mut keeper = Keeper {
         terminal: terminal.map(held),
@@ -105,6 +107,7 @@ pub(super) fn own(plan: RunPlan, (shell, ended): (Shell, Option<Reaped>), caller
         state: StateInbox::default(),
         lifecycle: Lifecycle::new(pid),
         alone,
+        release,
         used: Usage::default(),
         ladder: None,
         stopped_after: None,
@@ -120,6 +123,10 @@ pub(super) fn own(plan: RunPlan, (shell, ended): (Shell, Option<Reaped>), caller
     };
     if !keeper.plan.answer_first {
         keeper.post.shared.let_go_on();
+    }
+    // What came in one piece with the order.
+    for control in keeper.clients[0].heard().unwrap_or_default() {
+        keeper.obey(0, control);
     }
     if let Some(child) = ended {
         keeper.take_note(&child);
@@ -596,6 +603,10 @@ impl Keeper {
             self.let_out(stream);
         }
         let Some(outcome) = self.lifecycle.announce() else { return };
+        if self.never_began() {
+            // Nothing ran, and nothing is said to have run.
+            return;
+        }
         let mut ending = self.summary(outcome, now);
         if !self.lifecycle.is_stopping() {
             self.leftover_task = LeftoverTask::create(&self.plan, &ending.leftovers, &self.spool);
@@ -618,7 +629,8 @@ impl Keeper {
         };
         for client in &mut self.clients {
             let is_caller = client.role() == Role::Caller;
-            let state = if is_caller { std::mem::replace(&mut state, HandedBack::Nothing) } else { HandedBack::Nothing };
+            let state =
+                if is_caller { std::mem::replace(&mut state, HandedBack::Nothing) } else { HandedBack::Nothing };
             // Whoever is gone is noticed in the next round.
             client.tell(&Report::Ended { ending: ending.clone(), state });
         }
@@ -628,6 +640,11 @@ impl Keeper {
             self.post.shared.let_go_on();
         }
         self.ending = Some(ending);
+    }
+
+    /// Whether the shell waited for a command in vain: whoever had it was gone before it could say so.
+    fn never_began(&self) -> bool {
+        self.release.as_ref().is_some_and(|release| rustix::io::ioctl_fionread(release).is_ok_and(|count| count == 0))
     }
 
     fn summary(&self, outcome: Outcome, now: Instant) -> Ending {

@@ -44,8 +44,8 @@ pub(crate) enum Order {
     /// Start a shell and own its run. With the run's folder, locked, and standard input where it is [`Input::Given`].
     Run(Box<ShellPlan>, Box<RunPlan>),
     /// Start a shell that waits for its command, in place of the one that may wait already, and make the folder. With
-    /// the pipe that brings the byte it waits for. Answered by [`Report::Ready`].
-    Prepare(Box<ShellPlan>),
+    /// the pipe that brings the byte it waits for, and a number that answers name. Answered by [`Report::Ready`].
+    Prepare(Box<ShellPlan>, u64),
 }
 
 /// A shell to start.
@@ -249,10 +249,13 @@ pub(crate) enum Report {
     State(Option<ByteString>),
     /// A shell waits for its command.
     Ready {
+        number: u64,
         pid: i32,
     },
     /// The shell that waited is gone, and has run nothing.
-    NotReady,
+    NotReady {
+        number: u64,
+    },
     /// Nothing is left of the last run; the next order can come.
     Free,
 }

@@ -55,6 +55,8 @@ pub(super) struct Shell {
     /// What it reads, where that is left open.
     pub(super) input: Option<File>,
     pub(super) terminal: Option<(Ends, TerminalSize)>,
+    /// Where the bytes arrive, of which it reads one, where it waits for its command.
+    pub(super) release: Option<OwnedFd>,
 }
 
 impl Shell {
@@ -71,7 +73,19 @@ impl Shell {
         match place {
             Ok((folder, alive)) => {
                 let door = folder.open_door().ok();
-                Ok(Self { pid, alone: Loneliness::of(pid), folder, alive, door, masking, pipes, input, terminal })
+                let release = given.more.take().filter(|_| waits);
+                Ok(Self {
+                    pid,
+                    release,
+                    alone: Loneliness::of(pid),
+                    folder,
+                    alive,
+                    door,
+                    masking,
+                    pipes,
+                    input,
+                    terminal,
+                })
             }
             Err(error) => {
                 end(pid);

@@ -30,9 +30,9 @@ use crate::request::EnvironmentChange;
 use crate::secrets::Reference;
 use crate::spawn::pool::Pool;
 use change::Change;
-pub(crate) use settling::Unsettled;
-use settling::Settling;
 use environment::{EnvironmentPolicy, Origin, RemovedVariable};
+use settling::Settling;
+pub(crate) use settling::Unsettled;
 use state::{ShellState, Value, Variable};
 
 /// One shell as an agent knows it: what a command changes is there for the next one.
@@ -60,7 +60,7 @@ pub struct Session {
     /// Shells that wait for its next commands.
     pub(crate) pool: Arc<Pool>,
     /// What the last command started from, and from which state that was made.
-    begun: Arc<Mutex<Option<(Arc<ShellState>, StartingPoint)>>>,
+    begun: Arc<Mutex<Option<Begun>>>,
 }
 
 impl Session {
@@ -216,6 +216,9 @@ impl Session {
         *current = Arc::new(change.apply(&current));
     }
 }
+
+/// A state, and what a command started from that was made of it.
+type Begun = (Arc<ShellState>, StartingPoint);
 
 /// Shells that wait for the next commands of a session.
 #[derive(Clone, Debug, Default)]

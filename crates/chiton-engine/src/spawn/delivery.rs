@@ -59,8 +59,7 @@ impl Delivery {
 /// How this command is given to a shell of this kind.
 pub(super) fn choose(command: &[u8], kind: ShellKind) -> Delivery {
     let has = |word: &str| memchr::memmem::find(command, word.as_bytes()).is_some();
-    let sets_exit_trap =
-        has("trap") && (["XIT", "xit", "Xit", "0", "-p"].into_iter().any(has) || lists_traps(command));
+    let sets_exit_trap = has("trap") && (["XIT", "xit", "Xit", "0", "-p"].into_iter().any(has) || lists_traps(command));
     let hands_back = !(sets_option(command, b'v') || has("set -o verbose"));
     let form = if kind == ShellKind::Posix || command.len() > ARGUMENT_BYTES {
         Form::Evaluated
@@ -157,49 +156,50 @@ pub(super) struct Boot {
 ///
 /// Before the command, everything of ours is taken away. After it, the status of a pipeline's parts is remembered,
 /// which is gone once `eval` has returned. At the end the shell tells its status and where it is, and goes on to its
-/// exit trap when the keeper says so: what that tells is not to hold up the answer.
+/// exit trap when the keeper says so: what that tells is not to hold up the answer. A function of the command's may be
+/// called `builtin`; in POSIX mode, for one moment, `unset` cannot be shadowed.
 pub(super) fn bootstrap(boot: Boot) -> String {
     let keeper = boot.keeper;
     let variable = "BASH_EXECUTION_STRING";
-    let load = format!(
-        "IFS= read -r -d '' {variable} <&{LOADER_FD};builtin eval \"${variable}\";command exec {LOADER_FD}<&-;"
-    );
-    let read = format!("IFS= builtin read -r -d '' -u {SCRIPT_FD} {variable};command exec {SCRIPT_FD}<&-");
-    let (wait, before, after, says_end) = match boot.delivery {
+    let loader = format!("IFS= read -r -d '' {variable} <&{LOADER_FD};builtin eval \"${variable}\";");
+    let (start, before, after, says_end) = match boot.delivery {
         None => {
             // Where no byte comes, nobody wants this shell any more, and it has run nothing. What it will need of bash
             // is used once before, so that its pages are there.
-            let wait = format!(
-                "__chiton_after={REMEMBER};\
+            let start = format!(
+                "{loader}command exec {LOADER_FD}<&-;__chiton_after={REMEMBER};\
                  {{ builtin eval \"builtin unset -v __chiton_r;builtin : \\\"\\$0\\\";:\";__chiton_s=(\"${{__chiton_p[@]-$?}}\");\
                  builtin printf '%s\\0' \"${{DIRSTACK[0]-}}\"; }} >|/proc/{keeper}/fd/{SCRATCH_FD};\
                  IFS= builtin read -r -d '' __chiton_r </dev/null;builtin unset -v __chiton_s;\
                  builtin read -r -N 1 -u {RELEASE_FD} __chiton_r||builtin kill -KILL $$;\
-                 [[ $__chiton_r == {PIPES} ]]||__chiton_after=;SECONDS=0;"
+                 [[ $__chiton_r == {PIPES} ]]||__chiton_after=;SECONDS=0;\
+                 IFS= builtin read -r -d '' -u {SCRIPT_FD} {variable};command exec {SCRIPT_FD}<&- {RELEASE_FD}<&-;"
             );
-            (wait, "__chiton_r __chiton_after", "$__chiton_after".to_owned(), true)
+            (start, "__chiton_r __chiton_after", "$__chiton_after".to_owned(), true)
         }
         Some(delivery) => {
-            let gone = if delivery.forgets { variable } else { "__chiton" };
+            // Before there are functions that may be called like a builtin.
+            let start = format!(
+                "IFS= read -r -d '' __chiton_l <&{LOADER_FD};IFS= read -r -d '' {variable} <&{SCRIPT_FD};\
+                 exec {LOADER_FD}<&- {SCRIPT_FD}<&-;builtin eval \"$__chiton_l\";"
+            );
+            let gone = if delivery.forgets { "__chiton_l BASH_EXECUTION_STRING" } else { "__chiton_l" };
             let after = match (delivery.pipes, delivery.says_end) {
                 (false, _) => String::new(),
                 (true, true) => format!("\"{REMEMBER}\""),
                 (true, false) => format!("\"{REMEMBER}';builtin exit \"${{__chiton_p[0]}}\"'\""),
             };
-            (String::new(), gone, after, delivery.says_end)
+            (start, gone, after, delivery.says_end)
         }
     };
-    let close = if boot.delivery.is_none() { format!(" {RELEASE_FD}<&-") } else { String::new() };
     let end = if says_end {
         format!(
-            r#";__chiton_s=("${{__chiton_p[@]-$?}}");builtin printf '%s\0' 'chiton 2' 1 "${{#__chiton_s[@]}}" "${{__chiton_s[@]}}" "${{DIRSTACK[0]-$PWD}}" >|/proc/{keeper}/fd/{STATE_FD}&&__chiton_e=1&&builtin read -r -N 1 __chiton_g 2>/dev/null </proc/{keeper}/fd/{GO_FD};builtin exit "$__chiton_s""#
+            r#";__chiton_s=("${{__chiton_p[@]-$?}}");__chiton_o=$SHELLOPTS;__chiton_b=$BASHOPTS;POSIXLY_CORRECT=y;unset -f builtin;unset -v POSIXLY_CORRECT;builtin printf '%s\0' 'chiton 2' 1 "${{#__chiton_s[@]}}" "${{__chiton_s[@]}}" "${{DIRSTACK[0]-$PWD}}" >|/proc/{keeper}/fd/{STATE_FD}&&__chiton_e=1&&builtin read -r -N 1 __chiton_g 2>/dev/null </proc/{keeper}/fd/{GO_FD};builtin exit "$__chiton_s""#
         )
     } else {
         String::new()
     };
-    format!(
-        "{load}{wait}{read}{close};builtin eval \"builtin unset -v {before};builtin : \\\"\\$0\\\";${variable}{after}\"{end}"
-    )
+    format!("{start}builtin eval \"builtin unset -v {before};builtin : \\\"\\$0\\\";${variable}{after}\"{end}")
 }
 
 /// What the byte is that a shell waits for, where its command may end with a pipeline.
@@ -283,7 +283,9 @@ mod tests {
                 .stderr(quiet())
                 .status()
                 .unwrap();
-            if !status.success() { wrong.push(text); }
+            if !status.success() {
+                wrong.push(text);
+            }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n--\n"));
     }

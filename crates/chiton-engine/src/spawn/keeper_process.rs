@@ -19,8 +19,8 @@ pub(crate) struct Keeper {
     pub(crate) connection: UnixStream,
     /// What it has said and nobody has read.
     pub(crate) inbox: FrameBuffer,
-    /// Orders to have a shell ready whose answers nobody has read.
-    pub(crate) prepared: usize,
+    /// How often it was to have a shell ready.
+    pub(crate) prepared: u64,
     pub(crate) pid: i32,
 }
 

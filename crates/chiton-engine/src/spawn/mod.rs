@@ -163,7 +163,7 @@ fn order_run(
 fn give_order(keeper: &Keeper, mut order: Order, files: &[BorrowedFd<'_>]) -> io::Result<()> {
     let encoded = postcard::to_stdvec(&order).map_err(|error| io::Error::other(error.to_string()))?;
     let encoded = Zeroizing::new(encoded);
-    let (Order::Run(shell, _) | Order::Prepare(shell)) = &mut order;
+    let (Order::Run(shell, _) | Order::Prepare(shell, _)) = &mut order;
     for (_, value) in shell.masks.drain(..) {
         value.into_vec().zeroize();
     }

@@ -92,6 +92,11 @@ impl Pool {
         None
     }
 
+    /// Lets go of those that are not there any more.
+    pub(crate) fn look_over(&self) {
+        self.waiting().retain_mut(Spare::is_there);
+    }
+
     /// Those that wait for another command than `fit`, as far as the session needs more that wait for this one.
     pub(crate) fn take_stale(&self, fit: &Fit) -> Vec<Keeper> {
         let mut waiting = self.waiting();
@@ -111,8 +116,7 @@ impl Pool {
     /// Whether one more that waits for `fit` would be used.
     pub(crate) fn has_room(&self, fit: &Fit, limits: WarmLimits) -> bool {
         let waiting = self.waiting();
-        waiting.len() < limits.per_session
-            && waiting.iter().filter(|spare| spare.serves(fit)).count() < self.wanted()
+        waiting.len() < limits.per_session && waiting.iter().filter(|spare| spare.serves(fit)).count() < self.wanted()
     }
 
     /// Whether fewer wait for `fit` than always should.

@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use zeroize::Zeroizing;
 
-use super::keeper_process::Keeper;
 use super::delivery::{self, Boot, Delivery};
+use super::keeper_process::Keeper;
 use super::{Shell, ShellKind, give_order, memory_file};
 use crate::bytes::ByteString;
 use crate::keeper::protocol::{BEGIN, Forms, Input, Order, Report, RunPlan, ShellPlan, Streams, encode};
@@ -67,8 +67,8 @@ impl Spare {
     /// Orders `keeper` to have one ready. It can be used at once: what is said to a keeper is done in order.
     pub(crate) fn prepare(mut keeper: Keeper, runs: &Path, shell: &Shell, fit: Fit) -> io::Result<Self> {
         let folder = RunFolder::plan(runs)?;
-        let (release, script) = Self::order(&keeper, &folder, shell, &fit)?;
         keeper.prepared += 1;
+        let (release, script) = Self::order(&keeper, &folder, shell, &fit)?;
         Ok(Self { keeper, folder, fit, release, script, since: Instant::now(), pid: None })
     }
 
@@ -96,7 +96,7 @@ impl Spare {
             masks: fit.masks.iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect(),
         };
         let files = [loader.as_fd(), script.as_fd(), theirs.as_fd()];
-        give_order(keeper, Order::Prepare(Box::new(plan)), &files)?;
+        give_order(keeper, Order::Prepare(Box::new(plan), keeper.prepared), &files)?;
         Ok((release, File::from(script)))
     }
 
@@ -105,22 +105,33 @@ impl Spare {
         self.fit.serves(wanted)
     }
 
+    /// Whether it is still there, as far as its keeper has said by now.
     pub(crate) fn is_there(&mut self) -> bool {
-        self.keeper.is_there()
+        self.keeper.is_there() && self.hear().is_some()
     }
 
-    /// Waits until it is there, as a rule not at all. Gives its process id; `None` where it could not be started.
-    pub(crate) async fn ready(&mut self) -> Option<i32> {
-        while self.keeper.prepared > 0 {
-            if let Some(report) = self.keeper.inbox.next().ok()? {
-                self.keeper.prepared -= 1;
-                // What was said of shells that waited here before came first.
-                self.pid = if let Report::Ready { pid } = report { Some(pid) } else { None };
-                continue;
+    /// Waits until it is there, as a rule not at all. `None` where it is gone, or could not be started.
+    pub(crate) async fn ready(&mut self) -> Option<()> {
+        loop {
+            self.hear()?;
+            if self.pid.is_some() {
+                return Some(());
             }
             self.keeper.listen().await?;
         }
-        self.pid
+    }
+
+    /// Takes what its keeper has said. `None` where the shell is gone. What was said of those that waited here before
+    /// does not count.
+    fn hear(&mut self) -> Option<()> {
+        while let Some(report) = self.keeper.inbox.next().ok()? {
+            match report {
+                Report::Ready { number, pid } if number == self.keeper.prepared => self.pid = Some(pid),
+                Report::NotReady { number } if number == self.keeper.prepared => return None,
+                _ => {}
+            }
+        }
+        Some(())
     }
 
     /// Gives it its command: the plan to its keeper, which owns it from then on, and then to the shell the byte that

@@ -26,10 +26,6 @@ impl Reader<'_> {
             b"[[" => self.double_bracket(start)?,
             b"function" => self.function_after_keyword()?,
             b"coproc" => self.coprocess()?,
-            b"]]" => {
-                self.at = start;
-                return Err(self.unexpected());
-            }
             b"in" => {
                 self.at = start;
                 return Ok(None);

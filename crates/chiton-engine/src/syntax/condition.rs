@@ -11,10 +11,7 @@ fn is_before(word: &str) -> bool {
 
 /// Whether it is an operator between two operands.
 fn is_between(word: &str) -> bool {
-    matches!(
-        word,
-        "=~" | "==" | "=" | "!=" | "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-nt" | "-ot" | "-ef"
-    )
+    matches!(word, "=~" | "==" | "=" | "!=" | "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-nt" | "-ot" | "-ef")
 }
 
 impl Reader<'_> {

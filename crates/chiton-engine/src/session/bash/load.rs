@@ -188,9 +188,12 @@ fn append_exit_trap(script: &mut Vec<u8>, options: LoadOptions) {
     // In front of a trap of the command's own it must leave the shell as it is, so it works in a subshell then, and
     // in a list that keeps its status without being taken for a failure.
     let hand_back = if options.sets_exit_trap {
-        format!("( {HAND_BACK};builtin exit \"${{__chiton[0]}}\" ) 2>/dev/null >|STATE&&builtin :;")
+        let hand_back = HAND_BACK.replace("ALONE", "");
+        format!("( {hand_back};builtin exit \"${{__chiton[0]}}\" ) 2>/dev/null >|STATE&&builtin :;")
     } else {
-        format!("{{ {HAND_BACK}; }} 2>/dev/null >|STATE")
+        // A child that is killed before it has become the program it was made for runs this too.
+        let hand_back = HAND_BACK.replace("ALONE", "[[ ${BASHPID-$$} == $$ ]]||builtin exit;");
+        format!("{{ {hand_back}; }} 2>/dev/null >|STATE")
     };
     let hand_back = paths(&hand_back);
     script.extend_from_slice(b"trap -- ");
@@ -216,7 +219,7 @@ fn append_exit_trap(script: &mut Vec<u8>, options: LoadOptions) {
 /// for one moment, in which `unset` cannot be shadowed), options, traps on every command. The first statement is an
 /// assignment because anything else would overwrite `$?` and `PIPESTATUS`.
 const HAND_BACK: &str = concat!(
-    r#"__chiton=("$?" "${PIPESTATUS[@]}");builtin trap - DEBUG;__chiton_o=$SHELLOPTS;__chiton_b=$BASHOPTS;"#,
+    r#"__chiton=("$?" "${PIPESTATUS[@]}");ALONE builtin trap - DEBUG;__chiton_o=${__chiton_o-$SHELLOPTS};__chiton_b=${__chiton_b-$BASHOPTS};"#,
     r#"[[ ${__chiton_p+x} ]]&&__chiton=("${__chiton_p[@]}");POSIXLY_CORRECT=y;unset -f builtin;"#,
     r"unset -v POSIXLY_CORRECT;builtin set +euxv;builtin trap - DEBUG ERR RETURN;",
     r#"[[ ${__chiton_e+x} ]]||builtin printf '%s\0' 'chiton 2' 0 "${#__chiton[@]}" "${__chiton[@]}" "${DIRSTACK[0]-$PWD}";"#,

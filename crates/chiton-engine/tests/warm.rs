@@ -1,0 +1,285 @@
+//! A shell that was there before its command is no different from one that was started for it.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod harness;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use chiton_engine::{
+    CommandRequest, CommandResponse, EnvironmentChange, Outcome, Session, Signal, StateReport, Streams, WarmLimits,
+};
+use chiton_testkit::processes::{MARK, eventually, marked, parent_of};
+use harness::{Harness, mark, runtime, seconds};
+
+/// A session whose shells, those that wait too, can be found by `mark`.
+fn session_with(harness: &Harness, mark: &str) -> Session {
+    let session = harness.session();
+    let mut state = chiton_engine::ShellState::clone(&session.state());
+    let value = chiton_engine::session::state::Value::Scalar(mark.into());
+    state.variables.insert(MARK.to_owned(), chiton_engine::session::state::Variable::exported(value));
+    session.restore(state.into());
+    session
+}
+
+/// Runs a command whose shell waits for it already.
+async fn run_warm(harness: &Harness, session: &Session, command: &str) -> CommandResponse {
+    session.settled().await;
+    harness.engine.warm(session);
+    let mut request = CommandRequest::new(command);
+    request.answer_first = true;
+    let response = harness.request(session, request).await;
+    assert!(response.warm, "{command} met no shell that waited");
+    response
+}
+
+#[test]
+fn what_a_command_changes_is_there_for_a_shell_that_waits() {
+    let harness = Harness::new();
+    // What one command does, what the next one asks, and what it is answered.
+    let cases = [
+        ("cd /usr", "pwd", "/usr\n"),
+        ("A=1; export B='two words'", "echo $A; printenv B", "1\ntwo words\n"),
+        ("unset B", "echo ${B-gone}", "gone\n"),
+        ("f() { echo from f; }", "f", "from f\n"),
+        ("alias hi='echo hello'; shopt -s expand_aliases", "hi", "hello\n"),
+        ("shopt -s nullglob", "echo /nowhere/*", "\n"),
+        ("set -o noclobber", "set -o | grep -c 'noclobber.*on'", "1\n"),
+        ("umask 077", "umask", "0077\n"),
+        ("a=(x y z); declare -A m=([k]=v)", "echo ${a[1]} ${m[k]}", "y v\n"),
+        ("set -euo pipefail; exit 3", "false; echo still here", "still here\n"),
+        ("REPLY=kept", "echo $REPLY", "kept\n"),
+        ("exec() { :; }; read() { :; }; eval() { :; }", "echo shadowed | cat", "shadowed\n"),
+    ];
+    runtime().block_on(async {
+        let session = harness.session();
+        for (change, question, answer) in cases {
+            run_warm(&harness, &session, change).await;
+            let response = run_warm(&harness, &session, question).await;
+            assert_eq!(response.stdout.to_text(), answer, "{change}, then {question}: {:?}", response.stderr);
+        }
+    });
+}
+
+#[test]
+fn a_shell_that_waited_starts_its_clock_with_the_command_and_shows_nothing_of_ours() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let session = harness.session();
+        run_warm(&harness, &session, "true").await;
+        session.settled().await;
+        harness.engine.warm(&session);
+        tokio::time::sleep(Duration::from_millis(1200)).await;
+        let response = run_warm(&harness, &session, "echo $SECONDS; set | grep -c '^__chiton'; ls /proc/self/fd").await;
+        assert_eq!(response.stdout.to_text(), "0\n0\n0\n1\n2\n3\n");
+    });
+}
+
+#[test]
+fn a_call_that_needs_something_else_gets_it() {
+    let harness = Harness::new();
+    fs::create_dir(harness.folder.path().join("sub")).unwrap();
+    runtime().block_on(async {
+        let session = harness.session();
+        for _ in 0..3 {
+            run_warm(&harness, &session, "true").await;
+            let mut request = CommandRequest::new("pwd; echo $X; echo err >&2");
+            request.directory = Some("sub".into());
+            request.environment = EnvironmentChange::Merge(BTreeMap::from([("X".to_owned(), "own".into())]));
+            request.streams = Streams::Merged;
+            request.called_as = Some("/bin/bash".into());
+            let response = harness.request(&session, request).await;
+            let there = harness.folder.path().join("sub").display().to_string();
+            assert_eq!(response.stdout.to_text(), format!("{there}\nown\nerr\n"));
+            let response = harness.run(&session, "pwd; echo $0 ${X-none}").await;
+            let home = harness.folder.path().display();
+            assert_eq!(response.stdout.to_text(), format!("{home}\nbash none\n"));
+        }
+    });
+}
+
+#[test]
+fn a_directory_that_was_made_anew_is_the_new_one() {
+    let harness = Harness::new();
+    let place = harness.folder.path().join("place");
+    fs::create_dir(&place).unwrap();
+    runtime().block_on(async {
+        let session = harness.session_in(&place);
+        run_warm(&harness, &session, "true").await;
+        session.settled().await;
+        harness.engine.warm(&session);
+        fs::remove_dir(&place).unwrap();
+        fs::create_dir(&place).unwrap();
+        let response = harness.run(&session, "touch here").await;
+        assert_eq!(response.outcome, Outcome::Exited(0));
+        assert!(place.join("here").exists());
+    });
+}
+
+#[test]
+fn a_waiting_shell_or_keeper_that_was_killed_costs_nothing() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let mark = mark();
+        let session = session_with(&harness, &mark);
+        for round in 0..12 {
+            session.settled().await;
+            harness.engine.warm(&session);
+            assert!(eventually(seconds(10), || marked(&mark).len() >= 2), "nobody waits");
+            let shells: Vec<i32> = marked(&mark).iter().map(|shell| shell.pid).collect();
+            let victims: Vec<i32> = match round % 2 {
+                0 => shells,
+                _ => shells.into_iter().map(|shell| parent_of(shell).cast_signed()).collect(),
+            };
+            for victim in victims.iter().filter(|victim| **victim != 1) {
+                let pid = rustix::process::Pid::from_raw(*victim).unwrap();
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+                // The next command may come before anybody has noticed, but not before it has happened.
+                let is_gone =
+                    || fs::read_to_string(format!("/proc/{victim}/stat")).map_or(true, |it| it.contains(") Z"));
+                assert!(eventually(seconds(5), is_gone));
+            }
+            let mut request = CommandRequest::new(format!("echo {round} >> log; cat log").as_str());
+            request.answer_first = round % 3 == 0;
+            let response = harness.request(&session, request).await;
+            assert_eq!(response.outcome, Outcome::Exited(0), "round {round}");
+            let expected = (0..=round).fold(String::new(), |text, number| text + &format!("{number}\n"));
+            assert_eq!(response.stdout.to_text(), expected, "each ran once");
+        }
+    });
+}
+
+#[test]
+fn sixteen_calls_at_once_are_sixteen_commands() {
+    let harness = std::sync::Arc::new(Harness::new());
+    let runtime = runtime();
+    let session = harness.session();
+    for _ in 0..5 {
+        let calls: Vec<_> = (0..16)
+            .map(|number| {
+                let (harness, session) = (std::sync::Arc::clone(&harness), session.clone());
+                runtime.spawn(async move {
+                    let mut request = CommandRequest::new(format!("echo {number}; V{number}={number}").as_str());
+                    request.answer_first = number % 2 == 0;
+                    harness.request(&session, request).await
+                })
+            })
+            .collect();
+        for (number, call) in calls.into_iter().enumerate() {
+            assert_eq!(runtime.block_on(call).unwrap().stdout.to_text(), format!("{number}\n"));
+        }
+    }
+    let response = runtime.block_on(harness.run(&session, "echo ${V0} ${V7} ${V15}"));
+    assert_eq!(response.stdout.to_text(), "0 7 15\n", "each has left its own");
+}
+
+#[test]
+fn every_ending_is_told_as_it_is_also_when_the_answer_goes_first() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let session = harness.session();
+        let cases = [
+            ("true", Outcome::Exited(0)),
+            ("false", Outcome::Exited(1)),
+            ("exit 7", Outcome::Exited(7)),
+            ("(exit 130)", Outcome::Exited(130)),
+            ("kill -TERM $$; echo after", Outcome::Signaled(Signal::TERM)),
+            ("kill -KILL $$", Outcome::Signaled(Signal::KILL)),
+            ("set -e; false; echo no", Outcome::Exited(1)),
+            ("exec false", Outcome::Exited(1)),
+            ("nosuchcommand", Outcome::Exited(127)),
+            ("builtin() { :; }; (exit 9)", Outcome::Exited(9)),
+            ("trap 'echo bye' EXIT; (exit 4)", Outcome::Exited(4)),
+        ];
+        for (command, expected) in cases {
+            session.settled().await;
+            harness.engine.warm(&session);
+            let mut request = CommandRequest::new(command);
+            request.answer_first = true;
+            let response = harness.request(&session, request).await;
+            assert_eq!(response.outcome, expected, "{command}");
+            session.settled().await;
+            let ended = || harness.engine.tasks().get(&response.run_id).unwrap().outcome == Some(expected.clone());
+            assert!(eventually(seconds(5), ended), "{command}: what is written down is not what was answered");
+        }
+        let response = run_warm(&harness, &session, "true | false | (exit 3) | true").await;
+        assert_eq!(response.pipe_status, [0, 1, 3, 0]);
+        assert_eq!(response.state, StateReport::Follows);
+    });
+}
+
+#[test]
+fn who_is_left_running_is_named_also_when_the_answer_goes_first() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let mark = mark();
+        let session = session_with(&harness, &mark);
+        let response = run_warm(&harness, &session, "(setsid sleep 300 &); sleep 300 & echo started").await;
+        assert_eq!(response.leftovers.len(), 2, "{:?}", response.leftovers);
+        assert_ne!(response.state, StateReport::Follows);
+        for leftover in response.leftovers {
+            let pid = rustix::process::Pid::from_raw(leftover.pid).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        }
+    });
+}
+
+#[test]
+fn what_cannot_be_kept_is_said_with_the_next_answer() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let session = harness.session();
+        let response = run_warm(&harness, &session, "export LD_PRELOAD=/nowhere.so").await;
+        assert_eq!(response.state, StateReport::Follows);
+        let next = run_warm(&harness, &session, "echo ${LD_PRELOAD-none}").await;
+        assert_eq!(next.stdout.to_text(), "none\n");
+        assert!(next.notices.iter().any(|notice| notice.contains("LD_PRELOAD")), "{:?}", next.notices);
+    });
+}
+
+#[test]
+fn shells_that_wait_are_few_and_go_when_nobody_comes() {
+    let harness = Harness::with(|config| {
+        config.limits.warm = WarmLimits { per_session: 2, in_all: 3, idle: Duration::from_millis(300) };
+    });
+    runtime().block_on(async {
+        let mark = mark();
+        let sessions: Vec<Session> = (0..5).map(|_| session_with(&harness, &mark)).collect();
+        for session in &sessions {
+            harness.run(session, "true").await;
+            harness.engine.warm(session);
+        }
+        assert!(eventually(seconds(5), || marked(&mark).len() <= 3), "{:?}", marked(&mark));
+        // The timer needs this runtime.
+        let mut left = 1;
+        for _ in 0..100 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            left = marked(&mark).len();
+            if left == 0 {
+                break;
+            }
+        }
+        assert_eq!(left, 0, "{:?}", marked(&mark));
+        let (runs, _) = harness.engine.tasks().list().unwrap();
+        assert_eq!(runs.len(), 5);
+        let folders = fs::read_dir(harness.folder.path().join("state/runs")).unwrap();
+        let folders = folders.filter(|entry| entry.as_ref().unwrap().file_name() != ".tidied").count();
+        assert_eq!(folders, 5, "one that waited in vain leaves nothing");
+    });
+}
+
+#[test]
+fn a_session_that_ends_takes_its_waiting_shells_along() {
+    let harness = Harness::new();
+    let mark = mark();
+    runtime().block_on(async {
+        let session = session_with(&harness, &mark);
+        run_warm(&harness, &session, "true").await;
+        session.settled().await;
+        harness.engine.warm(&session);
+        assert!(eventually(seconds(10), || marked(&mark).len() >= 2));
+        drop(session);
+        assert!(eventually(seconds(10), || marked(&mark).is_empty()), "{:?}", marked(&mark));
+    });
+}
