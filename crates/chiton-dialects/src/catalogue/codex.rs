@@ -2,6 +2,7 @@
 //! session with a number, and writing nothing to it is how one looks again. Nothing carries over from call to call.
 
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use chiton_engine::render::TextView;
@@ -112,7 +113,9 @@ impl Dialect for Codex {
     }
 
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
-        let arguments = Arguments::of(&self.tools(around), tool, values)?;
+        // Only their names count here, which are the same everywhere.
+        static TOOLS: OnceLock<Vec<ToolSpec>> = OnceLock::new();
+        let arguments = Arguments::of(TOOLS.get_or_init(|| self.tools(around)), tool, values)?;
         let mut notes = Vec::new();
         let room = room(&arguments, &mut notes)?;
         if tool == "write_stdin" {

@@ -1,5 +1,6 @@
 //! `exec`: three separate items for every command, ids for what runs on. The directory is given with each call.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use chiton_engine::tasks::Part;
@@ -106,7 +107,9 @@ impl Dialect for Exec {
     }
 
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
-        let arguments = Arguments::of(&self.tools(around), tool, values)?;
+        // Only their names count here, which are the same everywhere.
+        static TOOLS: OnceLock<Vec<ToolSpec>> = OnceLock::new();
+        let arguments = Arguments::of(TOOLS.get_or_init(|| self.tools(around)), tool, values)?;
         if tool == "exec_status" {
             let read = ReadAction::new(TaskRef::Id(arguments.required("id")?), Part::All);
             return Ok(Action::Read(ReadAction { view: Some(read_ansi(&arguments)?), ..read }));

@@ -2,6 +2,7 @@
 //! long is stopped. Background processes are known by their process id. Nothing carries over from call to call.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use chiton_engine::tasks::Part;
@@ -93,7 +94,9 @@ impl Dialect for Gemini {
     }
 
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
-        let arguments = Arguments::of(&self.tools(around), tool, values)?;
+        // Only their names count here, which are the same everywhere.
+        static TOOLS: OnceLock<Vec<ToolSpec>> = OnceLock::new();
+        let arguments = Arguments::of(TOOLS.get_or_init(|| self.tools(around)), tool, values)?;
         match tool {
             "list_background_processes" => return Ok(Action::List),
             "read_background_output" => {

@@ -1,5 +1,7 @@
 //! `native`: everything the engine can do, in few words. The default.
 
+use std::sync::OnceLock;
+
 use chiton_engine::tasks::Part;
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{
@@ -99,7 +101,9 @@ impl Dialect for Native {
     }
 
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
-        let arguments = Arguments::of(&self.tools(around), tool, values)?;
+        // Only their names count here, which are the same everywhere.
+        static TOOLS: OnceLock<Vec<ToolSpec>> = OnceLock::new();
+        let arguments = Arguments::of(TOOLS.get_or_init(|| self.tools(around)), tool, values)?;
         let task = || arguments.required("bash_id").map(TaskRef::Id);
         match tool {
             "BashOutput" => Ok(Action::Read(ReadAction {
