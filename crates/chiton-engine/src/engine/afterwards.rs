@@ -30,9 +30,10 @@ impl Engine {
         if let HandedBack::Follows { statuses, directory } = state {
             let first = FirstWords { ran_through: true, statuses, cwd: PathBuf::new() };
             let commit = Commit { pipe_status: first.pipe_status(), ..Commit::follows() };
-            // A directory that is named after a secret is not kept.
-            let shown = self.inner.known.masked(&directory) == directory;
-            let cwd = if shown { directory.into_path() } else { start.state.cwd.clone() };
+            // A directory that is named after a secret is not kept, nor is one that only this call was given.
+            let moved = directory[..] != *start.state.cwd.as_os_str().as_encoded_bytes();
+            let kept = moved && self.inner.known.masked(&directory) == directory;
+            let cwd = if kept { directory.into_path() } else { session.state().cwd.clone() };
             return (commit, cwd, Some(session.settle_later()));
         }
         let commit = match state {

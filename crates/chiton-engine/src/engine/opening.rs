@@ -59,7 +59,8 @@ impl Engine {
         let fit = Self::fit(shape, start, command)?;
         loop {
             let mut spare = session.pool.take(&fit)?;
-            if spare.ready().await.is_some() {
+            // Somebody may have removed what was made ahead; then it has to be found out why.
+            if spare.ready().await.is_some() && spare.folder.path().is_dir() {
                 return Some(spare);
             }
         }
