@@ -19,7 +19,7 @@ use crate::keeper::protocol::Ending;
 use crate::limits::{Limits, RetentionLimits};
 use crate::outcome::{Lifetime, Outcome};
 use crate::render;
-use crate::request::{self, AcceptedRequest, CommandRequest, TaskLifetime};
+use crate::request::{self, AcceptedRequest, CommandInput, CommandRequest, TaskLifetime};
 use crate::response::{self, CommandResponse};
 use crate::secrets::insert::Quotes;
 use crate::secrets::known::KnownSecrets;
@@ -211,12 +211,14 @@ impl Engine {
     ) -> Result<(OpenRun, Collected), EngineError> {
         let view = command.request().view.unwrap_or(self.inner.config.limits.view);
         let mut warm = Warm::Welcome;
+        // Input that was given away cannot be given once more.
+        let again = self.is_warm() && matches!(command.request().input, CommandInput::Nothing);
         loop {
             let (run, launched) = self.launch(session, command, start, Waiting::Foreground, warm).await?;
             match collect(launched, command.request(), &run.folder, view, listener, control).await {
                 Ok(Some(collected)) => return Ok((run, collected)),
                 // A keeper that was there before may have been killed a moment ago.
-                Err(StartError::KeeperVanished(_)) if warm == Warm::Welcome && self.is_warm() => {}
+                Err(StartError::KeeperVanished(_)) if again && warm == Warm::Welcome => {}
                 Err(error) => return Err(error.into()),
                 Ok(None) => {}
             }

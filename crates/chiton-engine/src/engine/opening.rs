@@ -71,7 +71,7 @@ impl Engine {
         let runs = self.inner.tasks.folder();
         let (folder, lock) =
             RunFolder::create(runs).map_err(|error| StartError::StateDirectory { path: runs.to_owned(), error })?;
-        let free = session.pool.take_keeper().filter(|_| warm == Warm::Welcome);
+        let free = if warm == Warm::Welcome { session.pool.take_keeper() } else { None };
         let keeper = free.map_or_else(|| self.new_keeper(), Ok);
         match keeper {
             Ok(keeper) => Ok((folder, Runner::Keeper(keeper, lock))),

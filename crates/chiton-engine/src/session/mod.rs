@@ -136,12 +136,7 @@ impl Session {
         self.settling.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
     }
 
-    /// What waits for its next commands, for another value of the same session: one that is made anew for each call.
-    pub fn warmth(&self) -> Warmth {
-        Warmth(Arc::clone(&self.pool))
-    }
-
-    /// The same with what waits elsewhere.
+    /// The same with what waits for its commands already: for a session that is made anew for each call.
     #[must_use]
     pub fn with_warmth(mut self, warmth: &Warmth) -> Self {
         self.pool = Arc::clone(&warmth.0);

@@ -80,7 +80,7 @@ impl Pool {
         }
     }
 
-    /// A keeper whose shell nobody will want.
+    /// A keeper for a command that no shell waits for. Its own shell goes.
     pub(crate) fn take_keeper(&self) -> Option<Keeper> {
         let mut waiting = self.waiting();
         while !waiting.is_empty() {
