@@ -18,6 +18,7 @@ use super::shell::{self, GivenFiles, Shell};
 use super::{Post, protocol};
 use crate::sys::messages;
 use crate::sys::process::{Reap, Reaped, reap};
+use crate::tasks::folder::Unreadable;
 use crate::tasks::record::StartRecord;
 
 /// A shell that waits for its command.
@@ -163,13 +164,18 @@ fn read_plan(mut socket: &UnixStream, inbox: &mut FrameBuffer) -> io::Result<Run
     }
 }
 
-/// Ends a shell that nobody gave a command. Its folder goes with it.
+/// Ends a shell that nobody gave a command. Its folder goes with it, unless it says already what was to run: a task that
+/// somebody may have seen does not vanish, it is lost.
 fn dismiss(spare: Option<Spare>) {
     let Some(Spare { shell, ended, .. }) = spare else { return };
     if ended.is_none() {
         shell::end(shell.pid);
     }
-    shell.folder.discard();
+    if matches!(shell.folder.request(), Err(Unreadable::Missing)) {
+        shell.folder.discard();
+    } else {
+        shell.folder.close_door();
+    }
 }
 
 impl Spare {
