@@ -283,3 +283,24 @@ fn a_session_that_ends_takes_its_waiting_shells_along() {
         assert!(eventually(seconds(10), || marked(&mark).is_empty()), "{:?}", marked(&mark));
     });
 }
+
+#[test]
+fn a_closed_session_has_no_shell_wait_not_even_with_the_keeper_that_is_free_only_then() {
+    let harness = Harness::new();
+    let mark = mark();
+    runtime().block_on(async {
+        let session = session_with(&harness, &mark);
+        // A state that takes its time after the answer.
+        run_warm(&harness, &session, "for i in {1..3000}; do declare v$i=$i; done").await;
+        run_warm(&harness, &session, "true").await;
+        session.close();
+        session.settled().await;
+        let end = std::time::Instant::now() + seconds(10);
+        while !marked(&mark).is_empty() && std::time::Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert!(marked(&mark).is_empty(), "{:?}", marked(&mark));
+        let response = harness.run(&session, "echo it can be used again").await;
+        assert_eq!(response.stdout.to_text(), "it can be used again\n");
+    });
+}

@@ -184,7 +184,7 @@ impl Session {
 
     /// Ends what this session's commands left running with [`crate::Lifetime::Session`].
     pub fn close(&self) {
-        self.pool.clear();
+        self.pool.close();
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 

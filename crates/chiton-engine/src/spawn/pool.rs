@@ -35,6 +35,8 @@ pub(crate) struct Pool {
     running: AtomicUsize,
     shape: Mutex<Shape>,
     is_listed: AtomicBool,
+    /// Whether its session was closed and not used again since.
+    is_closed: AtomicBool,
     used: Mutex<Option<Instant>>,
 }
 
@@ -51,6 +53,7 @@ impl Pool {
     /// A command begins.
     pub(crate) fn enter(self: &Arc<Self>) -> Running {
         self.running.fetch_add(1, Ordering::Relaxed);
+        self.is_closed.store(false, Ordering::Relaxed);
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         Running(Arc::clone(self))
     }
@@ -116,7 +119,9 @@ impl Pool {
     /// Whether one more that waits for `fit` would be used.
     pub(crate) fn has_room(&self, fit: &Fit, limits: WarmLimits) -> bool {
         let waiting = self.waiting();
-        waiting.len() < limits.per_session && waiting.iter().filter(|spare| spare.serves(fit)).count() < self.wanted()
+        !self.is_closed.load(Ordering::Relaxed)
+            && waiting.len() < limits.per_session
+            && waiting.iter().filter(|spare| spare.serves(fit)).count() < self.wanted()
     }
 
     /// Whether fewer wait for `fit` than always should.
@@ -124,8 +129,12 @@ impl Pool {
         self.waiting().iter().filter(|spare| spare.serves(fit)).count() < USUAL
     }
 
+    /// Has this one wait, unless nobody will ask for it any more.
     pub(crate) fn put(&self, spare: Spare) {
-        self.waiting().push(spare);
+        let mut waiting = self.waiting();
+        if !self.is_closed.load(Ordering::Relaxed) {
+            waiting.push(spare);
+        }
     }
 
     /// How many should wait.
@@ -146,9 +155,11 @@ impl Pool {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends everything that waits.
-    pub(crate) fn clear(&self) {
-        self.waiting().clear();
+    /// Ends everything that waits. Nothing more will, not even for what ends only now, until the next command comes.
+    pub(crate) fn close(&self) {
+        let mut waiting = self.waiting();
+        self.is_closed.store(true, Ordering::Relaxed);
+        waiting.clear();
     }
 }
 
