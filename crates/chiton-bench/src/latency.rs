@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
 use crate::bash;
 use crate::bench::Bench;
@@ -43,6 +43,25 @@ pub(crate) fn calls(bench: &Bench) -> Result<Vec<Row>> {
     let (ours, bash) = TURNS.measure(|| subject.time(&session, "true", Answer::First, now), bash::bare)?;
     rows.push(Row::times_within("back to back, engine level, p50", &ours, &bash, (Which::Middle, 1.3)));
     Ok(rows)
+}
+
+/// Nothing but such calls, for a profiler to look at.
+pub(crate) fn only(bench: &Bench, kind: &str, times: usize) -> Result<()> {
+    let protection = match kind {
+        "usual" => Protection::Usual,
+        "secret" => Protection::WithSecret,
+        "off" => Protection::Off,
+        other => bail!("there is no kind '{other}'; there are: usual, secret, off"),
+    };
+    let subject = Subject::new(&bench.folder("only"), protection)?;
+    let session = subject.session()?;
+    let mut times: Vec<f64> =
+        (0..times).map(|_| subject.time(&session, "true", Answer::First, PAUSE)).collect::<Result<_>>()?;
+    times.sort_by(f64::total_cmp);
+    if let Some(middle) = times.get(times.len() / 2) {
+        println!("p50 {:.0} µs", middle * 1e6);
+    }
+    Ok(())
 }
 
 /// With nothing started ahead.

@@ -25,7 +25,7 @@ mod throughput;
 
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -53,6 +53,10 @@ fn main() -> ExitCode {
     chiton_engine::serve_if_asked();
     let arguments: Vec<String> = env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["calls", kind, times, place] => times
+            .parse()
+            .context("how often?")
+            .and_then(|times| latency::only(&Bench::new(PathBuf::new(), Path::new(place))?, kind, times)),
         ["pure", name, times] => times.parse().context("how often?").and_then(|times| pure::run(name, times)),
         _ => wanted(arguments.into_iter()).and_then(|wanted| run(&wanted)),
     };

@@ -111,7 +111,7 @@ fn verdict() -> Box<dyn FnMut()> {
 fn verdict_with_state() -> Result<Box<dyn FnMut()>> {
     let context = Context::new("/home/dev", "dev", "/home/dev/project");
     let guard = Guard::new(GuardPolicy::default().check(&context).context("the policy")?, context);
-    let (state, change) = (state(), EnvironmentChange::default());
+    let (state, change) = (state().into(), EnvironmentChange::default());
     let mut commands = COMMANDS.iter().cycle();
     Ok(Box::new(move || {
         let command = commands.next().unwrap_or(&"").as_bytes();

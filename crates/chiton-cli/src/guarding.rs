@@ -80,9 +80,9 @@ pub(crate) fn around(directory: PathBuf) -> Context {
     let user = env::var("USER").or_else(|_| env::var("LOGNAME")).unwrap_or_else(|_| "root".to_owned());
     let mut context = Context::new(home, user, directory.clone());
     context.workspace = Some(directory);
-    context.own_processes = own_processes();
+    context.own_processes = own_processes().into();
     context.own_groups = own_group().into_iter().collect();
-    context.mounts = mounts();
+    context.mounts = mounts().into();
     context
 }
 

@@ -3,6 +3,7 @@
 //! To machines they travel as bytes; in files that people read they are a string, or `{"hex": …}` where they are no
 //! valid UTF-8, so nothing is lost either way.
 
+use std::borrow::Borrow;
 use std::ffi::OsString;
 use std::fmt;
 use std::ops::Deref;
@@ -37,6 +38,12 @@ impl Deref for ByteString {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Borrow<[u8]> for ByteString {
+    fn borrow(&self) -> &[u8] {
         &self.0
     }
 }

@@ -165,7 +165,7 @@ fn the_session_decides_what_words_mean() {
     state.aliases.insert("wipe".into(), "rm -rf".into());
     let text = "clean () \n{ \n    rm -rf \"$1\"\n}".into();
     state.functions.insert("clean".into(), chiton_engine::session::state::Function { attributes: String::new(), text });
-    let context = Context::new("/home/dev", "dev", "/").with_state(&state);
+    let context = Context::new("/home/dev", "dev", "/").with_state(state.clone().into());
     let decision = |command: &str| judge(command, &context).decision;
     assert_eq!(decision("rm -rf $DIR"), Decision::Deny);
     assert_eq!(decision("rm -rf $SAFE"), Decision::Allow);
@@ -175,7 +175,7 @@ fn the_session_decides_what_words_mean() {
     assert_eq!(decision("clean /etc"), Decision::Deny);
     assert_eq!(decision("clean dist"), Decision::Allow);
     state.cwd = "/".into();
-    let at_root = Context::new("/home/dev", "dev", "/").with_state(&state);
+    let at_root = Context::new("/home/dev", "dev", "/").with_state(state.clone().into());
     assert_eq!(judge("rm -rf *", &at_root).decision, Decision::Deny);
 }
 
@@ -196,8 +196,8 @@ fn own_processes_are_not_killed_and_others_are() {
     use chiton_engine::guard::OwnProcess;
     let mut context = context();
     context.own_processes =
-        vec![OwnProcess { id: 4000, name: "chiton".to_owned() }, OwnProcess { id: 3999, name: "node".to_owned() }];
-    context.own_groups = vec![4000];
+        [OwnProcess { id: 4000, name: "chiton".to_owned() }, OwnProcess { id: 3999, name: "node".to_owned() }].into();
+    context.own_groups = [4000].into();
     let decision = |command: &str| judge(command, &context).decision;
     for command in
         ["kill 4000", "kill -9 3999", "kill -- -4000", "pkill node", "killall -9 node", "pkill -f node", "kill $PPID"]

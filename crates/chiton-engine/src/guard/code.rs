@@ -202,11 +202,11 @@ impl Judge<'_> {
             let Token::Text(text) = token else { continue };
             let Some(known) = text.as_known().filter(|known| known.starts_with(['/', '~'])) else { continue };
             let path =
-                known.strip_prefix('~').map_or_else(|| known.clone(), |rest| format!("{}{rest}", self.places.home));
+                known.strip_prefix('~').map_or_else(|| known.clone(), |rest| format!("{}{rest}", self.places().home));
             let mut pattern = Text::default();
             super::expand::patterned(&path, &mut pattern);
             for target in super::path::targets(&pattern, None) {
-                if let Some((rule, _, place)) = self.places.delete(&target, true) {
+                if let Some((rule, _, place)) = self.places().delete(&target, true) {
                     self.object_to(
                         (rule, Decision::Ask, place),
                         "This code may delete what it lists in",
@@ -671,7 +671,7 @@ impl Reading<'_, '_> {
         if matches!(last, "chmod" | "chmodSync" | "chown" | "chownSync" | "lchown") {
             for path in texts.iter().filter(|text| text.known_start().starts_with('/')) {
                 for target in super::path::targets(path, self.world.cwd.as_deref()) {
-                    if let Some(objection) = self.judge.places.change_rights(&target, false) {
+                    if let Some(objection) = self.judge.places().change_rights(&target, false) {
                         self.judge.object_to(objection, "This code would change the rights of", path, &target, span);
                     }
                 }

@@ -1,7 +1,9 @@
 //! What the guard is told about where a command would run. It looks at nothing by itself.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::session::state::{ShellState, Value, Variable};
 
@@ -16,20 +18,20 @@ pub struct Context {
     pub cwd: PathBuf,
     /// The directory that the work is about; the working directory where nobody says otherwise.
     pub workspace: Option<PathBuf>,
-    /// The session's variables.
+    /// The state of the session: its variables, functions and aliases.
+    pub state: Option<Arc<ShellState>>,
+    /// Variables of the call itself. They hide those of the state.
     pub variables: BTreeMap<String, Variable>,
-    /// Whether [`Context::variables`] are all there are. If not, a variable that is not among them may hold anything.
+    /// Whether the call replaces the environment: none of the state's variables are there.
+    pub replaces_variables: bool,
+    /// Whether these variables are all there are. If not, one that is not among them may hold anything.
     pub variables_complete: bool,
-    /// The session's functions, by name, as text that defines them.
-    pub functions: BTreeMap<String, String>,
-    /// The session's aliases.
-    pub aliases: BTreeMap<String, String>,
     /// Our own process and its ancestors: nothing in a command may end them.
-    pub own_processes: Vec<OwnProcess>,
+    pub own_processes: Arc<[OwnProcess]>,
     /// Process groups of our own.
-    pub own_groups: Vec<u32>,
+    pub own_groups: Arc<[u32]>,
     /// Where file systems are mounted.
-    pub mounts: Vec<PathBuf>,
+    pub mounts: Arc<[PathBuf]>,
 }
 
 /// A process that a command must not end.
@@ -49,13 +51,10 @@ impl Context {
 
     /// The context of a command that starts from `state`: its variables are all there are.
     #[must_use]
-    pub fn with_state(mut self, state: &ShellState) -> Self {
+    pub fn with_state(mut self, state: Arc<ShellState>) -> Self {
         self.cwd.clone_from(&state.cwd);
-        self.variables.clone_from(&state.variables);
+        self.state = Some(state);
         self.variables_complete = true;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        self.functions = state.functions.iter().map(|(name, function)| (text(name), text(&function.text))).collect();
-        self.aliases = state.aliases.iter().map(|(name, value)| (text(name), text(value))).collect();
         self
     }
 
@@ -65,6 +64,23 @@ impl Context {
         let value = Variable::exported(Value::Scalar(value.into().into()));
         self.variables.insert(name.into(), value);
         self
+    }
+
+    /// A variable of the call or of the session.
+    pub(crate) fn variable(&self, name: &str) -> Option<&Variable> {
+        let of_state = || self.state.as_ref().filter(|_| !self.replaces_variables)?.variables.get(name);
+        self.variables.get(name).or_else(of_state)
+    }
+
+    /// The text that defines a function of the session.
+    pub(crate) fn function(&self, name: &str) -> Option<Cow<'_, str>> {
+        let function = self.state.as_ref()?.functions.get(name.as_bytes())?;
+        Some(String::from_utf8_lossy(&function.text))
+    }
+
+    /// What an alias of the session stands for.
+    pub(crate) fn alias(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.state.as_ref()?.aliases.get(name.as_bytes()).map(|value| String::from_utf8_lossy(value))
     }
 
     pub(crate) fn workspace(&self) -> &Path {

@@ -325,7 +325,7 @@ impl Judge<'_> {
                 matches!(
                     source.as_str(),
                     "/" | "/etc" | "/root" | "/boot" | "/dev" | "/proc" | "/sys" | "/usr" | "/var" | "/home"
-                ) || source == self.places.home
+                ) || source == self.places().home
             };
             let mounted = mounts.iter().any(host);
             let open = options.has(&["privileged"])

@@ -44,7 +44,7 @@ impl Judge<'_> {
     /// Notes what speaks against deleting `text`.
     pub(super) fn deletes(&mut self, doing: &str, text: &Text, recursive: bool, world: &World, span: Span) {
         for target in path::targets(text, world.cwd.as_deref()) {
-            if let Some(objection) = self.places.delete(&target, recursive) {
+            if let Some(objection) = self.places().delete(&target, recursive) {
                 self.object_to(objection, doing, text, &target, span);
             }
         }
@@ -57,7 +57,7 @@ impl Judge<'_> {
     pub(super) fn writes(&mut self, doing: &str, text: &Text, replaces: bool, world: &World, span: Span) {
         for target in path::targets(text, world.cwd.as_deref()) {
             for target in disks_matched(&target) {
-                if let Some(objection) = self.places.write(&target, replaces) {
+                if let Some(objection) = self.places().write(&target, replaces) {
                     self.object_to(objection, doing, text, &target, span);
                 }
             }
@@ -291,7 +291,7 @@ impl Judge<'_> {
         let inside = target.text.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref()));
         if let Some(inside) = inside
             && sources.iter().any(|source| source.text.is("/dev/null"))
-            && super::places::inside_home(&inside, &self.places.home).is_some_and(super::places::is_history)
+            && super::places::inside_home(&inside, &self.places().home).is_some_and(super::places::is_history)
         {
             self.object(
                 &rules::LOGS,
@@ -332,7 +332,7 @@ impl Judge<'_> {
         };
         for arg in options.operands.iter().skip(skip) {
             for target in path::targets(&arg.text, world.cwd.as_deref()) {
-                if let Some(objection) = self.places.change_rights(&target, recursive) {
+                if let Some(objection) = self.places().change_rights(&target, recursive) {
                     self.object_to(objection, "This would change the rights of", &arg.text, &target, arg.span);
                 }
             }

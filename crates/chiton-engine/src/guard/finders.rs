@@ -103,7 +103,7 @@ impl Judge<'_> {
                     }
                     other => other,
                 };
-                if let Some(objection) = self.places.delete(&target, true) {
+                if let Some(objection) = self.places().delete(&target, true) {
                     self.object_to(
                         objection,
                         "`find -delete` would delete what it finds below",

@@ -3,6 +3,7 @@
 //! Each simple command is expanded as far as the text decides it and then judged by what it would do. Where the text
 //! leaves a choice (conditions, `||`, a variable that may be unset) all of them are followed, as [`Worlds`].
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -81,7 +82,7 @@ pub(super) struct Frame {
 
 pub(super) struct Judge<'a> {
     pub(super) context: &'a Context,
-    pub(super) places: Places,
+    places: OnceCell<Rc<Places>>,
     pub(super) findings: Vec<Finding>,
     pub(super) seen: Vec<SeenCommand>,
     pub(super) touched: Vec<TouchedFile>,
@@ -110,7 +111,7 @@ impl<'a> Judge<'a> {
     pub(super) fn new(context: &'a Context, source: &'a [u8]) -> Self {
         Self {
             context,
-            places: Places::new(context),
+            places: OnceCell::new(),
             findings: Vec::new(),
             seen: Vec::new(),
             touched: Vec::new(),
@@ -129,6 +130,11 @@ impl<'a> Judge<'a> {
             conditional: 0,
             exhausted: false,
         }
+    }
+
+    /// The places that matter.
+    pub(super) fn places(&self) -> Rc<Places> {
+        Rc::clone(self.places.get_or_init(|| Rc::new(Places::new(self.context))))
     }
 
     /// Notes what speaks against the command.

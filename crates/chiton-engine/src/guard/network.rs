@@ -156,7 +156,7 @@ impl Judge<'_> {
     pub(super) fn sends(&mut self, files: &[Arg], world: &World, call: &Call) {
         for file in files {
             // The program may know what a tilde means, even where the shell does not look at it.
-            let home = file.text.known_start().strip_prefix("~/").map(|rest| format!("{}/{rest}", self.places.home));
+            let home = file.text.known_start().strip_prefix("~/").map(|rest| format!("{}/{rest}", self.places().home));
             let file = &home.map_or_else(|| file.clone(), |path| Arg::known(path, file.span));
             let flow = self.read(&file.text, world);
             if flow.labels.has(Labels::SECRET)
@@ -175,7 +175,7 @@ impl Judge<'_> {
     fn holds_secrets(&self, text: &Text, world: &World) -> bool {
         path::targets(text, world.cwd.as_deref()).iter().any(|target| match target {
             path::Target::At { path, doubtful: false, .. } => {
-                *path == self.places.home
+                *path == self.places().home
                     || super::places::is_home(path)
                     || matches!(path.as_str(), "/" | "/etc" | "/home")
             }

@@ -157,7 +157,7 @@ impl Judge<'_> {
     pub(super) fn private(&mut self, arg: &Arg, world: &World, program: &str) {
         for target in path::targets(&arg.text, world.cwd.as_deref()) {
             let path::Target::At { path, .. } = &target else { continue };
-            if super::persistence::is_credential(path, &self.places.home, true) && !self.files.contains_key(path) {
+            if super::persistence::is_credential(path, &self.places().home, true) && !self.files.contains_key(path) {
                 let reason = format!("`{program}` would print {path}, which proves who somebody is.");
                 self.object(&rules::CREDENTIALS, Decision::Ask, reason, arg.span, Some(path.clone()));
             }

@@ -149,7 +149,7 @@ impl Judge<'_> {
                 _ => Some(false),
             },
         };
-        let told = world.has_set(&parameter.name) || self.context.variables.contains_key(&parameter.name);
+        let told = world.has_set(&parameter.name) || self.context.variable(&parameter.name).is_some();
         let absent = match (kind, absent) {
             // Nobody has said that it is set, and the command provides for that.
             ('-' | '=', None) if !told => Some(true),

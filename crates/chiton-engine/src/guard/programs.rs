@@ -133,7 +133,7 @@ impl Judge<'_> {
                 continue;
             }
             for target in super::path::targets(&device, world.cwd.as_deref()) {
-                if let Some((rule, _, place)) = self.places.write(&target, true) {
+                if let Some((rule, _, place)) = self.places().write(&target, true) {
                     let objection = (rule, Decision::Ask, place);
                     self.object_to(objection, "This may write to", &device, &target, arg.span);
                 }

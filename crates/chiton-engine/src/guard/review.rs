@@ -50,12 +50,16 @@ impl Guard {
     }
 
     /// What it says about a command of `session`.
-    pub fn judge(&self, command: &[u8], state: &ShellState, directory: &Path, change: &EnvironmentChange) -> Verdict {
-        let mut context = self.around.clone().with_state(state);
+    pub fn judge(
+        &self,
+        command: &[u8],
+        state: &Arc<ShellState>,
+        directory: &Path,
+        change: &EnvironmentChange,
+    ) -> Verdict {
+        let mut context = self.around.clone().with_state(Arc::clone(state));
         directory.clone_into(&mut context.cwd);
-        if let EnvironmentChange::Replace(_) = change {
-            context.variables.clear();
-        }
+        context.replaces_variables = matches!(change, EnvironmentChange::Replace(_));
         for (name, value) in change.variables() {
             context.variables.insert(name.clone(), Variable::exported(Value::Scalar(value.clone())));
         }
@@ -78,7 +82,7 @@ const READERS: &[(&[&str], Option<&str>)] = &[
 impl Guard {
     /// What it says about text that is written to a command while that runs: judged where the command is one that runs
     /// what it reads.
-    pub fn judge_input(&self, text: &str, command: &str, state: &ShellState, directory: &Path) -> Option<Verdict> {
+    pub fn judge_input(&self, text: &str, command: &str, state: &Arc<ShellState>, directory: &Path) -> Option<Verdict> {
         let change = EnvironmentChange::default();
         let running = self.judge(command.as_bytes(), state, directory, &change);
         let mut names = running.commands.iter().filter_map(|seen| seen.words.first()?.rsplit('/').next());

@@ -1,5 +1,6 @@
 //! Simple commands: assignments, redirections, and finding out which program it is.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -141,10 +142,8 @@ impl Judge<'_> {
     /// The alias that the first word is, gone through.
     fn aliased(&mut self, command: &Command, simple: &Simple, world: &World, input: &Rc<Flow>) -> Option<Ran> {
         let name = simple.words.first().and_then(Word::as_plain)?;
-        if world.aliases.is_empty() && self.context.aliases.is_empty() {
-            return None;
-        }
-        let value = world.aliases.get(name).or_else(|| self.context.aliases.get(name))?.clone();
+        let context = self.context;
+        let value = world.aliases.get(name).map(Cow::from).or_else(|| context.alias(name))?;
         let mark = format!("alias {name}");
         if self.frames.iter().any(|frame| frame.name == mark) || self.frames.len() >= DEEPEST_CALLS {
             return None;
@@ -349,7 +348,7 @@ impl Judge<'_> {
             if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
                 flow.labels = flow.labels.with(Labels::DOWNLOADED);
             }
-            if super::persistence::is_credential(path, &self.places.home, false) {
+            if super::persistence::is_credential(path, &self.places().home, false) {
                 flow.labels = flow.labels.with(Labels::SECRET);
             }
             if path == "/dev/null" {
@@ -428,7 +427,7 @@ impl Judge<'_> {
         if let Some(body) = world.function(name) {
             return Some(body);
         }
-        let text = self.context.functions.get(name)?;
+        let text = self.context.function(name)?;
         let script = syntax::parse_at(text.as_bytes(), self.here());
         let Ok(script) = script else {
             let reason = format!("The function `{name}` of the session cannot be parsed.");

@@ -109,7 +109,7 @@ impl World {
             | "SHLVL" | "OPTIND" | "BASH_SUBSHELL" => return Value::Scalar(Text::unknown(What::Plain, true)),
             _ => {}
         }
-        if let Some(variable) = context.variables.get(name) {
+        if let Some(variable) = context.variable(name) {
             let text = |bytes: &[u8]| Text::known(String::from_utf8_lossy(bytes).into_owned());
             return match &variable.value {
                 SessionValue::Scalar(value) if variable.is_reference() => {
