@@ -47,16 +47,25 @@ pub(crate) fn calls(bench: &Bench) -> Result<Vec<Row>> {
 
 /// Nothing but such calls, for a profiler to look at.
 pub(crate) fn only(bench: &Bench, kind: &str, times: usize) -> Result<()> {
-    let protection = match kind {
-        "usual" => Protection::Usual,
-        "secret" => Protection::WithSecret,
-        "off" => Protection::Off,
-        other => bail!("there is no kind '{other}'; there are: usual, secret, off"),
+    let folder = bench.folder("only");
+    let mut times: Vec<f64> = if kind == "mcp" {
+        let mut server = Program::new(&bench.program, &folder)?.serve()?;
+        let mut call = || {
+            thread::sleep(PAUSE);
+            server.time("true")
+        };
+        (0..times).map(|_| call()).collect::<Result<_>>()?
+    } else {
+        let protection = match kind {
+            "usual" => Protection::Usual,
+            "secret" => Protection::WithSecret,
+            "off" => Protection::Off,
+            other => bail!("there is no kind '{other}'; there are: usual, secret, off, mcp"),
+        };
+        let subject = Subject::new(&folder, protection)?;
+        let session = subject.session()?;
+        (0..times).map(|_| subject.time(&session, "true", Answer::First, PAUSE)).collect::<Result<_>>()?
     };
-    let subject = Subject::new(&bench.folder("only"), protection)?;
-    let session = subject.session()?;
-    let mut times: Vec<f64> =
-        (0..times).map(|_| subject.time(&session, "true", Answer::First, PAUSE)).collect::<Result<_>>()?;
     times.sort_by(f64::total_cmp);
     if let Some(middle) = times.get(times.len() / 2) {
         println!("p50 {:.0} µs", middle * 1e6);

@@ -14,7 +14,7 @@ use crate::capture::collect::{Collected, Reports, collect, release};
 use crate::control::RunControl;
 use crate::error::{EngineError, RequestError, StartError};
 use crate::event::Listener;
-use crate::guard::{self, Consents, Decision, Guard, Refusal, Reviewed};
+use crate::guard::{self, Consents, Decision, Guard, Refusal, Reviewed, Verdicts};
 use crate::keeper::protocol::Ending;
 use crate::limits::{Limits, RetentionLimits};
 use crate::outcome::{Lifetime, Outcome};
@@ -95,6 +95,8 @@ struct Inner {
     tasks: Tasks,
     /// Values that have come up: masked in everything from then on.
     known: KnownSecrets,
+    /// What the guard has said.
+    verdicts: Verdicts,
     /// What people were asked.
     consents: Consents,
     /// What was not taken over from an environment.
@@ -120,9 +122,10 @@ impl Engine {
         let known = KnownSecrets::none();
         let (spooled, reserved) = (AtomicU64::new(0), AtomicU64::new(0));
         let (withheld, inherited_path) = (Mutex::default(), Mutex::default());
-        let consents = Consents::default();
+        let (verdicts, consents) = (Verdicts::default(), Consents::default());
         let untidied = AtomicUsize::new(UNTIDIED);
-        let inner = Inner { config, tasks, known, consents, withheld, inherited_path, spooled, reserved, untidied };
+        let inner =
+            Inner { config, tasks, known, verdicts, consents, withheld, inherited_path, spooled, reserved, untidied };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -158,21 +161,25 @@ impl Engine {
         control: &RunControl,
     ) -> Result<CommandResponse, EngineError> {
         let command = self.inner.config.audit.is_some().then(|| request.command.clone());
-        let mut result = self.run_stages(session, request, listener, control).await;
-        let unwritten = self.conclude(session, command, result.as_ref());
-        if let Ok(response) = &mut result {
-            response.notices.extend(unwritten);
+        let mut behind = false;
+        let mut result = self.run_stages(session, request, listener, control, &mut behind).await;
+        if !behind {
+            let unwritten = self.conclude(session, command, result.as_ref());
+            if let Ok(response) = &mut result {
+                response.notices.extend(unwritten);
+            }
         }
         result
     }
 
-    /// The eight stages, in order.
+    /// The eight stages, in order. Where the answer goes first, what is written down about it comes `behind` it.
     async fn run_stages(
         &self,
         session: &Session,
         request: CommandRequest,
         listener: &mut dyn Listener,
         control: &RunControl,
+        behind: &mut bool,
     ) -> Result<CommandResponse, EngineError> {
         let Inner { config, .. } = &*self.inner;
         let request = request::accept(request, config.limits.default_timeout)?;
@@ -189,13 +196,17 @@ impl Engine {
         let Collected { pid, warm, ending, state, captured, waits, reports } = collected;
         let (commit, cwd, unsettled) = self.commit(session, &start, &ending, state);
         let lives = Lives::of(command.request());
-        if let Some(reports) = lives.hold(session, &run, &ending, reports).await {
-            self.follow_up(session, &start, running, reports, unsettled);
-        }
+        let reports = lives.hold(session, &run, &ending, reports).await;
+        let begun = start.clone();
         let views = render::present(captured);
         let protection = config.guard.protection();
         let mut response = response::compose(run.folder.id(), (pid, ending), views, start, commit, cwd, protection);
         (response.waits, response.warm) = (waits, warm);
+        if let Some(reports) = reports {
+            let conclusion = unsettled.as_ref().and_then(|_| self.conclude_later(session, &response));
+            *behind = conclusion.is_some();
+            self.follow_up(session, begun, running, (reports, unsettled, conclusion));
+        }
         self.tidy(response.output_bytes(), command.request().answer_first);
         Ok(response)
     }
@@ -216,7 +227,12 @@ impl Engine {
         loop {
             let (run, launched) = self.launch(session, command, start, Waiting::Foreground, warm).await?;
             match collect(launched, command.request(), &run.folder, view, listener, control).await {
-                Ok(Some(collected)) => return Ok((run, collected)),
+                Ok(Some(collected)) => {
+                    if collected.ending.outcome == Outcome::Lost {
+                        run.write_down();
+                    }
+                    return Ok((run, collected));
+                }
                 // A keeper that was there before may have been killed a moment ago.
                 Err(StartError::KeeperVanished(_)) if again && warm == Warm::Welcome => {}
                 Err(error) => return Err(error.into()),
@@ -309,8 +325,9 @@ impl Engine {
 
     /// Stages 2 and 3: whether it may run, and with what values.
     async fn admit(&self, session: &Session, request: AcceptedRequest) -> Result<Admitted, Refusal> {
-        let Inner { config, known, consents, .. } = &*self.inner;
-        let approved = match guard::review(request, &config.guard, consents, session, &config.environment).await? {
+        let Inner { config, known, verdicts, consents, .. } = &*self.inner;
+        let reviewed = guard::review(request, &config.guard, verdicts, consents, session, &config.environment);
+        let approved = match reviewed.await? {
             Reviewed::Approved(approved) => approved,
             Reviewed::DryRun(description) => return Ok(Admitted::DryRun(description)),
         };

@@ -1,6 +1,6 @@
 //! Writing the journal: under a lock, one line at a time, by any number of processes.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -35,6 +35,8 @@ struct Open {
     file: File,
     head: File,
     length: u64,
+    /// Which file it is.
+    place: (u64, u64),
     /// Where the last line that this process wrote ended, and the chain there, so that it need not be read again.
     end: Option<(u64, Head)>,
 }
@@ -76,7 +78,17 @@ impl Journal {
     }
 
     /// Adds a line.
-    pub fn append(&self, mut entry: AuditEntry) -> io::Result<()> {
+    pub fn append(&self, entry: AuditEntry) -> io::Result<()> {
+        self.add(entry, true)
+    }
+
+    /// Adds a line that another one about the same will soon follow. Only with that is it noted where the journal ends: a
+    /// line beyond that note is no less part of the chain.
+    pub(crate) fn append_first(&self, entry: AuditEntry) -> io::Result<()> {
+        self.add(entry, false)
+    }
+
+    fn add(&self, mut entry: AuditEntry, mut noted: bool) -> io::Result<()> {
         entry.who.clone_from(&self.who);
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let mut open = self.open(last.take())?;
@@ -98,12 +110,15 @@ impl Journal {
             let full = self.folder.join(format!("journal.{:020}.jsonl", line.number - 1));
             fs::rename(self.folder.join(CURRENT), full)?;
             (open.file, open.length) = (self.current()?, 0);
+            (open.place, noted) = (place_of(&open.file.metadata()?), true);
             if let Some(dropped) = self.drop_oldest() {
                 head.first = dropped + 1;
             }
         }
         open.file.write_all(&text)?;
-        open.head.write_all_at(head.text().as_bytes(), 0)?;
+        if noted {
+            open.head.write_all_at(head.text().as_bytes(), 0)?;
+        }
         open.end = Some((open.length + text.len() as u64, head));
         rustix::fs::flock(&open.lock, FlockOperation::Unlock)?;
         *last = Some(open);
@@ -114,10 +129,9 @@ impl Journal {
     fn open(&self, last: Option<Open>) -> io::Result<Open> {
         if let Some(mut open) = last {
             rustix::fs::flock(&open.lock, FlockOperation::LockExclusive)?;
-            let own = open.file.metadata()?;
             // Another process may have begun a new file, or somebody may have removed everything.
             if let Ok(there) = fs::symlink_metadata(self.folder.join(CURRENT))
-                && (there.dev(), there.ino()) == (own.dev(), own.ino())
+                && place_of(&there) == open.place
             {
                 open.length = there.len();
                 return Ok(open);
@@ -130,8 +144,8 @@ impl Journal {
         let lock = writable(".lock")?;
         rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
         let file = self.current()?;
-        let length = file.metadata()?.len();
-        Ok(Open { lock, file, head: writable(HEAD)?, length, end: None })
+        let data = file.metadata()?;
+        Ok(Open { lock, file, head: writable(HEAD)?, length: data.len(), place: place_of(&data), end: None })
     }
 
     fn current(&self) -> io::Result<File> {
@@ -167,6 +181,11 @@ impl Journal {
         let name = old.last()?.file_name()?.to_str()?;
         name.split('.').nth(1)?.parse().ok()
     }
+}
+
+/// The file system and the number of a file, which no other has while it is open.
+fn place_of(data: &Metadata) -> (u64, u64) {
+    (data.dev(), data.ino())
 }
 
 /// Files that are full, oldest first.

@@ -1,10 +1,15 @@
 //! The engine's side of capture: everything a keeper reports until the end.
 
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
+use rustix::buffer::spare_capacity;
+use tokio::io::AsyncWriteExt;
+use tokio::io::unix::AsyncFd;
 use tokio::time::Instant;
 
 use super::head_tail::HeadTail;
@@ -18,6 +23,7 @@ use crate::outcome::Outcome;
 use crate::request::{CommandRequest, OnTimeout, Streams};
 use crate::spawn::Launched;
 use crate::spawn::keeper_process::Keeper;
+use crate::sys::messages::to_be_read;
 use crate::tasks::folder::RunFolder;
 
 /// What a run gave.
@@ -56,8 +62,8 @@ pub(crate) async fn collect(
     control: &RunControl,
 ) -> Result<Option<Collected>, StartError> {
     let begun = Instant::now();
-    let Launched { keeper, program, pid: waited, used: _used } = launched;
-    let mut reports = Reports::of(keeper, control)?;
+    let Launched { keeper, program, pid: waited, used } = launched;
+    let mut reports = Reports { _used: used, ..Reports::of(keeper, control)? };
     let pid = match waited {
         Some(pid) => pid,
         None => reports.started(folder, program).await?,
@@ -155,18 +161,20 @@ fn without_ending(outcome: Outcome, since: Duration) -> Ending {
 
 /// What a keeper says, while requests to stop are passed on to it.
 pub(crate) struct Reports {
-    connection: UnixStream,
+    connection: AsyncFd<UnixStream>,
     inbox: FrameBuffer,
     prepared: u64,
     pid: i32,
     stops: StopWatch,
+    /// What is not needed any more, to be let go of when there is time.
+    _used: Option<(OwnedFd, File)>,
 }
 
 impl Reports {
     fn of(keeper: Keeper, control: &RunControl) -> Result<Self, StartError> {
         let Keeper { connection, inbox, prepared, pid } = keeper;
-        let connection = UnixStream::from_std(connection).map_err(StartError::HandOver)?;
-        Ok(Self { connection, inbox, prepared, pid, stops: control.watch() })
+        let connection = to_be_read(connection).map_err(StartError::HandOver)?;
+        Ok(Self { connection, inbox, prepared, pid, stops: control.watch(), _used: None })
     }
 
     /// Waits for the start; gives the shell's process id.
@@ -193,8 +201,8 @@ impl Reports {
                 return Some(report);
             }
             tokio::select! {
-                read = self.connection.read_buf(self.inbox.space()) => {
-                    if !read.is_ok_and(|count| count > 0) {
+                read = read_more(&self.connection, &mut self.inbox) => {
+                    if !read {
                         return None;
                     }
                 }
@@ -206,16 +214,55 @@ impl Reports {
     }
 
     pub(crate) fn into_connection(self) -> UnixStream {
-        self.connection
+        self.connection.into_inner()
     }
 
-    pub(crate) fn into_keeper(self) -> Option<Keeper> {
+    pub(crate) fn into_keeper(self) -> Keeper {
         let Self { connection, inbox, prepared, pid, .. } = self;
-        Some(Keeper { connection: connection.into_std().ok()?, inbox, prepared, pid })
+        Keeper { connection: connection.into_inner(), inbox, prepared, pid }
     }
 
     async fn send(&mut self, control: &Control) {
         // A keeper that is gone is noticed by the next read.
-        let _ = self.connection.write_all(&encode(control)).await;
+        let message = encode(control);
+        let mut rest = &message[..];
+        while !rest.is_empty() {
+            match self.connection.get_ref().write(rest) {
+                Ok(count) => rest = &rest[count..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let Ok(Ok(mut patient)) =
+                        self.connection.get_ref().try_clone().map(tokio::net::UnixStream::from_std)
+                    else {
+                        return;
+                    };
+                    let _ = patient.write_all(rest).await;
+                    return;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Waits until there is more, and takes it; `false` when nothing more will come.
+async fn read_more(connection: &AsyncFd<UnixStream>, inbox: &mut FrameBuffer) -> bool {
+    loop {
+        let Ok(mut ready) = connection.readable().await else { return false };
+        let space = inbox.space();
+        let room = space.capacity() - space.len();
+        match ready.try_io(|connection| Ok(rustix::io::read(connection.get_ref(), spare_capacity(space))?)) {
+            Ok(Ok(0)) => return false,
+            Ok(Ok(count)) => {
+                if count < room {
+                    // That was all there is, so it need not be asked once more.
+                    ready.clear_ready();
+                }
+                return true;
+            }
+            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(Err(_)) => return false,
+            Err(_not_yet) => {}
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
+use super::written_down::Conclusion;
 use super::{Engine, UNTIDIED};
 use crate::capture::collect::Reports;
 use crate::keeper::protocol::{Ending, HandedBack, Report};
@@ -72,15 +73,14 @@ impl Engine {
     pub(super) fn follow_up(
         &self,
         session: &Session,
-        start: &StartingPoint,
+        start: StartingPoint,
         running: Running,
-        reports: Reports,
-        unsettled: Option<Unsettled>,
+        (reports, unsettled, conclusion): (Reports, Option<Unsettled>, Option<Conclusion>),
     ) {
         if unsettled.is_some() || self.is_warm() {
-            let (engine, session, start) = (self.clone(), session.clone(), start.clone());
+            let (engine, session) = (self.clone(), session.clone());
             tokio::spawn(async move {
-                if let Some(keeper) = engine.see_off(&session, &start, reports, unsettled).await {
+                if let Some(keeper) = engine.see_off(&session, &start, reports, (unsettled, conclusion)).await {
                     drop(running);
                     engine.keep_warm(&session, Some(keeper));
                 }
@@ -94,7 +94,7 @@ impl Engine {
         session: &Session,
         start: &StartingPoint,
         mut reports: Reports,
-        mut unsettled: Option<Unsettled>,
+        (mut unsettled, mut conclusion): (Option<Unsettled>, Option<Conclusion>),
     ) -> Option<Keeper> {
         loop {
             match reports.next().await {
@@ -106,9 +106,10 @@ impl Engine {
                     for removed in &commit.not_carried {
                         session.say_later(format!("the command before set {}, which {}", removed.name, removed.why));
                     }
+                    drop(conclusion.take());
                     drop(unsettled.take());
                 }
-                Some(Report::Free) => return reports.into_keeper(),
+                Some(Report::Free) => return Some(reports.into_keeper()),
                 Some(_) => {}
                 None => {
                     if unsettled.is_some() {
@@ -170,7 +171,7 @@ impl Engine {
         let shape = session.pool.shape();
         let policy = &self.inner.config.environment;
         let start = session::begin_next(session, shape.directory.as_deref(), &shape.environment, policy)?;
-        let place = Fit::place_of(&start.state.cwd).filter(|_| bash::load::can_wait(&start.state))?;
+        let place = start.place.filter(|_| bash::load::can_wait(&start.state))?;
         let masks = self.inner.known.masks();
         Some(Fit { state: start.state, streams: shape.streams, called_as: shape.called_as, masks, place })
     }

@@ -15,7 +15,7 @@ use crate::spawn::keeper_process::Keeper;
 use crate::spawn::pool::Shape;
 use crate::spawn::spare::{Fit, Spare};
 use crate::spawn::{self, LaunchSettings, Launched, Runner};
-use crate::tasks::folder::RunFolder;
+use crate::tasks::folder::{RunFolder, Unreadable};
 use crate::tasks::record::RequestRecord;
 
 impl Engine {
@@ -39,10 +39,13 @@ impl Engine {
             None => self.new_runner(session, warm)?,
         };
         let is_warm = matches!(runner, Runner::Spare(_));
-        let mut run = self.open_run(session, command, start, waiting, folder, is_warm)?;
-        let request = run.request.take();
-        let settings = LaunchSettings { request, ..self.launch_settings(session, &run) };
+        let run = self.open_run(session, command, start, waiting, folder, is_warm)?;
+        let settings = LaunchSettings { request: run.request.clone(), ..self.launch_settings(session, &run) };
         let launched = spawn::launch(command, delivery, start, &run.folder, runner, settings)?;
+        if is_warm {
+            // Its keeper looks after the folder, also where nothing is run in it.
+            run.keep();
+        }
         command.give_input_away();
         Ok((run, launched))
     }
@@ -99,7 +102,7 @@ impl Engine {
             streams: shape.streams,
             called_as: shape.called_as.clone(),
             masks: Arc::clone(command.masks()),
-            place: Fit::place_of(&start.state.cwd)?,
+            place: start.place?,
         })
     }
 
@@ -194,7 +197,7 @@ pub(super) enum Waiting {
 pub(super) struct OpenRun {
     engine: Arc<Inner>,
     pub(super) folder: RunFolder,
-    /// What its keeper is to write down.
+    /// What its keeper was given to write down.
     request: Option<ByteString>,
     allowance: u64,
     started: AtomicBool,
@@ -203,6 +206,13 @@ pub(super) struct OpenRun {
 impl OpenRun {
     pub(super) fn keep(&self) {
         self.started.store(true, Ordering::Relaxed);
+    }
+
+    /// Writes down what was to be run, where a keeper that should have done so is gone.
+    pub(super) fn write_down(&self) {
+        if let (Some(request), Err(Unreadable::Missing)) = (&self.request, self.folder.request()) {
+            let _ = self.folder.write_request_text(request);
+        }
     }
 }
 

@@ -33,15 +33,7 @@ impl Engine {
                     entry.verdict = Some(reason.clone());
                     entry
                 }
-                outcome => {
-                    let mut entry = AuditEntry::new(AuditEvent::End);
-                    entry.run = Some(response.run_id.clone());
-                    entry.outcome = Some(outcome.word().to_owned());
-                    entry.exit_code = outcome.exit_code();
-                    entry.output_bytes = Some(response.output_bytes());
-                    entry.duration_ms = u64::try_from(response.duration.as_millis()).ok();
-                    entry
-                }
+                _ => end_of(response),
             },
             Err(error) => {
                 let mut entry = AuditEntry::new(AuditEvent::Failed).with_command(&command);
@@ -52,10 +44,18 @@ impl Engine {
         self.write_down(session, entry)
     }
 
+    /// Writes down how a run ended when its answer is out: with what follows it, or when this is dropped.
+    pub(super) fn conclude_later(&self, session: &Session, response: &CommandResponse) -> Option<Conclusion> {
+        self.inner.config.audit.as_ref()?;
+        Some(Conclusion { engine: self.clone(), session: session.clone(), entry: Some(end_of(response)) })
+    }
+
     fn write_down(&self, session: &Session, mut entry: AuditEntry) -> Option<String> {
         let journal = self.inner.config.audit.as_ref()?;
         entry.session = session.name().map(str::to_owned);
-        let written = journal.append(entry);
+        // The end of a command that is waited for follows.
+        let first = entry.event == AuditEvent::Run && !entry.background;
+        let written = if first { journal.append_first(entry) } else { journal.append(entry) };
         written.err().map(|error| format!("this call is not in the audit journal, which cannot be written: {error}"))
     }
 
@@ -68,5 +68,30 @@ impl Engine {
         entry.protection = Some(self.inner.config.guard.protection().to_owned());
         // That it could not be written down is said with the ending.
         drop(self.write_down(session, entry));
+    }
+}
+
+fn end_of(response: &CommandResponse) -> AuditEntry {
+    let mut entry = AuditEntry::new(AuditEvent::End);
+    entry.run = Some(response.run_id.clone());
+    entry.outcome = Some(response.outcome.word().to_owned());
+    entry.exit_code = response.outcome.exit_code();
+    entry.output_bytes = Some(response.output_bytes());
+    entry.duration_ms = u64::try_from(response.duration.as_millis()).ok();
+    entry
+}
+
+/// How a run ended, to be written down when this is dropped. That happens also where a runtime is taken down.
+pub(super) struct Conclusion {
+    engine: Engine,
+    session: Session,
+    entry: Option<AuditEntry>,
+}
+
+impl Drop for Conclusion {
+    fn drop(&mut self) {
+        if let Some(unwritten) = self.entry.take().and_then(|entry| self.engine.write_down(&self.session, entry)) {
+            self.session.say_later(unwritten);
+        }
     }
 }

@@ -62,7 +62,7 @@ use crate::syntax;
 use crate::syntax::tree::Span;
 pub(crate) use consent::Consents;
 use judge::Judge;
-pub(crate) use review::{ApprovedCommand, Reviewed, review};
+pub(crate) use review::{ApprovedCommand, Reviewed, Verdicts, review};
 use text::{Flow, Text};
 use world::{World, Worlds};
 

@@ -1,10 +1,11 @@
 //! From a request to a command that may run: the policy, the permission manager, a person's consent.
 
+use std::collections::VecDeque;
 use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::consent::{Answer, Bound, Consents, Question};
 use super::policy::{CheckedPolicy, GuardPolicy, Mode};
@@ -66,6 +67,58 @@ impl Guard {
         let set: Vec<(String, String)> =
             change.variables().iter().map(|(name, value)| (name.clone(), value.to_text())).collect();
         self.policy.refine(judge_call(command, &set, &context), &context)
+    }
+}
+
+/// The last verdicts of one guard. Each rests on the command, the state it starts from and what its call adds to that, and
+/// on nothing else; so it holds for as long as these are the same.
+#[derive(Debug, Default)]
+pub(crate) struct Verdicts(Mutex<VecDeque<Judged>>);
+
+#[derive(Debug)]
+struct Judged {
+    command: ByteString,
+    state: Arc<ShellState>,
+    directory: PathBuf,
+    change: EnvironmentChange,
+    verdict: Arc<Verdict>,
+}
+
+/// So many are remembered, and none about a command of more bytes.
+const REMEMBERED: usize = 16;
+const REMEMBERED_BYTES: usize = 4096;
+
+impl Verdicts {
+    /// What `guard` says about a command, or has just said.
+    fn recall(
+        &self,
+        guard: &Guard,
+        command: &ByteString,
+        state: &Arc<ShellState>,
+        directory: &Path,
+        change: &EnvironmentChange,
+    ) -> Arc<Verdict> {
+        let judged = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |it: &&Judged| {
+            Arc::ptr_eq(&it.state, state) && it.command == *command && it.directory == directory && it.change == *change
+        };
+        if let Some(it) = judged().iter().find(is_same) {
+            return Arc::clone(&it.verdict);
+        }
+        let verdict = Arc::new(guard.judge(command, state, directory, change));
+        if command.len() <= REMEMBERED_BYTES {
+            let mut judged = judged();
+            judged.truncate(REMEMBERED - 1);
+            let (command, directory, change) = (command.clone(), directory.to_owned(), change.clone());
+            judged.push_front(Judged {
+                command,
+                state: Arc::clone(state),
+                directory,
+                change,
+                verdict: Arc::clone(&verdict),
+            });
+        }
+        verdict
     }
 }
 
@@ -158,6 +211,7 @@ pub(crate) enum Reviewed {
 pub(crate) async fn review(
     request: AcceptedRequest,
     guard: &Guard,
+    verdicts: &Verdicts,
     consents: &Consents,
     session: &Session,
     environment: &EnvironmentPolicy,
@@ -169,9 +223,12 @@ pub(crate) async fn review(
     let state = session.state();
     let directory = request.directory.as_ref().map_or_else(|| state.cwd.clone(), |given| state.cwd.join(given));
     let change = reaching(&request.environment, environment);
-    let verdict = guard.judge(&request.command, &state, &directory, &change);
+    let verdict = verdicts.recall(guard, &request.command, &state, &directory, &change);
     if verdict.decision == Decision::Deny {
         return Err(Refusal::new(verdict.refusal()));
+    }
+    if verdict.decision == Decision::Allow && guard.manager.is_none() && !guard.dry_run {
+        return Ok(Reviewed::Approved(Box::new(ApprovedCommand { request, notices: hints(&verdict), agreed: None })));
     }
     let question = Question {
         id: String::new(),
@@ -183,7 +240,7 @@ pub(crate) async fn review(
             .iter()
             .map(|(name, value)| (name.clone(), value.to_text()))
             .collect(),
-        verdict,
+        verdict: Verdict::clone(&verdict),
     };
     let permitted = match &guard.manager {
         Some(manager) => permission(&**manager, &question).await?,
@@ -192,14 +249,18 @@ pub(crate) async fn review(
     if guard.dry_run {
         return Ok(Reviewed::DryRun(dry_run::describe(&request, &question)));
     }
-    let waits = question.verdict.waits.iter();
-    let notices = waits.map(|waiting| format!("{} waits for a person: {}", waiting.program, waiting.hint)).collect();
+    let notices = hints(&verdict);
     let asked = question.verdict.decision == Decision::Ask && !permitted;
     if asked {
         consent(&request, question, consents, session).await?;
     }
     let agreed = asked.then(|| state.cwd.clone());
     Ok(Reviewed::Approved(Box::new(ApprovedCommand { request, notices, agreed })))
+}
+
+fn hints(verdict: &Verdict) -> Vec<String> {
+    let waits = verdict.waits.iter();
+    waits.map(|waiting| format!("{} waits for a person: {}", waiting.program, waiting.hint)).collect()
 }
 
 /// The variables of a call without those that will be kept from the command anyway.

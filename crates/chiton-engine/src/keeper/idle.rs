@@ -73,11 +73,10 @@ pub(super) fn serve(mut socket: UnixStream, mut post: Post) -> io::Result<()> {
                 let plan = read_plan(&socket, &mut inbox)?;
                 match spare.take() {
                     Some(spare) if spare.ended.is_none() || spare.has_begun() => {
-                        // On a full disk the command still runs; it only cannot be looked up later.
-                        if let Some(request) = &plan.request {
-                            let _ = spare.shell.folder.write_request_text(request);
+                        // Where the request is ours to write down, so is this, and there is time.
+                        if plan.request.is_none() {
+                            write_start(&spare.shell);
                         }
-                        write_start(&spare.shell);
                         (plan, spare.shell, spare.ended)
                     }
                     gone => {
@@ -107,8 +106,7 @@ fn tell(mut socket: &UnixStream, report: &Report) {
 }
 
 fn write_start(shell: &Shell) {
-    let keeper = rustix::process::getpid().as_raw_nonzero().get();
-    let _ = shell.folder.write_start(StartRecord { pid: shell.pid, keeper });
+    let _ = shell.folder.write_start(StartRecord::of(shell.pid));
 }
 
 /// The byte, what came after it, and descriptors. `None` when nothing more will come.

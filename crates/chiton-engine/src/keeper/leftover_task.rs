@@ -39,8 +39,7 @@ impl LeftoverTask {
         record.lifetime = if plan.lifetime == Lifetime::Session { Lifetime::Session } else { Lifetime::Durable };
         record.leftover_of = Some(from.clone());
         folder.write_request(&record).ok()?;
-        let keeper = rustix::process::getpid().as_raw_nonzero().get();
-        let _ = folder.write_start(StartRecord { pid: first.pid, keeper });
+        let _ = folder.write_start(StartRecord::of(first.pid));
         let _ = symlink(plan.folder.join(SOCKET), folder.path().join(SOCKET));
         Some(Self { folder, from, since: Instant::now(), last: Outcome::Lost, _alive: Some(alive) })
     }

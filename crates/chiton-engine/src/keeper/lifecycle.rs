@@ -15,6 +15,7 @@ use crate::sys::process::WaitStatus;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lifecycle {
     leader: Leader,
+    leader_id: i32,
     /// Decided by whatever came first; `None` while it runs undisturbed.
     outcome: Option<Outcome>,
     stopping: bool,
@@ -42,9 +43,9 @@ pub(super) enum StopEffect {
 }
 
 impl Lifecycle {
-    pub(super) fn new(leader: i32) -> Self {
-        let leader = Leader::Running(leader);
-        Self { leader, outcome: None, stopping: false, childless: false, announced: false, told: false }
+    pub(super) fn new(leader_id: i32) -> Self {
+        let leader = Leader::Running(leader_id);
+        Self { leader, leader_id, outcome: None, stopping: false, childless: false, announced: false, told: false }
     }
 
     /// A child was reaped; `true` if it was the leader.
@@ -111,6 +112,11 @@ impl Lifecycle {
 
     pub(super) fn unreaped_leader(&self) -> Option<i32> {
         if let Leader::Running(pid) = self.leader { Some(pid) } else { None }
+    }
+
+    /// The shell, whether it is still there or not.
+    pub(super) fn leader(&self) -> i32 {
+        self.leader_id
     }
 
     pub(super) fn is_childless(&self) -> bool {

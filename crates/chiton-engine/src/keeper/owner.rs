@@ -31,6 +31,7 @@ use crate::stop::{self, Ladder, Loneliness};
 use crate::sys::memory::release_files;
 use crate::sys::process::{Reap, Reaped, WaitStatus, reap};
 use crate::tasks::folder::RunFolder;
+use crate::tasks::record::StartRecord;
 
 /// More than a pipe can hold: what the leader wrote before it ended is read with certainty, a chatty leftover is not
 /// followed for ever.
@@ -39,6 +40,8 @@ const DRAIN_BYTES: usize = 2 << 20;
 const HOLD: Duration = Duration::from_millis(40);
 /// A command that takes longer than this is not about latency any more.
 const LONG_RUN: Duration = Duration::from_millis(250);
+/// What has ended by then is answered before it is written down that it began: its whole record comes then.
+const SHORT_RUN: Duration = Duration::from_millis(1);
 
 struct Keeper {
     plan: RunPlan,
@@ -74,6 +77,8 @@ struct Keeper {
     limit: Option<TimeLimit>,
     /// When a command turns out to take long, and its keeper makes itself small.
     slims_at: Option<Instant>,
+    /// When it is written down that the command began, where that was left to us.
+    records_at: Option<Instant>,
     ending: Option<Ending>,
     leftover_task: Option<LeftoverTask>,
 }
@@ -116,6 +121,7 @@ pub(super) fn own(plan: RunPlan, (shell, ended): (Shell, Option<Reaped>), caller
         deadlines: Deadlines::new(started, plan.timeout, plan.silence),
         limit: None,
         slims_at: Some(started + LONG_RUN),
+        records_at: plan.request.is_some().then(|| started + SHORT_RUN),
         ending: None,
         leftover_task: None,
         folder,
@@ -212,6 +218,9 @@ impl Keeper {
             }
         }
         let now = Instant::now();
+        if self.records_at.is_some_and(|time| now >= time) {
+            self.record_start();
+        }
         if self.slims_at.is_some_and(|time| now >= time) {
             self.slims_at = None;
             release_files();
@@ -245,7 +254,8 @@ impl Keeper {
         let look = leader.and(self.terminal.as_ref()).filter(|_| self.is_watched_for_input());
         let look = look.and_then(HeldTerminal::look_at).into_iter().chain(self.lets_out_at).min();
         let state = self.state.next_look();
-        ladder.into_iter().chain(settle).chain(deadline).chain(self.slims_at).chain(look).chain(state).min()
+        let later = [self.slims_at, self.records_at, look, state];
+        ladder.into_iter().chain(settle).chain(deadline).chain(later.into_iter().flatten()).min()
     }
 
     fn poll(&self, timeout: Option<&Timespec>) -> Vec<(Source, PollFlags)> {
@@ -397,6 +407,7 @@ impl Keeper {
         let answer = match control {
             Control::Stop { cause, grace } => return self.stop(cause, grace),
             Control::HandOver { lifetime } => {
+                self.record_start();
                 self.plan.lifetime = lifetime;
                 self.clients[index].become_role(Role::Holder);
                 if let Some(mut record) = self.folder.request().ok().filter(|record| !record.background) {
@@ -621,7 +632,7 @@ impl Keeper {
             let _ = self.folder.write_screen(&terminal.finish());
         }
         if !self.state.follows() {
-            let _ = self.folder.write_ending(&ending, self.plan.lifetime == Lifetime::Durable);
+            self.record(&ending);
         }
         let mut state = match &ending.outcome {
             Outcome::Exited(_) => self.state.hand_back(&self.post.shared),
@@ -635,11 +646,28 @@ impl Keeper {
             client.tell(&Report::Ended { ending: ending.clone(), state });
         }
         if self.state.follows() {
-            // The answer was wanted first; by the time anybody can ask for this, it is there.
-            let _ = self.folder.write_ending(&ending, self.plan.lifetime == Lifetime::Durable);
+            // The answer was wanted first: whoever waits for it may be on the processor that we are on. By the time
+            // that anybody can ask for what is recorded, it is there.
+            rustix::thread::sched_yield();
             self.post.shared.let_go_on();
+            self.record(&ending);
         }
         self.ending = Some(ending);
+    }
+
+    /// Writes down what was asked for and who runs it, unless that was done. On a full disk the command still runs; it
+    /// only cannot be looked up later.
+    fn record_start(&mut self) {
+        if let Some(request) = self.plan.request.take() {
+            self.records_at = None;
+            let _ = self.folder.write_request_text(&request);
+            let _ = self.folder.write_start(StartRecord::of(self.lifecycle.leader()));
+        }
+    }
+
+    fn record(&mut self, ending: &Ending) {
+        self.record_start();
+        let _ = self.folder.write_ending(ending, self.plan.lifetime == Lifetime::Durable);
     }
 
     /// Whether the shell waited for a command in vain: whoever had it was gone before it could say so.

@@ -18,11 +18,12 @@ pub mod state;
 pub mod store;
 
 use std::collections::{BTreeSet, HashSet};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-
-use tokio::net::UnixStream;
 
 use crate::error::SessionError;
 use crate::guard::consent::Bound;
@@ -199,7 +200,7 @@ impl Session {
     fn begun_like_last(&self, base: &Arc<ShellState>) -> Option<StartingPoint> {
         let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         let (_, start) = begun.as_ref().filter(|(last, _)| Arc::ptr_eq(last, base))?;
-        start.state.cwd.is_dir().then(|| start.clone())
+        place_of(&start.state.cwd).map(|place| StartingPoint { place: Some(place), ..start.clone() })
     }
 
     /// Applies what a command changed to the state as it is now, which another command may have moved on meanwhile.
@@ -223,7 +224,7 @@ pub struct Warmth(Arc<Pool>);
 fn is_open(connection: &UnixStream) -> bool {
     let mut passed_over = [0; 4096];
     loop {
-        match connection.try_read(&mut passed_over) {
+        match (&mut &*connection).read(&mut passed_over) {
             Ok(0) => return false,
             Ok(_) => {}
             Err(error) => return error.kind() == std::io::ErrorKind::WouldBlock,
@@ -235,8 +236,18 @@ fn is_open(connection: &UnixStream) -> bool {
 #[derive(Clone, Debug)]
 pub(crate) struct StartingPoint {
     pub(crate) state: Arc<ShellState>,
+    /// The directory it is in, whatever has that name by now.
+    pub(crate) place: Option<Place>,
     pub(crate) removed: Vec<RemovedVariable>,
     pub(crate) notices: Vec<String>,
+}
+
+/// The number of a directory, and of the file system it is on.
+pub(crate) type Place = (u64, u64);
+
+fn place_of(directory: &Path) -> Option<Place> {
+    let data = std::fs::metadata(directory).ok().filter(std::fs::Metadata::is_dir)?;
+    Some((data.dev(), data.ino()))
 }
 
 /// Prepares the start: directory, environment and filters, in this order of precedence: the call, the session.
@@ -308,7 +319,7 @@ fn prepare(
     }
     removed.append(&mut policy.filter(&mut state.variables));
     removed.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(StartingPoint { state: Arc::new(state), removed, notices })
+    Ok(StartingPoint { place: place_of(&state.cwd), state: Arc::new(state), removed, notices })
 }
 
 fn enter_given(current: &Path, given: &Path) -> Result<PathBuf, SessionError> {

@@ -21,6 +21,8 @@ pub(crate) struct Delivery {
     pub(super) sets_exit_trap: bool,
     /// It may end with a pipeline, whose parts are to be told.
     pub(super) pipes: bool,
+    /// Whether a line after it is one of its own.
+    pub(super) can_be_followed: bool,
     /// Whether it hands its state back: not where bash would print the trap itself (`set -v`).
     pub(super) hands_back: bool,
     /// Whether its shell may go on after it to say that it ran through. Not where a trap of its own would see that.
@@ -45,7 +47,7 @@ pub(crate) enum Form {
 impl Delivery {
     /// Whether a shell that was started before the command was known can run it.
     pub(crate) fn can_wait(self) -> bool {
-        self.form == Form::Evaluated && self.says_end && !self.forgets
+        self.form == Form::Evaluated && self.says_end && self.can_be_followed && !self.forgets
     }
 
     /// For a command in which the value of a secret stands: arguments can be seen by others, and variables listed. After
@@ -71,10 +73,12 @@ pub(super) fn choose(command: &[u8], kind: ShellKind) -> Delivery {
     } else {
         Form::Undecided
     };
+    let can_be_followed = !command.ends_with(b"\\");
     Delivery {
         form,
         sets_exit_trap,
-        pipes: has("|") && !has("DEBUG") && !command.ends_with(b"\\"),
+        pipes: has("|") && !has("DEBUG") && can_be_followed,
+        can_be_followed,
         hands_back,
         says_end: kind == ShellKind::Bash && hands_back && !sets_exit_trap && !has("DEBUG"),
         forgets: false,
@@ -162,20 +166,18 @@ pub(super) fn bootstrap(boot: Boot) -> String {
     let keeper = boot.keeper;
     let variable = "BASH_EXECUTION_STRING";
     let loader = format!("IFS= read -r -d '' {variable} <&{LOADER_FD};builtin eval \"${variable}\";");
-    let (start, before, after, says_end) = match boot.delivery {
+    let (start, gone, after, says_end) = match boot.delivery {
         None => {
             // Where no byte comes, nobody wants this shell any more, and it has run nothing. What it will need of bash
             // is used once before, so that its pages are there.
             let start = format!(
-                "{loader}command exec {LOADER_FD}<&-;__chiton_after={REMEMBER};\
-                 {{ builtin eval \"builtin unset -v __chiton_r;builtin : \\\"\\$0\\\";:\";__chiton_s=(\"${{__chiton_p[@]-$?}}\");\
-                 builtin printf '%s\\0' \"${{DIRSTACK[0]-}}\"; }} >|/proc/{keeper}/fd/{SCRATCH_FD};\
-                 IFS= builtin read -r -d '' __chiton_r </dev/null;builtin unset -v __chiton_s;\
-                 builtin read -r -N 1 -u {RELEASE_FD} __chiton_r||builtin kill -KILL $$;\
-                 [[ $__chiton_r == {PIPES} ]]||__chiton_after=;SECONDS=0;\
+                "{loader}command exec {LOADER_FD}<&-;\
+                 {{ builtin eval \"builtin : \\\"\\$0\\\";:\";builtin printf '%s\\0' \"${{DIRSTACK[0]-}}\"; }} \
+                 >|/proc/{keeper}/fd/{SCRATCH_FD};IFS= builtin read -r -d '' {variable} </dev/null;\
+                 builtin read -r -N 1 -u {RELEASE_FD} {variable}||builtin kill -KILL $$;SECONDS=0;\
                  IFS= builtin read -r -d '' -u {SCRIPT_FD} {variable};command exec {SCRIPT_FD}<&- {RELEASE_FD}<&-;"
             );
-            (start, "__chiton_r __chiton_after", "$__chiton_after".to_owned(), true)
+            (start, None, format!("\"{REMEMBER}\""), true)
         }
         Some(delivery) => {
             // Before there are functions that may be called like a builtin.
@@ -189,21 +191,19 @@ pub(super) fn bootstrap(boot: Boot) -> String {
                 (true, true) => format!("\"{REMEMBER}\""),
                 (true, false) => format!("\"{REMEMBER}';builtin exit \"${{__chiton_p[0]}}\"'\""),
             };
-            (start, gone, after, delivery.says_end)
+            (start, Some(gone), after, delivery.says_end)
         }
     };
     let end = if says_end {
         format!(
-            r#";__chiton_s=("${{__chiton_p[@]-$?}}");__chiton_o=$SHELLOPTS;__chiton_b=$BASHOPTS;POSIXLY_CORRECT=y;unset -f builtin;unset -v POSIXLY_CORRECT;builtin printf '%s\0' 'chiton 2' 1 "${{#__chiton_s[@]}}" "${{__chiton_s[@]}}" "${{DIRSTACK[0]-$PWD}}" >|/proc/{keeper}/fd/{STATE_FD}&&__chiton_e=1&&builtin read -r -N 1 __chiton_g 2>/dev/null </proc/{keeper}/fd/{GO_FD};builtin exit "$__chiton_s""#
+            r#";__chiton_s=${{__chiton_p[0]=$?}} __chiton_o=$SHELLOPTS __chiton_b=$BASHOPTS;POSIXLY_CORRECT=y;unset -f builtin;unset -v POSIXLY_CORRECT;builtin printf '%s\0' 'chiton 2' 1 "${{#__chiton_p[@]}}" "${{__chiton_p[@]}}" "${{DIRSTACK[0]-$PWD}}" >|/proc/{keeper}/fd/{STATE_FD}&&__chiton_e=1&&builtin read -r -N 1 __chiton_g 2>/dev/null </proc/{keeper}/fd/{GO_FD};builtin exit "$__chiton_s""#
         )
     } else {
         String::new()
     };
-    format!("{start}builtin eval \"builtin unset -v {before};builtin : \\\"\\$0\\\";${variable}{after}\"{end}")
+    let gone = gone.map(|gone| format!("builtin unset -v {gone};")).unwrap_or_default();
+    format!("{start}builtin eval \"{gone}builtin : \\\"\\$0\\\";${variable}{after}\"{end}")
 }
-
-/// What the byte is that a shell waits for, where its command may end with a pipeline.
-pub(super) const PIPES: char = 'p';
 
 /// Remembers the status of a pipeline's parts, on a line of its own.
 const REMEMBER: &str = r#"$'\n''__chiton_p=("$?" "${PIPESTATUS[@]}")'"#;

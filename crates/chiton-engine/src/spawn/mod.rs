@@ -95,7 +95,7 @@ pub(crate) fn launch(
     let plan = RunPlan { request, ..run_plan(command, start, folder, &settings) };
     let (keeper, pid, used, handed_over) = match runner {
         Runner::Spare(spare) => {
-            let handed_over = spare.begin(command.script(), delivery, &plan);
+            let handed_over = spare.begin(command.script(), &plan);
             let Spare { keeper, pid, release, script, .. } = *spare;
             (keeper, pid, Some((release, script)), handed_over)
         }

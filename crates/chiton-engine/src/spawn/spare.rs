@@ -1,22 +1,23 @@
 //! A shell that waits for its command: started, its state loaded, blocked on a byte.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use zeroize::Zeroizing;
 
-use super::delivery::{self, Boot, Delivery};
+use super::delivery::{self, Boot};
 use super::keeper_process::Keeper;
 use super::{Shell, ShellKind, give_order, memory_file};
 use crate::bytes::ByteString;
 use crate::keeper::protocol::{BEGIN, Forms, Input, Order, Report, RunPlan, ShellPlan, Streams, encode};
 use crate::secrets::known::Mask;
+use crate::session::Place;
 use crate::session::bash::load::{self, LoadOptions};
 use crate::session::state::ShellState;
 use crate::tasks::folder::RunFolder;
@@ -30,15 +31,10 @@ pub(crate) struct Fit {
     /// What is masked in its output.
     pub(crate) masks: Arc<[Mask]>,
     /// The directory it is in, whatever has that name by now.
-    pub(crate) place: (u64, u64),
+    pub(crate) place: Place,
 }
 
 impl Fit {
-    /// The number of a directory and of the file system it is on.
-    pub(crate) fn place_of(directory: &Path) -> Option<(u64, u64)> {
-        fs::metadata(directory).ok().map(|data| (data.dev(), data.ino()))
-    }
-
     /// Whether a shell for `self` is one for `wanted`.
     fn serves(&self, wanted: &Self) -> bool {
         self.streams == wanted.streams
@@ -76,7 +72,8 @@ impl Spare {
         let called_as = fit.called_as.as_deref().unwrap_or(shell.usual_name());
         let options = LoadOptions { keeper: keeper.pid, sets_exit_trap: false, hands_back: true };
         let loader = memory_file(&Zeroizing::new(load::loader(&fit.state, called_as, options)))?;
-        let script = memory_file(b"")?;
+        // With its first page: what comes into it ends with a NUL, and does not have to wait for memory.
+        let script = memory_file(&[0; 4096])?;
         let (theirs, release) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let boot = delivery::bootstrap(Boot { keeper: keeper.pid, delivery: None });
         let arguments = [called_as, b"--norc", b"--noprofile", b"-c", boot.as_bytes()];
@@ -136,7 +133,7 @@ impl Spare {
 
     /// Gives it its command: the plan to its keeper, which owns it from then on, and then to the shell the byte that
     /// it waits for, and one more that it will not read. By these its keeper can tell whether it has run anything.
-    pub(super) fn begin(&self, script: &[u8], delivery: Delivery, plan: &RunPlan) -> io::Result<()> {
+    pub(super) fn begin(&self, script: &[u8], plan: &RunPlan) -> io::Result<()> {
         self.script.write_all_at(script, 0)?;
         let mut message = vec![BEGIN];
         message.extend_from_slice(&encode(plan));
@@ -145,8 +142,7 @@ impl Spare {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         // A shell that is gone is noticed by its keeper.
-        let byte = if delivery.pipes { delivery::PIPES } else { '!' };
-        let _ = rustix::io::write(&self.release, &[byte as u8, b'!']);
+        let _ = rustix::io::write(&self.release, b"!!");
         Ok(())
     }
 

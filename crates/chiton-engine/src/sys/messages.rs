@@ -1,13 +1,16 @@
-//! Descriptors sent along with a byte over a Unix socket.
+//! What goes over a Unix socket: descriptors along with a byte, and how to wait for it.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
     recvmsg, sendmsg,
 };
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 /// How many descriptors one message may carry.
 pub(crate) const MAX_DESCRIPTORS: usize = 8;
@@ -39,4 +42,11 @@ pub(crate) fn receive(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<Option<
         }
     }
     Ok(Some((received.bytes, descriptors)))
+}
+
+/// A connection of which is asked only whether there is something to read. Who also asks whether there is room to write
+/// is woken up each time that the other end takes a message.
+pub(crate) fn to_be_read(connection: UnixStream) -> io::Result<AsyncFd<UnixStream>> {
+    // SAFETY: `UnixStream` owns its descriptor, which stays open and the same until the `AsyncFd` gives it back.
+    Ok(unsafe { AsyncFd::register_with_interest(connection, Interest::READABLE) }?)
 }

@@ -54,6 +54,13 @@ pub(crate) struct StartRecord {
     pub(crate) keeper: i32,
 }
 
+impl StartRecord {
+    /// Of a process that this one, its keeper, has started.
+    pub(crate) fn of(pid: i32) -> Self {
+        Self { pid, keeper: rustix::process::getpid().as_raw_nonzero().get() }
+    }
+}
+
 impl RequestRecord {
     /// A record for a run that starts now.
     pub(crate) fn new(id: &str, command: ByteString, directory: ByteString) -> Self {
