@@ -53,10 +53,7 @@ fn main() -> ExitCode {
     chiton_engine::serve_if_asked();
     let arguments: Vec<String> = env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["calls", kind, times, place] => times
-            .parse()
-            .context("how often?")
-            .and_then(|times| latency::only(&Bench::new(PathBuf::new(), Path::new(place))?, kind, times)),
+        ["calls", kind, times, place] => times.parse().context("how often?").and_then(|times| only(kind, times, place)),
         ["pure", name, times] => times.parse().context("how often?").and_then(|times| pure::run(name, times)),
         _ => wanted(arguments.into_iter()).and_then(|wanted| run(&wanted)),
     };
@@ -67,6 +64,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Calls and nothing else. The server is the program beside this one.
+fn only(kind: &str, times: usize, place: &str) -> Result<()> {
+    let program = env::current_exe()?.with_file_name("chiton");
+    latency::only(&Bench::new(program, Path::new(place))?, kind, times)
 }
 
 /// Everything there is to measure, in order.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use chiton_dialects::action::{
@@ -43,6 +43,8 @@ const MOST_WARM: usize = 64;
 pub struct Operator {
     engine: Engine,
     dialect: &'static dyn Dialect,
+    /// The names of its tools.
+    tools: OnceLock<Vec<&'static str>>,
     around: Surroundings,
     session: Session,
     /// What it started from.
@@ -104,7 +106,7 @@ impl Operator {
         let (beginning, cursors, forgotten) = (session.state(), Mutex::default(), Mutex::default());
         let named = SessionStore::new(engine.config().state_directory.join("sessions"));
         let warmth = Mutex::default();
-        Self { engine, dialect, around, session, beginning, cursors, named, forgotten, warmth }
+        Self { engine, dialect, tools: OnceLock::new(), around, session, beginning, cursors, named, forgotten, warmth }
     }
 
     /// The same for one client of several: it knows no tasks but its own.
@@ -131,6 +133,10 @@ impl Operator {
         self.dialect
     }
 
+    fn tools(&self) -> &[&'static str] {
+        self.tools.get_or_init(|| self.dialect.tools(&self.around).iter().map(|spec| spec.name).collect())
+    }
+
     /// Where it is.
     pub fn surroundings(&self) -> &Surroundings {
         &self.around
@@ -139,8 +145,8 @@ impl Operator {
     /// One call, from arguments to reply.
     pub async fn call(&self, tool: &str, arguments: &Map<String, Value>, caller: &Caller) -> Called {
         let unreadable = |error: &CallError| Called { reply: Reply::unreadable(error), question: None };
-        let known: Vec<String> = self.dialect.tools(&self.around).iter().map(|spec| spec.name.to_owned()).collect();
-        if !known.iter().any(|name| name == tool) {
+        if !self.tools().contains(&tool) {
+            let known = self.tools().iter().map(|&name| name.to_owned()).collect();
             return unreadable(&CallError::UnknownTool { name: short(tool), known });
         }
         match self.dialect.read(tool, arguments, &self.around) {
@@ -335,6 +341,7 @@ impl Operator {
     /// Starts what the first command will need.
     pub fn warm(&self) {
         self.engine.warm(&self.session);
+        self.tools();
     }
 
     /// Whether a call is answered before its shell has handed its state back: where the session takes that over by

@@ -23,10 +23,15 @@ impl Log {
     }
 
     /// Tells `data` if this level is wanted, by the session or by the request itself.
-    pub(super) async fn tell(&self, context: &RequestContext<RoleServer>, level: LoggingLevel, data: Value) {
+    pub(super) async fn tell(
+        &self,
+        context: &RequestContext<RoleServer>,
+        level: LoggingLevel,
+        data: impl FnOnce() -> Value + Send,
+    ) {
         let asked = self.level.load(Ordering::Relaxed).min(context.meta.log_level().map_or(OFF, rank));
         if rank(level) >= asked {
-            let message = LoggingMessageNotificationParam::new(level, data).with_logger("chiton");
+            let message = LoggingMessageNotificationParam::new(level, data()).with_logger("chiton");
             let _ = context.peer.notify_logging_message(message).await;
         }
     }

@@ -221,7 +221,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let (progress, tool) = (Progress::default(), request.name.clone());
-        self.log.tell(&context, LoggingLevel::Debug, json!({"event": "call", "tool": tool})).await;
+        self.log.tell(&context, LoggingLevel::Debug, || json!({"event": "call", "tool": tool})).await;
         let telling = context.meta.get_progress_token().map(|token| progress.tell(context.peer.clone(), token));
         let begun = std::time::Instant::now();
         let way = approval::way(&context);
@@ -239,7 +239,7 @@ impl ServerHandler for Server {
         let failed = matches!(&response, CallToolResponse::Complete(result) if result.is_error == Some(true));
         let level = if failed { LoggingLevel::Warning } else { LoggingLevel::Info };
         let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let told = json!({"event": "answer", "tool": tool, "run": call.id.get(), "is_error": failed, "ms": millis});
+        let told = || json!({"event": "answer", "tool": tool, "run": call.id.get(), "is_error": failed, "ms": millis});
         self.log.tell(&context, level, told).await;
         Ok(response)
     }
