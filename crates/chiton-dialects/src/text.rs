@@ -35,6 +35,12 @@ impl LineCount {
         self.open = bytes.last().map_or(self.open, |last| *last != b'\n');
     }
 
+    /// More that was only counted, with so many ends of lines. `last` is the last byte of it.
+    pub fn add(&mut self, ends: u64, last: Option<u8>) {
+        self.finished += ends;
+        self.open = last.map_or(self.open, |last| last != b'\n');
+    }
+
     /// The lines so far.
     pub fn lines(self) -> u64 {
         self.finished + u64::from(self.open)
@@ -46,11 +52,6 @@ pub fn leftover_lines(response: &CommandResponse) -> Vec<String> {
     let task = response.leftover_task.as_deref().map(|id| format!(" as {id}")).unwrap_or_default();
     let line = |leftover: &Leftover| format!("[left running{task}: pid {} {}]", leftover.pid, leftover.command);
     response.leftovers.iter().map(line).collect()
-}
-
-/// Characters in bytes that arrive in pieces: every byte that does not continue one begins one.
-pub fn characters(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|byte| !(0x80..0xc0).contains(*byte)).count() as u64
 }
 
 /// Output as plain text: escape sequences gone, and what was drawn over itself there once, as it was last.

@@ -34,6 +34,16 @@ impl ByteString {
     }
 }
 
+/// Characters in bytes that arrive in pieces: every byte that does not continue one begins one.
+pub fn characters(bytes: &[u8]) -> u64 {
+    if bytes.is_ascii() {
+        return bytes.len() as u64;
+    }
+    let begins = |byte: &u8| u8::from(!(0x80..0xc0).contains(byte));
+    // So many that their number fits into a byte: these are counted many at a time.
+    bytes.chunks(255).map(|chunk| u64::from(chunk.iter().map(begins).sum::<u8>())).sum()
+}
+
 impl Deref for ByteString {
     type Target = [u8];
 

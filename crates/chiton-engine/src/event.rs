@@ -29,6 +29,26 @@ pub enum RunEvent<'a> {
         /// The bytes as they were written.
         bytes: &'a [u8],
     },
+    /// Output arrived that is not read to one who does not want it all, see [`Listener::wants_output`].
+    Passed {
+        /// Where it came from.
+        stream: Stream,
+        /// How much it was.
+        amount: PassedAmount,
+        /// The last bytes of it, three at most: enough to see whether it ends within a character.
+        end: &'a [u8],
+    },
+}
+
+/// How much output there was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PassedAmount {
+    /// Bytes.
+    pub bytes: u64,
+    /// Ends of lines.
+    pub lines: u64,
+    /// Characters, as far as it is text.
+    pub characters: u64,
 }
 
 /// Listens to a run.
@@ -38,6 +58,11 @@ pub enum RunEvent<'a> {
 pub trait Listener: Send {
     /// Called for each event, in order.
     fn hear(&mut self, event: RunEvent<'_>);
+
+    /// Whether it wants all output. One that does not hears the first of it, and how much the rest was.
+    fn wants_output(&self) -> bool {
+        true
+    }
 }
 
 impl<F: FnMut(RunEvent<'_>) + Send> Listener for F {
@@ -52,4 +77,8 @@ pub struct Silent;
 
 impl Listener for Silent {
     fn hear(&mut self, _event: RunEvent<'_>) {}
+
+    fn wants_output(&self) -> bool {
+        false
+    }
 }

@@ -50,11 +50,11 @@ mod sys;
 pub mod tasks;
 pub mod terminal;
 
-pub use bytes::ByteString;
+pub use bytes::{ByteString, characters};
 pub use control::RunControl;
 pub use engine::{Engine, EngineConfig, StartedTask};
 pub use error::EngineError;
-pub use event::{Listener, RunEvent, Silent, Stream};
+pub use event::{Listener, PassedAmount, RunEvent, Silent, Stream};
 pub use keeper::protocol::{Ending, InputWait, Look, Typing, Typist};
 pub use keeper::{serve_always, serve_if_asked};
 pub use limits::{Limits, WarmLimits};

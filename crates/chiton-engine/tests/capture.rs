@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use chiton_engine::capture::spool::SpoolReader;
 use chiton_engine::limits::ViewLimits;
-use chiton_engine::{CommandInput, CommandRequest, Outcome, RunControl, RunEvent, Stream, Streams};
+use chiton_engine::{CommandInput, CommandRequest, Listener, Outcome, RunControl, RunEvent, Stream, Streams};
 use chiton_testkit::processes::{parent_of, peak_memory};
 use harness::{Harness, runtime, seconds};
 
@@ -94,7 +94,7 @@ fn a_slow_listener_slows_the_command_and_loses_nothing_and_the_deadline_holds() 
         let mut keeper = 0;
         let mut stuck = |event: RunEvent<'_>| match event {
             RunEvent::Started { pid, .. } => keeper = parent_of(pid),
-            RunEvent::Output { .. } => {
+            RunEvent::Output { .. } | RunEvent::Passed { .. } => {
                 // Nobody reads for a while; what piles up is bounded.
                 if keeper_peak == 0 {
                     std::thread::sleep(Duration::from_secs(2));
@@ -126,6 +126,68 @@ fn a_small_view_shows_beginning_and_end_and_counts_the_rest() {
     assert_eq!(response.omitted_bytes(), 48_894 - 16 + 8893 - 16);
 }
 
+/// Adds up what it hears.
+#[derive(Default)]
+struct Adder {
+    all: bool,
+    bytes: u64,
+    lines: u64,
+    passed: u64,
+}
+
+impl Listener for Adder {
+    fn hear(&mut self, event: RunEvent<'_>) {
+        match event {
+            RunEvent::Started { .. } => {}
+            RunEvent::Output { bytes, .. } => {
+                self.bytes += bytes.len() as u64;
+                self.lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+            }
+            RunEvent::Passed { amount, .. } => {
+                self.bytes += amount.bytes;
+                self.lines += amount.lines;
+                self.passed += amount.bytes;
+            }
+        }
+    }
+
+    fn wants_output(&self) -> bool {
+        self.all
+    }
+}
+
+#[test]
+fn much_output_is_the_same_whoever_listens() {
+    let harness = Harness::new();
+    // Both streams in turns, then much of one; 128 KiB are told in messages, the rest is in the spool.
+    let script = "for i in {1..40}; do seq 1 3000; seq 1 500 >&2; done; seq 1 900000; echo the end";
+    let mut shown = Vec::new();
+    for all in [false, true] {
+        for streams in [Streams::Separate, Streams::Merged] {
+            let mut listener = Adder { all, ..Adder::default() };
+            let mut request = CommandRequest::new(script);
+            request.streams = streams;
+            request.view = Some(ViewLimits { head: 1000, tail: 5000 });
+            let (session, control) = (harness.session(), RunControl::new());
+            let run = harness.engine.run(&session, request, &mut listener, &control);
+            let response = runtime().block_on(run).unwrap();
+            let bytes = 40 * (13_893 + 1892) + 6_188_895 + 8;
+            assert_eq!((listener.bytes, listener.lines), (bytes, 40 * 3500 + 900_001), "{all} {streams:?}");
+            assert_eq!(listener.passed > 5_000_000, !all, "{all} {streams:?}: {}", listener.passed);
+            assert_eq!(response.lost_bytes, 0);
+            let tail = response.stdout.tail.as_deref().unwrap();
+            assert!(tail.len() == 5000 && tail.ends_with("900000\nthe end\n"), "{tail}");
+            if streams == Streams::Separate {
+                assert_eq!(response.output.tail.as_deref(), Some(tail));
+                let errors = response.stderr.tail.as_deref().unwrap();
+                assert!(errors.ends_with("499\n500\n"));
+            }
+            shown.push((response.stdout, response.stderr));
+        }
+    }
+    assert_eq!(shown[0], shown[2]);
+}
+
 #[test]
 fn a_keeper_is_small() {
     let harness = Harness::new();
@@ -133,7 +195,9 @@ fn a_keeper_is_small() {
     let mut keeper = 0;
     let mut listener = |event: RunEvent<'_>| match event {
         RunEvent::Started { pid, .. } => keeper = parent_of(pid),
-        RunEvent::Output { .. } => memory = chiton_testkit::processes::resident_memory(keeper),
+        RunEvent::Output { .. } | RunEvent::Passed { .. } => {
+            memory = chiton_testkit::processes::resident_memory(keeper);
+        }
     };
     let session = harness.session();
     let request = CommandRequest::new("sleep 0.5; echo now; sleep 0.1");

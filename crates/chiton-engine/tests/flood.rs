@@ -52,6 +52,7 @@ async fn gigabyte(name: &str, command: &str) {
                 keeper_peak = peak_memory(keeper);
             }
         }
+        RunEvent::Passed { .. } => unreachable!("whoever does not say otherwise hears every byte"),
     };
     let response = harness.engine.run(&session, request, &mut listener, &RunControl::new()).await.unwrap();
     assert_eq!(response.outcome, Outcome::Exited(0), "{name}");

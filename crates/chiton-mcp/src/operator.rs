@@ -9,7 +9,7 @@ use chiton_dialects::action::{
     Amount, Exchange, Exchanged, Failure, FailureKind, Message, Ran, TaskOutput, TaskRef, View,
 };
 use chiton_dialects::arguments::short;
-use chiton_dialects::text::{LineCount, characters};
+use chiton_dialects::text::LineCount;
 use chiton_dialects::{Action, CallError, Dialect, Done, Keeps, ReadAction, Reply, RunAction, Surroundings};
 use chiton_engine::capture::HeadTail;
 use chiton_engine::error::{EngineError, StoreError};
@@ -22,8 +22,9 @@ use chiton_engine::tasks::{
     Cursor, Filter, NotFound, Output, Part, ReadError, ReadRequest, SendError, WaitFor, WaitReason,
 };
 use chiton_engine::{
-    CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, Listener, Look, Outcome, RunControl, RunEvent,
-    Session, Shell, ShellState, Signal, StartedTask, StateReport, Stream, Task, Tasks, Typing, Warmth,
+    CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, Listener, Look, Outcome, PassedAmount,
+    RunControl, RunEvent, Session, Shell, ShellState, Signal, StartedTask, StateReport, Stream, Task, Tasks, Typing,
+    Warmth, characters,
 };
 use serde_json::{Map, Value};
 
@@ -63,6 +64,8 @@ pub struct Operator {
 pub struct Caller {
     /// Hears what happens while a command runs.
     pub heard: Heard,
+    /// Whether it wants to hear all output. If not, it hears the first of it, and how much the rest was.
+    pub follows: bool,
     /// Ends what it waits for.
     pub control: RunControl,
     /// Asks a person.
@@ -74,7 +77,7 @@ pub struct Caller {
 impl Caller {
     /// One that hears nothing and can ask nobody.
     pub fn silent() -> Self {
-        Self { heard: Arc::new(|_| {}), control: RunControl::new(), approver: None, consent: None }
+        Self { heard: Arc::new(|_| {}), follows: false, control: RunControl::new(), approver: None, consent: None }
     }
 }
 
@@ -252,7 +255,7 @@ impl Operator {
         caller: &Caller,
         question: &mut Option<Box<Question>>,
     ) -> Result<Done, Failure> {
-        let mut counts = Counts::new(Arc::clone(&caller.heard));
+        let mut counts = Counts::new(caller);
         self.session.settled().await;
         let (session, before) = self.session_for(run)?;
         let engine = self.engine_for(run)?;
@@ -635,6 +638,8 @@ fn request(run: &RunAction, caller: &Caller) -> CommandRequest {
 /// Counts what arrives and passes it on.
 struct Counts {
     heard: Heard,
+    /// Whether that wants to hear all output.
+    follows: bool,
     characters: [u64; 2],
     bytes: [u64; 2],
     /// The last few bytes of each stream.
@@ -643,8 +648,16 @@ struct Counts {
 }
 
 impl Counts {
-    fn new(heard: Heard) -> Self {
-        Self { heard, characters: [0; 2], bytes: [0; 2], ends: Default::default(), lines: LineCount::default() }
+    fn new(caller: &Caller) -> Self {
+        let (heard, follows) = (Arc::clone(&caller.heard), caller.follows);
+        Self {
+            heard,
+            follows,
+            characters: [0; 2],
+            bytes: [0; 2],
+            ends: Default::default(),
+            lines: LineCount::default(),
+        }
     }
 
     /// Where a reader goes on. A character of which only the first half has come is left for then.
@@ -666,14 +679,29 @@ impl Counts {
 impl Listener for Counts {
     fn hear(&mut self, event: RunEvent<'_>) {
         (self.heard)(&event);
-        let RunEvent::Output { stream, bytes } = event else { return };
+        let (stream, amount, end) = match event {
+            RunEvent::Started { .. } => return,
+            RunEvent::Output { stream, bytes } => {
+                self.lines.count(bytes);
+                let (count, characters) = (bytes.len() as u64, characters(bytes));
+                let amount = PassedAmount { bytes: count, characters, lines: 0 };
+                (stream, amount, &bytes[bytes.len().saturating_sub(3)..])
+            }
+            RunEvent::Passed { stream, amount, end } => {
+                self.lines.add(amount.lines, end.last().copied());
+                (stream, amount, end)
+            }
+        };
         let slot = usize::from(stream == Stream::Stderr);
-        self.characters[slot] += characters(bytes);
-        self.bytes[slot] += bytes.len() as u64;
-        let end = &mut self.ends[slot];
-        end.extend_from_slice(&bytes[bytes.len().saturating_sub(3)..]);
-        end.drain(..end.len().saturating_sub(3));
-        self.lines.count(bytes);
+        self.characters[slot] += amount.characters;
+        self.bytes[slot] += amount.bytes;
+        let ends = &mut self.ends[slot];
+        ends.extend_from_slice(end);
+        ends.drain(..ends.len().saturating_sub(3));
+    }
+
+    fn wants_output(&self) -> bool {
+        self.follows
     }
 }
 

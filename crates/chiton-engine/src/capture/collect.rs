@@ -12,15 +12,15 @@ use tokio::io::AsyncWriteExt;
 use tokio::io::unix::AsyncFd;
 use tokio::time::Instant;
 
-use super::head_tail::HeadTail;
+use super::intake::{Captured, Intake};
 use super::spool::StreamTotals;
 use crate::control::{RunControl, StopWatch};
 use crate::error::StartError;
-use crate::event::{Listener, RunEvent, Stream};
+use crate::event::{Listener, RunEvent};
 use crate::keeper::protocol::{Control, Ending, FrameBuffer, HandedBack, InputWait, Report, encode};
-use crate::limits::{LONGEST, ViewLimits};
+use crate::limits::{BEHIND_BYTES, LONGEST, ViewLimits};
 use crate::outcome::Outcome;
-use crate::request::{CommandRequest, OnTimeout, Streams};
+use crate::request::{CommandRequest, OnTimeout};
 use crate::spawn::Launched;
 use crate::spawn::keeper_process::Keeper;
 use crate::sys::messages::to_be_read;
@@ -39,14 +39,6 @@ pub(crate) struct Collected {
     pub(crate) waits: Option<InputWait>,
     /// Still connected: while it is, the keeper knows that the session lives.
     pub(crate) reports: Reports,
-}
-
-/// The first and last bytes of what it printed.
-pub(crate) struct Captured {
-    pub(crate) stdout: HeadTail,
-    pub(crate) stderr: HeadTail,
-    /// Both in the order of arrival; with one pipe that is `stdout`, and this is none.
-    pub(crate) output: Option<HeadTail>,
 }
 
 /// Follows a run to its end.
@@ -72,8 +64,7 @@ pub(crate) async fn collect(
     listener.hear(RunEvent::Started { run_id: folder.id(), pid });
     let limit = command.timeout.filter(|_| command.on_timeout == OnTimeout::HandBack);
     let mut hand_back_at = command.wait.into_iter().chain(limit).min().map(|wait| begun + wait.min(LONGEST));
-    let mut kept = [HeadTail::new(view), HeadTail::new(view)];
-    let mut output = (command.streams == Streams::Separate).then(|| HeadTail::new(view));
+    let mut intake = Intake::new(folder.path(), view, command.streams);
     let mut waits = None;
     let (ending, state) = loop {
         let report = tokio::select! {
@@ -87,10 +78,11 @@ pub(crate) async fn collect(
         match report {
             Some(Report::Output { stream, bytes }) => {
                 listener.hear(RunEvent::Output { stream, bytes: &bytes });
-                kept[usize::from(stream == Stream::Stderr)].push(&bytes);
-                if let Some(output) = &mut output {
-                    output.push(&bytes);
-                }
+                intake.push(stream, &bytes);
+            }
+            Some(Report::Spooled(stream, place)) => {
+                intake.take(stream, place, listener);
+                reports.take(place.count).await;
             }
             Some(Report::Waits(wait)) => {
                 waits = Some(wait);
@@ -105,8 +97,7 @@ pub(crate) async fn collect(
             None => break (without_ending(Outcome::Lost, begun.elapsed()), HandedBack::Nothing),
         }
     };
-    let [stdout, stderr] = kept;
-    let captured = Captured { stdout, stderr, output };
+    let captured = intake.finish();
     waits = waits.filter(|_| ending.outcome == Outcome::Running);
     Ok(Some(Collected { pid, warm, ending, state, captured, waits, reports }))
 }
@@ -166,6 +157,8 @@ pub(crate) struct Reports {
     prepared: u64,
     pid: i32,
     stops: StopWatch,
+    /// What was read from the spool, and not yet said to be.
+    taken: u64,
     /// What is not needed any more, to be let go of when there is time.
     _used: Option<(OwnedFd, File)>,
 }
@@ -174,7 +167,7 @@ impl Reports {
     fn of(keeper: Keeper, control: &RunControl) -> Result<Self, StartError> {
         let Keeper { connection, inbox, prepared, pid } = keeper;
         let connection = to_be_read(connection).map_err(StartError::HandOver)?;
-        Ok(Self { connection, inbox, prepared, pid, stops: control.watch(), _used: None })
+        Ok(Self { connection, inbox, prepared, pid, stops: control.watch(), taken: 0, _used: None })
     }
 
     /// Waits for the start; gives the shell's process id.
@@ -220,6 +213,15 @@ impl Reports {
     pub(crate) fn into_keeper(self) -> Keeper {
         let Self { connection, inbox, prepared, pid, .. } = self;
         Keeper { connection: connection.into_inner(), inbox, prepared, pid }
+    }
+
+    /// So many bytes were read from the spool. Said every so often.
+    async fn take(&mut self, bytes: u64) {
+        self.taken += bytes;
+        if self.taken >= BEHIND_BYTES / 4 {
+            let taken = std::mem::take(&mut self.taken);
+            self.send(&Control::Taken(taken)).await;
+        }
     }
 
     async fn send(&mut self, control: &Control) {

@@ -2,14 +2,16 @@
 //!
 //! 1. The keeper reads the pipes and appends to the [`spool`], which holds everything up to its quota, and beyond it
 //!    the beginning and the end.
-//! 2. The engine receives the same bytes over the keeper's socket and keeps the first and last of each stream in
-//!    memory ([`head_tail`]); a listener sees all of them.
+//! 2. The engine receives the same bytes over the keeper's socket, or, where there are many, is told where they are in
+//!    the spool. It keeps the first and last of each stream in memory ([`intake`], [`head_tail`]); a listener that wants
+//!    to sees all of them.
 //! 3. Every byte that is in neither is counted.
 //!
 //! What bytes *look like* (text, escapes, screens) is left to `render`.
 
 pub(crate) mod collect;
 pub(crate) mod head_tail;
+pub(crate) mod intake;
 pub mod spool;
 pub(crate) mod times;
 

@@ -12,13 +12,14 @@ use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::bytes::characters;
 use crate::event::Stream;
-use crate::limits::SpoolLimits;
+use crate::limits::{READ_BYTES, SpoolLimits};
 
 /// How many segments a quota is cut into.
 const SEGMENTS: u64 = 16;
@@ -74,14 +75,28 @@ impl SpoolWriter {
         }
     }
 
-    /// Takes the next bytes of `stream`: kept where there is room, counted in any case.
-    pub(crate) fn append(&mut self, stream: Stream, mut bytes: &[u8]) {
+    /// Takes the next bytes of `stream`: kept where there is room, counted in any case. Gives where they are, where all of
+    /// them are kept.
+    pub(crate) fn append(&mut self, stream: Stream, mut bytes: &[u8]) -> Option<Vec<InSpool>> {
+        let mut places = Some(Vec::new());
         self.order.note(&self.folder, stream, self.streams[index(stream)].written);
         while !bytes.is_empty() {
             let room = self.segment_size() - self.open_length(stream);
             let part = &bytes[..bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
             let kept = self.write(stream, part);
             let spool = &mut self.streams[index(stream)];
+            match (&mut places, spool.segments.back()) {
+                (Some(places), Some(segment)) if kept == part.len() => {
+                    places.push(InSpool {
+                        segment: segment.start,
+                        from: spool.written,
+                        count: part.len() as u64,
+                        lines: memchr::memchr_iter(b'\n', part).count() as u64,
+                        characters: characters(part),
+                    });
+                }
+                _ => places = None,
+            }
             spool.written += part.len() as u64;
             if kept < part.len() || part.len() as u64 == room {
                 // A gap follows, or the segment is full: the next byte starts a new one.
@@ -89,6 +104,12 @@ impl SpoolWriter {
             }
             bytes = &bytes[part.len()..];
         }
+        places
+    }
+
+    /// Whether what is told to be here is still here when somebody comes to read it, who is so far behind at most.
+    pub(crate) fn lasts(&self, behind: u64) -> bool {
+        self.segment_size() >= 2 * behind
     }
 
     pub(crate) fn totals(&self, stream: Stream) -> StreamTotals {
@@ -225,6 +246,74 @@ fn segment_name(stream: Stream, start: u64) -> String {
     format!("{}.{start:016x}", stream_name(stream))
 }
 
+/// Where bytes of a stream are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InSpool {
+    /// The offset by which their segment is named.
+    pub(crate) segment: u64,
+    /// The offset of the first of them in the stream.
+    pub(crate) from: u64,
+    pub(crate) count: u64,
+    /// Ends of lines among them.
+    pub(crate) lines: u64,
+    /// Characters that begin there.
+    pub(crate) characters: u64,
+}
+
+impl InSpool {
+    /// Takes `next` in, where it follows right behind.
+    pub(crate) fn grow(&mut self, next: Self) -> bool {
+        let follows = self.segment == next.segment && self.from + self.count == next.from;
+        if follows {
+            self.count += next.count;
+            self.lines += next.lines;
+            self.characters += next.characters;
+        }
+        follows
+    }
+}
+
+/// Reads what is told to be in a spool, right after it was written. A segment that was begun is held open, so it can be
+/// read to its end even where it has to go meanwhile.
+#[derive(Debug)]
+pub(crate) struct SpoolFollower {
+    folder: PathBuf,
+    open: [Option<(u64, File)>; 2],
+    buffer: Vec<u8>,
+}
+
+impl SpoolFollower {
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), open: [None, None], buffer: Vec::new() }
+    }
+
+    /// Gives the bytes at `place`, piece by piece; tells how many of them are not there any more.
+    pub(crate) fn read(&mut self, stream: Stream, place: InSpool, mut take: impl FnMut(&[u8])) -> u64 {
+        let open = &mut self.open[index(stream)];
+        if open.as_ref().is_none_or(|(segment, _)| *segment != place.segment) {
+            let file = File::open(self.folder.join(segment_name(stream, place.segment)));
+            *open = file.ok().map(|file| (place.segment, file));
+        }
+        let Some((_, file)) = open else { return place.count };
+        self.buffer.resize(READ_BYTES, 0);
+        let (mut offset, mut left) = (place.from - place.segment, place.count);
+        while left > 0 {
+            let room = self.buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            match file.read_at(&mut self.buffer[..room], offset) {
+                Ok(0) => break,
+                Ok(count) => {
+                    take(&self.buffer[..count]);
+                    offset += count as u64;
+                    left -= count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        left
+    }
+}
+
 /// Reads the spool of one run, also while it is being written.
 #[derive(Debug)]
 pub struct SpoolReader {
@@ -346,7 +435,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let mut spool = SpoolWriter::new(folder.path(), limits(64 << 10));
             let bytes = data(50_000);
-            bytes.chunks(chunk).for_each(|part| spool.append(Stream::Stdout, part));
+            bytes.chunks(chunk).for_each(|part| drop(spool.append(Stream::Stdout, part)));
             assert_eq!(spool.totals(Stream::Stdout), StreamTotals { written: 50_000, kept: 50_000 });
             let pieces = SpoolReader::open(folder.path()).read(Stream::Stdout, 0..u64::MAX).unwrap();
             assert_eq!(pieces.into_iter().flat_map(|piece| piece.bytes).collect::<Vec<_>>(), bytes);
@@ -359,7 +448,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let mut spool = SpoolWriter::new(folder.path(), limits(64 << 10));
             let bytes = data(1_000_000);
-            bytes.chunks(chunk).for_each(|part| spool.append(Stream::Stdout, part));
+            bytes.chunks(chunk).for_each(|part| drop(spool.append(Stream::Stdout, part)));
             let totals = spool.totals(Stream::Stdout);
             assert_eq!(totals.written, 1_000_000);
             assert!(totals.kept <= 64 << 10 && totals.kept >= 56 << 10, "{totals:?}");

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use super::protocol::{Control, FrameBuffer, Report, VERSION, encode};
-use crate::limits::{QUEUE_BYTES, READ_BYTES};
+use crate::limits::{BEHIND_BYTES, QUEUE_BYTES, READ_BYTES};
 
 pub(super) struct Client {
     socket: UnixStream,
@@ -16,6 +16,8 @@ pub(super) struct Client {
     greeted: bool,
     /// There was more output while an earlier word of it was still unsent.
     owes_growth: bool,
+    /// What it was told to be in the spool, and has not read yet.
+    behind: u64,
 }
 
 /// What a connection is to the run.
@@ -52,7 +54,7 @@ impl Client {
     fn new(socket: UnixStream, role: Role, greeted: bool) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let inbox = FrameBuffer::default();
-        Ok(Self { socket, inbox, outbox: Vec::new(), sent: 0, role, greeted, owes_growth: false })
+        Ok(Self { socket, inbox, outbox: Vec::new(), sent: 0, role, greeted, owes_growth: false, behind: 0 })
     }
 
     pub(super) fn role(&self) -> Role {
@@ -92,7 +94,17 @@ impl Client {
 
     /// Whether more should wait: the other side reads slower than the command writes.
     pub(super) fn is_full(&self) -> bool {
-        self.outbox.len() - self.sent > QUEUE_BYTES
+        self.outbox.len() - self.sent > QUEUE_BYTES || self.behind > BEHIND_BYTES
+    }
+
+    /// More for it is in the spool.
+    pub(super) fn fall_behind(&mut self, bytes: u64) {
+        self.behind += bytes;
+    }
+
+    /// It has read so much of that.
+    pub(super) fn catch_up(&mut self, bytes: u64) {
+        self.behind = self.behind.saturating_sub(bytes);
     }
 
     pub(super) fn has_unsent(&self) -> bool {

@@ -23,9 +23,9 @@ use super::shell::Shell;
 use super::state::StateInbox;
 use super::terminal::HeldTerminal;
 use super::transcript::Transcript;
-use crate::capture::spool::SpoolWriter;
+use crate::capture::spool::{InSpool, SpoolWriter};
 use crate::event::Stream;
-use crate::limits::READ_BYTES;
+use crate::limits::{BEHIND_BYTES, INLINE_BYTES, READ_BYTES};
 use crate::outcome::{Lifetime, Outcome, Signal, TimeLimit, Usage};
 use crate::stop::{self, Ladder, Loneliness};
 use crate::sys::memory::release_files;
@@ -53,6 +53,10 @@ struct Keeper {
     input: OpenInput,
     terminal: Option<HeldTerminal>,
     spool: SpoolWriter,
+    /// Bytes that the caller was told in messages.
+    inlined: u64,
+    /// What it can read from the spool, and was not told yet.
+    untold: Option<(Stream, InSpool)>,
     transcript: Option<Transcript>,
     masking: Masking,
     buffer: Vec<u8>,
@@ -104,6 +108,8 @@ pub(super) fn own(plan: RunPlan, (shell, ended): (Shell, Option<Reaped>), caller
         pipes,
         input: OpenInput::new(input),
         spool: SpoolWriter::new(&plan.folder, plan.spool),
+        inlined: 0,
+        untold: None,
         transcript: plan.transcript.as_ref().and_then(|path| Transcript::create(path, plan.spool.per_run).ok()),
         masking,
         buffer: vec![0; READ_BYTES],
@@ -212,11 +218,12 @@ impl Keeper {
                 Source::Signals => self.take_signals(),
                 Source::Door => self.let_in(),
                 Source::Client(index) => self.serve_client(index, flags),
-                Source::Pipe(stream) => drop(self.pump(stream, READ_BYTES)),
+                Source::Pipe(stream) => self.pump_some(stream),
                 Source::Input => self.input.push(),
                 Source::State => self.hear_state(),
             }
         }
+        self.tell_spooled();
         let now = Instant::now();
         if self.records_at.is_some_and(|time| now >= time) {
             self.record_start();
@@ -406,7 +413,9 @@ impl Keeper {
     fn obey(&mut self, index: usize, control: Control) {
         let answer = match control {
             Control::Stop { cause, grace } => return self.stop(cause, grace),
+            Control::Taken(bytes) => return self.clients[index].catch_up(bytes),
             Control::HandOver { lifetime } => {
+                self.tell_spooled();
                 self.record_start();
                 self.plan.lifetime = lifetime;
                 self.clients[index].become_role(Role::Holder);
@@ -520,6 +529,15 @@ impl Keeper {
         }
     }
 
+    /// Moves what there is of `stream`, up to so much that nobody else has to wait long for their turn.
+    fn pump_some(&mut self, stream: Stream) {
+        for _ in 0..4 {
+            if self.pump(stream, READ_BYTES) < READ_BYTES || !self.listens() {
+                return;
+            }
+        }
+    }
+
     /// Moves up to `max` bytes of `stream` to the spool and the clients; tells how many came.
     fn pump(&mut self, stream: Stream, max: usize) -> usize {
         let slot = usize::from(stream == Stream::Stderr);
@@ -569,7 +587,7 @@ impl Keeper {
         if bytes.is_empty() {
             return;
         }
-        self.spool.append(stream, bytes);
+        let places = self.spool.append(stream, bytes);
         if let Some(transcript) = &mut self.transcript {
             transcript.append(bytes);
         }
@@ -580,11 +598,24 @@ impl Keeper {
                 let _ = self.input.write(&answers);
             }
         }
+        // Little is told in messages. Much is read where it is, unless it is not all there.
+        let by_spool = places.filter(|_| self.inlined >= INLINE_BYTES && self.spool.lasts(BEHIND_BYTES));
+        for place in by_spool.iter().flatten() {
+            self.tell_later(stream, *place);
+        }
+        if by_spool.is_none() {
+            self.inlined += bytes.len() as u64;
+            self.tell_spooled();
+        }
         let growth = self.growth();
         let announced = self.lifecycle.is_announced();
         for index in (0..self.clients.len()).rev() {
             let client = &mut self.clients[index];
             let alive = match client.role() {
+                Role::Caller if !announced && by_spool.is_some() => {
+                    client.fall_behind(bytes.len() as u64);
+                    true
+                }
                 Role::Caller if !announced => client.tell(&Report::Output { stream, bytes: bytes.into() }),
                 Role::Watcher { .. } => client.tell_growth(&growth),
                 Role::Window { .. } => client.tell_window(&Report::Output { stream, bytes: bytes.into() }),
@@ -594,6 +625,26 @@ impl Keeper {
                 let gone = self.clients.swap_remove(index);
                 self.client_is_gone(gone.role());
             }
+        }
+    }
+
+    /// The caller can read this from the spool.
+    fn tell_later(&mut self, stream: Stream, place: InSpool) {
+        if let Some((last, untold)) = &mut self.untold
+            && *last == stream
+            && untold.grow(place)
+        {
+            return;
+        }
+        self.tell_spooled();
+        self.untold = Some((stream, place));
+    }
+
+    fn tell_spooled(&mut self) {
+        let Some((stream, place)) = self.untold.take() else { return };
+        for client in self.clients.iter_mut().filter(|client| client.role() == Role::Caller) {
+            // Whoever is gone is noticed in the next round.
+            client.tell(&Report::Spooled(stream, place));
         }
     }
 
@@ -613,6 +664,7 @@ impl Keeper {
             }
             self.let_out(stream);
         }
+        self.tell_spooled();
         let Some(outcome) = self.lifecycle.announce() else { return };
         if self.never_began() {
             // Nothing ran, and nothing is said to have run.

@@ -12,14 +12,14 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::ByteString;
-use crate::capture::spool::StreamTotals;
+use crate::capture::spool::{InSpool, StreamTotals};
 use crate::event::Stream;
 use crate::limits::{FRAME_BYTES, READ_BYTES, SpoolLimits, StopLimits};
 use crate::outcome::{Leftover, Lifetime, Outcome, TimeLimit, Usage};
 use crate::terminal::{Snapshot, TerminalSize};
 
 /// Raised with every change of a message; the two sides are the same executable unless it was replaced meanwhile.
-pub(crate) const VERSION: u8 = 6;
+pub(crate) const VERSION: u8 = 7;
 
 /// The byte that comes with an [`Order`].
 pub(crate) const ORDER: u8 = VERSION;
@@ -129,6 +129,8 @@ pub(crate) enum Control {
     /// From now on this run lives as long as that, and this connection wants no more output. Answered by
     /// [`Report::HandedOver`].
     HandOver { lifetime: Lifetime },
+    /// So many bytes were read from the spool.
+    Taken(u64),
     /// Write to its standard input. Answered.
     Input(ByteString),
     /// Close its standard input. Answered.
@@ -240,6 +242,8 @@ pub(crate) enum Report {
         stream: Stream,
         bytes: ByteString,
     },
+    /// Output that is not told here: it is in the spool. Answered by [`Control::Taken`], sooner or later.
+    Spooled(Stream, InSpool),
     /// The end.
     Ended {
         ending: Ending,

@@ -10,7 +10,7 @@ mod plain;
 pub use plain::{PlainText, plain, plain_text};
 
 use crate::capture::HeadTail;
-use crate::capture::collect::Captured;
+use crate::capture::intake::Captured;
 
 /// One stream as text, and what of it is not shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -139,6 +139,7 @@ impl Running {
         client: &Arc<Client>,
         request: CallToolRequestParams,
         progress: Progress,
+        follows: bool,
         approver: Option<Arc<dyn Approver>>,
     ) -> Self {
         let (control, id, question) = (RunControl::new(), Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
@@ -149,9 +150,10 @@ impl Running {
             let heard = Arc::new(move |event: &RunEvent<'_>| match event {
                 RunEvent::Started { run_id, .. } => drop(id.set((*run_id).to_owned())),
                 RunEvent::Output { bytes, .. } => progress.add(bytes),
+                RunEvent::Passed { .. } => {}
             });
             let consent = approval::brought(&request);
-            let caller = Caller { heard, control, approver, consent };
+            let caller = Caller { heard, follows, control, approver, consent };
             let called = client.operator.call(&request.name, &request.arguments.unwrap_or_default(), &caller).await;
             if let Some(asked) = called.question {
                 let _ = question.set(asked);
@@ -226,7 +228,7 @@ impl ServerHandler for Server {
         let begun = std::time::Instant::now();
         let way = approval::way(&context);
         let approver = if let Way::Now(approver) = &way { Some(Arc::clone(approver)) } else { None };
-        let mut call = Running::start(self.client(), request, progress, approver);
+        let mut call = Running::start(self.client(), request, progress, telling.is_some(), approver);
         let mut response = self.answer(&mut call, &context).await;
         if let (Way::Later, Some(question)) = (&way, call.question.get())
             && let Some(asking) = approval::ask_later(question)
