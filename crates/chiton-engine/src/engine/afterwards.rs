@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::written_down::Conclusion;
 use super::{Engine, UNTIDIED};
@@ -16,6 +17,9 @@ use crate::spawn::keeper_process::Keeper;
 use crate::spawn::pool::Running;
 use crate::spawn::spare::{self, Fit, Spare};
 use crate::tasks::sweep;
+
+/// The time in which commands that end together are followed by others.
+const CALM: Duration = Duration::from_millis(10);
 
 impl Engine {
     /// Commits what the command changed, if it ended in a way that lets it. Gives the directory the session is in from
@@ -82,6 +86,10 @@ impl Engine {
             tokio::spawn(async move {
                 if let Some(keeper) = engine.see_off(&session, &start, reports, (unsettled, conclusion)).await {
                     drop(running);
+                    if !session.pool.is_nearly_empty() {
+                        // Many run at once: what the next ones of them need goes before what later ones will.
+                        tokio::time::sleep(CALM).await;
+                    }
                     engine.keep_warm(&session, Some(keeper));
                 }
             });

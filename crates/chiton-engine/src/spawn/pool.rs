@@ -129,6 +129,11 @@ impl Pool {
         self.waiting().iter().filter(|spare| spare.serves(fit)).count() < USUAL
     }
 
+    /// Whether hardly any wait, for whatever command.
+    pub(crate) fn is_nearly_empty(&self) -> bool {
+        self.waiting().len() < USUAL
+    }
+
     /// Has this one wait, unless nobody will ask for it any more.
     pub(crate) fn put(&self, spare: Spare) {
         let mut waiting = self.waiting();
