@@ -141,7 +141,7 @@ impl Listener for Adder {
             RunEvent::Started { .. } => {}
             RunEvent::Output { bytes, .. } => {
                 self.bytes += bytes.len() as u64;
-                self.lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+                self.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
             }
             RunEvent::Passed { amount, .. } => {
                 self.bytes += amount.bytes;

@@ -1,8 +1,6 @@
 //! The engine's side of capture: everything a keeper reports until the end.
 
-use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -54,8 +52,8 @@ pub(crate) async fn collect(
     control: &RunControl,
 ) -> Result<Option<Collected>, StartError> {
     let begun = Instant::now();
-    let Launched { keeper, program, pid: waited, used } = launched;
-    let mut reports = Reports { _used: used, ..Reports::of(keeper, control)? };
+    let Launched { keeper, program, pid: waited } = launched;
+    let mut reports = Reports::of(keeper, control)?;
     let pid = match waited {
         Some(pid) => pid,
         None => reports.started(folder, program).await?,
@@ -108,7 +106,7 @@ pub(crate) async fn release(
     command: &CommandRequest,
     folder: &RunFolder,
 ) -> Result<Option<UnixStream>, StartError> {
-    let Launched { keeper, program, pid, .. } = launched;
+    let Launched { keeper, program, pid } = launched;
     let mut reports = Reports::of(keeper, &RunControl::new())?;
     if pid.is_none() {
         reports.started(folder, program).await?;
@@ -159,15 +157,13 @@ pub(crate) struct Reports {
     stops: StopWatch,
     /// What was read from the spool, and not yet said to be.
     taken: u64,
-    /// What is not needed any more, to be let go of when there is time.
-    _used: Option<(OwnedFd, File)>,
 }
 
 impl Reports {
     fn of(keeper: Keeper, control: &RunControl) -> Result<Self, StartError> {
         let Keeper { connection, inbox, prepared, pid } = keeper;
         let connection = to_be_read(connection).map_err(StartError::HandOver)?;
-        Ok(Self { connection, inbox, prepared, pid, stops: control.watch(), taken: 0, _used: None })
+        Ok(Self { connection, inbox, prepared, pid, stops: control.watch(), taken: 0 })
     }
 
     /// Waits for the start; gives the shell's process id.

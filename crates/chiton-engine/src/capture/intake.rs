@@ -202,7 +202,9 @@ mod tests {
             if *inline {
                 intake.push(*stream, bytes);
             } else {
-                places.into_iter().for_each(|place| intake.take(*stream, place, &mut listener));
+                for place in places {
+                    intake.take(*stream, place, &mut listener);
+                }
             }
         }
         (intake.finish(), listener)

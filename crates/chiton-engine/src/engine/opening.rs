@@ -10,7 +10,7 @@ use crate::bytes::ByteString;
 use crate::error::StartError;
 use crate::request::CommandInput;
 use crate::secrets::ResolvedCommand;
-use crate::session::{Session, StartingPoint};
+use crate::session::{Session, StartingPoint, bash};
 use crate::spawn::keeper_process::Keeper;
 use crate::spawn::pool::Shape;
 use crate::spawn::spare::{Fit, Spare};
@@ -29,7 +29,8 @@ impl Engine {
         warm: Warm,
     ) -> Result<(OpenRun, Launched), StartError> {
         let delivery = spawn::delivery(command, &self.inner.config.shell);
-        let shape = shape_of(command).filter(|_| self.is_warm() && delivery.can_wait());
+        let is_readable = |_: &Shape| bash::load::reads_whole(command.script(), &start.state);
+        let shape = shape_of(command).filter(|_| self.is_warm() && delivery.can_wait()).filter(is_readable);
         let spare = match shape.filter(|_| warm == Warm::Welcome) {
             Some(shape) => self.take_spare(session, &shape, start, command).await,
             None => None,

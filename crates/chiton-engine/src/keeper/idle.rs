@@ -1,14 +1,14 @@
 //! Between two runs: orders are taken, and where the engine wants it, a shell waits here for its command.
 //!
-//! It is certain whether a shell that waited has run anything. The engine says [`BEGIN`], then writes two bytes, of
-//! which the shell reads one. If it is gone and both are in the pipe, it has run nothing, and another one can be given
-//! the command.
+//! It is certain whether a shell that waited has run anything. The engine says [`BEGIN`], then writes the command into a
+//! pipe and closes that; the shell runs it when it has read to the end. If it is gone and there is something left in the
+//! pipe, it has run nothing, and another one can be given the command.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::client::Client;
@@ -177,17 +177,22 @@ fn dismiss(spare: Option<Spare>) {
 }
 
 impl Spare {
-    /// Whether nobody has told it to begin yet.
+    /// Whether nobody has given it anything yet, nor ever will.
     fn is_untouched(&self) -> bool {
-        let waiting = self.shell.release.as_ref().map(rustix::io::ioctl_fionread);
-        waiting.is_some_and(|waiting| waiting.is_ok_and(|waiting| waiting == 0))
+        self.script_comes(Some(&Timespec::default())).is_empty()
     }
 
-    /// Whether it has read the byte. Waits until it was written, or never will be.
+    /// Whether it has read its command. Waits until that was written, or never will be.
     fn has_begun(&self) -> bool {
-        let Some(release) = &self.shell.release else { return false };
-        let mut polled = [PollFd::new(release, PollFlags::IN)];
-        while poll(&mut polled, None) == Err(Errno::INTR) {}
-        rustix::io::ioctl_fionread(release).is_ok_and(|waiting| waiting == 1)
+        let seen = self.script_comes(None);
+        seen.contains(PollFlags::HUP) && !seen.contains(PollFlags::IN)
+    }
+
+    /// What is to be seen at the end where it reads: something that was not read, or that nothing more will come.
+    fn script_comes(&self, timeout: Option<&Timespec>) -> PollFlags {
+        let Some(script) = &self.shell.script else { return PollFlags::empty() };
+        let mut polled = [PollFd::new(script, PollFlags::IN)];
+        while poll(&mut polled, timeout) == Err(Errno::INTR) {}
+        polled[0].revents()
     }
 }

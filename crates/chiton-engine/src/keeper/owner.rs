@@ -68,8 +68,6 @@ struct Keeper {
     state: StateInbox,
     lifecycle: Lifecycle,
     alone: Loneliness,
-    /// Where the bytes arrive that tell a shell that waited to begin.
-    release: Option<OwnedFd>,
     /// What those used that were reaped so far.
     used: Usage,
     ladder: Option<Ladder>,
@@ -98,7 +96,7 @@ pub(super) enum Owned {
 /// Owns a run whose shell was started, and may have ended already.
 pub(super) fn own(plan: RunPlan, (shell, ended): (Shell, Option<Reaped>), caller: Client, post: Post) -> Owned {
     let started = Instant::now();
-    let Shell { pid, release, alone, folder, alive, door, masking, pipes, input, terminal } = shell;
+    let Shell { pid, alone, folder, alive, door, masking, pipes, input, terminal, .. } = shell;
     let held = |(ends, size)| HeldTerminal::new(ends, size, &plan.folder, started);
     let mut keeper = Keeper {
         terminal: terminal.map(held),
@@ -118,7 +116,6 @@ pub(super) fn own(plan: RunPlan, (shell, ended): (Shell, Option<Reaped>), caller
         state: StateInbox::default(),
         lifecycle: Lifecycle::new(pid),
         alone,
-        release,
         used: Usage::default(),
         ladder: None,
         stopped_after: None,
@@ -666,8 +663,8 @@ impl Keeper {
         }
         self.tell_spooled();
         let Some(outcome) = self.lifecycle.announce() else { return };
-        if self.never_began() {
-            // Nothing ran, and nothing is said to have run.
+        if self.state.says_nothing_came(&self.post.shared) {
+            // Whoever had the command was gone before it could say so. Nothing ran, and nothing is said to have run.
             return;
         }
         let mut ending = self.summary(outcome, now);
@@ -720,11 +717,6 @@ impl Keeper {
     fn record(&mut self, ending: &Ending) {
         self.record_start();
         let _ = self.folder.write_ending(ending, self.plan.lifetime == Lifetime::Durable);
-    }
-
-    /// Whether the shell waited for a command in vain: whoever had it was gone before it could say so.
-    fn never_began(&self) -> bool {
-        self.release.as_ref().is_some_and(|release| rustix::io::ioctl_fionread(release).is_ok_and(|count| count == 0))
     }
 
     fn summary(&self, outcome: Outcome, now: Instant) -> Ending {

@@ -20,8 +20,9 @@ pub(crate) struct GivenFiles {
     /// The run's folder, locked: as long as it is open, the run is alive. Not where the folder is still to be made.
     pub(super) folder: Option<OwnedFd>,
     pub(crate) loader: OwnedFd,
+    /// Where it reads its command: a pipe, where it waits for that.
     pub(crate) script: OwnedFd,
-    /// Standard input, or the pipe that brings the byte a shell waits for.
+    /// Standard input.
     pub(crate) more: Option<OwnedFd>,
 }
 
@@ -56,16 +57,16 @@ pub(super) struct Shell {
     /// What it reads, where that is left open.
     pub(super) input: Option<File>,
     pub(super) terminal: Option<(Ends, TerminalSize)>,
-    /// Where the bytes arrive, of which it reads one, where it waits for its command.
-    pub(super) release: Option<OwnedFd>,
+    /// Where its command arrives, where it waits for that.
+    pub(super) script: Option<OwnedFd>,
 }
 
 impl Shell {
-    /// Starts it. With `waits` it waits for a byte from the pipe that came along; that pipe is given back.
+    /// Starts it. With `waits` it waits until its command has come through the pipe that came along.
     pub(super) fn start(plan: &mut ShellPlan, mut given: GivenFiles, waits: bool) -> Result<Self, String> {
         let masking = Masking::new(std::mem::take(&mut plan.masks));
         // The shell first: it needs longer to start than the folder takes to be made.
-        let (pid, pipes, input, ends) = start(plan, &mut given, waits).map_err(|error| explain(plan, &error))?;
+        let (pid, pipes, input, ends) = start(plan, &mut given).map_err(|error| explain(plan, &error))?;
         let terminal = ends.zip(plan.terminal);
         let place = match given.folder.take() {
             Some(alive) => RunFolder::at(&plan.folder).map(|folder| (folder, alive)),
@@ -74,10 +75,9 @@ impl Shell {
         match place {
             Ok((folder, alive)) => {
                 let door = folder.open_door().ok();
-                let release = given.more.take().filter(|_| waits);
                 Ok(Self {
                     pid,
-                    release,
+                    script: waits.then_some(given.script),
                     alone: Loneliness::of(pid),
                     folder,
                     alive,
@@ -108,11 +108,11 @@ pub(super) fn end(pid: i32) {
 /// The shell, what it prints, what it reads, and its terminal.
 type Started = (i32, [Option<OwnedFd>; 2], Option<File>, Option<Ends>);
 
-fn start(plan: &ShellPlan, given: &mut GivenFiles, waits: bool) -> io::Result<Started> {
+fn start(plan: &ShellPlan, given: &mut GivenFiles) -> io::Result<Started> {
     if let Some(size) = plan.terminal {
         let ends = Ends::open(size)?;
         given.more = Some(ends.theirs.try_clone()?);
-        let pid = start_shell(plan, given, &ends.theirs, &ends.theirs, waits)?;
+        let pid = start_shell(plan, given, &ends.theirs, &ends.theirs)?;
         let (output, input) = (ends.ours.try_clone()?, ends.ours.try_clone()?);
         return Ok((pid, [Some(output), None], Some(input.into()), Some(ends)));
     }
@@ -128,7 +128,7 @@ fn start(plan: &ShellPlan, given: &mut GivenFiles, waits: bool) -> io::Result<St
         given.more = Some(read.into());
         input = Some(File::from(OwnedFd::from(write)));
     }
-    let pid = start_shell(plan, given, &stdout_end, &stderr_end, waits)?;
+    let pid = start_shell(plan, given, &stdout_end, &stderr_end)?;
     Ok((pid, [Some(stdout), stderr], input, None))
 }
 

@@ -11,7 +11,7 @@ use super::SharedFiles;
 use super::protocol::HandedBack;
 use crate::bytes::ByteString;
 use crate::limits::STATE_BYTES;
-use crate::session::bash::dump::FirstWords;
+use crate::session::bash::dump::{FirstWords, NOTHING_CAME};
 
 /// The time between two looks.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -59,6 +59,14 @@ impl StateInbox {
     /// The exit status, where the shell has said that its command ran through.
     pub(super) fn ran_through(&self) -> Option<i32> {
         self.first.as_ref().filter(|first| first.ran_through).and_then(FirstWords::status)
+    }
+
+    /// Whether the shell waited for a command in vain.
+    pub(super) fn says_nothing_came(&mut self, shared: &SharedFiles) -> bool {
+        if self.first.is_none() {
+            self.listen(shared);
+        }
+        self.bytes == NOTHING_CAME.as_bytes()
     }
 
     /// The first words are the answer.

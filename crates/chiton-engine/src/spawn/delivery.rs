@@ -8,7 +8,8 @@
 use crate::bytes::ByteString;
 use crate::keeper::protocol::{Forms, GO_FD, SCRATCH_FD, STATE_FD};
 use crate::limits::ARGUMENT_BYTES;
-use crate::session::bash::load::{LOADER_FD, RELEASE_FD, SCRIPT_FD};
+use crate::session::bash::dump::NOTHING_CAME;
+use crate::session::bash::load::{LOADER_FD, SCRIPT_FD};
 use crate::syntax;
 
 use super::shell::ShellKind;
@@ -23,6 +24,8 @@ pub(crate) struct Delivery {
     pub(super) pipes: bool,
     /// Whether a line after it is one of its own.
     pub(super) can_be_followed: bool,
+    /// Whether it can be written to a pipe at once.
+    pub(super) fits_into_a_pipe: bool,
     /// Whether it hands its state back: not where bash would print the trap itself (`set -v`).
     pub(super) hands_back: bool,
     /// Whether its shell may go on after it to say that it ran through. Not where a trap of its own would see that.
@@ -47,7 +50,8 @@ pub(crate) enum Form {
 impl Delivery {
     /// Whether a shell that was started before the command was known can run it.
     pub(crate) fn can_wait(self) -> bool {
-        self.form == Form::Evaluated && self.says_end && self.can_be_followed && !self.forgets
+        let comes_through = self.fits_into_a_pipe && self.can_be_followed;
+        self.form == Form::Evaluated && self.says_end && comes_through && !self.forgets
     }
 
     /// For a command in which the value of a secret stands: arguments can be seen by others, and variables listed. After
@@ -74,11 +78,14 @@ pub(super) fn choose(command: &[u8], kind: ShellKind) -> Delivery {
         Form::Undecided
     };
     let can_be_followed = !command.ends_with(b"\\");
+    // Nothing at all is what a shell gets that nobody wants any more.
+    let fits_into_a_pipe = (1..=WAITED_BYTES).contains(&command.len());
     Delivery {
         form,
         sets_exit_trap,
         pipes: has("|") && !has("DEBUG") && can_be_followed,
         can_be_followed,
+        fits_into_a_pipe,
         hands_back,
         says_end: kind == ShellKind::Bash && hands_back && !sets_exit_trap && !has("DEBUG"),
         forgets: false,
@@ -168,14 +175,15 @@ pub(super) fn bootstrap(boot: Boot) -> String {
     let loader = format!("IFS= read -r -d '' {variable} <&{LOADER_FD};builtin eval \"${variable}\";");
     let (start, gone, after, says_end) = match boot.delivery {
         None => {
-            // Where no byte comes, nobody wants this shell any more, and it has run nothing. What it will need of bash
+            // Where nothing comes, nobody wants this shell any more, and it has run nothing. What it will need of bash
             // is used once before, so that its pages are there.
             let start = format!(
                 "{loader}command exec {LOADER_FD}<&-;\
                  {{ builtin eval \"builtin : \\\"\\$0\\\";:\";builtin printf '%s\\0' \"${{DIRSTACK[0]-}}\"; }} \
                  >|/proc/{keeper}/fd/{SCRATCH_FD};IFS= builtin read -r -d '' {variable} </dev/null;\
-                 builtin read -r -N 1 -u {RELEASE_FD} {variable}||builtin kill -KILL $$;SECONDS=0;\
-                 IFS= builtin read -r -d '' -u {SCRIPT_FD} {variable};command exec {SCRIPT_FD}<&- {RELEASE_FD}<&-;"
+                 builtin read -r -N {ALL} -u {SCRIPT_FD} {variable};[[ ${variable} ]]||\
+                 {{ builtin printf %s '{NOTHING_CAME}' >|/proc/{keeper}/fd/{STATE_FD};builtin kill -KILL $$; }};\
+                 SECONDS=0;command exec {SCRIPT_FD}<&-;"
             );
             (start, None, format!("\"{REMEMBER}\""), true)
         }
@@ -196,7 +204,7 @@ pub(super) fn bootstrap(boot: Boot) -> String {
     };
     let end = if says_end {
         format!(
-            r#";__chiton_s=${{__chiton_p[0]=$?}} __chiton_o=$SHELLOPTS __chiton_b=$BASHOPTS;POSIXLY_CORRECT=y;unset -f builtin;unset -v POSIXLY_CORRECT;builtin printf '%s\0' 'chiton 2' 1 "${{#__chiton_p[@]}}" "${{__chiton_p[@]}}" "${{DIRSTACK[0]-$PWD}}" >|/proc/{keeper}/fd/{STATE_FD}&&__chiton_e=1&&builtin read -r -N 1 __chiton_g 2>/dev/null </proc/{keeper}/fd/{GO_FD};builtin exit "$__chiton_s""#
+            r#";__chiton_s=${{__chiton_p[0]=$?}} __chiton_o=$SHELLOPTS __chiton_b=$BASHOPTS;POSIXLY_CORRECT=y;unset -f builtin;unset -v POSIXLY_CORRECT;builtin printf '%s\0' 'chiton 2' 1 "${{#__chiton_p[@]}}" "${{__chiton_p[@]}}" "${{DIRSTACK[0]-$PWD}}" >|/proc/{keeper}/fd/{STATE_FD}&&__chiton_e=1&&builtin read -r -N 1 __chiton_g </proc/{keeper}/fd/{GO_FD};builtin exit "$__chiton_s""#
         )
     } else {
         String::new()
@@ -204,6 +212,13 @@ pub(super) fn bootstrap(boot: Boot) -> String {
     let gone = gone.map(|gone| format!("builtin unset -v {gone};")).unwrap_or_default();
     format!("{start}builtin eval \"{gone}builtin : \\\"\\$0\\\";${variable}{after}\"{end}")
 }
+
+/// More characters than a command has that a shell can wait for: with so many asked for, bash reads on until the end,
+/// and in large pieces. Asked for all that comes before a NUL, it would read a pipe byte by byte.
+const ALL: usize = 2 * WAITED_BYTES;
+
+/// A longer command may not fit into a pipe.
+const WAITED_BYTES: usize = 32 << 10;
 
 /// Remembers the status of a pipeline's parts, on a line of its own.
 const REMEMBER: &str = r#"$'\n''__chiton_p=("$?" "${PIPESTATUS[@]}")'"#;

@@ -50,8 +50,6 @@ pub(crate) struct Launched {
     pub(crate) program: PathBuf,
     /// The shell, where it was there before.
     pub(crate) pid: Option<i32>,
-    /// What is not needed any more, to be let go of when there is time.
-    pub(crate) used: Option<(OwnedFd, File)>,
 }
 
 /// Everything `launch` needs besides the command.
@@ -93,19 +91,14 @@ pub(crate) fn launch(
     let program = settings.keeper.to_owned();
     let request = settings.request.take();
     let plan = RunPlan { request, ..run_plan(command, start, folder, &settings) };
-    let (keeper, pid, used, handed_over) = match runner {
-        Runner::Spare(spare) => {
-            let handed_over = spare.begin(command.script(), &plan);
-            let Spare { keeper, pid, release, script, .. } = *spare;
-            (keeper, pid, Some((release, script)), handed_over)
-        }
+    let handed_over = match runner {
+        Runner::Spare(spare) => spare.begin(command.script(), &plan),
         Runner::Keeper(keeper, lock) => {
-            let handed_over = order_run(&keeper, &lock, command, delivery, start, plan, &settings);
-            (keeper, None, None, handed_over)
+            order_run(&keeper, &lock, command, delivery, start, plan, &settings).map(|()| (keeper, None))
         }
     };
     match handed_over {
-        Ok(()) => Ok(Launched { keeper, program, pid, used }),
+        Ok((keeper, pid)) => Ok(Launched { keeper, program, pid }),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(StartError::KeeperVanished(program)),
         Err(error) => Err(StartError::HandOver(error)),
     }

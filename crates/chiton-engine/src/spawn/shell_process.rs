@@ -8,28 +8,19 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::bytes::ByteString;
 use crate::keeper::GivenFiles;
 use crate::keeper::protocol::{Forms, ShellPlan};
-use crate::session::bash::load::{LOADER_FD, RELEASE_FD, SCRIPT_FD};
+use crate::session::bash::load::{LOADER_FD, SCRIPT_FD};
 use crate::sys::process::{Place, ProcessPlan, WaitStatus, start_process, wait_for};
 
 /// Descriptors are moved above this number before they are placed, so that none is overwritten on the way.
 const ABOVE: i32 = 12;
 
-/// Starts the shell of `plan` with these streams; gives its process id, which is also its group. One that `waits` gets
-/// the pipe that brings the byte it waits for, and nothing to read.
-pub(crate) fn start_shell(
-    plan: &ShellPlan,
-    given: &GivenFiles,
-    stdout: &OwnedFd,
-    stderr: &OwnedFd,
-    waits: bool,
-) -> io::Result<i32> {
+/// Starts the shell of `plan` with these streams; gives its process id, which is also its group.
+pub(crate) fn start_shell(plan: &ShellPlan, given: &GivenFiles, stdout: &OwnedFd, stderr: &OwnedFd) -> io::Result<i32> {
     let script = raise(&given.script)?;
     let (arguments, startup_file) = decide(plan, &script)?;
     let loader = raise(&given.loader)?;
-    let more = given.more.as_ref().map(raise).transpose()?;
-    let (input, release) = if waits { (None, more) } else { (more, None) };
-    let input = match input {
-        Some(input) => input,
+    let input = match &given.more {
+        Some(input) => raise(input)?,
         None => raise(&OwnedFd::from(File::open("/dev/null")?))?,
     };
     let (stdout, stderr) = (raise(stdout)?, raise(stderr)?);
@@ -37,21 +28,20 @@ pub(crate) fn start_shell(
     if startup_file {
         environment.push(CString::new(format!("BASH_ENV=/dev/fd/{LOADER_FD}"))?);
     }
-    let mut descriptors = vec![
+    let descriptors = [
         (input.as_fd(), 0),
         (stdout.as_fd(), 1),
         (stderr.as_fd(), 2),
         (loader.as_fd(), LOADER_FD),
         (script.as_fd(), SCRIPT_FD),
     ];
-    descriptors.extend(release.as_ref().map(|release| (release.as_fd(), RELEASE_FD)));
     start_process(&ProcessPlan {
         program: &c_string(&plan.program)?,
         arguments: &c_strings(arguments)?,
         environment: &environment,
         directory: &c_string(&plan.directory)?,
         descriptors: &descriptors,
-        close_from: if waits { RELEASE_FD } else { SCRIPT_FD } + 1,
+        close_from: SCRIPT_FD + 1,
         place: if plan.terminal.is_some() { Place::Foreground } else { Place::OwnSession },
     })
 }

@@ -1,10 +1,8 @@
-//! A shell that waits for its command: started, its state loaded, blocked on a byte.
+//! A shell that waits for its command: started, its state loaded, blocked on a pipe.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -51,10 +49,8 @@ pub(crate) struct Spare {
     pub(super) keeper: Keeper,
     pub(crate) folder: RunFolder,
     fit: Fit,
-    /// Where the byte goes that it waits for.
-    pub(super) release: OwnedFd,
     /// Where its command goes.
-    pub(super) script: File,
+    script: OwnedFd,
     pub(super) since: Instant,
     pub(super) pid: Option<i32>,
 }
@@ -64,17 +60,15 @@ impl Spare {
     pub(crate) fn prepare(mut keeper: Keeper, runs: &Path, shell: &Shell, fit: Fit) -> io::Result<Self> {
         let folder = RunFolder::plan(runs)?;
         keeper.prepared += 1;
-        let (release, script) = Self::order(&keeper, &folder, shell, &fit)?;
-        Ok(Self { keeper, folder, fit, release, script, since: Instant::now(), pid: None })
+        let script = Self::order(&keeper, &folder, shell, &fit)?;
+        Ok(Self { keeper, folder, fit, script, since: Instant::now(), pid: None })
     }
 
-    fn order(keeper: &Keeper, folder: &RunFolder, shell: &Shell, fit: &Fit) -> io::Result<(OwnedFd, File)> {
+    fn order(keeper: &Keeper, folder: &RunFolder, shell: &Shell, fit: &Fit) -> io::Result<OwnedFd> {
         let called_as = fit.called_as.as_deref().unwrap_or(shell.usual_name());
         let options = LoadOptions { keeper: keeper.pid, sets_exit_trap: false, hands_back: true };
         let loader = memory_file(&Zeroizing::new(load::loader(&fit.state, called_as, options)))?;
-        // With its first page: what comes into it ends with a NUL, and does not have to wait for memory.
-        let script = memory_file(&[0; 4096])?;
-        let (theirs, release) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (theirs, script) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let boot = delivery::bootstrap(Boot { keeper: keeper.pid, delivery: None });
         let arguments = [called_as, b"--norc", b"--noprofile", b"-c", boot.as_bytes()];
         let plan = ShellPlan {
@@ -92,9 +86,9 @@ impl Spare {
             terminal: None,
             masks: fit.masks.iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect(),
         };
-        let files = [loader.as_fd(), script.as_fd(), theirs.as_fd()];
+        let files = [loader.as_fd(), theirs.as_fd()];
         give_order(keeper, Order::Prepare(Box::new(plan), keeper.prepared), &files)?;
-        Ok((release, File::from(script)))
+        Ok(script)
     }
 
     /// Whether it can run a command that needs `wanted`.
@@ -131,19 +125,19 @@ impl Spare {
         Some(())
     }
 
-    /// Gives it its command: the plan to its keeper, which owns it from then on, and then to the shell the byte that
-    /// it waits for, and one more that it will not read. By these its keeper can tell whether it has run anything.
-    pub(super) fn begin(&self, script: &[u8], plan: &RunPlan) -> io::Result<()> {
-        self.script.write_all_at(script, 0)?;
+    /// Gives it its command: the plan to its keeper, which owns it from then on, and then the text to the shell, which
+    /// runs it when all of it has come. Gives its keeper and its process id.
+    pub(super) fn begin(self, script: &[u8], plan: &RunPlan) -> io::Result<(Keeper, Option<i32>)> {
         let mut message = vec![BEGIN];
         message.extend_from_slice(&encode(plan));
         let sent = rustix::net::send(&self.keeper.connection, &message, rustix::net::SendFlags::NOSIGNAL)?;
         if sent != message.len() {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        // A shell that is gone is noticed by its keeper.
-        let _ = rustix::io::write(&self.release, b"!!");
-        Ok(())
+        // A shell that is gone is noticed by its keeper. There is room for all of it: nobody has written here before.
+        let _ = rustix::io::write(&self.script, script);
+        drop(self.script);
+        Ok((self.keeper, self.pid))
     }
 
     /// Its keeper alone, for a command that needs another shell.

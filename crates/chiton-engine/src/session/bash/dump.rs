@@ -63,6 +63,9 @@ impl FirstWords {
 
 const HEAD: &[u8] = b"chiton 2\0";
 
+/// What a shell says that waited for a command in vain, before it ends.
+pub(crate) const NOTHING_CAME: &str = "chiton 0";
+
 /// Variables that are bash's own: counters, mirrors of itself, the positions of half-done work. Never carried.
 const OWN: [&str; 48] = [
     "BASH",

@@ -23,8 +23,6 @@ use crate::session::state::{ShellState, Value, Variable};
 pub(crate) const LOADER_FD: i32 = 3;
 /// See [`LOADER_FD`].
 pub(crate) const SCRIPT_FD: i32 = 4;
-/// The number of the pipe that brings the byte a shell waits for.
-pub(crate) const RELEASE_FD: i32 = 5;
 
 /// How the loader ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +39,16 @@ pub(crate) struct LoadOptions {
 /// functions are there; with `builtin` before it, `exec` would not hold.
 pub(crate) fn can_wait(state: &ShellState) -> bool {
     ["builtin", "command"].iter().all(|name| !state.functions.contains_key(&ByteString::from(*name)))
+}
+
+/// Whether a shell in this state reads such a text from a pipe as it is. Where bash counts characters, it loses some of
+/// those that are none.
+pub(crate) fn reads_whole(text: &[u8], state: &ShellState) -> bool {
+    let setting = |name: &&str| state.variables.get(*name).and_then(Variable::scalar).filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(setting).unwrap_or(b"C").to_ascii_lowercase();
+    let is_utf8 = locale.ends_with(b"utf-8") || locale.ends_with(b"utf8");
+    let is_plain = matches!(&locale[..], b"c" | b"posix");
+    text.is_ascii() || is_plain || (is_utf8 && std::str::from_utf8(text).is_ok())
 }
 
 /// The environment to execute bash with.
