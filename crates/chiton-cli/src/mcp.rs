@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, ensure};
 use chiton_mcp::server::{Address, HttpOptions, serve_http, serve_stdio};
 use clap::Args;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::LevelFilter;
 
@@ -61,11 +62,11 @@ pub(crate) struct McpArguments {
 
 pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
     log_to_stderr(arguments.log_level.as_deref().or(settings.mcp.log_level.as_deref()))?;
-    // One client on a pipe is served by one thread: handing a message from one to another takes longer than what is
-    // done with it.
+    // One client on a pipe is served by this very thread: handing a message from one to another takes longer than what
+    // is done with it.
     let is_http = arguments.http.is_some() || settings.http.listen.is_some();
-    let threads = if is_http { 2 } else { 1 };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
+    let mut builder = if is_http { Builder::new_multi_thread() } else { Builder::new_current_thread() };
+    let runtime = builder.worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(async {
         if let Some(address) = arguments.http.as_deref().or(settings.http.listen.as_deref()) {
             return over_http(address, arguments, settings, state).await;
