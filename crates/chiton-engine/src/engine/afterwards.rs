@@ -60,7 +60,8 @@ impl Engine {
                  was set past ours (command trap, posix mode), or its state is larger than what is carried",
             );
         };
-        let mut not_carried = self.inner.config.environment.filter(&mut state.variables);
+        let policy = &self.inner.config.environment;
+        let mut not_carried = policy.filter_new(&mut state.variables, &start.state.variables);
         let mut withheld = self.inner.known.withhold(&mut state, &start.state);
         let names: Vec<&str> = withheld.iter().map(|removed| removed.name.as_str()).collect();
         let notice = (!names.is_empty()).then(|| {

@@ -138,8 +138,20 @@ impl EnvironmentPolicy {
 
     /// Removes what may not reach a command.
     pub(crate) fn filter(&self, variables: &mut BTreeMap<String, Variable>) -> Vec<RemovedVariable> {
+        self.filter_new(variables, &BTreeMap::new())
+    }
+
+    /// The same, where nothing has to go of what was `before`.
+    pub(crate) fn filter_new(
+        &self,
+        variables: &mut BTreeMap<String, Variable>,
+        before: &BTreeMap<String, Variable>,
+    ) -> Vec<RemovedVariable> {
         let mut removed = Vec::new();
         variables.retain(|name, variable| {
+            if before.get(name).is_some_and(|before| before == variable) {
+                return true;
+            }
             let value = if let Value::Scalar(value) = &variable.value { &value[..] } else { b"" };
             let objection = self.objection(name, value, Origin::Session);
             let objection = objection.filter(|why| *why != DISGUISE || variable.is_exported());
