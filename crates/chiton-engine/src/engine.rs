@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::audit::Journal;
+use crate::audit::{AuditEntry, Journal};
 use crate::bytes::ByteString;
 use crate::capture::collect::{Collected, Reports, collect, release};
 use crate::control::RunControl;
@@ -37,6 +37,7 @@ use crate::tasks::{Task, Tasks};
 
 mod typing;
 
+use afterwards::Behind;
 use opening::{OpenRun, Waiting, Warm};
 
 /// What an engine is given. It looks at nothing by itself: no home directory, no environment, no settings file.
@@ -99,6 +100,8 @@ struct Inner {
     verdicts: Verdicts,
     /// What people were asked.
     consents: Consents,
+    /// What is still to be written into the journal.
+    unwritten: Mutex<Vec<(Session, AuditEntry)>>,
     /// What was not taken over from an environment.
     withheld: Mutex<Vec<RemovedVariable>>,
     /// The `PATH` that was taken over: one that a command has changed is its own business.
@@ -121,11 +124,22 @@ impl Engine {
         }
         let known = KnownSecrets::none();
         let (spooled, reserved) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (withheld, inherited_path) = (Mutex::default(), Mutex::default());
+        let (unwritten, withheld, inherited_path) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (verdicts, consents) = (Verdicts::default(), Consents::default());
         let untidied = AtomicUsize::new(UNTIDIED);
-        let inner =
-            Inner { config, tasks, known, verdicts, consents, withheld, inherited_path, spooled, reserved, untidied };
+        let inner = Inner {
+            config,
+            tasks,
+            known,
+            verdicts,
+            consents,
+            unwritten,
+            withheld,
+            inherited_path,
+            spooled,
+            reserved,
+            untidied,
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -161,9 +175,9 @@ impl Engine {
         control: &RunControl,
     ) -> Result<CommandResponse, EngineError> {
         let command = self.inner.config.audit.is_some().then(|| request.command.clone());
-        let mut behind = false;
-        let mut result = self.run_stages(session, request, listener, control, &mut behind).await;
-        if !behind {
+        let mut concluded_later = false;
+        let mut result = self.run_stages(session, request, listener, control, &mut concluded_later).await;
+        if !concluded_later {
             let unwritten = self.conclude(session, command, result.as_ref());
             if let Ok(response) = &mut result {
                 response.notices.extend(unwritten);
@@ -172,18 +186,18 @@ impl Engine {
         result
     }
 
-    /// The eight stages, in order. Where the answer goes first, what is written down about it comes `behind` it.
+    /// The eight stages, in order. Where the answer goes first, what is written down about it comes behind it.
     async fn run_stages(
         &self,
         session: &Session,
         request: CommandRequest,
         listener: &mut dyn Listener,
         control: &RunControl,
-        behind: &mut bool,
+        concluded_later: &mut bool,
     ) -> Result<CommandResponse, EngineError> {
         let Inner { config, .. } = &*self.inner;
         let request = request::accept(request, config.limits.default_timeout)?;
-        session.settled().await;
+        session.ready().await;
         let mut command = match self.admit(session, request).await {
             Ok(Admitted::Command(command)) => *command,
             Ok(Admitted::DryRun(description)) => return Ok(self.describe(session, description)),
@@ -203,9 +217,12 @@ impl Engine {
         let mut response = response::compose(run.folder.id(), (pid, ending), views, start, commit, cwd, protection);
         (response.waits, response.warm) = (waits, warm);
         if let Some(reports) = reports {
-            let conclusion = unsettled.as_ref().and_then(|_| self.conclude_later(session, &response));
-            *behind = conclusion.is_some();
-            self.follow_up(session, begun, running, (reports, unsettled, conclusion));
+            let first = unsettled.is_some() || (warm && command.request().answer_first);
+            let unrecorded = first.then(|| session.record_later());
+            let conclusion = if first { self.conclude_later(session, &response) } else { None };
+            *concluded_later = conclusion.is_some();
+            let behind = Behind { _conclusion: conclusion, _unrecorded: unrecorded, unsettled };
+            self.follow_up(session, begun, running, reports, behind);
         }
         self.tidy(response.output_bytes(), command.request().answer_first);
         Ok(response)

@@ -210,6 +210,36 @@ fn every_ending_is_told_as_it_is_also_when_the_answer_goes_first() {
 }
 
 #[test]
+fn a_command_that_can_change_nothing_is_over_with_its_answer_and_changes_nothing() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let session = harness.session();
+        run_warm(&harness, &session, "cd /usr; A=1; f() { echo from f; }; shopt -s nullglob; umask 027").await;
+        session.settled().await;
+        let before = session.state();
+        let cases = [
+            ("true", "", 0),
+            ("ls -d /usr | cat", "/usr\n", 0),
+            ("echo $A $(A=2; echo $A)", "1 2\n", 0),
+            ("printf '%s\\n' \"$PWD\"; nosuchcommand", "/usr\n", 127),
+            ("cat <<E\n$A\nE", "1\n", 0),
+            ("env -i /bin/sh -c 'cd /; exit 3'", "", 3),
+        ];
+        for (command, printed, code) in cases {
+            let response = run_warm(&harness, &session, command).await;
+            assert_eq!((response.stdout.to_text().as_str(), response.outcome), (printed, Outcome::Exited(code)));
+            assert_eq!(response.state, StateReport::Unchanged, "{command}");
+            assert!(std::sync::Arc::ptr_eq(&session.state(), &before), "{command}");
+            session.settled().await;
+            let task = harness.engine.tasks().get(&response.run_id).unwrap();
+            assert_eq!(task.outcome, Some(Outcome::Exited(code)), "{command}: it is written down");
+        }
+        let response = run_warm(&harness, &session, "pwd; f; echo $A /nowhere/*; umask").await;
+        assert_eq!(response.stdout.to_text(), "/usr\nfrom f\n1\n0027\n");
+    });
+}
+
+#[test]
 fn who_is_left_running_is_named_also_when_the_answer_goes_first() {
     let harness = Harness::new();
     runtime().block_on(async {

@@ -174,6 +174,9 @@ impl Operator {
         question: &mut Option<Box<Question>>,
     ) -> Result<Done, Failure> {
         let control = &caller.control;
+        if !matches!(action, Action::Run(_)) {
+            self.settled().await;
+        }
         self.note(action);
         match action {
             Action::Run(run) => self.run(run, caller, question).await,
@@ -256,7 +259,7 @@ impl Operator {
         question: &mut Option<Box<Question>>,
     ) -> Result<Done, Failure> {
         let mut counts = Counts::new(caller);
-        self.session.settled().await;
+        self.session.ready().await;
         let (session, before) = self.session_for(run)?;
         let engine = self.engine_for(run)?;
         let mut request = request(run, caller);
@@ -339,6 +342,11 @@ impl Operator {
             all.clear();
         }
         all.entry(name.to_owned()).or_default().clone()
+    }
+
+    /// Waits until the commands that were answered are found among the runs.
+    pub(crate) async fn settled(&self) {
+        self.session.settled().await;
     }
 
     /// Starts what the first command will need.

@@ -18,6 +18,17 @@ use crate::spawn::pool::Running;
 use crate::spawn::spare::{self, Fit, Spare};
 use crate::tasks::sweep;
 
+/// What comes behind an answer that went first. Dropped, in this order, when it has come, or never will.
+#[derive(Default)]
+pub(super) struct Behind {
+    /// The line about it in the journal.
+    pub(super) _conclusion: Option<Conclusion>,
+    /// What its keeper writes down.
+    pub(super) _unrecorded: Option<Unsettled>,
+    /// What its shell hands back.
+    pub(super) unsettled: Option<Unsettled>,
+}
+
 /// The time in which commands that end together are followed by others.
 const CALM: Duration = Duration::from_millis(10);
 
@@ -32,9 +43,14 @@ impl Engine {
         state: HandedBack,
     ) -> (Commit, PathBuf, Option<Unsettled>) {
         let outcome = &ending.outcome;
+        let pipe_status = |statuses| FirstWords { ran_through: true, statuses, cwd: PathBuf::new() }.pipe_status();
+        if let HandedBack::Unchanged { statuses } = state {
+            let commit =
+                Commit { report: StateReport::Unchanged, pipe_status: pipe_status(statuses), ..Commit::follows() };
+            return (commit, session.state().cwd.clone(), None);
+        }
         if let HandedBack::Follows { statuses, directory } = state {
-            let first = FirstWords { ran_through: true, statuses, cwd: PathBuf::new() };
-            let commit = Commit { pipe_status: first.pipe_status(), ..Commit::follows() };
+            let commit = Commit { pipe_status: pipe_status(statuses), ..Commit::follows() };
             // A directory that is named after a secret is not kept, nor is one that only this call was given.
             let moved = directory[..] != *start.state.cwd.as_os_str().as_encoded_bytes();
             let kept = moved && self.inner.known.masked(&directory) == directory;
@@ -80,12 +96,13 @@ impl Engine {
         session: &Session,
         start: StartingPoint,
         running: Running,
-        (reports, unsettled, conclusion): (Reports, Option<Unsettled>, Option<Conclusion>),
+        reports: Reports,
+        behind: Behind,
     ) {
-        if unsettled.is_some() || self.is_warm() {
+        if behind.unsettled.is_some() || self.is_warm() {
             let (engine, session) = (self.clone(), session.clone());
             tokio::spawn(async move {
-                if let Some(keeper) = engine.see_off(&session, &start, reports, (unsettled, conclusion)).await {
+                if let Some(keeper) = engine.see_off(&session, &start, reports, behind).await {
                     drop(running);
                     if !session.pool.is_nearly_empty() {
                         // Many run at once: what the next ones of them need goes before what later ones will.
@@ -103,7 +120,7 @@ impl Engine {
         session: &Session,
         start: &StartingPoint,
         mut reports: Reports,
-        (mut unsettled, mut conclusion): (Option<Unsettled>, Option<Conclusion>),
+        mut behind: Behind,
     ) -> Option<Keeper> {
         loop {
             match reports.next().await {
@@ -115,13 +132,12 @@ impl Engine {
                     for removed in &commit.not_carried {
                         session.say_later(format!("the command before set {}, which {}", removed.name, removed.why));
                     }
-                    drop(conclusion.take());
-                    drop(unsettled.take());
+                    behind = Behind::default();
                 }
                 Some(Report::Free) => return Some(reports.into_keeper()),
                 Some(_) => {}
                 None => {
-                    if unsettled.is_some() {
+                    if behind.unsettled.is_some() {
                         let why = "its keeper was killed before it had handed its state back";
                         session.say_later(format!("what the command before changed is not kept: {why}"));
                     }

@@ -28,7 +28,7 @@ impl Engine {
         waiting: Waiting,
         warm: Warm,
     ) -> Result<(OpenRun, Launched), StartError> {
-        let delivery = spawn::delivery(command, &self.inner.config.shell);
+        let delivery = spawn::delivery(command, &self.inner.config.shell, start);
         let is_readable = |_: &Shape| bash::load::reads_whole(command.script(), &start.state);
         let shape = shape_of(command).filter(|_| self.is_warm() && delivery.can_wait()).filter(is_readable);
         let spare = match shape.filter(|_| warm == Warm::Welcome) {

@@ -1,5 +1,7 @@
 //! What of each call is written down in the journal.
 
+use std::sync::{MutexGuard, PoisonError};
+
 use super::Engine;
 use crate::audit::{AuditEntry, AuditEvent};
 use crate::bytes::ByteString;
@@ -44,13 +46,34 @@ impl Engine {
         self.write_down(session, entry)
     }
 
-    /// Writes down how a run ended when its answer is out: with what follows it, or when this is dropped.
+    /// Writes down how a run ended when its answer is out: with what follows it, before the next line, or when this is
+    /// dropped.
     pub(super) fn conclude_later(&self, session: &Session, response: &CommandResponse) -> Option<Conclusion> {
         self.inner.config.audit.as_ref()?;
-        Some(Conclusion { engine: self.clone(), session: session.clone(), entry: Some(end_of(response)) })
+        self.unwritten().push((session.clone(), end_of(response)));
+        Some(Conclusion(self.clone()))
     }
 
-    fn write_down(&self, session: &Session, mut entry: AuditEntry) -> Option<String> {
+    fn unwritten(&self) -> MutexGuard<'_, Vec<(Session, AuditEntry)>> {
+        self.inner.unwritten.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what was put off.
+    fn catch_up(&self) {
+        let unwritten = std::mem::take(&mut *self.unwritten());
+        for (session, entry) in unwritten {
+            if let Some(problem) = self.append(&session, entry) {
+                session.say_later(problem);
+            }
+        }
+    }
+
+    fn write_down(&self, session: &Session, entry: AuditEntry) -> Option<String> {
+        self.catch_up();
+        self.append(session, entry)
+    }
+
+    fn append(&self, session: &Session, mut entry: AuditEntry) -> Option<String> {
         let journal = self.inner.config.audit.as_ref()?;
         entry.session = session.name().map(str::to_owned);
         // The end of a command that is waited for follows.
@@ -81,17 +104,11 @@ fn end_of(response: &CommandResponse) -> AuditEntry {
     entry
 }
 
-/// How a run ended, to be written down when this is dropped. That happens also where a runtime is taken down.
-pub(super) struct Conclusion {
-    engine: Engine,
-    session: Session,
-    entry: Option<AuditEntry>,
-}
+/// Sees to it that what was put off is written when this is dropped. That happens also where a runtime is taken down.
+pub(super) struct Conclusion(Engine);
 
 impl Drop for Conclusion {
     fn drop(&mut self) {
-        if let Some(unwritten) = self.entry.take().and_then(|entry| self.engine.write_down(&self.session, entry)) {
-            self.session.say_later(unwritten);
-        }
+        self.0.catch_up();
     }
 }

@@ -19,7 +19,7 @@ use super::leftover_task::LeftoverTask;
 use super::lifecycle::{Lifecycle, StopEffect};
 use super::masking::Masking;
 use super::protocol::{Control, Denial, Ending, HandedBack, Report, RunPlan, StopCause, Typing, Typist};
-use super::shell::Shell;
+use super::shell::{self, Shell};
 use super::state::StateInbox;
 use super::terminal::HeldTerminal;
 use super::transcript::Transcript;
@@ -172,7 +172,7 @@ impl Keeper {
         if let Some(task) = &self.leftover_task {
             task.finish(self.summary(Outcome::Lost, Instant::now()), self.stopped_after.take());
         }
-        if self.state.follows() {
+        if self.state.follows() && !self.plan.changes_nothing {
             self.hand_state_over();
         }
         self.folder.close_door();
@@ -684,7 +684,7 @@ impl Keeper {
             self.record(&ending);
         }
         let mut state = match &ending.outcome {
-            Outcome::Exited(_) => self.state.hand_back(&self.post.shared),
+            Outcome::Exited(_) => self.state.hand_back(self.plan.changes_nothing, &self.post.shared),
             _ => HandedBack::Nothing,
         };
         for client in &mut self.clients {
@@ -698,10 +698,18 @@ impl Keeper {
             // The answer was wanted first: whoever waits for it may be on the processor that we are on. By the time
             // that anybody can ask for what is recorded, it is there.
             rustix::thread::sched_yield();
-            self.post.shared.let_go_on();
+            self.dismiss_shell();
             self.record(&ending);
         }
         self.ending = Some(ending);
+    }
+
+    /// Its command has run through, and is answered: what is left for the shell is to say what it leaves, if anything.
+    fn dismiss_shell(&self) {
+        match self.lifecycle.unreaped_leader() {
+            Some(pid) if self.plan.changes_nothing => shell::kill(pid),
+            _ => self.post.shared.let_go_on(),
+        }
     }
 
     /// Writes down what was asked for and who runs it, unless that was done. On a full disk the command still runs; it

@@ -19,7 +19,7 @@ use crate::outcome::{Leftover, Lifetime, Outcome, TimeLimit, Usage};
 use crate::terminal::{Snapshot, TerminalSize};
 
 /// Raised with every change of a message; the two sides are the same executable unless it was replaced meanwhile.
-pub(crate) const VERSION: u8 = 7;
+pub(crate) const VERSION: u8 = 8;
 
 /// The byte that comes with an [`Order`].
 pub(crate) const ORDER: u8 = VERSION;
@@ -88,6 +88,8 @@ pub(crate) struct RunPlan {
     /// Whether the end is told as soon as the shell says that the command ran through, before the shell has handed its
     /// state back.
     pub(crate) answer_first: bool,
+    /// Whether it is known that the command leaves its shell as it was: then that has nothing to hand back.
+    pub(crate) changes_nothing: bool,
 }
 
 /// The arguments of the shell. With both, the keeper asks the shell whether the script is well-formed: if so it is
@@ -271,6 +273,8 @@ pub(crate) enum HandedBack {
     Nothing,
     /// All of it.
     State(ByteString),
+    /// It has nothing to say but the status of each part of the last pipeline, after that of the whole.
+    Unchanged { statuses: Vec<i32> },
     /// It is still at it: the status of each part of the last pipeline, after that of the whole, and where it is.
     Follows { statuses: Vec<i32>, directory: ByteString },
 }

@@ -98,11 +98,16 @@ impl Shell {
 
 /// Ends a shell that has run nothing.
 pub(super) fn end(pid: i32) {
+    kill(pid);
+    let _ = wait_for(pid);
+}
+
+/// Kills a shell that has nothing more to do.
+pub(super) fn kill(pid: i32) {
     // Our own child and not reaped, so the number is its.
     if let Some(pid) = rustix::process::Pid::from_raw(pid) {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
-    let _ = wait_for(pid);
 }
 
 /// The shell, what it prints, what it reads, and its terminal.

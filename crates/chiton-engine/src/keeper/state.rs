@@ -80,8 +80,9 @@ impl StateInbox {
     }
 
     /// What there is to say with the ending.
-    pub(super) fn hand_back(&mut self, shared: &SharedFiles) -> HandedBack {
+    pub(super) fn hand_back(&mut self, changes_nothing: bool, shared: &SharedFiles) -> HandedBack {
         match self.first.as_ref().filter(|_| self.announced) {
+            Some(first) if changes_nothing => HandedBack::Unchanged { statuses: first.statuses.clone() },
             Some(first) => HandedBack::Follows {
                 statuses: first.statuses.clone(),
                 directory: first.cwd.as_os_str().as_bytes().into(),

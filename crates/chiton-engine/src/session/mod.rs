@@ -56,6 +56,8 @@ pub struct Session {
     pub(crate) logged_in: Arc<AtomicBool>,
     /// Commands that are answered, and whose shells still hand their state back.
     settling: Arc<Settling>,
+    /// Commands that are answered, and whose keepers are still writing that down.
+    recording: Arc<Settling>,
     /// The state that this one branched off, where it did: the next command starts from there.
     trunk: Option<Arc<Mutex<Arc<ShellState>>>>,
     /// Shells that wait for its next commands.
@@ -77,6 +79,7 @@ impl Session {
             secrets: Arc::default(),
             logged_in: Arc::default(),
             settling: Arc::default(),
+            recording: Arc::default(),
             trunk: None,
             pool: Arc::default(),
             begun: Arc::default(),
@@ -117,10 +120,21 @@ impl Session {
         Arc::clone(&current.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits until the state has everything that commands answered so far have changed; see
-    /// [`crate::CommandRequest::answer_first`]. At once where nothing is on its way.
+    /// Waits until nothing is on its way any more of commands answered so far: the state has what they have changed, and
+    /// they are found among the runs. See [`crate::CommandRequest::answer_first`].
     pub async fn settled(&self) {
+        self.ready().await;
+        self.recording.wait().await;
+    }
+
+    /// Waits until the state has what commands answered so far have changed. Every command does so.
+    pub async fn ready(&self) {
         self.settling.wait().await;
+    }
+
+    /// A command is answered, and its record will follow: until this is dropped.
+    pub(crate) fn record_later(&self) -> Unsettled {
+        self.recording.begin()
     }
 
     /// A command is answered, and what it changed will follow: until this is dropped.

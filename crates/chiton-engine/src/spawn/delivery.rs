@@ -9,8 +9,11 @@ use crate::bytes::ByteString;
 use crate::keeper::protocol::{Forms, GO_FD, SCRATCH_FD, STATE_FD};
 use crate::limits::ARGUMENT_BYTES;
 use crate::session::bash::dump::NOTHING_CAME;
+use crate::session::bash::effect;
 use crate::session::bash::load::{LOADER_FD, SCRIPT_FD};
+use crate::session::state::ShellState;
 use crate::syntax;
+use crate::syntax::tree::Script;
 
 use super::shell::ShellKind;
 
@@ -34,6 +37,8 @@ pub(crate) struct Delivery {
     pub(super) forgets: bool,
     /// Whether it is not run at all where bash finds an error in it.
     pub(super) only_well_formed: bool,
+    /// Whether it is known to leave its shell as it was.
+    pub(super) changes_nothing: bool,
 }
 
 /// How it is given to bash.
@@ -63,16 +68,17 @@ impl Delivery {
 }
 
 /// How this command is given to a shell of this kind.
-pub(super) fn choose(command: &[u8], kind: ShellKind) -> Delivery {
+pub(super) fn choose(command: &[u8], kind: ShellKind, state: &ShellState) -> Delivery {
     let has = |word: &str| memchr::memmem::find(command, word.as_bytes()).is_some();
     let sets_exit_trap = has("trap") && (["XIT", "xit", "Xit", "0", "-p"].into_iter().any(has) || lists_traps(command));
     let hands_back = !(sets_option(command, b'v') || has("set -o verbose"));
+    let plain = plain(command);
     let form = if kind == ShellKind::Posix || command.len() > ARGUMENT_BYTES {
         Form::Evaluated
     } else if sets_option(command, b'x') || has("xtrace") || has("[[ ]]") {
         // The empty condition is an error that bash does not even mention with -n.
         Form::Argument
-    } else if is_plain(command) {
+    } else if plain.is_some() {
         Form::Evaluated
     } else {
         Form::Undecided
@@ -90,6 +96,7 @@ pub(super) fn choose(command: &[u8], kind: ShellKind) -> Delivery {
         says_end: kind == ShellKind::Bash && hands_back && !sets_exit_trap && !has("DEBUG"),
         forgets: false,
         only_well_formed: false,
+        changes_nothing: plain.is_some_and(|script| effect::changes_nothing(&script, state)),
     }
 }
 
@@ -228,12 +235,14 @@ pub(super) fn posix_script(command: &[u8]) -> Vec<u8> {
     [format!("exec {LOADER_FD}<&- {SCRIPT_FD}<&-\n").as_bytes(), command].concat()
 }
 
-/// Whether `command` is certainly one that bash reads without a word: without a warning about a here-document, too.
-/// `false` means that bash has to be asked, about patterns that are errors unless an option is on among others.
-fn is_plain(command: &[u8]) -> bool {
+/// The parts of a command that is certainly one that bash reads without a word: without a warning about a here-document,
+/// too. `None` means that bash has to be asked, about patterns that are errors unless an option is on among others.
+fn plain(command: &[u8]) -> Option<Script> {
     let is_pattern = |place: usize| place > 0 && b"?*+@!".contains(&command[place - 1]);
-    !memchr::memchr_iter(b'(', command).any(is_pattern)
-        && syntax::parse(command).is_ok_and(|script| !script.places.has_open_here())
+    if command.len() > ARGUMENT_BYTES || memchr::memchr_iter(b'(', command).any(is_pattern) {
+        return None;
+    }
+    syntax::parse(command).ok().filter(|script| !script.places.has_open_here())
 }
 
 #[cfg(test)]
@@ -265,7 +274,7 @@ mod tests {
             "command 2>&1 &>all",
         ];
         for case in cases {
-            assert!(is_plain(case.as_bytes()), "{case}");
+            assert!(plain(case.as_bytes()).is_some(), "{case}");
         }
     }
 
@@ -287,7 +296,7 @@ mod tests {
         while asked < 1000 {
             let length = 1 + next(9);
             let text: String = (0..length).map(|_| pieces[next(pieces.len())]).collect::<Vec<_>>().join(" ");
-            if !is_plain(text.as_bytes()) {
+            if plain(text.as_bytes()).is_none() {
                 continue;
             }
             asked += 1;
@@ -307,6 +316,7 @@ mod tests {
 
     #[test]
     fn tracing_and_exit_traps_are_seen() {
+        let choose = |text: &[u8], kind| choose(text, kind, &ShellState::fresh("/", [], 0o022));
         for text in
             ["set -x", "true; set -ex\nls", "set -e -x", "bash -o xtrace -c true", "set -euo pipefail -x", "set +e -x"]
         {

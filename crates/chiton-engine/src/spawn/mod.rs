@@ -73,9 +73,9 @@ pub(crate) enum Runner {
 }
 
 /// How a command has to be given to a shell.
-pub(crate) fn delivery(command: &ResolvedCommand, shell: &Shell) -> Delivery {
+pub(crate) fn delivery(command: &ResolvedCommand, shell: &Shell, start: &StartingPoint) -> Delivery {
     let kind = shell.kind();
-    let chosen = delivery::choose(&command.request().command, kind);
+    let chosen = delivery::choose(&command.request().command, kind, &start.state);
     if command.holds_values() { chosen.out_of_sight(kind) } else { chosen }
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn launch(
 ) -> Result<Launched, StartError> {
     let program = settings.keeper.to_owned();
     let request = settings.request.take();
-    let plan = RunPlan { request, ..run_plan(command, start, folder, &settings) };
+    let plan = RunPlan { request, ..run_plan(command, delivery, start, folder, &settings) };
     let handed_over = match runner {
         Runner::Spare(spare) => spare.begin(command.script(), &plan),
         Runner::Keeper(keeper, lock) => {
@@ -167,6 +167,7 @@ fn give_order(keeper: &Keeper, mut order: Order, files: &[BorrowedFd<'_>]) -> io
 
 fn run_plan(
     command: &ResolvedCommand,
+    delivery: Delivery,
     start: &StartingPoint,
     folder: &RunFolder,
     settings: &LaunchSettings<'_>,
@@ -188,6 +189,7 @@ fn run_plan(
         transcript: request.transcript.then(|| folder.path().join("output.log")),
         // A value that the command knows may be in what it leaves; that is said with its answer.
         answer_first: request.answer_first && !command.holds_values(),
+        changes_nothing: delivery.changes_nothing,
         request: None,
         stop,
         spool,

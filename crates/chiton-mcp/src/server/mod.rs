@@ -276,6 +276,7 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        self.operator().settled().await;
         resources::list(self.operator(), request.and_then(|page| page.cursor).as_deref())
     }
 
@@ -292,6 +293,7 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        self.operator().settled().await;
         resources::read(self.operator(), &request.uri).map(Into::into)
     }
 
@@ -300,6 +302,7 @@ impl ServerHandler for Server {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        self.operator().settled().await;
         let task = resources::find(self.operator(), &request.uri)?;
         let (tasks, uri) = (self.operator().tasks(), request.uri.clone());
         let watching = tokio::spawn(async move {

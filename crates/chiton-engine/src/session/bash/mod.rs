@@ -5,5 +5,6 @@
 
 mod declaration;
 pub(crate) mod dump;
+pub(crate) mod effect;
 pub(crate) mod load;
 pub(crate) mod quote;

@@ -1,0 +1,274 @@
+//! Commands that leave their shell as it was: programs, and a few builtins that only print.
+//!
+//! Of such a command it is known what its shell would hand back, so it does not have to. Whatever is not plain counts as
+//! one that may change something.
+
+use crate::session::state::ShellState;
+use crate::syntax::tree::{
+    Command, CommandKind, Descriptor, Operation, Parameter, Part, Redirection, Script, Simple, Target, Word,
+};
+
+/// Whether a shell in `state` is the same after this command as before it.
+pub(crate) fn changes_nothing(script: &Script, state: &ShellState) -> bool {
+    script.list.items.iter().all(|item| {
+        let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline));
+        !item.background && pipelines.flat_map(|pipeline| &pipeline.stages).all(|stage| command(stage, state))
+    })
+}
+
+fn command(command: &Command, state: &ShellState) -> bool {
+    let CommandKind::Simple(Simple { assignments, words }) = &command.kind else { return false };
+    let Some((name, arguments)) = words.split_first() else { return false };
+    assignments.is_empty()
+        && name.as_plain().is_some_and(|name| is_harmless(name, arguments, state))
+        && arguments.iter().all(word)
+        && command.redirections.iter().all(redirection)
+}
+
+/// Whether this is the name of a program, or of a builtin that only prints.
+fn is_harmless(name: &str, arguments: &[Word], state: &ShellState) -> bool {
+    let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.+/".contains(&byte));
+    if !is_name || state.functions.contains_key(name.as_bytes()) || state.aliases.contains_key(name.as_bytes()) {
+        return false;
+    }
+    match name {
+        "true" | "false" | "echo" | "type" => true,
+        "pwd" => arguments.is_empty(),
+        // With an option it may set a variable.
+        "printf" => arguments.first().is_some_and(|format| begins_otherwise(format, '-')),
+        _ => !BUILTINS.contains(&name),
+    }
+}
+
+/// Whether a word certainly begins with something else than this.
+fn begins_otherwise(word: &Word, with: char) -> bool {
+    let mut parts = &word.parts[..];
+    while let Some(Part::Double(inside)) = parts.first() {
+        parts = inside;
+    }
+    match parts.first() {
+        Some(Part::Literal(text) | Part::Quoted(text)) => text.chars().next().is_some_and(|first| first != with),
+        _ => false,
+    }
+}
+
+/// Every other builtin, and words that stand before a command.
+const BUILTINS: [&str; 60] = [
+    ".",
+    ":",
+    "[",
+    "alias",
+    "bg",
+    "bind",
+    "break",
+    "builtin",
+    "caller",
+    "cd",
+    "command",
+    "compgen",
+    "complete",
+    "compopt",
+    "continue",
+    "coproc",
+    "declare",
+    "dirs",
+    "disown",
+    "enable",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "fc",
+    "fg",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "jobs",
+    "kill",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "test",
+    "time",
+    "times",
+    "trap",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "wait",
+    "function",
+    "select",
+    "until",
+];
+
+fn redirection(redirection: &Redirection) -> bool {
+    if matches!(redirection.descriptor, Some(Descriptor::Variable(_))) {
+        return false;
+    }
+    match &redirection.target {
+        Target::Word(target) => word(target),
+        Target::Here(document) => document.get().is_some_and(|document| document.quoted || word(&document.body)),
+    }
+}
+
+/// Whether expanding it sets nothing. What is in `$(…)` runs in a shell of its own.
+fn word(word: &Word) -> bool {
+    word.parts.iter().all(part)
+}
+
+fn part(one: &Part) -> bool {
+    match one {
+        Part::Literal(_) | Part::Quoted(_) | Part::Command(_) => true,
+        Part::Double(parts) => parts.iter().all(part),
+        Part::Parameter(parameter) => {
+            let Parameter { index, indirect, operation, .. } = &**parameter;
+            index.is_none() && !indirect && matches!(operation, Operation::Plain)
+        }
+        Part::Arithmetic(_) | Part::Process { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::state::Function;
+
+    fn changes_nothing(command: &[u8], state: &ShellState) -> bool {
+        crate::syntax::parse(command).is_ok_and(|script| super::changes_nothing(&script, state))
+    }
+
+    fn state() -> ShellState {
+        let mut state = ShellState::fresh("/", [], 0o022);
+        let text = "gradle () \n{ \n    cd /\n}".into();
+        state.functions.insert("gradle".into(), Function { attributes: String::new(), text });
+        state.aliases.insert("ll".into(), "cd".into());
+        state
+    }
+
+    #[test]
+    fn programs_and_what_only_prints_change_nothing() {
+        for command in [
+            "true",
+            "ls -la",
+            "ls | wc -l",
+            "sleep 0.05",
+            "git status && git diff --stat || echo no",
+            "cargo test -- --nocapture 2>&1 | tail -20",
+            "grep -rn \"foo $BAR ${BAZ}\" src/*.rs > out.txt 2>/dev/null",
+            "echo $(cd /tmp; x=1; pwd) `date`",
+            "/usr/bin/env; ./configure\nmake",
+            "cat <<'E'\n$((x++))\nE",
+            "cat <<E\n$HOME\nE",
+            "printf '%s\\n' a b; printf \"x$y\"",
+            "echo $? $$ $# \"$@\"",
+            "! grep x y",
+            "",
+            "# nothing",
+        ] {
+            assert!(changes_nothing(command.as_bytes(), &state()), "{command}");
+        }
+    }
+
+    #[test]
+    fn whatever_may_change_something_is_known_to() {
+        for command in [
+            "cd /tmp",
+            "x=1",
+            "x=1 ls",
+            "export A=b",
+            "ls; cd ..",
+            "ls && x=2",
+            "ls | read x",
+            "gradle build",
+            "ll",
+            "echo ${x:=1}",
+            "echo ${x=1}",
+            "echo $((x++))",
+            "echo $[x++]",
+            "echo ${a[x++]}",
+            "echo ${!x}",
+            "echo ${x@P}",
+            "echo \"${x:=1}\"",
+            "cat <<E\n${x:=1}\nE",
+            "cat <<< $((x++))",
+            "ls > $((x++))",
+            "exec {fd}>x",
+            "ls {fd}>x",
+            "printf -v x 1",
+            "printf $x",
+            "printf \"-v\" x 1",
+            "printf",
+            "$cmd",
+            "\\cd /",
+            "'cd' /",
+            "c\"d\" /",
+            "command cd /",
+            "builtin cd /",
+            "time cd /",
+            "coproc cat",
+            "sleep 100 &",
+            "cat <(ls)",
+            "for i in 1 2; do ls; done",
+            "if true; then cd /; fi",
+            "{ cd /; }",
+            "(ls)",
+            "[[ a =~ (a) ]]",
+            "((x=1))",
+            "f() { ls; }",
+            "set -e",
+            "umask 077",
+            ". ./env",
+            "source env",
+            "eval ls",
+            "exec ls",
+            "exit 3",
+            "trap : EXIT",
+            "alias a=b",
+            "shopt -s nullglob",
+            "pushd /",
+            "read x < y",
+            "mapfile a < y",
+            "unset x",
+            "test -v 'a[x++]'",
+            "[ -v 'a[x++]' ]",
+            "wait",
+            "kill -9 $$",
+            "> file",
+            "pwd -P",
+            "{c,d}d /",
+            "ls 'open",
+        ] {
+            assert!(!changes_nothing(command.as_bytes(), &state()), "{command}");
+        }
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "bash is the oracle here")]
+    fn every_builtin_and_keyword_of_bash_is_known() {
+        let listing = std::process::Command::new("bash").args(["-c", "compgen -b; compgen -k"]).output().unwrap();
+        let names = String::from_utf8(listing.stdout).unwrap();
+        // What only prints, and words that do nothing by themselves.
+        let known = ["true", "false", "echo", "type", "pwd", "printf", "in", "time", "!"];
+        let unknown: Vec<&str> = names
+            .lines()
+            .filter(|name| !known.contains(name))
+            .filter(|name| changes_nothing(format!("{name} x").as_bytes(), &state()))
+            .collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+}
