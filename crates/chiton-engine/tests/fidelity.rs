@@ -5,7 +5,7 @@ mod harness;
 
 use std::path::Path;
 
-use chiton_engine::{CommandRequest, Session, WarmLimits};
+use chiton_engine::{CommandRequest, Session, StateReport, WarmLimits};
 use chiton_testkit::{cases, oracle};
 use harness::{Harness, PATH, runtime};
 
@@ -61,7 +61,7 @@ fn compare(way: Way) -> usize {
             config.limits.warm = WarmLimits::none();
         }
     });
-    let mut warm = 0;
+    let (mut warm, mut unasked) = (0, 0);
     let mut wrong = Vec::new();
     for case in &cases {
         // One after the other in the same directory, emptied in between: paths in messages must be the same.
@@ -84,10 +84,22 @@ fn compare(way: Way) -> usize {
             harness.observe_request(&session, request).await
         });
         warm += usize::from(response.warm);
+        if way == Way::AnswerFirst && response.state == StateReport::Unchanged {
+            // Said without having asked the shell. One that is asked says the same.
+            unasked += 1;
+            fresh();
+            let variables = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
+            let session = Session::new(harness.engine.fresh_state(&home, variables, 0o022));
+            let asked = runtime().block_on(harness.request(&session, CommandRequest::new(&case.command[..])));
+            if asked.state != StateReport::Unchanged {
+                wrong.push(format!("{}: it changes the state after all", case.name));
+            }
+        }
         if observed != expected {
             wrong.push(format!("{}\n-- bash\n{expected:?}\n-- chiton\n{observed:?}\n", case.name));
         }
     }
+    assert!(way != Way::AnswerFirst || unasked >= 50, "only {unasked} are known to change nothing");
     assert!(wrong.is_empty(), "{} of {} cases differ:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
     warm
 }

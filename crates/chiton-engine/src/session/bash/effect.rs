@@ -34,22 +34,31 @@ fn is_harmless(name: &str, arguments: &[Word], state: &ShellState) -> bool {
     match name {
         "true" | "false" | "echo" | "type" => true,
         "pwd" => arguments.is_empty(),
-        // With an option it may set a variable.
-        "printf" => arguments.first().is_some_and(|format| begins_otherwise(format, '-')),
+        "printf" => arguments.first().is_some_and(only_prints),
         _ => !BUILTINS.contains(&name),
     }
 }
 
-/// Whether a word certainly begins with something else than this.
-fn begins_otherwise(word: &Word, with: char) -> bool {
-    let mut parts = &word.parts[..];
-    while let Some(Part::Double(inside)) = parts.first() {
-        parts = inside;
+/// Whether this is a format of `printf` that sets no variable, neither by `-v` nor by `%n`. One that is not all there
+/// may be any.
+fn only_prints(format: &Word) -> bool {
+    fn collect(parts: &[Part], text: &mut String) -> bool {
+        parts.iter().all(|part| match part {
+            Part::Literal(piece) | Part::Quoted(piece) => {
+                text.push_str(piece);
+                true
+            }
+            Part::Double(inside) => collect(inside, text),
+            _ => false,
+        })
     }
-    match parts.first() {
-        Some(Part::Literal(text) | Part::Quoted(text)) => text.chars().next().is_some_and(|first| first != with),
-        _ => false,
-    }
+    let mut text = String::new();
+    collect(&format.parts, &mut text)
+        && !text.starts_with('-')
+        && text.split('%').skip(1).all(|rest| {
+            let conversion = rest.chars().find(|letter| !"-+ #0123456789.*'hjlqLtzZ".contains(*letter));
+            conversion != Some('n')
+        })
 }
 
 /// Every other builtin, and words that stand before a command.
@@ -174,7 +183,7 @@ mod tests {
             "/usr/bin/env; ./configure\nmake",
             "cat <<'E'\n$((x++))\nE",
             "cat <<E\n$HOME\nE",
-            "printf '%s\\n' a b; printf \"x$y\"",
+            "printf '%s\\n' a b; printf \"x%%\" $y; printf %5.2f\\\\n 1",
             "echo $? $$ $# \"$@\"",
             "! grep x y",
             "",
@@ -211,6 +220,10 @@ mod tests {
             "ls {fd}>x",
             "printf -v x 1",
             "printf $x",
+            "printf \"a$x\"",
+            "printf abc%n x",
+            "printf '%s%-5ln' a x",
+            "printf '%''n' x",
             "printf \"-v\" x 1",
             "printf",
             "$cmd",
