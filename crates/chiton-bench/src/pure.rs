@@ -1,7 +1,7 @@
 //! Parts of Chiton that touch nothing outside of memory, on inputs that never change: `chiton-bench pure NAME TIMES`.
 //!
 //! [`crate::counts`] runs them under a tool that counts instructions. An operation is one call of the closure that
-//! [`find`] gives. What the engine keeps to itself is not here: masking, and how a state reaches a shell and comes back.
+//! [`find`] gives. What the engine keeps to itself is not here: how a state reaches a shell and comes back.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -15,6 +15,7 @@ use chiton_engine::capture::HeadTail;
 use chiton_engine::guard::{Context, Guard, GuardPolicy, judge};
 use chiton_engine::limits::ViewLimits;
 use chiton_engine::render::{TextView, plain_text};
+use chiton_engine::secrets::{Masker, Reference, SecretValue};
 use chiton_engine::session::environment::EnvironmentPolicy;
 use chiton_engine::session::state::Function;
 use chiton_engine::terminal::{Screen, TerminalSize};
@@ -22,7 +23,7 @@ use chiton_engine::{ByteString, CommandResponse, EnvironmentChange, Outcome, She
 use serde_json::{Map, Value, json};
 
 /// All of them, and how often each is run at least.
-pub(crate) const ALL: [(&str, usize); 16] = [
+pub(crate) const ALL: [(&str, usize); 17] = [
     ("guard-verdict", 300),
     ("guard-with-state", 100),
     ("parse-script", 30),
@@ -32,6 +33,7 @@ pub(crate) const ALL: [(&str, usize); 16] = [
     ("state-from-json", 20),
     ("head-and-tail", 20),
     ("plain-text", 20),
+    ("redactor", 20),
     ("screen", 5),
     ("read-native", 300),
     ("read-claude", 300),
@@ -92,6 +94,13 @@ fn find(name: &str) -> Result<Box<dyn FnMut()>> {
         "plain-text" => {
             let text = coloured(200);
             Box::new(move || drop(black_box(plain_text(black_box(&text)))))
+        }
+        "redactor" => {
+            let reference = Reference::secret("bench-token").context("no name of a secret")?;
+            let value = SecretValue::new("Zx81-spectrum-48k-9f3b");
+            let masker = Masker::new([(&reference, &value)]);
+            let text = format!("{0}token=Zx81-spectrum-48k-9f3b\n{0}", coloured(100));
+            Box::new(move || drop(black_box(masker.mask(black_box(text.as_bytes())))))
         }
         "screen" => {
             let (text, mut screen) = (coloured(200), Screen::new(TerminalSize::USUAL));

@@ -514,3 +514,14 @@ fn every_form_at_every_split_position_is_masked_in_every_sink() {
         }
     });
 }
+
+#[test]
+fn a_program_can_mask_what_it_writes_down_itself() {
+    use chiton_engine::secrets::{Masker, Reference, SecretValue};
+    let (reference, value) = (Reference::secret("db").unwrap(), SecretValue::new("correct-horse-battery"));
+    let masker = Masker::new([(&reference, &value)]);
+    assert_eq!(masker.mask(b"password=correct-horse-battery\n"), b"password={{secret:db}}\n");
+    assert_eq!(masker.mask(b"nothing of it"), b"nothing of it");
+    let encoded = masker.mask(b"correct%2Dhorse%2Dbattery Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5");
+    assert!(!encoded.windows(10).any(|part| part == b"Y29ycmVjdC"), "{}", String::from_utf8_lossy(&encoded));
+}

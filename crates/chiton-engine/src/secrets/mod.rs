@@ -34,6 +34,7 @@ use crate::session::Session;
 pub use config::SecretsConfig;
 use insert::{Known, Quotes};
 use known::{KnownSecrets, Mask};
+use patterns::Patterns;
 pub use reference::Reference;
 pub use source::{SecretSource, SecretStore};
 pub use sources::memory::MemorySource;
@@ -47,6 +48,31 @@ pub use value::{Secret, SecretValue};
 pub fn forbid_looking_in() -> std::io::Result<()> {
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
     Ok(())
+}
+
+/// Masks values in texts, in every form in which they are masked in the output of commands: for a program that writes
+/// down more than the engine does.
+#[derive(Clone)]
+pub struct Masker(Arc<Patterns>);
+
+impl std::fmt::Debug for Masker {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Masker")
+    }
+}
+
+impl Masker {
+    /// One that puts the token of each secret in place of its value.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a Reference, &'a SecretValue)>) -> Self {
+        let secrets: Vec<(String, &[u8])> =
+            secrets.into_iter().map(|(reference, value)| (reference.to_string(), value.expose())).collect();
+        Self(Arc::new(Patterns::new(secrets.iter().map(|(token, value)| (token.as_str(), *value)))))
+    }
+
+    /// The text without values.
+    pub fn mask(&self, text: &[u8]) -> Vec<u8> {
+        self.0.masked(text)
+    }
 }
 
 /// A command whose references are resolved. Only [`resolve`] makes one.
