@@ -334,3 +334,23 @@ fn a_closed_session_has_no_shell_wait_not_even_with_the_keeper_that_is_free_only
         assert_eq!(response.stdout.to_text(), "it can be used again\n");
     });
 }
+
+#[test]
+fn a_command_of_any_size_arrives_whole() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let session = harness.session();
+        // Around what is written to a pipe at once, and around what a shell can wait for.
+        for size in [100, 4095, 4096, 4097, 8192, 20_000, 32_767, 32_768, 32_769, 70_000] {
+            let frame = "cat <<'E'\n\nE".len();
+            let text = "y".repeat(size - frame);
+            session.settled().await;
+            harness.engine.warm(&session);
+            let mut request = CommandRequest::new(format!("cat <<'E'\n{text}\nE"));
+            request.answer_first = true;
+            let response = harness.request(&session, request).await;
+            assert_eq!(response.warm, size <= 32_768, "{size} bytes");
+            assert_eq!(response.stdout.to_text().len(), text.len() + 1, "{size} bytes");
+        }
+    });
+}

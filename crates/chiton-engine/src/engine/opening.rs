@@ -64,7 +64,8 @@ impl Engine {
         loop {
             let mut spare = session.pool.take(&fit)?;
             // Somebody may have removed what was made ahead; then it has to be found out why.
-            if spare.ready().await.is_some() && spare.folder.path().is_dir() {
+            let fits = spare.has_room(command.script().len());
+            if spare.ready().await.is_some() && fits && spare.folder.path().is_dir() {
                 return Some(spare);
             }
         }

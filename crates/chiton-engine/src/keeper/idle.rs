@@ -177,7 +177,7 @@ fn dismiss(spare: Option<Spare>) {
 }
 
 impl Spare {
-    /// Whether nobody has given it anything yet, nor ever will.
+    /// Whether nobody has given it anything, nor let go of it.
     fn is_untouched(&self) -> bool {
         self.script_comes(Some(&Timespec::default())).is_empty()
     }

@@ -8,7 +8,6 @@ use std::os::unix::net::UnixListener;
 use super::masking::Masking;
 use super::protocol::{Input, Order, ShellPlan, Streams};
 use super::terminal::Ends;
-use crate::limits::READ_BYTES;
 use crate::spawn::start_shell;
 use crate::stop::Loneliness;
 use crate::sys::process::wait_for;
@@ -137,15 +136,10 @@ fn start(plan: &ShellPlan, given: &mut GivenFiles) -> io::Result<Started> {
     Ok((pid, [Some(stdout), stderr], input, None))
 }
 
-/// Four times of what is usual, and read at once.
-const PIPE_BYTES: usize = 4 * READ_BYTES;
-
 fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     // Only our end must not block: a program that finds its output non-blocking fails in ways nobody expects.
     rustix::io::ioctl_fionbio(&read, true)?;
-    // So that the command is not held up each time we are not on a processor. Where that is too much, the usual will do.
-    let _ = rustix::pipe::fcntl_setpipe_size(&read, PIPE_BYTES);
     Ok((read, write))
 }
 

@@ -91,6 +91,12 @@ impl Spare {
         Ok(script)
     }
 
+    /// Whether a command of this size can be given to it at once. A user with very many pipes gets small ones.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        bytes <= rustix::pipe::PIPE_BUF
+            || rustix::pipe::fcntl_getpipe_size(&self.script).is_ok_and(|size| bytes <= size)
+    }
+
     /// Whether it can run a command that needs `wanted`.
     pub(crate) fn serves(&self, wanted: &Fit) -> bool {
         self.fit.serves(wanted)
@@ -134,8 +140,14 @@ impl Spare {
         if sent != message.len() {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        // A shell that is gone is noticed by its keeper. There is room for all of it: nobody has written here before.
-        let _ = rustix::io::write(&self.script, script);
+        // A shell that is gone is noticed by its keeper.
+        let written = rustix::io::write(&self.script, script);
+        if written.is_ok_and(|count| count < script.len()) {
+            // It was asked whether there is room. But half a command is never run: its end is not told, and its keeper
+            // ends the shell.
+            std::mem::forget(self.script);
+            return Err(io::ErrorKind::WriteZero.into());
+        }
         drop(self.script);
         Ok((self.keeper, self.pid))
     }
