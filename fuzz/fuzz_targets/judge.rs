@@ -2,7 +2,7 @@
 #![no_main]
 
 use chiton_engine::guard::{Context, Decision, judge};
-use chiton_engine::syntax;
+use chiton_engine::shell as syntax;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &[u8]| {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use chiton_engine::guard::Guard;
-use chiton_engine::session::state::{Function, Value, Variable};
+use chiton_engine::review::Guard;
+use chiton_engine::state::{Function, Value, Variable};
 use chiton_engine::{CommandRequest, Session, StartedTask};
 
 use crate::bench::Bench;

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use chiton_engine::guard::{Context, judge};
-use chiton_engine::render::PlainText;
+use chiton_engine::terminal::text::PlainText;
 use chiton_engine::terminal::{Screen, TerminalSize};
 
 use crate::bench::Bench;

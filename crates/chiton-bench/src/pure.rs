@@ -12,14 +12,17 @@ use anyhow::{Context as _, Result, bail};
 use chiton_dialects::action::{Amount, Ran};
 use chiton_dialects::{Dialect, Done, Surroundings};
 use chiton_engine::capture::HeadTail;
-use chiton_engine::guard::{Context, Guard, GuardPolicy, judge};
+use chiton_engine::guard::{Context, GuardPolicy, judge};
 use chiton_engine::limits::ViewLimits;
-use chiton_engine::render::{TextView, plain_text};
+use chiton_engine::render::TextView;
+use chiton_engine::review::Guard;
 use chiton_engine::secrets::{Masker, Reference, SecretValue};
-use chiton_engine::session::environment::EnvironmentPolicy;
-use chiton_engine::session::state::Function;
+use chiton_engine::shell;
+use chiton_engine::state::Function;
+use chiton_engine::state::environment::EnvironmentPolicy;
+use chiton_engine::terminal::text::plain_text;
 use chiton_engine::terminal::{Screen, TerminalSize};
-use chiton_engine::{ByteString, CommandResponse, EnvironmentChange, Outcome, ShellState, StateReport, Usage, syntax};
+use chiton_engine::{ByteString, CommandResponse, EnvironmentChange, Outcome, ShellState, StateReport, Usage};
 use serde_json::{Map, Value, json};
 
 /// All of them, and how often each is run at least.
@@ -130,7 +133,7 @@ fn verdict_with_state() -> Result<Box<dyn FnMut()>> {
 
 fn parse() -> Box<dyn FnMut()> {
     let script = COMMANDS.join("\n");
-    Box::new(move || drop(black_box(syntax::parse(black_box(script.as_bytes())))))
+    Box::new(move || drop(black_box(shell::parse(black_box(script.as_bytes())))))
 }
 
 fn filter() -> Box<dyn FnMut()> {

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use chiton_engine::audit::{AuditConfig, Journal};
-use chiton_engine::guard::{Context, Guard, GuardPolicy};
+use chiton_engine::guard::{Context, GuardPolicy};
 use chiton_engine::limits::RetentionLimits;
+use chiton_engine::review::Guard;
 use chiton_engine::secrets::{MemorySource, Reference, Secret, SecretStore};
 use chiton_engine::{
     ByteString, CommandRequest, CommandResponse, Engine, EngineConfig, Outcome, RunControl, Session, Silent,

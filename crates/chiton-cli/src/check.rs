@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use chiton_engine::guard::{Context, Decision, Verdict, judge_with};
-use chiton_engine::syntax::tree::Span;
+use chiton_engine::shell::tree::Span;
 use clap::Args;
 use serde_json::json;
 

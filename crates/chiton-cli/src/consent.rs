@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 
-use chiton_engine::guard::consent::{Answer, Approver, Asking, Question};
+use chiton_engine::consent::{Answer, Approver, Asking, Question};
 
 /// Asks on the terminal that this process was started from, whatever its streams are.
 #[derive(Debug)]

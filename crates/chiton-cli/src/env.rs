@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use chiton_engine::ByteString;
-use chiton_engine::session::environment::{DEFAULTS, EnvironmentPolicy, Origin};
 use chiton_engine::session::login::{LoginConfig, LoginEnvironment, join_paths};
+use chiton_engine::state::environment::{DEFAULTS, EnvironmentPolicy, Origin};
 use clap::Args;
 use serde_json::json;
 

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use chiton_engine::guard::policy::{GuardPolicy, Mode};
-use chiton_engine::guard::{Context, Guard, OwnProcess};
+use chiton_engine::guard::{Context, OwnProcess};
+use chiton_engine::review::Guard;
 use clap::{Args, ValueEnum};
 
 use crate::settings::Settings;

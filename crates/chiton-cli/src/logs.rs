@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use chiton_engine::render::PlainText;
 use chiton_engine::tasks::{Cursor, Filter, Marked, Output, Part, ReadRequest, WaitFor};
+use chiton_engine::terminal::text::PlainText;
 use chiton_engine::{Stream, Task, Tasks};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use chiton_dialects::Dialect;
-use chiton_engine::guard::Guard;
+use chiton_engine::review::Guard;
 use chiton_engine::session::login::LoginConfig;
 use chiton_engine::{Engine, EngineConfig, WarmLimits, WarmRoom};
 use chiton_mcp::operator::Operator;

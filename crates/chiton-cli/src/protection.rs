@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use chiton_engine::EngineConfig;
-use chiton_engine::guard::Guard;
+use chiton_engine::review::Guard;
 use chiton_engine::secrets::forbid_looking_in;
 use clap::Args;
 

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use chiton_engine::limits::ViewLimits;
-use chiton_engine::session::environment::Caller;
 use chiton_engine::session::store::SessionStore;
+use chiton_engine::state::environment::Caller;
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{
     ByteString, CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, EnvironmentChange, Lifetime,

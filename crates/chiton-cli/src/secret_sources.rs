@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use chiton_engine::secrets::sources::age_file::AgeFile;
 use chiton_engine::secrets::sources::command::CommandConfig;
 use chiton_engine::secrets::{SecretStore, SecretsConfig};
-use chiton_engine::session::environment::EnvironmentPolicy;
+use chiton_engine::state::environment::EnvironmentPolicy;
 use clap::Args;
 
 use crate::settings::SecretSettings;

@@ -56,7 +56,7 @@ pub fn leftover_lines(response: &CommandResponse) -> Vec<String> {
 
 /// Output as plain text: escape sequences gone, and what was drawn over itself there once, as it was last.
 pub fn without_escapes(text: &str) -> String {
-    chiton_engine::render::plain_text(text)
+    chiton_engine::terminal::text::plain_text(text)
 }
 
 /// That a command waits for input, in one line.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::keeper::protocol::{Control, StopCause};
+use crate::protocol::Control;
+use crate::run::StopCause;
 
 /// Stops a run from outside while another task waits for it. Clones hold the same run.
 #[derive(Clone, Debug)]

@@ -11,29 +11,31 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::audit::{AuditEntry, Journal};
 use crate::bytes::ByteString;
 use crate::capture::collect::{Collected, Reports, collect, release};
+use crate::consent::Consents;
 use crate::control::RunControl;
 use crate::error::{EngineError, RequestError, StartError};
-use crate::event::Listener;
-use crate::guard::{self, Consents, Decision, Guard, Refusal, Reviewed, Verdicts};
-use crate::keeper::protocol::Ending;
+use crate::folder;
 use crate::limits::{Limits, RetentionLimits};
-use crate::outcome::{Lifetime, Outcome};
+use crate::process::{Shell, ShellKind};
 use crate::render;
 use crate::request::{self, AcceptedRequest, CommandInput, CommandRequest, TaskLifetime};
 use crate::response::{self, CommandResponse};
-use crate::secrets::insert::Quotes;
+use crate::review::{self, Guard, Refusal, Reviewed, Verdicts};
+use crate::run::Ending;
+use crate::run::Listener;
+use crate::run::{Lifetime, Outcome};
 use crate::secrets::known::KnownSecrets;
 use crate::secrets::{self, ResolvedCommand, SecretStore};
-use crate::session::change::Change;
-use crate::session::environment::{DEFAULTS, EnvironmentPolicy, RemovedVariable};
 use crate::session::login::{self, LoginEnvironment};
-use crate::session::state::{ShellState, Variable};
 use crate::session::{self, Session, StartingPoint};
-use crate::spawn::pool::WarmRoom;
-use crate::spawn::{Shell, ShellKind};
-use crate::tasks::folder;
+use crate::state::change::Change;
+use crate::state::environment::{DEFAULTS, EnvironmentPolicy, RemovedVariable};
+use crate::state::{ShellState, Variable};
 use crate::tasks::sweep::{self, Swept};
 use crate::tasks::{Task, Tasks};
+use crate::warm::pool::WarmRoom;
+use chiton_guard::Decision;
+use chiton_redact::insert::Quotes;
 
 mod typing;
 
@@ -343,7 +345,7 @@ impl Engine {
     /// Stages 2 and 3: whether it may run, and with what values.
     async fn admit(&self, session: &Session, request: AcceptedRequest) -> Result<Admitted, Refusal> {
         let Inner { config, known, verdicts, consents, .. } = &*self.inner;
-        let reviewed = guard::review(request, &config.guard, verdicts, consents, session, &config.environment);
+        let reviewed = review::review(request, &config.guard, verdicts, consents, session, &config.environment);
         let approved = match reviewed.await? {
             Reviewed::Approved(approved) => approved,
             Reviewed::DryRun(description) => return Ok(Admitted::DryRun(description)),

@@ -5,7 +5,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::terminal::BadSize;
+use chiton_terminal::BadSize;
 
 /// Any error of the engine.
 #[derive(Debug, thiserror::Error)]

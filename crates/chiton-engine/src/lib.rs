@@ -23,46 +23,59 @@
 //! }
 //! ```
 
-mod engine;
-mod request;
+// What everything below speaks of, and what the machine offers.
+mod bytes;
+pub mod error;
+pub mod limits;
+pub mod machine;
+pub mod run;
+mod sys;
 
-pub mod guard;
+// The engine and its keepers: what they say, what they leave on disk, how processes start and stop.
+mod folder;
+mod process;
+mod protocol;
+pub mod state;
+mod stop;
+mod warm;
+
+// The path of a command, in its order.
+pub mod capture;
+pub mod consent;
+mod engine;
+pub mod render;
+mod request;
+mod response;
+pub mod review;
 pub mod secrets;
 pub mod session;
 mod spawn;
-pub mod syntax;
 
-pub mod capture;
-pub mod render;
-mod response;
-
+// What outlives a call.
 pub mod audit;
-mod bytes;
 mod control;
-pub mod error;
-pub mod event;
 mod keeper;
-pub mod limits;
-pub mod machine;
-pub mod outcome;
-mod stop;
-mod sys;
+pub mod shell_manager;
 pub mod tasks;
-pub mod terminal;
+
+pub use chiton_guard as guard;
+pub use chiton_shell as shell;
+pub use chiton_terminal as terminal;
 
 pub use bytes::{ByteString, characters};
 pub use control::RunControl;
 pub use engine::{Engine, EngineConfig, StartedTask};
 pub use error::EngineError;
-pub use event::{Listener, PassedAmount, RunEvent, Silent, Stream};
-pub use keeper::protocol::{Ending, InputWait, Look, Typing, Typist};
 pub use keeper::{serve_always, serve_if_asked};
 pub use limits::{Limits, WarmLimits};
-pub use outcome::{Leftover, Lifetime, Outcome, Signal, TimeLimit, Usage};
-pub use request::{CommandInput, CommandRequest, EnvironmentChange, OnTimeout, Streams, TaskLifetime};
+pub use process::Shell;
+pub use request::{CommandInput, CommandRequest, EnvironmentChange, OnTimeout, TaskLifetime};
 pub use response::{CommandResponse, StateReport};
-pub use session::state::ShellState;
+pub use run::{
+    Ending, InputWait, Leftover, Lifetime, Listener, Look, Outcome, PassedAmount, RunEvent, Signal, Silent, Stream,
+    Streams, TimeLimit, Typing, Typist, Usage,
+};
 pub use session::{Session, Warmth};
-pub use spawn::Shell;
-pub use spawn::pool::WarmRoom;
+pub use state::ShellState;
 pub use tasks::{Task, TaskStatus, Tasks};
+pub use warm::WarmRoom;

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::bytes::ByteString;
+use crate::consent::{Answer, Approver};
 use crate::error::RequestError;
-use crate::guard::consent::{Answer, Approver};
-pub use crate::keeper::protocol::Streams;
 use crate::limits::{COMMAND_BYTES, ViewLimits};
-use crate::outcome::Lifetime;
-use crate::terminal::TerminalSize;
-use crate::terminal::keys::TERM;
+use crate::run::Lifetime;
+pub use crate::run::Streams;
+use chiton_terminal::TerminalSize;
+use chiton_terminal::keys::TERM;
 
 /// One command to run.
 #[derive(Debug, Default)]

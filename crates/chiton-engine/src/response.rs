@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::capture::spool::StreamTotals;
-use crate::guard::Refusal;
-use crate::guard::consent::Question;
-use crate::keeper::protocol::{Ending, InputWait};
-use crate::outcome::{Leftover, Outcome, TimeLimit, Usage};
+use crate::consent::Question;
 use crate::render::{TextView, Views};
+use crate::review::Refusal;
+use crate::run::StreamTotals;
+use crate::run::{Ending, InputWait};
+use crate::run::{Leftover, Outcome, TimeLimit, Usage};
 use crate::session::StartingPoint;
-use crate::session::environment::RemovedVariable;
+use crate::state::environment::RemovedVariable;
 
 /// Everything there is to say about one run.
 #[derive(Clone, Debug)]

@@ -164,7 +164,7 @@ fn the_session_decides_what_words_mean() {
     );
     state.aliases.insert("wipe".into(), "rm -rf".into());
     let text = "clean () \n{ \n    rm -rf \"$1\"\n}".into();
-    state.functions.insert("clean".into(), chiton_engine::session::state::Function { attributes: String::new(), text });
+    state.functions.insert("clean".into(), chiton_engine::state::Function { attributes: String::new(), text });
     let context = Context::new("/home/dev", "dev", "/").with_state(state.clone().into());
     let decision = |command: &str| judge(command, &context).decision;
     assert_eq!(decision("rm -rf $DIR"), Decision::Deny);

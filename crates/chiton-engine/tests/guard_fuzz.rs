@@ -5,7 +5,7 @@ mod guard_cases;
 use std::time::{Duration, Instant};
 
 use chiton_engine::guard::{Context, Decision, judge};
-use chiton_engine::syntax;
+use chiton_engine::shell as syntax;
 use proptest::prelude::*;
 
 fn context() -> Context {

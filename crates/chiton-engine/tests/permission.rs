@@ -6,10 +6,9 @@ mod harness;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use chiton_engine::guard::consent::{Answer, Approver, Asking, Question};
-use chiton_engine::guard::{
-    Context, Decision, Guard, GuardPolicy, HumanRule, Permission, PermissionManager, Permitting,
-};
+use chiton_engine::consent::{Answer, Approver, Asking, Question};
+use chiton_engine::guard::{Context, Decision, GuardPolicy, HumanRule};
+use chiton_engine::review::{Guard, Permission, PermissionManager, Permitting};
 use chiton_engine::tasks::WaitFor;
 use chiton_engine::{CommandRequest, EngineConfig, Outcome, Session, StartedTask};
 use harness::{Harness, runtime};

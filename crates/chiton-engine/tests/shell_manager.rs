@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chiton_engine::TaskStatus;
-use chiton_engine::session::state::ShellState;
-use chiton_engine::tasks::shell_manager::ShellManager;
+use chiton_engine::shell_manager::ShellManager;
+use chiton_engine::state::ShellState;
 use chiton_testkit::processes::eventually;
 use harness::{Harness, runtime, seconds};
 

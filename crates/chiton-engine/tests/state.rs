@@ -5,7 +5,7 @@ mod harness;
 
 use std::collections::BTreeMap;
 
-use chiton_engine::session::state::{Value, Variable};
+use chiton_engine::state::{Value, Variable};
 use chiton_engine::{CommandRequest, EnvironmentChange, Outcome, Session, Shell, ShellState, StateReport};
 use harness::{Harness, runtime};
 use proptest::prelude::*;

@@ -17,8 +17,8 @@ use harness::{Harness, mark, runtime, seconds};
 fn session_with(harness: &Harness, mark: &str) -> Session {
     let session = harness.session();
     let mut state = chiton_engine::ShellState::clone(&session.state());
-    let value = chiton_engine::session::state::Value::Scalar(mark.into());
-    state.variables.insert(MARK.to_owned(), chiton_engine::session::state::Variable::exported(value));
+    let value = chiton_engine::state::Value::Scalar(mark.into());
+    state.variables.insert(MARK.to_owned(), chiton_engine::state::Variable::exported(value));
     session.restore(state.into());
     session
 }

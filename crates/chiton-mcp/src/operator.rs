@@ -12,15 +12,15 @@ use chiton_dialects::arguments::short;
 use chiton_dialects::text::LineCount;
 use chiton_dialects::{Action, CallError, Dialect, Done, Keeps, ReadAction, Reply, RunAction, Surroundings};
 use chiton_engine::capture::HeadTail;
+use chiton_engine::consent::{Answer, Approver, Question};
 use chiton_engine::error::{EngineError, StoreError};
-use chiton_engine::guard::consent::{Answer, Approver, Question};
 use chiton_engine::limits::ViewLimits;
-use chiton_engine::render::whole_characters;
 use chiton_engine::session::store::SessionStore;
 use chiton_engine::tasks::link::Killed;
 use chiton_engine::tasks::{
     Cursor, Filter, NotFound, Output, Part, ReadError, ReadRequest, SendError, WaitFor, WaitReason,
 };
+use chiton_engine::terminal::text::whole_characters;
 use chiton_engine::{
     CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, Listener, Look, Outcome, PassedAmount,
     RunControl, RunEvent, Session, Shell, ShellState, Signal, StartedTask, StateReport, Stream, Task, Tasks, Typing,

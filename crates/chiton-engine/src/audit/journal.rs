@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::{AuditConfig, AuditEntry, AuditLine};
 use crate::bytes::encode_hex;
-use crate::tasks::folder::make_own;
+use crate::folder::make_own;
 
 pub(super) const CURRENT: &str = "journal.jsonl";
 /// The number and the hash of the last line, and the number of the first that is kept: without it, lines missing at

@@ -11,18 +11,19 @@ use tokio::io::unix::AsyncFd;
 use tokio::time::Instant;
 
 use super::intake::{Captured, Intake};
-use super::spool::StreamTotals;
 use crate::control::{RunControl, StopWatch};
 use crate::error::StartError;
-use crate::event::{Listener, RunEvent};
-use crate::keeper::protocol::{Control, Ending, FrameBuffer, HandedBack, InputWait, Report, encode};
+use crate::folder::RunFolder;
 use crate::limits::{BEHIND_BYTES, LONGEST, ViewLimits};
-use crate::outcome::Outcome;
+use crate::process::keeper_process::Keeper;
+use crate::protocol::{Control, FrameBuffer, HandedBack, Report, encode};
 use crate::request::{CommandRequest, OnTimeout};
+use crate::run::Outcome;
+use crate::run::StreamTotals;
+use crate::run::{Ending, InputWait};
+use crate::run::{Listener, RunEvent};
 use crate::spawn::Launched;
-use crate::spawn::keeper_process::Keeper;
 use crate::sys::messages::to_be_read;
-use crate::tasks::folder::RunFolder;
 
 /// What a run gave.
 pub(crate) struct Collected {

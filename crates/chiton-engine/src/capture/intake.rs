@@ -7,10 +7,11 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use super::head_tail::HeadTail;
-use super::spool::{InSpool, SpoolFollower};
-use crate::event::{Listener, PassedAmount, RunEvent, Stream};
+use super::spool::SpoolFollower;
 use crate::limits::ViewLimits;
 use crate::request::Streams;
+use crate::run::InSpool;
+use crate::run::{Listener, PassedAmount, RunEvent, Stream};
 
 /// So many stretches are remembered before they are read: the streams take turns.
 const MOST_UNREAD: usize = 256;
@@ -152,8 +153,8 @@ impl Captured {
 mod tests {
     use super::*;
     use crate::capture::spool::SpoolWriter;
-    use crate::event::Silent;
     use crate::limits::SpoolLimits;
+    use crate::run::Silent;
 
     #[derive(Default)]
     struct Ear {

@@ -15,11 +15,10 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use crate::bytes::characters;
-use crate::event::Stream;
+use crate::folder::{segment_name, stream_name};
 use crate::limits::{READ_BYTES, SpoolLimits};
+use crate::run::{InSpool, Stream, StreamTotals};
 
 /// How many segments a quota is cut into.
 const SEGMENTS: u64 = 16;
@@ -27,15 +26,6 @@ const SEGMENTS: u64 = 16;
 const CHECK_EVERY: u64 = 4 << 20;
 /// Changes of stream that are written down; after that the streams are still whole, only their order is not known.
 const MAX_SWITCHES: u32 = 1 << 20;
-
-/// What became of one stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StreamTotals {
-    /// Bytes the command wrote.
-    pub written: u64,
-    /// Bytes of them that are in the spool.
-    pub kept: u64,
-}
 
 /// Writes the spool of one run.
 pub(crate) struct SpoolWriter {
@@ -231,46 +221,6 @@ impl OrderLog {
 
 fn index(stream: Stream) -> usize {
     usize::from(stream == Stream::Stderr)
-}
-
-fn stream_name(stream: Stream) -> &'static str {
-    if stream == Stream::Stdout { "stdout" } else { "stderr" }
-}
-
-/// The file that the output of most runs goes to, and all of it.
-pub(crate) fn first_segment() -> String {
-    segment_name(Stream::Stdout, 0)
-}
-
-fn segment_name(stream: Stream, start: u64) -> String {
-    format!("{}.{start:016x}", stream_name(stream))
-}
-
-/// Where bytes of a stream are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct InSpool {
-    /// The offset by which their segment is named.
-    pub(crate) segment: u64,
-    /// The offset of the first of them in the stream.
-    pub(crate) from: u64,
-    pub(crate) count: u64,
-    /// Ends of lines among them.
-    pub(crate) lines: u64,
-    /// Characters that begin there.
-    pub(crate) characters: u64,
-}
-
-impl InSpool {
-    /// Takes `next` in, where it follows right behind.
-    pub(crate) fn grow(&mut self, next: Self) -> bool {
-        let follows = self.segment == next.segment && self.from + self.count == next.from;
-        if follows {
-            self.count += next.count;
-            self.lines += next.lines;
-            self.characters += next.characters;
-        }
-        follows
-    }
 }
 
 /// Reads what is told to be in a spool, right after it was written. A segment that was begun is held open, so it can be

@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::terminal::TerminalSize;
+use chiton_terminal::TerminalSize;
 
 const NAME: &str = "times";
 const ENTRY: usize = 17;

@@ -7,16 +7,18 @@ use std::time::Duration;
 use super::written_down::Conclusion;
 use super::{Engine, UNTIDIED};
 use crate::capture::collect::Reports;
-use crate::keeper::protocol::{Ending, HandedBack, Report};
+use crate::process::ShellKind;
+use crate::process::keeper_process::Keeper;
+use crate::protocol::{HandedBack, Report};
 use crate::response::{Commit, StateReport};
-use crate::session::bash::dump::FirstWords;
-use crate::session::change::Change;
-use crate::session::{self, Session, StartingPoint, Unsettled, bash, posix};
-use crate::spawn::ShellKind;
-use crate::spawn::keeper_process::Keeper;
-use crate::spawn::pool::Running;
-use crate::spawn::spare::{self, Fit, Spare};
+use crate::run::Ending;
+use crate::session::{self, Session, StartingPoint, Unsettled};
+use crate::state::bash::dump::FirstWords;
+use crate::state::change::Change;
+use crate::state::{bash, posix};
 use crate::tasks::sweep;
+use crate::warm::pool::Running;
+use crate::warm::spare::{self, Fit, Spare};
 
 /// What comes behind an answer that went first. Dropped, in this order, when it has come, or never will.
 #[derive(Default)]

@@ -8,15 +8,16 @@ use std::time::Duration;
 use super::{Engine, EngineConfig, Inner};
 use crate::bytes::ByteString;
 use crate::error::StartError;
+use crate::folder::record::RequestRecord;
+use crate::folder::{RunFolder, Unreadable};
+use crate::process::keeper_process::Keeper;
 use crate::request::CommandInput;
 use crate::secrets::ResolvedCommand;
-use crate::session::{Session, StartingPoint, bash};
-use crate::spawn::keeper_process::Keeper;
-use crate::spawn::pool::Shape;
-use crate::spawn::spare::{Fit, Spare};
+use crate::session::{Session, StartingPoint};
 use crate::spawn::{self, LaunchSettings, Launched, Runner};
-use crate::tasks::folder::{RunFolder, Unreadable};
-use crate::tasks::record::RequestRecord;
+use crate::state::bash;
+use crate::warm::pool::Shape;
+use crate::warm::spare::{Fit, Spare};
 
 impl Engine {
     /// Hands the command to a shell that waits for just such a one, or else to one that is started for it.

@@ -1,7 +1,7 @@
 //! Typing into the terminal of a task, for whoever runs commands: references become values, and a password is no text.
 
 use super::Engine;
-use crate::keeper::protocol::{Typing, Typist};
+use crate::run::{Typing, Typist};
 use crate::secrets;
 use crate::session::Session;
 use crate::tasks::SendError;

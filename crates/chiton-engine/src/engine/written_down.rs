@@ -6,11 +6,11 @@ use super::Engine;
 use crate::audit::{AuditEntry, AuditEvent};
 use crate::bytes::ByteString;
 use crate::error::EngineError;
-use crate::outcome::Outcome;
+use crate::folder::record::RequestRecord;
 use crate::response::CommandResponse;
+use crate::run::Outcome;
 use crate::secrets::ResolvedCommand;
 use crate::session::Session;
-use crate::tasks::record::RequestRecord;
 
 impl Engine {
     /// Writes down that something was done to a task: `what`, in one word.

@@ -4,8 +4,8 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use super::protocol::{Control, FrameBuffer, Report, VERSION, encode};
 use crate::limits::{BEHIND_BYTES, QUEUE_BYTES, READ_BYTES};
+use crate::protocol::{Control, FrameBuffer, Report, VERSION, encode};
 
 pub(super) struct Client {
     socket: UnixStream,

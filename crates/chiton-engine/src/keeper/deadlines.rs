@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use crate::limits::later;
-use crate::outcome::TimeLimit;
+use crate::run::TimeLimit;
 
 pub(super) struct Deadlines {
     end: Option<Instant>,

@@ -11,15 +11,16 @@ use std::os::unix::net::UnixStream;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use super::Post;
 use super::client::Client;
 use super::owner::{self, Owned};
-use super::protocol::{BEGIN, FrameBuffer, ORDER, Order, Report, RunPlan, encode};
-use super::shell::{self, GivenFiles, Shell};
-use super::{Post, protocol};
+use super::shell::{self, Shell};
+use crate::folder::Unreadable;
+use crate::folder::record::StartRecord;
+use crate::protocol;
+use crate::protocol::{BEGIN, FrameBuffer, GivenFiles, ORDER, Order, Report, RunPlan, encode};
 use crate::sys::messages;
 use crate::sys::process::{Reap, Reaped, reap};
-use crate::tasks::folder::Unreadable;
-use crate::tasks::record::StartRecord;
 
 /// A shell that waits for its command.
 struct Spare {

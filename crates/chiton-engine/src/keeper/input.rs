@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use super::protocol::Denial;
+use crate::protocol::Denial;
 
 /// What may wait for a command that does not read: more than anybody types, less than would matter.
 const MOST_WAITING: usize = 1 << 20;

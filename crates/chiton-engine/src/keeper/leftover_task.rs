@@ -7,12 +7,14 @@ use std::fs::File;
 use std::os::unix::fs::symlink;
 use std::time::Instant;
 
-use super::protocol::{Ending, RunPlan, SOCKET};
-use crate::capture::spool::{SpoolWriter, StreamTotals};
-use crate::event::Stream;
-use crate::outcome::{Leftover, Lifetime, Outcome};
-use crate::tasks::folder::RunFolder;
-use crate::tasks::record::{LeftoverOf, RequestRecord, StartRecord};
+use crate::capture::spool::SpoolWriter;
+use crate::folder::RunFolder;
+use crate::folder::record::{LeftoverOf, RequestRecord, StartRecord};
+use crate::protocol::{RunPlan, SOCKET};
+use crate::run::Ending;
+use crate::run::Stream;
+use crate::run::StreamTotals;
+use crate::run::{Leftover, Lifetime, Outcome};
 
 pub(super) struct LeftoverTask {
     folder: RunFolder,

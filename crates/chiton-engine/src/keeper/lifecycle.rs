@@ -7,8 +7,8 @@
 //! - The ending is announced once.
 //! - A shell may say that its command has run through before it ends itself; then that is the ending.
 
-use crate::keeper::protocol::StopCause;
-use crate::outcome::{Outcome, Signal};
+use crate::run::StopCause;
+use crate::run::{Outcome, Signal};
 use crate::sys::process::WaitStatus;
 
 /// Where a run stands.
@@ -142,7 +142,7 @@ fn ended_by_itself(status: WaitStatus) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::TimeLimit;
+    use crate::run::TimeLimit;
 
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Event {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use zeroize::Zeroize;
 
 use crate::bytes::ByteString;
-use crate::event::Stream;
-use crate::secrets::patterns::Patterns;
-use crate::secrets::redact::Redactor;
+use crate::run::Stream;
+use chiton_redact::patterns::Patterns;
+use chiton_redact::redact::Redactor;
 
 /// Characters of a value that may be shown where a terminal would lack the end of a line otherwise.
 const LITTLE: usize = 2;

@@ -18,7 +18,6 @@ mod leftover_task;
 mod lifecycle;
 mod masking;
 mod owner;
-pub(crate) mod protocol;
 mod shell;
 mod state;
 mod terminal;
@@ -33,13 +32,9 @@ use std::process::ExitCode;
 
 use rustix::process::{Resource, Rlimit};
 
+use crate::protocol::{GO_FD, KEEPER_ARGUMENT, Report, SCRATCH_FD, STATE_FD, encode};
 use crate::sys::descriptors;
 use crate::sys::signals::{SignalInbox, survive_file_size_limit};
-use protocol::{GO_FD, Report, SCRATCH_FD, STATE_FD, encode};
-pub(crate) use shell::GivenFiles;
-
-/// The first argument that makes this executable a keeper. What follows it is only for people who read `ps`.
-pub(crate) const KEEPER_ARGUMENT: &str = "chiton-keeper";
 
 /// Call this first thing in `main`.
 ///

@@ -18,20 +18,22 @@ use super::input::OpenInput;
 use super::leftover_task::LeftoverTask;
 use super::lifecycle::{Lifecycle, StopEffect};
 use super::masking::Masking;
-use super::protocol::{Control, Denial, Ending, HandedBack, Report, RunPlan, StopCause, Typing, Typist};
 use super::shell::{self, Shell};
 use super::state::StateInbox;
 use super::terminal::HeldTerminal;
 use super::transcript::Transcript;
-use crate::capture::spool::{InSpool, SpoolWriter};
-use crate::event::Stream;
+use crate::capture::spool::SpoolWriter;
+use crate::folder::RunFolder;
+use crate::folder::record::StartRecord;
 use crate::limits::{BEHIND_BYTES, INLINE_BYTES, READ_BYTES};
-use crate::outcome::{Lifetime, Outcome, Signal, TimeLimit, Usage};
+use crate::protocol::{Control, Denial, HandedBack, Report, RunPlan};
+use crate::run::InSpool;
+use crate::run::Stream;
+use crate::run::{Ending, StopCause, Typing, Typist};
+use crate::run::{Lifetime, Outcome, Signal, TimeLimit, Usage};
 use crate::stop::{self, Ladder, Loneliness};
 use crate::sys::memory::release_files;
 use crate::sys::process::{Reap, Reaped, WaitStatus, reap};
-use crate::tasks::folder::RunFolder;
-use crate::tasks::record::StartRecord;
 
 /// More than a pipe can hold: what the leader wrote before it ended is read with certainty, a chatty leftover is not
 /// followed for ever.

@@ -1,47 +1,19 @@
 //! A shell and what a keeper holds of it, from its start on.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 
 use super::masking::Masking;
-use super::protocol::{Input, Order, ShellPlan, Streams};
 use super::terminal::Ends;
-use crate::spawn::start_shell;
+use crate::folder::RunFolder;
+use crate::process::start_shell;
+use crate::protocol::{GivenFiles, Input, ShellPlan};
+use crate::run::Streams;
 use crate::stop::Loneliness;
 use crate::sys::process::wait_for;
-use crate::tasks::folder::RunFolder;
-use crate::terminal::TerminalSize;
-
-/// What came with an order.
-pub(crate) struct GivenFiles {
-    /// The run's folder, locked: as long as it is open, the run is alive. Not where the folder is still to be made.
-    pub(super) folder: Option<OwnedFd>,
-    pub(crate) loader: OwnedFd,
-    /// Where it reads its command: a pipe, where it waits for that.
-    pub(crate) script: OwnedFd,
-    /// Standard input.
-    pub(crate) more: Option<OwnedFd>,
-}
-
-impl GivenFiles {
-    /// The order and what goes with it.
-    pub(super) fn read(descriptors: Vec<OwnedFd>) -> io::Result<(Order, Self)> {
-        let mut descriptors = descriptors.into_iter();
-        let mut next = || descriptors.next().ok_or_else(|| io::Error::other("a descriptor is missing"));
-        let mut order = File::from(next()?);
-        let (loader, script) = (next()?, next()?);
-        let rest: Vec<OwnedFd> = descriptors.collect();
-        let mut bytes = Vec::new();
-        order.rewind()?;
-        order.read_to_end(&mut bytes)?;
-        let order = postcard::from_bytes(&bytes).map_err(|_| io::Error::other("the order cannot be read"))?;
-        let mut rest = rest.into_iter();
-        let folder = if matches!(order, Order::Run(..)) { rest.next() } else { None };
-        Ok((order, Self { folder, loader, script, more: rest.next() }))
-    }
-}
+use chiton_terminal::TerminalSize;
 
 /// A shell that was started for a run, and what a keeper needs to own it.
 pub(super) struct Shell {

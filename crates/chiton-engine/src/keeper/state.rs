@@ -8,10 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
 use super::SharedFiles;
-use super::protocol::HandedBack;
 use crate::bytes::ByteString;
 use crate::limits::STATE_BYTES;
-use crate::session::bash::dump::{FirstWords, NOTHING_CAME};
+use crate::protocol::HandedBack;
+use crate::state::bash::dump::{FirstWords, NOTHING_CAME};
 
 /// The time between two looks.
 const PAUSE: Duration = Duration::from_millis(2);

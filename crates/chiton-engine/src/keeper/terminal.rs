@@ -17,10 +17,11 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Winsize, tcgetattr, tcsetattr, tcsetwinsize,
 };
 
-use super::protocol::{Denial, InputWait, Look, Typing, Typist};
 use super::waiting;
 use crate::capture::times::TimesWriter;
-use crate::terminal::{Screen, TerminalSize, keys};
+use crate::protocol::Denial;
+use crate::run::{InputWait, Look, Typing, Typist};
+use chiton_terminal::{Screen, TerminalSize, keys};
 
 /// After so much silence it is looked whether the command waits for input; then after twice as much, and so on.
 const QUIET: Duration = Duration::from_millis(60);
@@ -198,7 +199,7 @@ impl HeldTerminal {
     }
 
     /// Nothing more comes: what is written down about it.
-    pub(super) fn finish(&mut self) -> crate::terminal::Snapshot {
+    pub(super) fn finish(&mut self) -> chiton_terminal::Snapshot {
         self.times.settle();
         self.screen.snapshot()
     }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use crate::outcome::Outcome;
+use crate::run::Outcome;
 
 pub(super) struct Transcript {
     file: File,

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::patterns::Patterns;
-use super::reference::Reference;
-use super::value::SecretValue;
 use crate::bytes::ByteString;
-use crate::session::environment::RemovedVariable;
-use crate::session::state::{ShellState, Value};
+use crate::state::environment::RemovedVariable;
+use crate::state::{ShellState, Value};
+use chiton_redact::Mask;
+use chiton_redact::patterns::Patterns;
+use chiton_redact::reference::Reference;
+use chiton_redact::value::SecretValue;
 
 /// Values by the token that stands for each.
 #[derive(Debug)]
@@ -23,9 +24,6 @@ struct Current {
     masks: Arc<[Mask]>,
     patterns: Arc<Patterns>,
 }
-
-/// One value and what is shown for it.
-pub(crate) type Mask = (String, SecretValue);
 
 impl KnownSecrets {
     pub(crate) fn none() -> Self {

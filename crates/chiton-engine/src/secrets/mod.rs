@@ -9,37 +9,28 @@
 //! and only that can be spawned.
 
 pub mod config;
-mod encoding;
-mod forms;
-pub(crate) mod insert;
 pub(crate) mod known;
-pub(crate) mod patterns;
-mod place;
-pub(crate) mod redact;
-pub mod reference;
 pub mod source;
 pub mod sources;
-pub mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use chiton_redact::Mask;
+use chiton_redact::insert::{self, Known, Quotes};
+use chiton_redact::patterns::Patterns;
+pub use chiton_redact::{Masking, Reference, Secret, SecretValue, reference, value};
 use zeroize::Zeroizing;
 
 use crate::bytes::ByteString;
-use crate::guard::{ApprovedCommand, Refusal};
 use crate::request::{CommandInput, CommandRequest, EnvironmentChange};
+use crate::review::{ApprovedCommand, Refusal};
 use crate::session::Session;
 pub use config::SecretsConfig;
-use insert::{Known, Quotes};
-use known::{KnownSecrets, Mask};
-use patterns::Patterns;
-pub use reference::Reference;
+use known::KnownSecrets;
 pub use source::{SecretSource, SecretStore};
 pub use sources::memory::MemorySource;
-use value::Masking;
-pub use value::{Secret, SecretValue};
 
 /// Makes this process unreadable for others of the same user: no core dump, no `ptrace`, no `/proc/PID/mem`.
 ///

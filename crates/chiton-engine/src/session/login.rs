@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::environment::{EnvironmentPolicy, RemovedVariable};
-use super::state::{ShellState, Value, Variable};
 use crate::bytes::{ByteString, encode_hex};
-use crate::spawn::helper::{self, Helper};
+use crate::process::helper::{self, Helper};
+use crate::state::environment::{EnvironmentPolicy, RemovedVariable};
+use crate::state::{ShellState, Value, Variable};
 
 /// How the login shell is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

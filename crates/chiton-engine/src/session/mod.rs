@@ -8,13 +8,8 @@
 //!
 //! Running the shell is left to `spawn`; which variables may exist at all to [`environment`].
 
-pub(crate) mod bash;
-pub(crate) mod change;
-pub mod environment;
 pub mod login;
-pub(crate) mod posix;
 mod settling;
-pub mod state;
 pub mod store;
 
 use std::collections::{BTreeSet, HashSet};
@@ -25,16 +20,16 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::consent::Bound;
 use crate::error::SessionError;
-use crate::guard::consent::Bound;
 use crate::request::EnvironmentChange;
-use crate::secrets::Reference;
-use crate::spawn::pool::Pool;
-use change::Change;
-use environment::{EnvironmentPolicy, Origin, RemovedVariable};
+use crate::state::change::Change;
+use crate::state::environment::{self, EnvironmentPolicy, Origin, RemovedVariable};
+use crate::state::{DirectoryId, ShellState, Value, Variable};
+use crate::warm::pool::Pool;
+use chiton_redact::Reference;
 use settling::Settling;
 pub(crate) use settling::Unsettled;
-use state::{ShellState, Value, Variable};
 
 /// One shell as an agent knows it: what a command changes is there for the next one.
 ///
@@ -251,15 +246,12 @@ fn is_open(connection: &UnixStream) -> bool {
 pub(crate) struct StartingPoint {
     pub(crate) state: Arc<ShellState>,
     /// The directory it is in, whatever has that name by now.
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<DirectoryId>,
     pub(crate) removed: Vec<RemovedVariable>,
     pub(crate) notices: Vec<String>,
 }
 
-/// The number of a directory, and of the file system it is on.
-pub(crate) type Place = (u64, u64);
-
-fn place_of(directory: &Path) -> Option<Place> {
+fn place_of(directory: &Path) -> Option<DirectoryId> {
     let data = std::fs::metadata(directory).ok().filter(std::fs::Metadata::is_dir)?;
     Some((data.dev(), data.ino()))
 }

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
-use super::change::Change;
-use super::state::ShellState;
 use crate::error::StoreError;
-use crate::secrets::Reference;
+use crate::state::ShellState;
+use crate::state::change::Change;
+use chiton_redact::Reference;
 
 /// A folder of named sessions.
 #[derive(Clone, Debug)]
@@ -152,7 +152,7 @@ fn write_in_place(path: &Path, text: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::state::{Value, Variable};
+    use crate::state::{Value, Variable};
 
     fn state(pairs: &[(&str, &str)]) -> ShellState {
         let environment = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));

@@ -9,39 +9,30 @@
 //! 4. After the run its keeper is free again, if nothing is left of the command: [`pool`] keeps it for the session's
 //!    next command, with a shell that waits.
 
-mod delivery;
-pub(crate) mod helper;
-pub(crate) mod keeper_process;
-pub(crate) mod pool;
-mod shell;
-mod shell_process;
-pub(crate) mod spare;
-
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::bytes::ByteString;
 use crate::error::StartError;
-use crate::keeper::protocol::{Input, ORDER, Order, RunPlan, ShellPlan};
+use crate::folder::RunFolder;
 use crate::limits::Limits;
+use crate::protocol::{Input, Order, RunPlan, ShellPlan};
 use crate::request::{CommandInput, OnTimeout};
 use crate::secrets::ResolvedCommand;
-use crate::session::bash::load::{self, LoadOptions};
-use crate::session::{StartingPoint, posix};
-use crate::sys::messages;
-use crate::tasks::folder::RunFolder;
+use crate::session::StartingPoint;
+use crate::state::bash::load::{self, LoadOptions};
+use crate::state::posix;
 
-use delivery::Delivery;
-use keeper_process::Keeper;
-pub use shell::Shell;
-pub(crate) use shell::ShellKind;
-pub(crate) use shell_process::start_shell;
-use spare::Spare;
+use crate::process::delivery::{self, Delivery};
+use crate::process::keeper_process::Keeper;
+use crate::process::order::{give_order, memory_file};
+use crate::process::{Shell, ShellKind};
+use crate::warm::spare::Spare;
 
 /// A command that was handed to its keeper.
 #[derive(Debug)]
@@ -152,19 +143,6 @@ fn order_run(
     give_order(keeper, order, &files.into_iter().chain(input).collect::<Vec<_>>())
 }
 
-/// Sends an order with what belongs to it.
-fn give_order(keeper: &Keeper, mut order: Order, files: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let encoded = postcard::to_stdvec(&order).map_err(|error| io::Error::other(error.to_string()))?;
-    let encoded = Zeroizing::new(encoded);
-    let (Order::Run(shell, _) | Order::Prepare(shell, _)) = &mut order;
-    for (_, value) in shell.masks.drain(..) {
-        value.into_vec().zeroize();
-    }
-    let order = memory_file(&encoded)?;
-    let files: Vec<BorrowedFd<'_>> = [order.as_fd()].into_iter().chain(files.iter().copied()).collect();
-    messages::send(&keeper.connection, ORDER, &files)
-}
-
 fn run_plan(
     command: &ResolvedCommand,
     delivery: Delivery,
@@ -194,14 +172,4 @@ fn run_plan(
         stop,
         spool,
     }
-}
-
-/// A file in memory with `content`, to be read from its beginning.
-fn memory_file(content: &[u8]) -> io::Result<OwnedFd> {
-    let descriptor = rustix::fs::memfd_create("chiton", rustix::fs::MemfdFlags::CLOEXEC)?;
-    let mut file = File::from(descriptor);
-    file.write_all(content)?;
-    let descriptor = OwnedFd::from(file);
-    rustix::fs::seek(&descriptor, rustix::fs::SeekFrom::Start(0))?;
-    Ok(descriptor)
 }

@@ -6,8 +6,8 @@ use std::os::unix::fs::FileExt;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::keeper::protocol::Denial;
-use crate::outcome::Leftover;
+use crate::protocol::Denial;
+use crate::run::Leftover;
 
 /// The living descendants of this process with their command lines, each as `mask` shows it, zombies left out.
 pub(crate) fn alive(mask: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<Leftover> {

@@ -8,7 +8,7 @@ use std::ptr;
 
 use tokio::io::unix::AsyncFd;
 
-use crate::outcome::Usage;
+use crate::run::Usage;
 
 /// What a new process starts with. Everything that is not named here is not inherited.
 pub(crate) struct ProcessPlan<'a> {

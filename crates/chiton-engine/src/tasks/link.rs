@@ -8,17 +8,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::folder::RunFolder;
 use super::list::{NotFound, Task, TaskStatus, Tasks};
 use super::read::{Cursor, ReadError};
 use crate::bytes::ByteString;
-use crate::event::Stream;
-use crate::keeper::protocol::{
-    Control, Denial, FrameBuffer, InputWait, Look, Report, StopCause, Typing, Typist, VERSION, encode,
-};
+use crate::folder::RunFolder;
 use crate::limits::LONGEST;
-use crate::outcome::{Outcome, Signal};
-use crate::terminal::{Snapshot, TerminalSize};
+use crate::protocol::{Control, Denial, FrameBuffer, Report, VERSION, encode};
+use crate::run::Stream;
+use crate::run::{InputWait, Look, StopCause, Typing, Typist};
+use crate::run::{Outcome, Signal};
+use chiton_terminal::{Snapshot, TerminalSize};
 
 /// What a wait is for. Whatever comes first ends it; the end of the task always does.
 #[derive(Clone, Debug, Default)]

@@ -9,12 +9,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-use super::folder::{RunFolder, Unreadable, is_id};
-use super::record::{LeftoverOf, RequestRecord, VERSION};
-use crate::capture::spool::StreamTotals;
-use crate::keeper::protocol::Ending;
-use crate::outcome::{Leftover, Lifetime, Outcome, Signal, TimeLimit};
-use crate::terminal::TerminalSize;
+use crate::folder::record::{LeftoverOf, RequestRecord, VERSION};
+use crate::folder::{RunFolder, Unreadable, is_id};
+use crate::run::Ending;
+use crate::run::StreamTotals;
+use crate::run::{Leftover, Lifetime, Outcome, Signal, TimeLimit};
+use chiton_terminal::TerminalSize;
 
 /// All runs under one state directory.
 #[derive(Clone, Debug)]
@@ -234,7 +234,7 @@ impl Tasks {
 
     pub(crate) fn not_found(&self, id: &str) -> NotFound {
         let known: BTreeSet<(usize, String)> =
-            self.ids().into_iter().map(|candidate| (distance(id, &candidate), candidate)).collect();
+            self.ids().into_iter().map(|candidate| (strsim::levenshtein(id, &candidate), candidate)).collect();
         let near = known.into_iter().filter(|(distance, _)| *distance <= MOST_CHANGES).take(SUGGESTIONS);
         let nearest = near.map(|(_, id)| id).collect();
         let beginning = if id.starts_with("shell_") { id.to_owned() } else { format!("shell_{id}") };
@@ -321,32 +321,9 @@ fn task(
     }
 }
 
-/// How many letters have to change to make one word of the other.
-pub(crate) fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (line, left) in one.chars().take(64).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
-        for (column, right) in other.iter().enumerate() {
-            let change = diagonal + usize::from(left != *right);
-            diagonal = row[column + 1];
-            row[column + 1] = change.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row[other.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_distance_of_words_is_the_number_of_changes() {
-        for (one, other, expected) in [("abc", "abc", 0), ("abc", "abd", 1), ("", "abc", 3), ("shell_1", "shell_12", 1)]
-        {
-            assert_eq!(distance(one, other), expected);
-        }
-    }
 
     #[test]
     fn every_outcome_has_its_status() {

@@ -11,13 +11,10 @@
 //! - [`sweep`]: which ones go when.
 //! - [`shell_manager`]: a small face over all of it for programs that think in shells.
 
-pub(crate) mod folder;
 pub mod link;
 pub mod list;
 pub mod read;
-pub(crate) mod record;
 mod recording;
-pub mod shell_manager;
 pub(crate) mod sweep;
 
 pub use link::{SendError, WaitFor, WaitReason, Waited, Window, WindowEvent};

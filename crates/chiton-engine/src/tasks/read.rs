@@ -10,8 +10,8 @@ use regex::bytes::Regex;
 
 use super::list::{Source, Task};
 use crate::capture::spool::{Piece, Span, SpoolReader};
-use crate::event::Stream;
-use crate::render::whole_characters;
+use crate::run::Stream;
+use chiton_terminal::text::whole_characters;
 
 /// Where a reader is in both streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

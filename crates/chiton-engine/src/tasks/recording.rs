@@ -6,8 +6,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use super::list::Task;
 use crate::capture::spool::SpoolReader;
 use crate::capture::times::{Moment, read_times};
-use crate::event::Stream;
-use crate::terminal::cast::{CastHeader, CastWriter};
+use crate::run::Stream;
+use chiton_terminal::cast::{CastHeader, CastWriter};
 
 /// How much is read in one go.
 const STEP: u64 = 1 << 20;

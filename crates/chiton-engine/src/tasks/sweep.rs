@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::folder::{RunFolder, is_id};
+use crate::folder::{RunFolder, is_id};
 use crate::limits::RetentionLimits;
 
 /// A run with this much output on disk, or more, is reason enough to look at the sum.

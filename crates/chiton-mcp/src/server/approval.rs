@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use chiton_engine::guard::consent::{Answer, Approver, Asking, Question};
+use chiton_engine::consent::{Answer, Approver, Asking, Question};
 use rmcp::model::{
     CallToolRequestParams, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
     InputRequest, InputRequests, InputRequiredResult, ServerRequest,

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use chiton_dialects::tool::Effect;
 use chiton_dialects::{Reply, ToolSpec};
-use chiton_engine::guard::consent::{Approver, Question};
+use chiton_engine::consent::{Approver, Question};
 use chiton_engine::tasks::Cursor;
 use chiton_engine::{RunControl, RunEvent};
 use rmcp::ErrorData;

@@ -20,10 +20,10 @@ use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::bytes::{ByteString, encode_hex};
-use crate::secrets::reference::{Reference, ReferenceKind};
+use crate::folder::make_own;
 use crate::secrets::source::{SecretSource, SourceError};
-use crate::secrets::value::{Masking, Secret, ValueError, check};
-use crate::tasks::folder::make_own;
+use chiton_redact::reference::{Reference, ReferenceKind};
+use chiton_redact::value::{Masking, Secret, ValueError, check};
 
 /// Asks a person, or whoever knows it, for the passphrase. `None` where nobody does.
 pub type Passphrase = Arc<dyn Fn() -> Option<SecretString> + Send + Sync>;
@@ -438,7 +438,7 @@ impl SecretSource for AgeFile {
             ReferenceKind::Secret => {
                 let content = self.read().map_err(failed)?;
                 Ok(content.secrets.get(&reference.name).map(|entry| Secret {
-                    value: crate::secrets::value::SecretValue::new(&entry.value[..]),
+                    value: chiton_redact::value::SecretValue::new(&entry.value[..]),
                     masking: if entry.shown { Masking::Shown } else { Masking::Masked },
                 }))
             }

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::secrets::reference::{Reference, ReferenceKind};
+use crate::process::helper::{self, Helper};
 use crate::secrets::source::{SecretSource, SourceError};
-use crate::secrets::value::Secret;
-use crate::spawn::helper::{self, Helper};
+use chiton_redact::reference::{Reference, ReferenceKind};
+use chiton_redact::value::Secret;
 
 /// How long a program may take. It may have to talk to a service, and must not wait for a person.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::secrets::reference::Reference;
 use crate::secrets::source::{SecretSource, SourceError};
-use crate::secrets::value::Secret;
+use chiton_redact::reference::Reference;
+use chiton_redact::value::Secret;
 
 /// Secrets in memory.
 #[derive(Debug, Default)]

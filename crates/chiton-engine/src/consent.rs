@@ -1,0 +1,146 @@
+//! The consent of a person to a command that the guard asks about.
+//!
+//! A consent is for exactly what was shown: the bytes of the command, its directory, its variables and its input, and
+//! the secrets it names. It is good for one run, and not for long.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+
+use chiton_guard::Verdict;
+
+/// How long a consent that was given elsewhere may be used.
+const EXPIRES: Duration = Duration::from_mins(10);
+/// How many questions may be open.
+const MOST_OPEN: usize = 256;
+
+/// What a person is asked.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// Its name, for an answer that comes later.
+    pub id: String,
+    /// The command, whole.
+    pub command: String,
+    /// Where it would run.
+    pub directory: PathBuf,
+    /// Variables for this call alone. References to secrets stand as they are.
+    pub environment: Vec<(String, String)>,
+    /// What the guard says about it.
+    pub verdict: Verdict,
+}
+
+impl Question {
+    /// The question for a person, complete, with everything visible that could deceive.
+    pub fn text(&self) -> String {
+        let mut text =
+            format!("{}\n\n{}\n\nin {}", self.verdict.reason, visible(&self.command), self.directory.display());
+        if let Some(target) = &self.verdict.target {
+            text += &format!("\nacts on {}", visible(target));
+        }
+        for (name, value) in &self.environment {
+            text += &format!("\nwith {name}={}", visible(value));
+        }
+        if let Some(rule) = &self.verdict.rule {
+            text += &format!("\nrule {rule}");
+        }
+        text
+    }
+}
+
+/// What a person answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Run it.
+    Once,
+    /// Run it, and the very same again in this session.
+    Session,
+    /// Do not run it.
+    No,
+}
+
+/// An answer that is being waited for.
+pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Answer, String>> + Send + 'a>>;
+
+/// Somebody who can ask a person.
+pub trait Approver: fmt::Debug + Send + Sync {
+    /// Asks. An error, in words, means that nobody could be asked.
+    fn ask<'a>(&'a self, question: &'a Question) -> Asking<'a>;
+}
+
+/// What a consent is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Bound([u8; 32]);
+
+impl Bound {
+    /// To all these parts, in this order, and to nothing else.
+    pub(crate) fn to<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        Self(hash.finalize().into())
+    }
+}
+
+/// Questions that were asked and not yet answered.
+#[derive(Debug, Default)]
+pub(crate) struct Consents {
+    open: Mutex<HashMap<String, (Bound, Instant)>>,
+}
+
+impl Consents {
+    /// A name for a question about `bound`.
+    pub(crate) fn offer(&self, bound: Bound) -> String {
+        let mut bytes = [0; 16];
+        let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+        let id = format!("{:032x}", u128::from_ne_bytes(bytes));
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|_, (_, since)| since.elapsed() < EXPIRES);
+        if open.len() >= MOST_OPEN
+            && let Some(oldest) = open.iter().min_by_key(|(_, (_, since))| *since).map(|(id, _)| id.clone())
+        {
+            open.remove(&oldest);
+        }
+        open.insert(id.clone(), (bound, Instant::now()));
+        id
+    }
+
+    /// Uses up the consent `id`; false where it is not for `bound`, was used before, or is too old.
+    pub(crate) fn redeem(&self, id: &str, bound: Bound) -> bool {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.remove(id).is_some_and(|(asked, since)| asked == bound && since.elapsed() < EXPIRES)
+    }
+}
+
+/// Text with everything written out that is not seen, or changes what is seen.
+pub fn visible(text: &str) -> String {
+    let hidden = |character: char| {
+        (character.is_control() && character != '\n')
+            || matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ad}' | '\u{e0000}'..='\u{e007f}')
+    };
+    text.chars().fold(String::new(), |mut shown, character| {
+        if hidden(character) {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+        shown
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_deceives_the_eye_stays_hidden() {
+        assert_eq!(visible("a\u{202e}b\u{200b}c\r\u{1b}[2K\u{feff}"), r"a\u{202e}b\u{200b}c\u{d}\u{1b}[2K\u{feff}");
+        assert_eq!(visible("plain\nßü"), "plain\nßü");
+    }
+}

@@ -1,0 +1,257 @@
+//! The folder of one run.
+
+pub(crate) mod record;
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::bytes::encode_hex;
+use crate::protocol::SOCKET;
+use crate::run::{Ending, Stream};
+use chiton_terminal::Snapshot;
+use record::{RequestRecord, StartRecord};
+
+const REQUEST: &str = "request.json";
+const START: &str = "start.json";
+const ENDING: &str = "ending.json";
+const SCREEN: &str = "screen.json";
+/// More than an ending needs unless it names many leftovers.
+const ENDING_BYTES: usize = 4096;
+
+/// The folder of one run; its name is the run's id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RunFolder {
+    id: String,
+    path: PathBuf,
+}
+
+/// What a record is, where it cannot be used.
+#[derive(Debug)]
+pub(crate) enum Unreadable {
+    /// Not there, or not yet.
+    Missing,
+    /// There, but not what it should be.
+    Damaged(String),
+}
+
+impl RunFolder {
+    /// A new folder in `parent` under an id nobody has, with the lock that says that it is in use.
+    pub(crate) fn create(parent: &Path) -> io::Result<(Self, File)> {
+        loop {
+            let folder = Self::plan(parent)?;
+            match fs::DirBuilder::new().mode(0o700).create(&folder.path) {
+                Ok(()) => {
+                    let lock = File::open(&folder.path)?;
+                    rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
+                    return Ok((folder, lock));
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// An id that nobody is likely to have, for a folder that somebody else will make.
+    pub(crate) fn plan(parent: &Path) -> io::Result<Self> {
+        let mut random = [0u8; 4];
+        rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty())?;
+        let id = format!("{PREFIX}{}", encode_hex(&random));
+        let path = parent.join(&id);
+        Ok(Self { id, path })
+    }
+
+    /// Makes a folder that was planned, with everything in it that a run will need and that takes time to make: a file
+    /// that is there already is only written and named. Gives the lock, too.
+    pub(crate) fn make_ready(path: &Path) -> io::Result<(Self, File)> {
+        let folder = Self::at(path)?;
+        fs::DirBuilder::new().mode(0o700).create(path)?;
+        let lock = File::open(path)?;
+        rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
+        let records = [REQUEST, START, ENDING].map(|name| format!("{name}.new"));
+        for file in records.into_iter().chain([first_segment()]) {
+            fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(path.join(file))?;
+        }
+        Ok((folder, lock))
+    }
+
+    /// An existing folder.
+    pub(crate) fn at(path: &Path) -> io::Result<Self> {
+        let id = path.file_name().and_then(|name| name.to_str()).filter(|name| is_id(name));
+        let id = id.ok_or_else(|| io::Error::other(format!("{} is not the folder of a run", path.display())))?;
+        Ok(Self { id: id.to_owned(), path: path.to_owned() })
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether a keeper, or an engine that is about to start one, holds it.
+    pub(crate) fn is_held(&self) -> bool {
+        let Ok(handle) = File::open(&self.path) else { return false };
+        rustix::fs::flock(&handle, FlockOperation::NonBlockingLockShared).is_err()
+    }
+
+    /// Removes it unless it is in use.
+    pub(crate) fn remove(&self) -> bool {
+        let Ok(handle) = File::open(&self.path) else { return false };
+        rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive).is_ok()
+            && fs::remove_dir_all(&self.path).is_ok()
+    }
+
+    /// Removes it, in use or not: nothing was started in it.
+    pub(crate) fn discard(&self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+
+    pub(crate) fn write_request(&self, record: &RequestRecord) -> io::Result<()> {
+        self.write(REQUEST, record, false)
+    }
+
+    /// The same, in the form it has on disk.
+    pub(crate) fn write_request_text(&self, text: &[u8]) -> io::Result<()> {
+        self.write_text(REQUEST, text, false)
+    }
+
+    pub(crate) fn write_start(&self, record: StartRecord) -> io::Result<()> {
+        self.write(START, &record, false)
+    }
+
+    pub(crate) fn write_ending(&self, ending: &Ending, durable: bool) -> io::Result<()> {
+        self.write(ENDING, ending, durable)
+    }
+
+    /// What its terminal showed last.
+    pub(crate) fn write_screen(&self, screen: &Snapshot) -> io::Result<()> {
+        self.write(SCREEN, screen, false)
+    }
+
+    pub(crate) fn screen(&self) -> Result<Snapshot, Unreadable> {
+        self.read(SCREEN)
+    }
+
+    /// Takes the room on disk that the ending will need, so that a disk that fills up meanwhile cannot hide it.
+    pub(crate) fn reserve(&self) -> io::Result<()> {
+        let path = self.path.join(format!("{ENDING}.new"));
+        let mut file = fs::OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(path)?;
+        io::Write::write_all(&mut file, &[b' '; ENDING_BYTES])
+    }
+
+    pub(crate) fn request(&self) -> Result<RequestRecord, Unreadable> {
+        self.read(REQUEST)
+    }
+
+    pub(crate) fn start(&self) -> Result<StartRecord, Unreadable> {
+        self.read(START)
+    }
+
+    pub(crate) fn ending(&self) -> Result<Ending, Unreadable> {
+        self.read(ENDING)
+    }
+
+    /// Old or new, never half: written beside, brought to disk where it must survive a power cut, moved into place.
+    fn write(&self, name: &str, record: &impl Serialize, durable: bool) -> io::Result<()> {
+        self.write_text(name, &serde_json::to_vec(record)?, durable)
+    }
+
+    fn write_text(&self, name: &str, text: &[u8], durable: bool) -> io::Result<()> {
+        let beside = self.path.join(format!("{name}.new"));
+        // Not truncated before it is written: the room may have been reserved.
+        let mut file = fs::OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(&beside)?;
+        io::Write::write_all(&mut file, text)?;
+        if name == ENDING {
+            // The room that was reserved may be more than it needs.
+            file.set_len(text.len() as u64)?;
+        }
+        if durable {
+            file.sync_data()?;
+        }
+        fs::rename(beside, self.path.join(name))
+    }
+
+    fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T, Unreadable> {
+        match fs::read(self.path.join(name)) {
+            Ok(text) => serde_json::from_slice(&text).map_err(|error| Unreadable::Damaged(format!("{name}: {error}"))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Unreadable::Missing),
+            Err(error) => Err(Unreadable::Damaged(format!("{name}: {error}"))),
+        }
+    }
+
+    /// Opens the socket under which the keeper can be reached.
+    pub(crate) fn open_door(&self) -> io::Result<UnixListener> {
+        let listener = through_descriptor(&self.path, |path| UnixListener::bind(path))?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    }
+
+    pub(crate) fn close_door(&self) {
+        let _ = fs::remove_file(self.path.join(SOCKET));
+    }
+
+    /// Connects to the keeper.
+    pub(crate) fn connect(&self) -> io::Result<UnixStream> {
+        through_descriptor(&self.path, |path| UnixStream::connect(path))
+    }
+}
+
+/// A socket's path may have 107 bytes, a folder's thousands: so the folder is named by a descriptor.
+fn through_descriptor<T>(folder: &Path, act: impl Fn(&Path) -> io::Result<T>) -> io::Result<T> {
+    let handle = File::open(folder)?;
+    act(Path::new(&format!("/proc/self/fd/{}/{SOCKET}", handle.as_raw_fd())))
+}
+
+const PREFIX: &str = "shell_";
+
+/// Whether `text` has the form of an id.
+pub(crate) fn is_id(text: &str) -> bool {
+    let digits = text.strip_prefix(PREFIX).unwrap_or_default();
+    digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
+/// Makes `path` a folder that only this user can enter, or says why it is not one.
+pub(crate) fn make_own(path: &Path) -> io::Result<()> {
+    let data = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return match fs::DirBuilder::new().recursive(true).mode(0o700).create(path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+                made => made,
+            };
+        }
+        found => found?,
+    };
+    let own = rustix::process::geteuid().as_raw();
+    if !data.is_dir() {
+        return Err(io::Error::other("it is not a directory (a symbolic link is not followed here)"));
+    }
+    if data.uid() != own {
+        return Err(io::Error::other(format!("it belongs to user {}, this process is user {own}", data.uid())));
+    }
+    if data.mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+pub(crate) fn stream_name(stream: Stream) -> &'static str {
+    if stream == Stream::Stdout { "stdout" } else { "stderr" }
+}
+
+/// The file that the output of most runs goes to, and all of it.
+fn first_segment() -> String {
+    segment_name(Stream::Stdout, 0)
+}
+
+/// The file of the spool that holds a stream from `start` on.
+pub(crate) fn segment_name(stream: Stream, start: u64) -> String {
+    format!("{}.{start:016x}", stream_name(stream))
+}

@@ -1,0 +1,98 @@
+//! What is written down about a run.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::bytes::ByteString;
+use crate::request::Streams;
+use crate::run::Lifetime;
+use chiton_terminal::TerminalSize;
+
+/// The version of all records; a folder of another one is reported, not read.
+pub(crate) const VERSION: u32 = 1;
+
+/// What was asked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RequestRecord {
+    pub(crate) version: u32,
+    pub(crate) id: String,
+    pub(crate) command: ByteString,
+    pub(crate) directory: ByteString,
+    pub(crate) session: Option<String>,
+    #[serde(default)]
+    pub(crate) client: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) timeout_ms: Option<u64>,
+    #[serde(default)]
+    pub(crate) silence_ms: Option<u64>,
+    pub(crate) lifetime: Lifetime,
+    pub(crate) streams: Streams,
+    /// The size of its terminal at the start, where it has one.
+    #[serde(default)]
+    pub(crate) terminal: Option<TerminalSize>,
+    pub(crate) background: bool,
+    /// Milliseconds since 1970, for people.
+    pub(crate) started_at: u64,
+    /// Microseconds since the machine started, for durations: no clock that is set changes it.
+    pub(crate) started_us: u64,
+    pub(crate) leftover_of: Option<LeftoverOf>,
+}
+
+/// The run that left these processes running, and where its output stood then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LeftoverOf {
+    pub(crate) run: String,
+    pub(crate) stdout: u64,
+    pub(crate) stderr: u64,
+}
+
+/// That it started.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct StartRecord {
+    pub(crate) pid: i32,
+    pub(crate) keeper: i32,
+}
+
+impl StartRecord {
+    /// Of a process that this one, its keeper, has started.
+    pub(crate) fn of(pid: i32) -> Self {
+        Self { pid, keeper: rustix::process::getpid().as_raw_nonzero().get() }
+    }
+}
+
+impl RequestRecord {
+    /// A record for a run that starts now.
+    pub(crate) fn new(id: &str, command: ByteString, directory: ByteString) -> Self {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            version: VERSION,
+            id: id.to_owned(),
+            command,
+            directory,
+            session: None,
+            client: None,
+            description: None,
+            timeout_ms: None,
+            silence_ms: None,
+            lifetime: Lifetime::default(),
+            streams: Streams::default(),
+            terminal: None,
+            background: false,
+            started_at: u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX),
+            started_us: machine_clock(),
+            leftover_of: None,
+        }
+    }
+
+    /// How long ago that was.
+    pub(crate) fn age(&self) -> Duration {
+        Duration::from_micros(machine_clock().saturating_sub(self.started_us))
+    }
+}
+
+/// Microseconds since the machine started, suspended time included.
+fn machine_clock() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_nsec.unsigned_abs() / 1000
+}

@@ -1,0 +1,83 @@
+//! A keeper, from the engine's side.
+
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::protocol::{FrameBuffer, KEEPER_ARGUMENT};
+use crate::sys::process::ended;
+
+/// A keeper process and the connection to it. It ends when that is closed, unless it has a run that may go on.
+/// The connection belongs to no runtime: a session may be used from one and then from another.
+pub(crate) struct Keeper {
+    pub(crate) connection: UnixStream,
+    /// What it has said and nobody has read.
+    pub(crate) inbox: FrameBuffer,
+    /// How often it was to have a shell ready.
+    pub(crate) prepared: u64,
+    pub(crate) pid: i32,
+}
+
+impl std::fmt::Debug for Keeper {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Keeper").field(&self.pid).finish()
+    }
+}
+
+impl Keeper {
+    /// Executes `program` with one end of a socket pair as its standard input.
+    ///
+    /// It inherits nothing else: an empty environment, no terminal, no other descriptor.
+    pub(crate) fn start(program: &Path) -> io::Result<Self> {
+        let (ours, theirs) = UnixStream::pair()?;
+        #[expect(clippy::disallowed_methods, reason = "this is where keepers are started")]
+        let child = Command::new(program)
+            .arg0("chiton")
+            .arg(KEEPER_ARGUMENT)
+            .env_clear()
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
+        reap_when_it_ends(child);
+        ours.set_nonblocking(true)?;
+        Ok(Self { connection: ours, inbox: FrameBuffer::default(), prepared: 0, pid })
+    }
+
+    /// Waits until it has said more; `None` when it is gone.
+    pub(crate) async fn listen(&mut self) -> Option<()> {
+        let connection = tokio::net::UnixStream::from_std(self.connection.try_clone().ok()?).ok()?;
+        connection.readable().await.ok()?;
+        self.is_there().then_some(())
+    }
+
+    /// Whether it is still there.
+    pub(crate) fn is_there(&mut self) -> bool {
+        let mut bytes = [0; 256];
+        loop {
+            match self.connection.read(&mut bytes) {
+                Ok(0) => return false,
+                Ok(count) => self.inbox.extend(&bytes[..count]),
+                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+            }
+        }
+    }
+}
+
+/// A keeper may outlive the call by hours; its end is an event, so that no zombie is left and nobody polls.
+fn reap_when_it_ends(mut child: Child) {
+    let handle = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let handle = handle.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
+    tokio::spawn(async move {
+        if let Some(handle) = handle {
+            ended(handle).await;
+        }
+        let _ = child.wait();
+    });
+}

@@ -1,0 +1,99 @@
+//! Starting the shell, from the keeper's side.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use crate::bytes::ByteString;
+use crate::protocol::{Forms, GivenFiles, ShellPlan};
+use crate::state::bash::load::{LOADER_FD, SCRIPT_FD};
+use crate::sys::process::{Place, ProcessPlan, WaitStatus, start_process, wait_for};
+
+/// Descriptors are moved above this number before they are placed, so that none is overwritten on the way.
+const ABOVE: i32 = 12;
+
+/// Starts the shell of `plan` with these streams; gives its process id, which is also its group.
+pub(crate) fn start_shell(plan: &ShellPlan, given: &GivenFiles, stdout: &OwnedFd, stderr: &OwnedFd) -> io::Result<i32> {
+    let script = raise(&given.script)?;
+    let (arguments, startup_file) = decide(plan, &script)?;
+    let loader = raise(&given.loader)?;
+    let input = match &given.more {
+        Some(input) => raise(input)?,
+        None => raise(&OwnedFd::from(File::open("/dev/null")?))?,
+    };
+    let (stdout, stderr) = (raise(stdout)?, raise(stderr)?);
+    let mut environment: Vec<CString> = c_strings(&plan.environment)?;
+    if startup_file {
+        environment.push(CString::new(format!("BASH_ENV=/dev/fd/{LOADER_FD}"))?);
+    }
+    let descriptors = [
+        (input.as_fd(), 0),
+        (stdout.as_fd(), 1),
+        (stderr.as_fd(), 2),
+        (loader.as_fd(), LOADER_FD),
+        (script.as_fd(), SCRIPT_FD),
+    ];
+    start_process(&ProcessPlan {
+        program: &c_string(&plan.program)?,
+        arguments: &c_strings(arguments)?,
+        environment: &environment,
+        directory: &c_string(&plan.directory)?,
+        descriptors: &descriptors,
+        close_from: SCRIPT_FD + 1,
+        place: if plan.terminal.is_some() { Place::Foreground } else { Place::OwnSession },
+    })
+}
+
+/// The arguments to use, and whether the loader is then read as a start-up file.
+fn decide<'a>(plan: &'a ShellPlan, script: &OwnedFd) -> io::Result<(&'a [ByteString], bool)> {
+    let Forms { evaluated, argument, only_well_formed } = &plan.forms;
+    if *only_well_formed && !is_well_formed(plan, script.as_fd())? {
+        let why = "bash finds a syntax error in the command, and one that names secrets is not tried";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    match (evaluated, argument) {
+        (Some(evaluated), None) => Ok((evaluated, false)),
+        (None, Some(argument)) => Ok((argument, true)),
+        (Some(evaluated), Some(argument)) => {
+            let fine = is_well_formed(plan, script.as_fd())?;
+            Ok(if fine { (evaluated, false) } else { (argument, true) })
+        }
+        (None, None) => Err(io::Error::other("the plan has no arguments")),
+    }
+}
+
+/// Asks the shell itself whether it could read the script; nothing of it is run.
+fn is_well_formed(plan: &ShellPlan, script: BorrowedFd<'_>) -> io::Result<bool> {
+    let null = raise(&OwnedFd::from(File::options().read(true).write(true).open("/dev/null")?))?;
+    // Some errors, in `[[ ]]` for one, leave the status 0; but none leaves nothing said.
+    let said = rustix::fs::memfd_create("chiton", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let complaints = raise(&said)?;
+    let path = format!("/dev/fd/{SCRIPT_FD}");
+    let words = ["bash", "--norc", "--noprofile", "-n", &path];
+    let arguments: Vec<CString> = words.into_iter().map(CString::new).collect::<Result<_, _>>()?;
+    let pid = start_process(&ProcessPlan {
+        program: &c_string(&plan.program)?,
+        arguments: &arguments,
+        environment: &[],
+        directory: c"/",
+        descriptors: &[(null.as_fd(), 0), (null.as_fd(), 1), (complaints.as_fd(), 2), (script, SCRIPT_FD)],
+        close_from: SCRIPT_FD + 1,
+        place: Place::OwnSession,
+    })?;
+    let status = wait_for(pid)?;
+    rustix::fs::seek(script, rustix::fs::SeekFrom::Start(0))?;
+    Ok(status == WaitStatus::Exited(0) && rustix::fs::fstat(&said)?.st_size == 0)
+}
+
+fn raise(descriptor: &OwnedFd) -> io::Result<OwnedFd> {
+    Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, ABOVE)?)
+}
+
+fn c_strings(strings: &[ByteString]) -> io::Result<Vec<CString>> {
+    strings.iter().map(|string| c_string(string)).collect()
+}
+
+fn c_string(bytes: &[u8]) -> io::Result<CString> {
+    Ok(CString::new(bytes)?)
+}

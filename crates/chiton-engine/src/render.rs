@@ -1,0 +1,105 @@
+//! Stage 7: bytes as text that can be shown.
+//!
+//! Text is always valid UTF-8 and never ends or begins inside a character where output was cut; bytes that are no
+//! UTF-8 are replaced, and stay as they are in the spool.
+
+use chiton_terminal::text::{continuation_bytes, whole_characters};
+
+use crate::capture::HeadTail;
+use crate::capture::intake::Captured;
+
+/// One stream as text, and what of it is not shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextView {
+    /// The text: all of it, or its beginning.
+    pub head: String,
+    /// The end, where the middle was left out.
+    pub tail: Option<String>,
+    /// Bytes that are in neither.
+    pub omitted: u64,
+}
+
+impl TextView {
+    /// The whole as one text; where something was left out, a line in between says how much.
+    pub fn to_text(&self) -> String {
+        match &self.tail {
+            None => self.head.clone(),
+            Some(tail) => {
+                let omitted = self.omitted;
+                format!("{}\n[… {omitted} bytes omitted …]\n{tail}", self.head)
+            }
+        }
+    }
+}
+
+impl TextView {
+    /// Takes back the sign for a damaged character at the very end, where the other half of it is still to come.
+    pub fn without_half_character(&mut self) {
+        let end = self.tail.as_mut().unwrap_or(&mut self.head);
+        if end.ends_with(char::REPLACEMENT_CHARACTER) {
+            end.pop();
+        }
+    }
+}
+
+/// What a run printed, as text.
+pub(crate) struct Views {
+    pub(crate) stdout: TextView,
+    pub(crate) stderr: TextView,
+    pub(crate) output: TextView,
+}
+
+/// Turns what a run printed into text.
+pub(crate) fn present(captured: Captured) -> Views {
+    let Captured { stdout, stderr, output } = captured;
+    let stdout = TextView::from(stdout);
+    let output = output.map_or_else(|| stdout.clone(), TextView::from);
+    Views { stdout, stderr: stderr.into(), output }
+}
+
+impl From<HeadTail> for TextView {
+    fn from(captured: HeadTail) -> Self {
+        let omitted = captured.omitted();
+        let (head, tail) = captured.into_parts();
+        if omitted == 0 {
+            return Self { head: lossy(&head), tail: None, omitted };
+        }
+        let (head, cut) = head.split_at(whole_characters(&head));
+        let skipped = continuation_bytes(&tail);
+        let omitted = omitted + (cut.len() + skipped) as u64;
+        Self { head: lossy(head), tail: Some(lossy(&tail[skipped..])), omitted }
+    }
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::ViewLimits;
+
+    #[test]
+    fn a_cut_never_splits_a_character_and_every_byte_is_shown_or_counted() {
+        let text = "a\u{e9}\u{4e16}\u{1f600}".repeat(50);
+        for head in 0..24 {
+            for tail in 0..24 {
+                let mut captured = HeadTail::new(ViewLimits { head, tail });
+                captured.push(text.as_bytes());
+                let view = TextView::from(captured);
+                let end = view.tail.unwrap();
+                assert!(text.starts_with(&view.head) && text.ends_with(&end), "{head} {tail}");
+                assert_eq!(view.head.len() + end.len() + usize::try_from(view.omitted).unwrap(), text.len());
+                assert!(view.head.len() + 3 >= head && end.len() + 3 >= tail);
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_replaced_not_refused() {
+        let mut captured = HeadTail::new(ViewLimits::default());
+        captured.push(&[b'a', 0xff, b'b', 0xc3]);
+        assert_eq!(TextView::from(captured).to_text(), "a\u{fffd}b\u{fffd}");
+    }
+}

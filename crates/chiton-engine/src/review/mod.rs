@@ -1,0 +1,329 @@
+//! Stage 2: from a request to a command that may run: the policy, the permission manager, a person's consent.
+
+mod bound;
+mod dry_run;
+mod scope;
+
+use std::collections::VecDeque;
+use std::error::Error;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::consent::{Answer, Bound, Consents, Question};
+use chiton_guard::{CheckedPolicy, Context, Decision, GuardPolicy, Mode, Scope, Verdict, judge_call};
+
+use crate::bytes::ByteString;
+use crate::request::{AcceptedRequest, CommandRequest, EnvironmentChange};
+use crate::session::Session;
+use crate::state::ShellState;
+use crate::state::environment::{EnvironmentPolicy, Origin};
+
+/// What stands between a request and its run.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    /// What the human decided.
+    pub policy: CheckedPolicy,
+    /// Where commands run: home, user, workspace, our own processes, mounts. The state is that of each session.
+    pub around: Context,
+    /// Asked before every command.
+    pub manager: Option<Arc<dyn PermissionManager>>,
+    /// Whether commands are only looked at.
+    pub dry_run: bool,
+}
+
+impl Guard {
+    /// One that judges by `policy`.
+    pub fn new(policy: CheckedPolicy, around: Context) -> Self {
+        Self { policy, around, manager: None, dry_run: false }
+    }
+
+    /// One that lets everything pass.
+    pub fn off() -> Self {
+        let policy = GuardPolicy { mode: Mode::Off, ..GuardPolicy::default() };
+        Self::new(policy.check(&Context::default()).unwrap_or_default(), Context::default())
+    }
+
+    /// What protection is in force, for the response.
+    pub fn protection(&self) -> &'static str {
+        match self.policy.mode() {
+            Mode::Off => "none: every command is allowed",
+            Mode::Default => "guard: commands are judged before they run; there is no sandbox",
+            Mode::Strict => "guard, strict: what is not known to be harmless is asked about; there is no sandbox",
+        }
+    }
+
+    /// What it says about a command of `session`.
+    pub fn judge(
+        &self,
+        command: &[u8],
+        state: &Arc<ShellState>,
+        directory: &Path,
+        change: &EnvironmentChange,
+    ) -> Verdict {
+        let scope: Arc<dyn Scope> = Arc::clone(state) as _;
+        let mut context = self.around.clone().within(scope);
+        directory.clone_into(&mut context.cwd);
+        context.replaces_variables = matches!(change, EnvironmentChange::Replace(_));
+        let set: Vec<(String, String)> =
+            change.variables().iter().map(|(name, value)| (name.clone(), value.to_text())).collect();
+        context.variables.extend(set.iter().cloned());
+        self.policy.refine(judge_call(command, &set, &context), &context)
+    }
+}
+
+/// The last verdicts of one guard. Each rests on the command, the state it starts from and what its call adds to that, and
+/// on nothing else; so it holds for as long as these are the same.
+#[derive(Debug, Default)]
+pub(crate) struct Verdicts(Mutex<VecDeque<Judged>>);
+
+#[derive(Debug)]
+struct Judged {
+    command: ByteString,
+    state: Arc<ShellState>,
+    directory: PathBuf,
+    change: EnvironmentChange,
+    verdict: Arc<Verdict>,
+}
+
+/// So many are remembered, and none about a command of more bytes.
+const REMEMBERED: usize = 16;
+const REMEMBERED_BYTES: usize = 4096;
+
+impl Verdicts {
+    /// What `guard` says about a command, or has just said.
+    fn recall(
+        &self,
+        guard: &Guard,
+        command: &ByteString,
+        state: &Arc<ShellState>,
+        directory: &Path,
+        change: &EnvironmentChange,
+    ) -> Arc<Verdict> {
+        let judged = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |it: &&Judged| {
+            Arc::ptr_eq(&it.state, state) && it.command == *command && it.directory == directory && it.change == *change
+        };
+        if let Some(it) = judged().iter().find(is_same) {
+            return Arc::clone(&it.verdict);
+        }
+        let verdict = Arc::new(guard.judge(command, state, directory, change));
+        if command.len() <= REMEMBERED_BYTES {
+            let mut judged = judged();
+            judged.truncate(REMEMBERED - 1);
+            let (command, directory, change) = (command.clone(), directory.to_owned(), change.clone());
+            judged.push_front(Judged {
+                command,
+                state: Arc::clone(state),
+                directory,
+                change,
+                verdict: Arc::clone(&verdict),
+            });
+        }
+        verdict
+    }
+}
+
+/// Programs that run what they read, and how they are given the same as an argument.
+const READERS: &[(&[&str], Option<&str>)] = &[
+    (&["bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "fish", "busybox", "su", "ssh", "sudo", "doas"], None),
+    (&["python", "python2", "python3", "ipython", "pypy3"], Some("python3 -c")),
+    (&["node", "nodejs", "deno", "bun"], Some("node -e")),
+    (&["perl"], Some("perl -e")),
+    (&["ruby", "irb"], Some("ruby -e")),
+    (&["php"], Some("php -r")),
+];
+
+impl Guard {
+    /// What it says about text that is written to a command while that runs: judged where the command is one that runs
+    /// what it reads.
+    pub fn judge_input(&self, text: &str, command: &str, state: &Arc<ShellState>, directory: &Path) -> Option<Verdict> {
+        let change = EnvironmentChange::default();
+        let running = self.judge(command.as_bytes(), state, directory, &change);
+        let mut names = running.commands.iter().filter_map(|seen| seen.words.first()?.rsplit('/').next());
+        let reader = names.find_map(|name| READERS.iter().find(|(names, _)| names.contains(&name)))?;
+        let text = match reader.1 {
+            None => text.to_owned(),
+            Some(program) => format!("{program} '{}'", text.replace('\'', "'\\''")),
+        };
+        Some(self.judge(text.as_bytes(), state, directory, &change))
+    }
+}
+
+/// An answer of a permission manager that is being waited for.
+pub type Permitting<'a> = Pin<Box<dyn Future<Output = Result<Permission, Box<dyn Error + Send + Sync>>> + Send + 'a>>;
+
+/// Asked before every command, foreground and background. An error in it is a denial.
+pub trait PermissionManager: fmt::Debug + Send + Sync {
+    /// Whether this command may run.
+    fn check<'a>(&'a self, question: &'a Question) -> Permitting<'a>;
+}
+
+/// What a permission manager says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// It may run. Where the guard asks, this is the consent; what the guard denies stays denied.
+    Allow,
+    /// It may run as far as this manager is concerned; where the guard asks, a person is asked.
+    NoObjection,
+    /// It may not, for this reason.
+    Deny(String),
+}
+
+/// A command that may run. Only [`review`] makes one.
+#[derive(Debug)]
+pub(crate) struct ApprovedCommand {
+    request: CommandRequest,
+    /// What to say with the response.
+    notices: Vec<String>,
+    /// Where its session was when a person agreed.
+    agreed: Option<PathBuf>,
+}
+
+impl ApprovedCommand {
+    pub(crate) fn into_parts(self) -> (CommandRequest, Vec<String>, Option<PathBuf>) {
+        (self.request, self.notices, self.agreed)
+    }
+}
+
+/// Why a command may not run.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// In one sentence.
+    pub reason: String,
+    /// What a person could still agree to.
+    pub question: Option<Box<Question>>,
+}
+
+impl Refusal {
+    pub(crate) fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), question: None }
+    }
+}
+
+/// What came of a review.
+pub(crate) enum Reviewed {
+    /// It may run.
+    Approved(Box<ApprovedCommand>),
+    /// It would; this is what it would do.
+    DryRun(String),
+}
+
+/// Judges a request.
+pub(crate) async fn review(
+    request: AcceptedRequest,
+    guard: &Guard,
+    verdicts: &Verdicts,
+    consents: &Consents,
+    session: &Session,
+    environment: &EnvironmentPolicy,
+) -> Result<Reviewed, Refusal> {
+    let request = request.into_inner();
+    if guard.policy.mode() == Mode::Off && guard.manager.is_none() && !guard.dry_run {
+        return Ok(Reviewed::Approved(Box::new(ApprovedCommand { request, notices: Vec::new(), agreed: None })));
+    }
+    let state = session.state();
+    let directory = request.directory.as_ref().map_or_else(|| state.cwd.clone(), |given| state.cwd.join(given));
+    let change = reaching(&request.environment, environment);
+    let verdict = verdicts.recall(guard, &request.command, &state, &directory, &change);
+    if verdict.decision == Decision::Deny {
+        return Err(Refusal::new(verdict.refusal()));
+    }
+    if verdict.decision == Decision::Allow && guard.manager.is_none() && !guard.dry_run {
+        return Ok(Reviewed::Approved(Box::new(ApprovedCommand { request, notices: hints(&verdict), agreed: None })));
+    }
+    let question = Question {
+        id: String::new(),
+        command: request.command.to_text(),
+        directory: directory.clone(),
+        environment: request
+            .environment
+            .variables()
+            .iter()
+            .map(|(name, value)| (name.clone(), value.to_text()))
+            .collect(),
+        verdict: Verdict::clone(&verdict),
+    };
+    let permitted = match &guard.manager {
+        Some(manager) => permission(&**manager, &question).await?,
+        None => false,
+    };
+    if guard.dry_run {
+        return Ok(Reviewed::DryRun(dry_run::describe(&request, &question)));
+    }
+    let notices = hints(&verdict);
+    let asked = question.verdict.decision == Decision::Ask && !permitted;
+    if asked {
+        consent(&request, question, consents, session).await?;
+    }
+    let agreed = asked.then(|| state.cwd.clone());
+    Ok(Reviewed::Approved(Box::new(ApprovedCommand { request, notices, agreed })))
+}
+
+fn hints(verdict: &Verdict) -> Vec<String> {
+    let waits = verdict.waits.iter();
+    waits.map(|waiting| format!("{} waits for a person: {}", waiting.program, waiting.hint)).collect()
+}
+
+/// The variables of a call without those that will be kept from the command anyway.
+fn reaching(change: &EnvironmentChange, policy: &EnvironmentPolicy) -> EnvironmentChange {
+    let reaches = |(name, value): &(&String, &ByteString)| policy.objection(name, value, Origin::Call).is_none();
+    let variables = change.variables().iter().filter(reaches);
+    let variables = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
+    match change {
+        EnvironmentChange::Merge(_) => EnvironmentChange::Merge(variables),
+        EnvironmentChange::Replace(_) => EnvironmentChange::Replace(variables),
+    }
+}
+
+/// Whether the manager gives its consent.
+async fn permission(manager: &dyn PermissionManager, question: &Question) -> Result<bool, Refusal> {
+    match manager.check(question).await {
+        Ok(Permission::Allow) => Ok(true),
+        Ok(Permission::NoObjection) => Ok(false),
+        Ok(Permission::Deny(reason)) => Err(Refusal::new(format!("operation denied, reason: {reason}"))),
+        Err(error) => Err(Refusal::new(format!("operation denied, reason: the permission check failed: {error}"))),
+    }
+}
+
+async fn consent(
+    request: &CommandRequest,
+    mut question: Question,
+    consents: &Consents,
+    session: &Session,
+) -> Result<(), Refusal> {
+    let bound = bound::bound_to(request, &question.directory);
+    if session.has_agreed(bound) {
+        return Ok(());
+    }
+    if let Some((id, answer)) = &request.consent {
+        if !consents.redeem(id, bound) {
+            let why = "the consent is not for this command in this place, was used before, or has expired";
+            return Err(Refusal::new(why));
+        }
+        return accept(*answer, bound, &question, session);
+    }
+    let Some(approver) = &request.approver else {
+        question.id = consents.offer(bound);
+        let reason =
+            format!("{} There is nobody here who could be asked, so it was not run.", question.verdict.refusal());
+        return Err(Refusal { reason, question: Some(Box::new(question)) });
+    };
+    match approver.ask(&question).await {
+        Ok(answer) => accept(answer, bound, &question, session),
+        Err(why) => Err(Refusal::new(format!(
+            "{} Nobody could be asked ({why}), so it was not run.",
+            question.verdict.refusal()
+        ))),
+    }
+}
+
+fn accept(answer: Answer, bound: Bound, question: &Question, session: &Session) -> Result<(), Refusal> {
+    match answer {
+        Answer::Once => {}
+        Answer::Session => session.agree(bound),
+        Answer::No => return Err(Refusal::new(format!("a person said no. {}", question.verdict.refusal()))),
+    }
+    Ok(())
+}

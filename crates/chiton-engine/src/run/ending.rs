@@ -1,0 +1,84 @@
+//! How a run ended, what stops one, and what became of its output.
+
+use serde::{Deserialize, Serialize};
+
+use super::outcome::{Leftover, Outcome, TimeLimit, Usage};
+
+/// Why a run is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum StopCause {
+    TimedOut(TimeLimit),
+    Cancelled,
+    Killed,
+}
+
+impl From<StopCause> for Outcome {
+    fn from(cause: StopCause) -> Self {
+        match cause {
+            StopCause::TimedOut(_) => Self::TimedOut,
+            StopCause::Cancelled => Self::Cancelled,
+            StopCause::Killed => Self::Killed,
+        }
+    }
+}
+
+/// How a run ended; also what is written down about it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ending {
+    /// How.
+    pub outcome: Outcome,
+    /// At which limit, where it was stopped at one.
+    #[serde(default)]
+    pub limit: Option<TimeLimit>,
+    /// What is still running and will go on.
+    pub leftovers: Vec<Leftover>,
+    /// The id under which the leftovers are a task of their own.
+    pub leftover_task: Option<String>,
+    /// What could not be killed; empty unless the kernel itself holds a process.
+    pub survivors: Vec<Leftover>,
+    /// What the tree used; not known where the end was told before the shell had ended.
+    #[serde(default)]
+    pub usage: Option<Usage>,
+    /// From start to end, by the monotonic clock, in microseconds.
+    pub wall_us: u64,
+    /// Output on stdout, or on the one pipe.
+    pub stdout: StreamTotals,
+    /// Output on stderr.
+    pub stderr: StreamTotals,
+}
+
+/// What became of one stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamTotals {
+    /// Bytes the command wrote.
+    pub written: u64,
+    /// Bytes of them that are in the spool.
+    pub kept: u64,
+}
+
+/// Where bytes of a stream are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InSpool {
+    /// The offset by which their segment is named.
+    pub(crate) segment: u64,
+    /// The offset of the first of them in the stream.
+    pub(crate) from: u64,
+    pub(crate) count: u64,
+    /// Ends of lines among them.
+    pub(crate) lines: u64,
+    /// Characters that begin there.
+    pub(crate) characters: u64,
+}
+
+impl InSpool {
+    /// Takes `next` in, where it follows right behind.
+    pub(crate) fn grow(&mut self, next: Self) -> bool {
+        let follows = self.segment == next.segment && self.from + self.count == next.from;
+        if follows {
+            self.count += next.count;
+            self.lines += next.lines;
+            self.characters += next.characters;
+        }
+        follows
+    }
+}

@@ -1,0 +1,94 @@
+//! What happens while a command runs, told to whoever listens.
+
+use serde::{Deserialize, Serialize};
+
+/// Which of the two streams bytes came from. With one pipe for both, everything is `Stdout`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stream {
+    /// Descriptor 1.
+    Stdout,
+    /// Descriptor 2.
+    Stderr,
+}
+
+/// How the two output streams are captured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Streams {
+    /// Two pipes: each stream is exact, their order to each other is that of arrival.
+    #[default]
+    Separate,
+    /// One pipe for both: the order is exactly that of writing, what was stderr cannot be told any more.
+    Merged,
+}
+
+/// One thing that happened to a run.
+#[derive(Debug)]
+pub enum RunEvent<'a> {
+    /// The shell was started; this is its process id, and the id of its process group.
+    Started {
+        /// The id under which the run can be found later.
+        run_id: &'a str,
+        /// Process id of the shell.
+        pid: i32,
+    },
+    /// Output arrived, in order, without a gap.
+    Output {
+        /// Where it came from.
+        stream: Stream,
+        /// The bytes as they were written.
+        bytes: &'a [u8],
+    },
+    /// Output arrived that is not read to one who does not want it all, see [`Listener::wants_output`].
+    Passed {
+        /// Where it came from.
+        stream: Stream,
+        /// How much it was.
+        amount: PassedAmount,
+        /// The last bytes of it, three at most: enough to see whether it ends within a character.
+        end: &'a [u8],
+    },
+}
+
+/// How much output there was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PassedAmount {
+    /// Bytes.
+    pub bytes: u64,
+    /// Ends of lines.
+    pub lines: u64,
+    /// Characters, as far as it is text.
+    pub characters: u64,
+}
+
+/// Listens to a run.
+///
+/// A listener that takes its time slows the command down (its pipe fills), it never loses a byte. It runs on the
+/// engine's thread, so it should not block for long where several runs share one.
+pub trait Listener: Send {
+    /// Called for each event, in order.
+    fn hear(&mut self, event: RunEvent<'_>);
+
+    /// Whether it wants all output. One that does not hears the first of it, and how much the rest was.
+    fn wants_output(&self) -> bool {
+        true
+    }
+}
+
+impl<F: FnMut(RunEvent<'_>) + Send> Listener for F {
+    fn hear(&mut self, event: RunEvent<'_>) {
+        self(event);
+    }
+}
+
+/// Hears nothing.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Silent;
+
+impl Listener for Silent {
+    fn hear(&mut self, _event: RunEvent<'_>) {}
+
+    fn wants_output(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,14 @@
+//! What a run is, to everybody who speaks of one: how it ended, what it printed, what is typed into it.
+//!
+//! Plain types that know nothing of processes, files or sockets.
+
+pub(crate) mod ending;
+pub mod event;
+pub mod outcome;
+pub(crate) mod typing;
+
+pub use ending::{Ending, StreamTotals};
+pub(crate) use ending::{InSpool, StopCause};
+pub use event::{Listener, PassedAmount, RunEvent, Silent, Stream, Streams};
+pub use outcome::{Leftover, Lifetime, Outcome, Signal, TimeLimit, Usage};
+pub use typing::{InputWait, Look, Typing, Typist};

@@ -1,0 +1,289 @@
+//! From a state to a bash that is in it.
+//!
+//! A plain exported variable travels in the environment; everything else in the loader, a script that bash reads from
+//! a descriptor before the command. The loader closes its descriptors before it goes on, keeps its errors to itself,
+//! leaves no variable or function behind, and ends with `$?` 0 and `$_` as bash has it at its start. The exit trap it
+//! sets is the one thing a command could find; a command that sets an exit trap of its own finds [`INTERCEPT`] and the
+//! variables it works with, too.
+//!
+//! The loader does not depend on the command, unless that sets an exit trap: a shell that is started before its command
+//! is known runs the same one.
+
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
+
+use super::dump::{BASH_SETS, is_own};
+use crate::bytes::ByteString;
+use crate::limits::ARGUMENT_BYTES;
+use crate::protocol::{SCRATCH_FD, STATE_FD};
+use crate::state::{ShellState, Value, Variable};
+use chiton_shell::quote::append_quoted;
+
+/// The number under which a shell finds the loader, and the one under which it finds the script.
+pub(crate) const LOADER_FD: i32 = 3;
+/// See [`LOADER_FD`].
+pub(crate) const SCRIPT_FD: i32 = 4;
+
+/// How the loader ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LoadOptions {
+    /// The keeper whose descriptors receive the state.
+    pub(crate) keeper: i32,
+    /// Whether the command may set an exit trap of its own.
+    pub(crate) sets_exit_trap: bool,
+    /// Whether the state is handed back at all.
+    pub(crate) hands_back: bool,
+}
+
+/// Whether a shell in this state can wait for its command. What it does after that uses these two words, after the
+/// functions are there; with `builtin` before it, `exec` would not hold.
+pub(crate) fn can_wait(state: &ShellState) -> bool {
+    ["builtin", "command"].iter().all(|name| !state.functions.contains_key(&ByteString::from(*name)))
+}
+
+/// Whether a shell in this state reads such a text from a pipe as it is. Where bash counts characters, it loses some of
+/// those that are none.
+pub(crate) fn reads_whole(text: &[u8], state: &ShellState) -> bool {
+    let setting = |name: &&str| state.variables.get(*name).and_then(Variable::scalar).filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(setting).unwrap_or(b"C").to_ascii_lowercase();
+    let is_utf8 = locale.ends_with(b"utf-8") || locale.ends_with(b"utf8");
+    let is_plain = matches!(&locale[..], b"c" | b"posix");
+    text.is_ascii() || is_plain || (is_utf8 && std::str::from_utf8(text).is_ok())
+}
+
+/// The environment to execute bash with.
+pub(crate) fn environment(state: &ShellState) -> Vec<Vec<u8>> {
+    let plain = travelling(state).into_iter().filter_map(|name| Some((name, state.variables.get(name)?.scalar()?)));
+    let mut entries: Vec<Vec<u8>> = plain.map(|(name, value)| [name.as_bytes(), b"=", value].concat()).collect();
+    entries.push([b"PWD=", state.cwd.as_os_str().as_bytes()].concat());
+    entries
+}
+
+/// The names of the variables that travel in the environment. The kernel takes neither a very long one nor very many;
+/// the loader does, so that a shell with such variables still starts, and only the programs it runs do not.
+fn travelling(state: &ShellState) -> BTreeSet<&str> {
+    let mut room = ENVIRONMENT_BYTES;
+    let mut fits = |(name, variable): &(&String, &Variable)| {
+        // OLDPWD from the environment is dropped by bash unless it is a directory at that very moment.
+        let plain = variable.attributes == "x" && !matches!(name.as_str(), "PWD" | "OLDPWD");
+        let size = variable.scalar().map(|value| name.len() + value.len() + 2).filter(|size| *size <= ARGUMENT_BYTES);
+        let left = size.filter(|_| plain).and_then(|size| room.checked_sub(size));
+        room = left.unwrap_or(room);
+        left.is_some()
+    };
+    state.variables.iter().filter(|entry| fits(entry)).map(|(name, _)| name.as_str()).collect()
+}
+
+/// Well below what a kernel takes for arguments and environment together.
+const ENVIRONMENT_BYTES: usize = 1 << 20;
+
+/// The loader for `state`.
+pub(crate) fn loader(state: &ShellState, called_as: &[u8], options: LoadOptions) -> Vec<u8> {
+    // Where bash reads this as its start-up file, nobody else will close the descriptors.
+    let close = format!("[[ ${{BASH_ENV-}} ]]&&exec {LOADER_FD}<&- {SCRIPT_FD}<&-");
+    let mut script = format!("{{ {close}\nunset -v BASH_ENV\n").into_bytes();
+    for name in BASH_SETS.iter().filter(|name| state.variables.get(**name).is_some_and(Variable::is_removed)) {
+        script.extend_from_slice(format!("unset -v {name}\n").as_bytes());
+    }
+    append_variables(&mut script, state);
+    script.extend_from_slice(format!("umask {:04o}\n", state.umask).as_bytes());
+    if options.hands_back {
+        append_exit_trap(&mut script, options);
+    }
+    append_functions(&mut script, state);
+    append_settings(&mut script, state);
+    script.extend_from_slice(b"} 2>/dev/null\nbuiltin : ");
+    append_quoted(&mut script, called_as);
+    script.push(b'\n');
+    script
+}
+
+fn append_variables(script: &mut Vec<u8>, state: &ShellState) {
+    let travelling = travelling(state);
+    let own = |(name, variable): &(&String, &Variable)| {
+        let stays_unset = variable.is_removed() && BASH_SETS.contains(&name.as_str());
+        !is_own(name) && !travelling.contains(name.as_str()) && !stays_unset
+    };
+    let (references, others): (Vec<_>, Vec<_>) =
+        state.variables.iter().filter(own).partition(|(_, variable)| variable.is_reference());
+    // References last: a declaration of the name they refer to would otherwise go through them.
+    for (name, variable) in others.into_iter().chain(references) {
+        let kind = match variable.value {
+            Value::Indexed(_) => "a",
+            Value::Associative(_) => "A",
+            Value::Unset | Value::Scalar(_) => "",
+        };
+        let letters = format!("{kind}{}", variable.attributes);
+        let flags = if letters.is_empty() { "--".to_owned() } else { format!("-{letters}") };
+        script.extend_from_slice(format!("declare {flags} {name}").as_bytes());
+        append_value(script, &variable.value);
+        script.push(b'\n');
+    }
+}
+
+fn append_value(script: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Unset => {}
+        Value::Scalar(value) => {
+            script.push(b'=');
+            append_quoted(script, value);
+        }
+        Value::Indexed(items) => {
+            append_items(script, items.iter().map(|(key, value)| (key.to_string().into_bytes(), &value[..])));
+        }
+        Value::Associative(pairs) => {
+            let quoted = pairs.iter().map(|(key, value)| {
+                let mut word = Vec::new();
+                append_quoted(&mut word, key);
+                (word, &value[..])
+            });
+            append_items(script, quoted);
+        }
+    }
+}
+
+fn append_items<'a>(script: &mut Vec<u8>, items: impl Iterator<Item = (Vec<u8>, &'a [u8])>) {
+    script.extend_from_slice(b"=(");
+    for (key, value) in items {
+        script.push(b'[');
+        script.extend_from_slice(&key);
+        script.extend_from_slice(b"]=");
+        append_quoted(script, value);
+        script.push(b' ');
+    }
+    script.push(b')');
+}
+
+fn append_functions(script: &mut Vec<u8>, state: &ShellState) {
+    if state.functions.is_empty() {
+        return;
+    }
+    // A function may have been defined while extended patterns were on; it must be readable in any case.
+    script.extend_from_slice(b"builtin shopt -s extglob\n");
+    for function in state.functions.values() {
+        script.extend_from_slice(b"builtin eval ");
+        append_quoted(script, &function.text);
+        script.push(b'\n');
+    }
+    script.extend_from_slice(b"builtin shopt -u extglob\n");
+    for (name, function) in state.functions.iter().filter(|(_, function)| !function.attributes.is_empty()) {
+        script.extend_from_slice(format!("builtin declare -f{} -- ", function.attributes).as_bytes());
+        append_quoted(script, name);
+        script.push(b'\n');
+    }
+}
+
+/// Aliases and options come last, since they change how what follows is read.
+fn append_settings(script: &mut Vec<u8>, state: &ShellState) {
+    for (name, value) in &state.aliases {
+        script.extend_from_slice(b"builtin alias -- ");
+        append_quoted(script, &[name, &b"="[..], value].concat());
+        script.push(b'\n');
+    }
+    for (name, on) in &state.shopt {
+        script.extend_from_slice(format!("builtin shopt -{} {name}\n", if *on { 's' } else { 'u' }).as_bytes());
+    }
+    for (name, on) in &state.options {
+        script.extend_from_slice(format!("builtin set {}o {name}\n", if *on { '-' } else { '+' }).as_bytes());
+    }
+}
+
+fn append_exit_trap(script: &mut Vec<u8>, options: LoadOptions) {
+    let paths = |text: &str| {
+        text.replace("STATE", &format!("/proc/{}/fd/{STATE_FD}", options.keeper))
+            .replace("SCRATCH", &format!("/proc/{}/fd/{SCRATCH_FD}", options.keeper))
+    };
+    // In front of a trap of the command's own it must leave the shell as it is, so it works in a subshell then, and
+    // in a list that keeps its status without being taken for a failure.
+    let hand_back = if options.sets_exit_trap {
+        let hand_back = HAND_BACK.replace("ALONE", "");
+        format!("( {hand_back};builtin exit \"${{__chiton[0]}}\" ) 2>/dev/null >|STATE&&builtin :;")
+    } else {
+        // A child that is killed before it has become the program it was made for runs this too.
+        let hand_back = HAND_BACK.replace("ALONE", "[[ ${BASHPID-$$} == $$ ]]||builtin exit;");
+        format!("{{ {hand_back}; }} 2>/dev/null >|STATE")
+    };
+    let hand_back = paths(&hand_back);
+    script.extend_from_slice(b"trap -- ");
+    append_quoted(script, hand_back.as_bytes());
+    script.extend_from_slice(b" EXIT\n");
+    if options.sets_exit_trap {
+        let mut quoted = Vec::new();
+        append_quoted(&mut quoted, hand_back.as_bytes());
+        script.extend_from_slice(b"__chiton_hand_back=");
+        script.extend_from_slice(&quoted);
+        script.extend_from_slice(b"\n__chiton_shown=");
+        append_quoted(script, &quoted[1..quoted.len() - 1]);
+        script.push(b'\n');
+        script.extend_from_slice(paths(INTERCEPT).as_bytes());
+    }
+}
+
+/// What bash prints about itself as it ends, parts separated by NUL; [`super::dump`] reads it. The first parts tell how
+/// the command ended and where: enough to answer with, see [`super::dump::FirstWords`]. If the command ran through, they
+/// were told before.
+///
+/// It must work whatever the command did to the shell: functions named like builtins (hence `builtin`, and POSIX mode
+/// for one moment, in which `unset` cannot be shadowed), options, traps on every command. The first statement is an
+/// assignment because anything else would overwrite `$?` and `PIPESTATUS`.
+const HAND_BACK: &str = concat!(
+    r#"__chiton=("$?" "${PIPESTATUS[@]}");ALONE builtin trap - DEBUG;__chiton_o=${__chiton_o-$SHELLOPTS};__chiton_b=${__chiton_b-$BASHOPTS};"#,
+    r#"[[ ${__chiton_p+x} ]]&&__chiton=("${__chiton_p[@]}");POSIXLY_CORRECT=y;unset -f builtin;"#,
+    r"unset -v POSIXLY_CORRECT;builtin set +euxv;builtin trap - DEBUG ERR RETURN;",
+    r#"[[ ${__chiton_e+x} ]]||builtin printf '%s\0' 'chiton 2' 0 "${#__chiton[@]}" "${__chiton[@]}" "${DIRSTACK[0]-$PWD}";"#,
+    r"builtin pwd;",
+    r#"builtin printf '\0%s\0%s\0' "$__chiton_o" "$__chiton_b";builtin umask;builtin printf '\0';"#,
+    r"builtin alias -p;builtin printf '\0';",
+    r#"[[ "${FUNCNAME[*]}" ]]&&{ builtin printf 'declare -- __chiton_d="%s"\n' "${#FUNCNAME[@]}";builtin local -p;};builtin printf '\0';"#,
+    r"builtin declare -p;builtin printf '\0';builtin declare -F >|SCRATCH;builtin mapfile -t __chiton_f <SCRATCH;",
+    r#"for __chiton_n in "${__chiton_f[@]}";do builtin printf '%s\n' "$__chiton_n";"#,
+    r#"builtin declare -f -- "${__chiton_n##* }";builtin printf '\0';done;builtin printf end"#,
+);
+
+/// Stands in for `trap` in commands that may set or list an exit trap: sets and shows what the command means, and puts
+/// the handing back in front of it. Only the shell itself hands back, never a subshell.
+///
+/// Nothing may come after setting a DEBUG, ERR or RETURN trap, which would already run for it, and nothing here may
+/// fail outside a condition. An error is reported as if there were no function around it.
+const INTERCEPT: &str = r#"trap() {
+if [[ $BASH_SUBSHELL == 0 && " $* " =~ [[:space:]]([Ee][Xx][Ii][Tt]|[Ss][Ii][Gg][Ee][Xx][Ii][Tt]|0)[[:space:]] || $BASH_SUBSHELL == 0 && ! " $* " =~ [[:space:]](DEBUG|ERR|RETURN)[[:space:]] ]]
+then
+if [[ ${__chiton_user+set} ]]; then builtin trap -- "$__chiton_user" EXIT; else builtin trap - EXIT; fi
+if builtin trap "$@" 2>|SCRATCH; then __chiton_status=0; else __chiton_status=$?; fi
+IFS= builtin read -r -d '' __chiton_text <SCRATCH || builtin :
+if [[ $__chiton_text ]]; then builtin printf '%s: line %s: trap: %s' "${BASH_SOURCE[1]:-$0}" "${BASH_LINENO[0]}" "${__chiton_text#*: trap: }" >&2; fi
+builtin trap -p EXIT >|SCRATCH
+IFS= builtin read -r -d '' __chiton_text <SCRATCH || builtin :
+builtin eval "__chiton_words=(${__chiton_text})"
+if [[ ${#__chiton_words[@]} == 4 ]]; then __chiton_user=${__chiton_words[2]}; else builtin unset -v __chiton_user; fi
+builtin trap -- "$__chiton_hand_back${__chiton_user-}" EXIT
+return "$__chiton_status"
+elif [[ $# == 0 || $1 == -p ]]
+then
+builtin trap "$@" >|SCRATCH
+IFS= builtin read -r -d '' __chiton_text <SCRATCH || builtin :
+__chiton_text=${__chiton_text//"trap -- '$__chiton_shown' EXIT"$'\n'/}
+builtin printf %s "${__chiton_text//"$__chiton_shown"/}"
+else builtin trap "$@"
+fi
+}
+"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loader_needs_nothing_that_a_function_could_shadow_after_functions_exist() {
+        let mut state = ShellState::fresh("/", [], 0o022);
+        let text = "set () \n{ \n    :\n}\n".into();
+        state.functions.insert("set".into(), crate::state::Function { attributes: "x".to_owned(), text });
+        state.options.insert("noclobber".to_owned(), true);
+        let options = LoadOptions { keeper: 1, sets_exit_trap: false, hands_back: true };
+        let script = String::from_utf8(loader(&state, b"bash", options)).unwrap();
+        let after = script.split_once("shopt -s extglob").unwrap().1;
+        for line in after.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase())) {
+            assert!(line.starts_with("builtin "), "{line}");
+        }
+    }
+}

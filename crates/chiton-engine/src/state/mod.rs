@@ -1,0 +1,18 @@
+//! What a shell is between two commands, as a value.
+//!
+//! 1. [`shell_state`]: the value itself.
+//! 2. [`bash`] (or [`posix`]) writes a loader from it, a script that brings a fresh shell into that state, and reads
+//!    back what the shell printed about itself at its end.
+//! 3. [`change`] finds what a command changed and applies just that to whatever is current by then.
+//! 4. [`environment`] says which variables may exist at all.
+
+pub(crate) mod bash;
+pub(crate) mod change;
+pub mod environment;
+pub(crate) mod posix;
+pub mod shell_state;
+
+/// The number of a directory, and of the file system it is on.
+pub(crate) type DirectoryId = (u64, u64);
+
+pub use shell_state::{Function, PER_COMMAND_OPTIONS, ShellState, StateHash, Value, Variable};

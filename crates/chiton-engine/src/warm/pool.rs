@@ -1,0 +1,243 @@
+//! The keepers that wait for the next commands of a session, and how many there may be.
+//!
+//! Two wait as a rule: one for the next command, one for the command after it, which may come before the first keeper
+//! is free again. Where a session runs more at the same time, as many wait as it runs. What was not used for a while
+//! goes, and where all sessions together have too many, those of the session that was not used for longest.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use super::spare::{Fit, Spare};
+use crate::bytes::ByteString;
+use crate::limits::WarmLimits;
+use crate::process::keeper_process::Keeper;
+use crate::request::EnvironmentChange;
+use crate::run::Streams;
+
+/// How many shells wait in a session that runs one command at a time.
+const USUAL: usize = 2;
+
+/// What a call adds to the state of its session. The next one is taken to be like the last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) directory: Option<std::path::PathBuf>,
+    pub(crate) environment: EnvironmentChange,
+    pub(crate) streams: Streams,
+    pub(crate) called_as: Option<ByteString>,
+}
+
+/// What waits in one session.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    waiting: Mutex<Vec<Spare>>,
+    /// Commands that run now.
+    running: AtomicUsize,
+    shape: Mutex<Shape>,
+    is_listed: AtomicBool,
+    /// Whether its session was closed and not used again since.
+    is_closed: AtomicBool,
+    used: Mutex<Option<Instant>>,
+}
+
+/// One command of the session, while it runs.
+pub(crate) struct Running(Arc<Pool>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Pool {
+    /// A command begins.
+    pub(crate) fn enter(self: &Arc<Self>) -> Running {
+        self.running.fetch_add(1, Ordering::Relaxed);
+        self.is_closed.store(false, Ordering::Relaxed);
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        Running(Arc::clone(self))
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The last command was like this.
+    pub(crate) fn note_shape(&self, shape: &Shape) {
+        let mut last = self.shape.lock().unwrap_or_else(PoisonError::into_inner);
+        if *last != *shape {
+            last.clone_from(shape);
+        }
+    }
+
+    /// A shell that waits for just such a command.
+    pub(crate) fn take(&self, fit: &Fit) -> Option<Spare> {
+        let mut waiting = self.waiting();
+        loop {
+            // The oldest first: the latest may still be starting.
+            let place = waiting.iter().position(|spare| spare.serves(fit))?;
+            let mut spare = waiting.remove(place);
+            if spare.is_there() {
+                return Some(spare);
+            }
+        }
+    }
+
+    /// A keeper for a command that no shell waits for. Its own shell goes.
+    pub(crate) fn take_keeper(&self) -> Option<Keeper> {
+        let mut waiting = self.waiting();
+        while !waiting.is_empty() {
+            let mut spare = waiting.remove(0);
+            if spare.is_there() {
+                return Some(spare.into_keeper());
+            }
+        }
+        None
+    }
+
+    /// Lets go of those that are not there any more.
+    pub(crate) fn look_over(&self) {
+        self.waiting().retain_mut(Spare::is_there);
+    }
+
+    /// Those that wait for another command than `fit`, as far as the session needs more that wait for this one.
+    pub(crate) fn take_stale(&self, fit: &Fit) -> Vec<Keeper> {
+        let mut waiting = self.waiting();
+        let mut missing = self.wanted().min(USUAL).saturating_sub(waiting.iter().filter(|it| it.serves(fit)).count());
+        let mut stale = Vec::new();
+        while missing > 0 {
+            let Some(place) = waiting.iter().rposition(|spare| !spare.serves(fit)) else { break };
+            let mut spare = waiting.remove(place);
+            if spare.is_there() {
+                stale.push(spare.into_keeper());
+                missing -= 1;
+            }
+        }
+        stale
+    }
+
+    /// Whether one more that waits for `fit` would be used.
+    pub(crate) fn has_room(&self, fit: &Fit, limits: WarmLimits) -> bool {
+        let waiting = self.waiting();
+        !self.is_closed.load(Ordering::Relaxed)
+            && waiting.len() < limits.per_session
+            && waiting.iter().filter(|spare| spare.serves(fit)).count() < self.wanted()
+    }
+
+    /// Whether fewer wait for `fit` than always should.
+    pub(crate) fn is_short(&self, fit: &Fit) -> bool {
+        self.waiting().iter().filter(|spare| spare.serves(fit)).count() < USUAL
+    }
+
+    /// Whether hardly any wait, for whatever command.
+    pub(crate) fn is_nearly_empty(&self) -> bool {
+        self.waiting().len() < USUAL
+    }
+
+    /// Has this one wait, unless nobody will ask for it any more.
+    pub(crate) fn put(&self, spare: Spare) {
+        let mut waiting = self.waiting();
+        if !self.is_closed.load(Ordering::Relaxed) {
+            waiting.push(spare);
+        }
+    }
+
+    /// How many should wait.
+    fn wanted(&self) -> usize {
+        self.running.load(Ordering::Relaxed).max(USUAL)
+    }
+
+    /// Ends what has waited since before `time`; tells since when the oldest of the others waits.
+    fn expire(&self, time: Option<Instant>) -> Option<Instant> {
+        let mut waiting = self.waiting();
+        if let Some(time) = time {
+            waiting.retain(|spare| spare.since > time);
+        }
+        waiting.iter().map(|spare| spare.since).min()
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Vec<Spare>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends everything that waits. Nothing more will, not even for what ends only now, until the next command comes.
+    pub(crate) fn close(&self) {
+        let mut waiting = self.waiting();
+        self.is_closed.store(true, Ordering::Relaxed);
+        waiting.clear();
+    }
+}
+
+/// All shells that wait, in all sessions of an engine, or of several that have this in common.
+#[derive(Clone, Debug, Default)]
+pub struct WarmRoom(Arc<Pools>);
+
+impl WarmRoom {
+    /// Something was put into `pool`: it is known from now on, there are not too many in all, and it will go in time.
+    pub(crate) fn note(&self, pool: &Arc<Pool>, limits: WarmLimits) {
+        self.0.note(pool, limits);
+    }
+}
+
+#[derive(Debug, Default)]
+struct Pools {
+    known: Mutex<Vec<Weak<Pool>>>,
+    /// Whether somebody waits for the time at which the oldest goes.
+    is_watched: AtomicBool,
+}
+
+impl Pools {
+    fn note(self: &Arc<Self>, pool: &Arc<Pool>, limits: WarmLimits) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if !pool.is_listed.swap(true, Ordering::Relaxed) {
+            known.push(Arc::downgrade(pool));
+        }
+        known.retain(|pool| pool.strong_count() > 0);
+        let mut alive: Vec<Arc<Pool>> = known.iter().filter_map(Weak::upgrade).collect();
+        drop(known);
+        let mut count: usize = alive.iter().map(|pool| pool.waiting().len()).sum();
+        if count > limits.in_all {
+            alive.sort_by_key(|pool| *pool.used.lock().unwrap_or_else(PoisonError::into_inner));
+            for pool in alive {
+                let mut waiting = pool.waiting();
+                let gone = waiting.len().min(count.saturating_sub(limits.in_all));
+                waiting.drain(..gone);
+                count -= gone;
+            }
+        }
+        if !self.is_watched.swap(true, Ordering::Relaxed) {
+            tokio::spawn(Arc::clone(self).watch(limits.idle));
+        }
+    }
+
+    /// Ends what nobody has used for so long, at the time that comes, until nothing waits any more.
+    async fn watch(self: Arc<Self>, idle: Duration) {
+        loop {
+            let watching = Watching(Arc::clone(&self));
+            while let Some(oldest) = self.oldest(Instant::now().checked_sub(idle)) {
+                tokio::time::sleep_until((oldest + idle).into()).await;
+            }
+            drop(watching);
+            // Something may have been put in between the look and this word.
+            if self.oldest(None).is_none() || self.is_watched.swap(true, Ordering::Relaxed) {
+                return;
+            }
+        }
+    }
+
+    /// Ends what waits since before `time`; gives since when the oldest of the others does.
+    fn oldest(&self, time: Option<Instant>) -> Option<Instant> {
+        let known: Vec<Weak<Pool>> = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        known.iter().filter_map(|pool| pool.upgrade()?.expire(time)).min()
+    }
+}
+
+/// Somebody waits for the time at which the oldest goes. Also where a runtime takes that down with it, the next one who
+/// puts something in looks after it.
+struct Watching(Arc<Pools>);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.is_watched.store(false, Ordering::Relaxed);
+    }
+}

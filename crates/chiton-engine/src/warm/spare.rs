@@ -1,0 +1,166 @@
+//! A shell that waits for its command: started, its state loaded, blocked on a pipe.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use zeroize::Zeroizing;
+
+use crate::bytes::ByteString;
+use crate::folder::RunFolder;
+use crate::process::delivery::{self, Boot};
+use crate::process::keeper_process::Keeper;
+use crate::process::order::{give_order, memory_file};
+use crate::process::{Shell, ShellKind};
+use crate::protocol::{BEGIN, Forms, Input, Order, Report, RunPlan, ShellPlan, encode};
+use crate::run::Streams;
+use crate::state::DirectoryId;
+use crate::state::ShellState;
+use crate::state::bash::load::{self, LoadOptions};
+use chiton_redact::Mask;
+
+/// What a shell that waits can be used for.
+#[derive(Clone, Debug)]
+pub(crate) struct Fit {
+    pub(crate) state: Arc<ShellState>,
+    pub(crate) streams: Streams,
+    pub(crate) called_as: Option<ByteString>,
+    /// What is masked in its output.
+    pub(crate) masks: Arc<[Mask]>,
+    /// The directory it is in, whatever has that name by now.
+    pub(crate) place: DirectoryId,
+}
+
+impl Fit {
+    /// Whether a shell for `self` is one for `wanted`.
+    fn serves(&self, wanted: &Self) -> bool {
+        self.streams == wanted.streams
+            && self.place == wanted.place
+            && self.called_as == wanted.called_as
+            && Arc::ptr_eq(&self.masks, &wanted.masks)
+            && (Arc::ptr_eq(&self.state, &wanted.state) || self.state == wanted.state)
+    }
+}
+
+/// A shell that waits, and its keeper. Where nobody uses it, closing the connection ends both.
+#[derive(Debug)]
+pub(crate) struct Spare {
+    pub(super) keeper: Keeper,
+    pub(crate) folder: RunFolder,
+    fit: Fit,
+    /// Where its command goes.
+    script: OwnedFd,
+    pub(super) since: Instant,
+    pub(super) pid: Option<i32>,
+}
+
+impl Spare {
+    /// Orders `keeper` to have one ready. It can be used at once: what is said to a keeper is done in order.
+    pub(crate) fn prepare(mut keeper: Keeper, runs: &Path, shell: &Shell, fit: Fit) -> io::Result<Self> {
+        let folder = RunFolder::plan(runs)?;
+        keeper.prepared += 1;
+        let script = Self::order(&keeper, &folder, shell, &fit)?;
+        Ok(Self { keeper, folder, fit, script, since: Instant::now(), pid: None })
+    }
+
+    fn order(keeper: &Keeper, folder: &RunFolder, shell: &Shell, fit: &Fit) -> io::Result<OwnedFd> {
+        let called_as = fit.called_as.as_deref().unwrap_or(shell.usual_name());
+        let options = LoadOptions { keeper: keeper.pid, sets_exit_trap: false, hands_back: true };
+        let loader = memory_file(&Zeroizing::new(load::loader(&fit.state, called_as, options)))?;
+        let (theirs, script) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let boot = delivery::bootstrap(Boot { keeper: keeper.pid, delivery: None });
+        let arguments = [called_as, b"--norc", b"--noprofile", b"-c", boot.as_bytes()];
+        let plan = ShellPlan {
+            folder: folder.path().to_owned(),
+            program: shell.path().as_os_str().as_encoded_bytes().into(),
+            forms: Forms {
+                evaluated: Some(arguments.map(Into::into).to_vec()),
+                argument: None,
+                only_well_formed: false,
+            },
+            environment: load::environment(&fit.state).into_iter().map(Into::into).collect(),
+            directory: OsStr::as_encoded_bytes(fit.state.cwd.as_os_str()).into(),
+            input: Input::Nothing,
+            streams: fit.streams,
+            terminal: None,
+            masks: fit.masks.iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect(),
+        };
+        let files = [loader.as_fd(), theirs.as_fd()];
+        give_order(keeper, Order::Prepare(Box::new(plan), keeper.prepared), &files)?;
+        Ok(script)
+    }
+
+    /// Whether a command of this size can be given to it at once. A user with very many pipes gets small ones.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        bytes <= rustix::pipe::PIPE_BUF
+            || rustix::pipe::fcntl_getpipe_size(&self.script).is_ok_and(|size| bytes <= size)
+    }
+
+    /// Whether it can run a command that needs `wanted`.
+    pub(crate) fn serves(&self, wanted: &Fit) -> bool {
+        self.fit.serves(wanted)
+    }
+
+    /// Whether it is still there, as far as its keeper has said by now.
+    pub(crate) fn is_there(&mut self) -> bool {
+        self.keeper.is_there() && self.hear().is_some()
+    }
+
+    /// Waits until it is there, as a rule not at all. `None` where it is gone, or could not be started.
+    pub(crate) async fn ready(&mut self) -> Option<()> {
+        loop {
+            self.hear()?;
+            if self.pid.is_some() {
+                return Some(());
+            }
+            self.keeper.listen().await?;
+        }
+    }
+
+    /// Takes what its keeper has said. `None` where the shell is gone. What was said of those that waited here before
+    /// does not count.
+    fn hear(&mut self) -> Option<()> {
+        while let Some(report) = self.keeper.inbox.next().ok()? {
+            match report {
+                Report::Ready { number, pid } if number == self.keeper.prepared => self.pid = Some(pid),
+                Report::NotReady { number } if number == self.keeper.prepared => return None,
+                _ => {}
+            }
+        }
+        Some(())
+    }
+
+    /// Gives it its command: the plan to its keeper, which owns it from then on, and then the text to the shell, which
+    /// runs it when all of it has come. Gives its keeper and its process id.
+    pub(crate) fn begin(self, script: &[u8], plan: &RunPlan) -> io::Result<(Keeper, Option<i32>)> {
+        let mut message = vec![BEGIN];
+        message.extend_from_slice(&encode(plan));
+        let sent = rustix::net::send(&self.keeper.connection, &message, rustix::net::SendFlags::NOSIGNAL)?;
+        if sent != message.len() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        // A shell that is gone is noticed by its keeper.
+        let written = rustix::io::write(&self.script, script);
+        if written.is_ok_and(|count| count < script.len()) {
+            // It was asked whether there is room. But half a command is never run: its end is not told, and its keeper
+            // ends the shell.
+            std::mem::forget(self.script);
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        drop(self.script);
+        Ok((self.keeper, self.pid))
+    }
+
+    /// Its keeper alone, for a command that needs another shell.
+    pub(crate) fn into_keeper(self) -> Keeper {
+        self.keeper
+    }
+}
+
+/// Whether shells of this kind can wait.
+pub(crate) fn can_wait(shell: &Shell) -> bool {
+    shell.kind() == ShellKind::Bash
+}

@@ -1,0 +1,141 @@
+//! Brace expansion: `{a,b}` and `{1..9}`.
+
+use chiton_shell::tree::Part;
+
+/// Words beyond this are not made; what is left is taken as it stands.
+const MOST: usize = 256;
+
+/// The words that the pieces of one word stand for, before anything else is expanded.
+pub(crate) fn expand(parts: &[Part]) -> Vec<Vec<Part>> {
+    let braces = |part: &Part| matches!(part, Part::Literal(text) if text.contains('{'));
+    if !parts.iter().any(braces) {
+        return vec![parts.to_vec()];
+    }
+    let atoms = atoms(parts);
+    words(&atoms, 0).into_iter().map(|word| word.into_iter().fold(Vec::new(), join)).collect()
+}
+
+/// A character of bare text, or a piece that braces do not look into.
+#[derive(Clone)]
+enum Atom {
+    Bare(char),
+    Whole(Part),
+}
+
+fn atoms(parts: &[Part]) -> Vec<Atom> {
+    let mut atoms = Vec::new();
+    for part in parts {
+        match part {
+            Part::Literal(text) => atoms.extend(text.chars().map(Atom::Bare)),
+            other => atoms.push(Atom::Whole(other.clone())),
+        }
+    }
+    atoms
+}
+
+fn join(mut parts: Vec<Part>, atom: Atom) -> Vec<Part> {
+    match (parts.last_mut(), atom) {
+        (Some(Part::Literal(text)), Atom::Bare(character)) => text.push(character),
+        (_, Atom::Bare(character)) => parts.push(Part::Literal(character.to_string())),
+        (_, Atom::Whole(part)) => parts.push(part),
+    }
+    parts
+}
+
+fn bare(atom: Option<&Atom>) -> Option<char> {
+    if let Some(Atom::Bare(character)) = atom { Some(*character) } else { None }
+}
+
+fn words(atoms: &[Atom], depth: usize) -> Vec<Vec<Atom>> {
+    if depth > 16 {
+        return vec![atoms.to_vec()];
+    }
+    for start in 0..atoms.len() {
+        if bare(atoms.get(start)) != Some('{') {
+            continue;
+        }
+        let Some((end, commas)) = closing(atoms, start) else { continue };
+        let Some(choices) = choices(atoms, start, end, &commas, depth) else { continue };
+        let prefix = &atoms[..start];
+        let mut all = Vec::new();
+        for rest in words(&atoms[end + 1..], depth + 1) {
+            for choice in &choices {
+                if all.len() < MOST {
+                    all.push([prefix, choice, &rest].concat());
+                }
+            }
+        }
+        // Bash counts through the later braces fastest.
+        let rests = all.len() / choices.len().max(1);
+        let mut ordered = Vec::with_capacity(all.len());
+        for choice in 0..choices.len() {
+            for rest in 0..rests {
+                ordered.push(all[rest * choices.len() + choice].clone());
+            }
+        }
+        return if ordered.is_empty() { all } else { ordered };
+    }
+    vec![atoms.to_vec()]
+}
+
+fn closing(atoms: &[Atom], start: usize) -> Option<(usize, Vec<usize>)> {
+    let (mut open, mut commas) = (0, Vec::new());
+    for (at, atom) in atoms.iter().enumerate().skip(start) {
+        match bare(Some(atom)) {
+            Some('{') => open += 1,
+            Some('}') => {
+                open -= 1;
+                if open == 0 {
+                    return Some((at, commas));
+                }
+            }
+            Some(',') if open == 1 => commas.push(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn choices(atoms: &[Atom], start: usize, end: usize, commas: &[usize], depth: usize) -> Option<Vec<Vec<Atom>>> {
+    if commas.is_empty() {
+        let inner: Option<String> = atoms[start + 1..end].iter().map(|atom| bare(Some(atom))).collect();
+        let range = sequence(&inner?)?;
+        return Some(range.into_iter().map(|item| item.chars().map(Atom::Bare).collect()).collect());
+    }
+    let mut all = Vec::new();
+    let mut from = start + 1;
+    for to in commas.iter().copied().chain([end]) {
+        all.extend(words(&atoms[from..to], depth + 1));
+        from = to + 1;
+    }
+    Some(all)
+}
+
+/// `1..9`, `a..e`, `01..10..2`.
+fn sequence(text: &str) -> Option<Vec<String>> {
+    let parts: Vec<&str> = text.split("..").collect();
+    let (first, last, step) = match parts.as_slice() {
+        [first, last] => (*first, *last, 1),
+        [first, last, step] => (*first, *last, step.parse::<i64>().ok()?.abs().max(1)),
+        _ => return None,
+    };
+    if let (Ok(low), Ok(high)) = (first.parse::<i64>(), last.parse::<i64>()) {
+        let padded =
+            |text: &str| text.trim_start_matches('-').len() > 1 && text.trim_start_matches('-').starts_with('0');
+        let width = if padded(first) || padded(last) { first.len().max(last.len()) } else { 0 };
+        return Some(count(low, high, step).into_iter().map(|number| format!("{number:0width$}")).collect());
+    }
+    let letter = |text: &str| {
+        let mut characters = text.chars();
+        characters.next().filter(|letter| letter.is_ascii_alphabetic() && characters.next().is_none())
+    };
+    let (low, high) = (letter(first)? as i64, letter(last)? as i64);
+    let letters = count(low, high, step).into_iter();
+    Some(letters.filter_map(|code| u8::try_from(code).ok()).map(|code| char::from(code).to_string()).collect())
+}
+
+fn count(low: i64, high: i64, step: i64) -> Vec<i64> {
+    let length = usize::try_from(low.abs_diff(high) / step.unsigned_abs() + 1).unwrap_or(MOST).min(MOST);
+    let step = if low <= high { step } else { -step };
+    (0..length).filter_map(|index| i64::try_from(index).ok()).map(|index| low + index * step).collect()
+}

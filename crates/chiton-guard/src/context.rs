@@ -1,0 +1,113 @@
+//! What the guard is told about where a command would run. It looks at nothing by itself.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a variable of a [`Scope`] holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held<'a> {
+    /// Declared, and never assigned.
+    Unset,
+    /// One string.
+    Scalar(Cow<'a, str>),
+    /// An array, by key; an indexed array has numbers as keys.
+    Array(Vec<(String, String)>),
+    /// Another variable, by its name.
+    Reference(Cow<'a, str>),
+}
+
+/// The shell in which a command would run: what its names mean.
+///
+/// The guard asks for a name when a command uses it, so whoever implements this copies nothing.
+pub trait Scope: fmt::Debug + Send + Sync {
+    /// What the variable `name` holds; none where there is no such variable.
+    fn variable(&self, name: &str) -> Option<Held<'_>>;
+    /// The text that defines the function `name`, as bash prints it.
+    fn function(&self, name: &str) -> Option<Cow<'_, str>>;
+    /// What the alias `name` stands for.
+    fn alias(&self, name: &str) -> Option<Cow<'_, str>>;
+}
+
+/// Where a command would run, as far as that decides what it would do.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    /// The home directory of the user.
+    pub home: PathBuf,
+    /// The name of the user.
+    pub user: String,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// The directory that the work is about; the working directory where nobody says otherwise.
+    pub workspace: Option<PathBuf>,
+    /// The shell's variables, functions and aliases. With one, its variables are all there are; without one, a variable
+    /// that is not in [`Context::variables`] may hold anything.
+    pub scope: Option<Arc<dyn Scope>>,
+    /// Variables of the call itself. They hide those of the scope.
+    pub variables: BTreeMap<String, String>,
+    /// Whether the call replaces the environment: none of the scope's variables are there.
+    pub replaces_variables: bool,
+    /// Our own process and its ancestors: nothing in a command may end them.
+    pub own_processes: Arc<[OwnProcess]>,
+    /// Process groups of our own.
+    pub own_groups: Arc<[u32]>,
+    /// Where file systems are mounted.
+    pub mounts: Arc<[PathBuf]>,
+}
+
+/// A process that a command must not end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnProcess {
+    /// Its id.
+    pub id: u32,
+    /// The name of its executable.
+    pub name: String,
+}
+
+impl Context {
+    /// A context of which only the essentials are known.
+    pub fn new(home: impl Into<PathBuf>, user: impl Into<String>, cwd: impl Into<PathBuf>) -> Self {
+        Self { home: home.into(), user: user.into(), cwd: cwd.into(), ..Self::default() }
+    }
+
+    /// The context of a command that runs in this shell.
+    #[must_use]
+    pub fn within(mut self, scope: Arc<dyn Scope>) -> Self {
+        self.scope = Some(scope);
+        self
+    }
+
+    /// Adds a variable, as a call's environment does.
+    #[must_use]
+    pub fn with_variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// Whether a variable that nobody knows is one that is not set.
+    pub(crate) fn knows_all_variables(&self) -> bool {
+        self.scope.is_some()
+    }
+
+    /// A variable of the call or of the shell.
+    pub(crate) fn variable(&self, name: &str) -> Option<Held<'_>> {
+        let of_call = self.variables.get(name).map(|value| Held::Scalar(value.as_str().into()));
+        of_call.or_else(|| self.scope.as_ref().filter(|_| !self.replaces_variables)?.variable(name))
+    }
+
+    /// The text that defines a function of the shell.
+    pub(crate) fn function(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.scope.as_ref()?.function(name)
+    }
+
+    /// What an alias of the shell stands for.
+    pub(crate) fn alias(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.scope.as_ref()?.alias(name)
+    }
+
+    pub(crate) fn workspace(&self) -> &Path {
+        self.workspace.as_deref().unwrap_or(&self.cwd)
+    }
+}

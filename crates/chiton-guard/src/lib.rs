@@ -1,0 +1,140 @@
+//! Stage 2: whether a command may run.
+//!
+//! 1. The command is parsed once, whole ([`chiton_shell`]).
+//! 2. [`judge`] goes through it as the shell would, on every way it may take, and expands words as far as the text
+//!    decides them.
+//! 3. Each program is reduced to what it would do; what it would do it to is compared with the places that matter.
+//! 4. The worst finding is the [`Verdict`]: allow, ask or deny, with the rule, the place and the reason.
+//!
+//! Nothing here looks at the machine: [`Context`] says all there is to know. What does not parse is never allowed.
+//! Nothing can be resolved, spawned or captured that did not come through [`review`], because only this module makes an
+//! [`ApprovedCommand`].
+
+mod arithmetic;
+mod brace;
+mod builtins;
+mod code;
+mod code_reader;
+mod context;
+mod data;
+mod disk;
+mod environment;
+mod expand;
+mod files;
+mod finders;
+mod forks;
+mod git;
+mod interpreters;
+mod judge;
+mod network;
+mod options;
+mod output;
+mod parameter;
+mod path;
+mod pattern;
+mod persistence;
+mod places;
+pub mod policy;
+mod process;
+mod programs;
+pub mod rules;
+mod sed;
+mod shells;
+mod simple;
+mod system;
+mod text;
+mod verdict;
+mod waiting;
+mod world;
+mod wrappers;
+
+pub use context::{Context, Held, OwnProcess, Scope};
+pub use policy::{CheckedPolicy, GuardPolicy, HumanRule, Mode, PolicyError, judge_with};
+pub use verdict::{Access, Decision, Finding, SeenCommand, SeenRedirection, TouchedFile, Verdict, WaitingCommand};
+
+use std::rc::Rc;
+
+use chiton_shell as syntax;
+use chiton_shell::tree::Span;
+use judge::Judge;
+use text::{Flow, Text};
+use world::{World, Worlds};
+
+/// Judges `command` as it would run in `context`.
+pub fn judge(command: impl AsRef<[u8]>, context: &Context) -> Verdict {
+    judge_call(command, &[], context)
+}
+
+/// Judges `command` together with the variables that its call sets; these have an empty span. [`Context`] has to hold
+/// them too, so that words which use them are known.
+pub fn judge_call(command: impl AsRef<[u8]>, environment: &[(String, String)], context: &Context) -> Verdict {
+    let command = command.as_ref();
+    let script = match syntax::parse(command) {
+        Ok(script) => script,
+        Err(error) => return unparsed(&error),
+    };
+    let mut judge = Judge::new(context, command);
+    for (name, value) in environment {
+        judge.judge_variable(name, &Text::known(value.clone()), Span::default(), false);
+    }
+    let world = World::new(context);
+    judge.list(&script.list, Worlds::one(world.clone()), &Rc::new(Flow::empty()));
+    judge.uncalled_functions(&world);
+    judge.finish()
+}
+
+/// What cannot be parsed is not run without somebody having looked at it.
+fn unparsed(error: &syntax::SyntaxError) -> Verdict {
+    let reason = format!("The command cannot be parsed: {error}.");
+    let finding = Finding::new(&rules::SYNTAX, Decision::Ask, reason, error.span, None);
+    conclude(vec![finding], Vec::new(), Vec::new(), Vec::new())
+}
+
+impl Judge<'_> {
+    /// A function that is defined and not called may be called by the next command: what it does by itself counts,
+    /// what its arguments decide does not.
+    fn uncalled_functions(&mut self, world: &World) {
+        let uncalled: Vec<_> =
+            self.defined.iter().filter(|(_, _, called)| !called).map(|(_, body, _)| body.clone()).collect();
+        for body in uncalled {
+            let before = self.findings.len();
+            let mut inside = world.clone();
+            inside.positional = None;
+            self.command(&body, Worlds::one(inside), &Rc::new(Flow::empty()));
+            let mut index = 0;
+            self.findings.retain(|finding| {
+                index += 1;
+                index <= before
+                    || finding.decision == Decision::Deny
+                    || !matches!(finding.rule.as_str(), "delete-unknown" | "unknown-run" | "permissions" | "disk")
+            });
+        }
+    }
+
+    fn finish(self) -> Verdict {
+        conclude(self.findings, self.seen, self.touched, self.waits)
+    }
+}
+
+fn conclude(
+    mut findings: Vec<Finding>,
+    commands: Vec<SeenCommand>,
+    files: Vec<TouchedFile>,
+    waits: Vec<WaitingCommand>,
+) -> Verdict {
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.decision));
+    let worst = findings.first().cloned();
+    let mut verdict = Verdict { findings, commands, files, waits, ..Verdict::default() };
+    match worst {
+        Some(worst) => {
+            verdict.decision = worst.decision;
+            verdict.rule = Some(worst.rule);
+            verdict.reason = worst.reason;
+            verdict.span = Some(worst.span);
+            verdict.target = worst.target;
+            verdict.alternative = worst.alternative;
+        }
+        None => "Nothing speaks against it.".clone_into(&mut verdict.reason),
+    }
+    verdict
+}

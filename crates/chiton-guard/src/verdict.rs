@@ -1,0 +1,155 @@
+//! What the guard says about a command.
+
+use serde::{Deserialize, Serialize};
+
+use super::rules::Rule;
+use chiton_shell::tree::Span;
+
+/// The decision about a command, from the mildest to the sternest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    /// It may run.
+    #[default]
+    Allow,
+    /// A person has to agree first.
+    Ask,
+    /// It does not run.
+    Deny,
+}
+
+impl Decision {
+    /// As one word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// Everything the guard has to say about a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// The decision: that of the worst finding.
+    #[serde(rename = "verdict")]
+    pub decision: Decision,
+    /// The rule that decided.
+    pub rule: Option<String>,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// The place in the command that decided.
+    pub span: Option<Span>,
+    /// What would be acted upon, after everything is expanded.
+    pub target: Option<String>,
+    /// What would be allowed instead.
+    pub alternative: Option<String>,
+    /// Everything that was found, worst first.
+    pub findings: Vec<Finding>,
+    /// Every simple command, in the order in which it would be reached.
+    pub commands: Vec<SeenCommand>,
+    /// Files that redirections would touch.
+    pub files: Vec<TouchedFile>,
+    /// Commands that are known to wait for a person.
+    pub waits: Vec<WaitingCommand>,
+}
+
+impl Verdict {
+    /// What to say when the command is not run.
+    pub fn refusal(&self) -> String {
+        let mut text = match self.decision {
+            Decision::Deny => format!("This command was blocked as dangerous: {}", self.reason),
+            _ => format!("This command needs the consent of a person: {}", self.reason),
+        };
+        if let Some(rule) = &self.rule {
+            text.push_str(&format!(" [{rule}]"));
+        }
+        if let Some(alternative) = &self.alternative {
+            text.push_str(&format!(" {alternative}"));
+        }
+        text
+    }
+}
+
+/// One thing that speaks against a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How grave it is.
+    pub decision: Decision,
+    /// The rule.
+    pub rule: String,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// The place in the command.
+    pub span: Span,
+    /// What would be acted upon.
+    pub target: Option<String>,
+    /// What would be allowed instead.
+    pub alternative: Option<String>,
+}
+
+impl Finding {
+    pub(crate) fn new(rule: &Rule, decision: Decision, reason: String, span: Span, target: Option<String>) -> Self {
+        let alternative = (!rule.instead.is_empty()).then(|| rule.instead.to_owned());
+        Self { decision, rule: rule.id.to_owned(), reason, span, target, alternative }
+    }
+}
+
+/// A simple command that was found anywhere in the text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SeenCommand {
+    /// Its words after expansion; what is not known stands as `${NAME}`, `$(…)` and the like.
+    pub words: Vec<String>,
+    /// Variables that are set for it alone.
+    pub assignments: Vec<(String, String)>,
+    /// Its redirections.
+    pub redirections: Vec<SeenRedirection>,
+    /// Where it stands.
+    pub span: Span,
+    /// Whether every word is known.
+    pub decided: bool,
+}
+
+/// A redirection of a simple command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SeenRedirection {
+    /// The operator.
+    pub operator: &'static str,
+    /// What it points at.
+    pub target: String,
+}
+
+/// A file that a redirection touches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TouchedFile {
+    /// Its path, absolute as far as that is known.
+    pub path: String,
+    /// What happens to it.
+    pub access: Access,
+    /// The place of the redirection.
+    pub span: Span,
+}
+
+/// What a redirection does to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    /// It is read.
+    Read,
+    /// It is replaced.
+    Write,
+    /// It grows.
+    Append,
+}
+
+/// A command that is known to wait for a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WaitingCommand {
+    /// The program.
+    pub program: String,
+    /// What it waits for, and what to do instead.
+    pub hint: String,
+    /// Where it stands.
+    pub span: Span,
+}

@@ -1,0 +1,297 @@
+use super::*;
+use crate::forms;
+use proptest::prelude::*;
+
+const VALUES: [(&str, &str); 6] = [
+    ("{{secret:plain}}", "S3CR3T-VALUE"),
+    ("{{secret:quotes}}", "it's \"a\" $(value) \\ `x`"),
+    ("{{secret:lines}}", "first line of it\n  second line\nshort\nand the last one"),
+    ("{{secret:wide}}", "gr\u{fc}n-\u{1f600}-bl\u{e4}u"),
+    ("{{secret:tail}}", "VALUE-S3CR3T"),
+    ("{{decrypt:same}}", "aaaaaaaaaa"),
+];
+
+fn patterns(secrets: &[(&str, &str)]) -> Arc<Patterns> {
+    Arc::new(Patterns::new(secrets.iter().map(|(mask, value)| (*mask, value.as_bytes()))))
+}
+
+fn through(patterns: &Arc<Patterns>, pieces: &[&[u8]]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut redactor = Redactor::new(Arc::clone(patterns));
+    for piece in pieces {
+        redactor.push(piece, &mut out);
+        assert_eq!(redactor.held.len(), longest_beginning(patterns, &piece_end(pieces, piece)), "held back too long");
+    }
+    redactor.flush(&mut out);
+    out
+}
+
+/// What had come when `last` had come.
+fn piece_end<'a>(pieces: &[&'a [u8]], last: &&'a [u8]) -> Vec<u8> {
+    let count = pieces.iter().position(|piece| std::ptr::eq(piece, last)).unwrap();
+    pieces[..=count].concat()
+}
+
+/// The length of the longest end of `text` that is the beginning of a form, and not all of it.
+fn longest_beginning(patterns: &Patterns, text: &[u8]) -> usize {
+    let longest = patterns.forms.iter().map(|form| form.bytes.len()).max().unwrap_or(0);
+    let lengths = 1..=text.len().min(longest);
+    let begins = |length: &usize| {
+        let end = &text[text.len() - length..];
+        patterns.forms.iter().any(|form| form.bytes.len() > *length && form.bytes.starts_with(end))
+    };
+    lengths.filter(begins).max().unwrap_or(0)
+}
+
+/// The same by trying every form at every place.
+fn slowly(patterns: &Patterns, text: &[u8]) -> Vec<u8> {
+    let mut found = Vec::new();
+    for start in 0..text.len() {
+        for form in &patterns.forms {
+            let rest = &text[start..];
+            let unfinished = rest.len() >= SHORTEST && form.bytes.starts_with(rest);
+            if rest.starts_with(&form.bytes) || unfinished {
+                found.push((start, (start + form.bytes.len()).min(text.len()), form.mask));
+            }
+        }
+    }
+    found.sort_unstable_by_key(|(start, end, mask)| (*start, Reverse(*end), *mask));
+    let (mut out, mut told, mut last) = (Vec::new(), 0, None);
+    for (start, end, mask) in found {
+        if end <= told {
+            continue;
+        }
+        if start > told {
+            out.extend_from_slice(&text[told..start]);
+        }
+        if start >= told || last != Some(mask) {
+            out.extend_from_slice(patterns.mask(mask));
+        }
+        (told, last) = (end, Some(mask));
+    }
+    out.extend_from_slice(&text[told..]);
+    out
+}
+
+#[test]
+fn every_form_of_every_value_is_masked_at_every_split_position() {
+    let all = patterns(&VALUES);
+    for (mask, value) in VALUES {
+        for form in forms::of(value.as_bytes()) {
+            let text = [b"say: ", &form[..], b" end"].concat();
+            let whole = all.masked(&text);
+            assert!(memchr::memmem::find(&whole, mask.as_bytes()).is_some(), "{}", text.escape_ascii());
+            for split in 0..=text.len() {
+                let (first, second) = text.split_at(split);
+                let out = through(&all, &[first, second]);
+                assert_eq!(out, whole, "{} at {split}", text.escape_ascii());
+                assert!(all.forms.iter().all(|form| memchr::memmem::find(&out, &form.bytes).is_none()));
+            }
+            let bytes: Vec<&[u8]> = text.chunks(1).collect();
+            assert_eq!(through(&all, &bytes), whole, "{} byte by byte", text.escape_ascii());
+        }
+    }
+}
+
+#[test]
+fn a_whole_value_alone_becomes_exactly_its_token() {
+    let all = patterns(&VALUES);
+    for (mask, value) in VALUES {
+        assert_eq!(all.masked(value.as_bytes()), mask.as_bytes());
+        let twice = format!("{value}\n{value}");
+        assert_eq!(all.masked(twice.as_bytes()), format!("{mask}\n{mask}").as_bytes());
+    }
+}
+
+#[test]
+fn text_without_a_value_appears_at_once() {
+    let all = patterns(&VALUES);
+    for text in ["Password: ", "(yes/no) ", "$ ", "user@host:~$ ", "\u{1b}[?2004h> ", "progress 10%\r"] {
+        let mut out = Vec::new();
+        Redactor::new(Arc::clone(&all)).push(text.as_bytes(), &mut out);
+        assert_eq!(out, text.as_bytes());
+    }
+}
+
+#[test]
+fn the_longest_value_wins_and_overlapping_values_are_masked_whole() {
+    let all = patterns(&[("<1>", "password"), ("<2>", "password123"), ("<3>", "123-other")]);
+    let cases = [
+        ("password", "<1>"),
+        ("password12", "<2>"),
+        ("password12.", "<1>12."),
+        ("password123", "<2>"),
+        ("password123-other", "<2><3>"),
+        ("password123-othe", "<2><3>"),
+        ("password123-oth", "<2>-oth"),
+        ("passwordpassword", "<1><1>"),
+        ("passwor", "passwor"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(String::from_utf8(all.masked(text.as_bytes())).unwrap(), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_was_cut_by_a_flush_is_known_as_a_rest() {
+    let all = patterns(&[("<1>", "0123456789abcdef")]);
+    for cut in 0..16 {
+        let mut out = Vec::new();
+        let mut redactor = Redactor::new(Arc::clone(&all));
+        redactor.push(&b"0123456789abcdef"[..cut], &mut out);
+        redactor.flush(&mut out);
+        redactor.push(&b"0123456789abcdef"[cut..], &mut out);
+        redactor.flush(&mut out);
+        // Less than a value can have is told; the rest never.
+        let expected = if cut < SHORTEST { format!("{}<1>", &"01234567"[..cut]) } else { "<1>".to_owned() };
+        assert_eq!(String::from_utf8(out).unwrap(), expected, "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_value_that_stands_in_a_mask_is_not_let_out_by_it() {
+    let all = patterns(&[("{{secret:my-password}}", "my-password"), ("{{secret:b}}", "[secret]")]);
+    assert_eq!(all.masked(b"a my-password b [secret]"), b"a ******** b {{secret:b}}");
+}
+
+#[test]
+fn a_value_of_140000_characters_is_masked_and_a_monotonous_one_costs_no_more() {
+    let varied: String =
+        (0..140_000u32).map(|number| char::from(b'a' + u8::try_from(number % 1009 * number % 23).unwrap())).collect();
+    for value in [varied.as_str(), &"x".repeat(140_000)] {
+        let all = patterns(&[("<1>", value)]);
+        for piece in [1, 1000, 65_536] {
+            let text = format!("{value}\n{value}.");
+            let mut out = Vec::new();
+            let mut redactor = Redactor::new(Arc::clone(&all));
+            for part in text.as_bytes().chunks(piece) {
+                redactor.push(part, &mut out);
+            }
+            redactor.flush(&mut out);
+            assert_eq!(out, b"<1>\n<1>.", "pieces of {piece}");
+        }
+    }
+}
+
+/// Few letters and many beginnings: everything overlaps with everything.
+fn text_of(alphabet: &'static str, length: std::ops::Range<usize>) -> impl Strategy<Value = String> {
+    let letters: Vec<char> = alphabet.chars().collect();
+    proptest::collection::vec(proptest::sample::select(letters), length)
+        .prop_map(|letters| letters.into_iter().collect())
+}
+
+proptest! {
+    #[test]
+    fn random_values_in_random_pieces_are_masked_as_by_trying_everything_everywhere(
+        values in proptest::collection::vec(text_of("ab", 8..20), 1..4),
+        parts in proptest::collection::vec((any::<proptest::sample::Index>(), any::<proptest::sample::Index>(), text_of("ab=\n", 0..6)), 1..12),
+        sizes in proptest::collection::vec(1usize..40, 1..8),
+    ) {
+        let masks: Vec<String> = (0..values.len()).map(|number| format!("<{number}>")).collect();
+        let secrets: Vec<(&str, &str)> = masks.iter().map(String::as_str).zip(values.iter().map(String::as_str)).collect();
+        let all = patterns(&secrets);
+        let mut text = Vec::new();
+        for (which, cut, filler) in &parts {
+            let form = &all.forms[which.index(all.forms.len())].bytes;
+            text.extend_from_slice(&form[..=cut.index(form.len())]);
+            text.extend_from_slice(filler.as_bytes());
+        }
+        let mut pieces: Vec<&[u8]> = Vec::new();
+        let mut rest = &text[..];
+        for size in sizes.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (piece, after) = rest.split_at((*size).min(rest.len()));
+            pieces.push(piece);
+            rest = after;
+        }
+        let out = through(&all, &pieces);
+        prop_assert_eq!(out.escape_ascii().to_string(), slowly(&all, &text).escape_ascii().to_string());
+    }
+
+    #[test]
+    fn random_bytes_and_any_secret_leave_no_form_behind(
+        value in proptest::collection::vec(any::<u8>().prop_filter("no NUL", |byte| *byte != 0), 8..60),
+        before in proptest::collection::vec(any::<u8>(), 0..40),
+        after in proptest::collection::vec(any::<u8>(), 0..40),
+        size in 1usize..30,
+    ) {
+        let all = Arc::new(Patterns::new([("<1>", &value[..])]));
+        for form in forms::of(&value) {
+            let text = [&before[..], &form, &after].concat();
+            let mut out = Vec::new();
+            let mut redactor = Redactor::new(Arc::clone(&all));
+            text.chunks(size).for_each(|piece| redactor.push(piece, &mut out));
+            redactor.flush(&mut out);
+            for form in &all.forms {
+                prop_assert!(memchr::memmem::find(&out, &form.bytes).is_none());
+            }
+        }
+    }
+}
+
+/// `cargo test --release -p chiton-engine --lib measure_ -- --ignored --nocapture`
+#[test]
+#[ignore = "prints numbers, for a release build"]
+fn measure_throughput() {
+    use std::fmt::Write as _;
+    use std::time::Instant;
+    let values: Vec<(String, String)> = (0..100u64)
+        .map(|number| {
+            let mut value = String::new();
+            for part in 0..3u64 {
+                write!(value, "{:x}", (number * 3 + part + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)).unwrap();
+            }
+            (format!("{{{{secret:{number}}}}}"), format!("ghp_{value}/+&"))
+        })
+        .collect();
+    let secrets: Vec<(&str, &str)> = values.iter().map(|(mask, value)| (mask.as_str(), value.as_str())).collect();
+    let begin = Instant::now();
+    let all = patterns(&secrets);
+    println!("{} forms, compiled in {:?}", all.forms.len(), begin.elapsed());
+    let mut log = String::new();
+    for line in 0..200_000u64 {
+        writeln!(
+            log,
+            "2026-11-15T10:00:{:02} INFO worker-{} finished job {:x} in {} ms",
+            line % 60,
+            line % 16,
+            line.wrapping_mul(0x9E37_79B9),
+            line % 977
+        )
+        .unwrap();
+    }
+    let rate = |micros: u128| log.len() as u128 / micros.max(1);
+    let mut sink = 0;
+    let mut timed = |name: &str, work: &mut dyn FnMut(&[u8], &mut Vec<u8>)| {
+        let mut best = u128::MAX;
+        for _ in 0..12 {
+            let begin = Instant::now();
+            let mut out = Vec::with_capacity(128 << 10);
+            for piece in log.as_bytes().chunks(64 << 10) {
+                out.clear();
+                work(piece, &mut out);
+                sink += out.len();
+            }
+            best = best.min(begin.elapsed().as_micros());
+        }
+        println!("{name}: {} MB/s", rate(best));
+    };
+    timed("copied", &mut |piece, out| out.extend_from_slice(piece));
+    let mut redactor = Redactor::new(Arc::clone(&all));
+    timed("masked", &mut |piece, out| redactor.push(piece, out));
+    let automaton = aho_corasick::AhoCorasick::builder()
+        .match_kind(aho_corasick::MatchKind::LeftmostLongest)
+        .build(all.forms.iter().map(|form| &form.bytes[..]))
+        .unwrap();
+    timed("by an automaton", &mut |piece, out| {
+        let mut told = 0;
+        for found in automaton.find_iter(piece) {
+            out.extend_from_slice(&piece[told..found.start()]);
+            told = found.end();
+        }
+        out.extend_from_slice(&piece[told..]);
+    });
+    println!("{sink}");
+}

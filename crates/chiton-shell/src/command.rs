@@ -1,0 +1,400 @@
+//! Lists, pipelines, simple commands and redirections.
+
+use crate::lexer::{Failure, Lexer, Parsed, is_metacharacter, name_length};
+use crate::place::{Region, Role};
+use crate::tree::{
+    AssignedValue, Assignment, Command, CommandKind, Connector, Descriptor, Item, List, Operator, Pipeline,
+    Redirection, Simple, Target, Word,
+};
+
+/// Words that end a list where a command could begin.
+const CLOSERS: [&[u8]; 8] = [b"then", b"else", b"elif", b"fi", b"do", b"done", b"esac", b"}"];
+/// Commands whose arguments may be array assignments.
+const DECLARERS: [&str; 7] = ["declare", "typeset", "local", "export", "readonly", "alias", "eval"];
+
+impl Lexer<'_> {
+    /// Commands up to something that only a surrounding construct can take.
+    pub(super) fn list(&mut self) -> Parsed<List> {
+        self.deeper(|reader| {
+            let mut list = List::default();
+            loop {
+                reader.skip_lines()?;
+                if reader.is_list_end() {
+                    return Ok(list);
+                }
+                list.items.push(reader.item()?);
+                reader.skip_blanks();
+                match reader.peek() {
+                    Some(b';') if reader.peek_at(1) == Some(b';') || reader.peek_at(1) == Some(b'&') => {
+                        return Ok(list);
+                    }
+                    Some(b';') => reader.at += 1,
+                    Some(b'&') => {
+                        reader.at += 1;
+                        if let Some(last) = list.items.last_mut() {
+                            last.background = true;
+                        }
+                    }
+                    Some(b'\n') => {}
+                    _ => return Ok(list),
+                }
+            }
+        })
+    }
+
+    /// A list that must not be empty.
+    pub(super) fn body(&mut self) -> Parsed<List> {
+        let list = self.list()?;
+        if list.items.is_empty() { Err(self.unexpected()) } else { Ok(list) }
+    }
+
+    fn is_list_end(&self) -> bool {
+        match self.peek() {
+            None | Some(b')') => true,
+            Some(b';') => matches!(self.peek_at(1), Some(b';' | b'&')),
+            _ => self.reserved().is_some_and(|word| CLOSERS.contains(&word)),
+        }
+    }
+
+    fn item(&mut self) -> Parsed<Item> {
+        let mut item = Item { first: self.pipeline()?, rest: Vec::new(), background: false };
+        loop {
+            self.skip_blanks();
+            let connector = if self.take(b"&&") {
+                Connector::And
+            } else if self.take(b"||") {
+                Connector::Or
+            } else {
+                return Ok(item);
+            };
+            self.skip_lines()?;
+            item.rest.push((connector, self.pipeline()?));
+        }
+    }
+
+    fn pipeline(&mut self) -> Parsed<Pipeline> {
+        let start = self.at;
+        let (mut negated, mut prefixed) = (false, false);
+        loop {
+            match self.reserved() {
+                Some(b"!") => {
+                    self.at += 1;
+                    negated = !negated;
+                }
+                Some(b"time") => {
+                    self.at += 4;
+                    self.skip_blanks();
+                    for option in [b"-p".as_slice(), b"--"] {
+                        if self.plain_word() == option {
+                            self.at += option.len();
+                            self.skip_blanks();
+                        }
+                    }
+                }
+                _ => break,
+            }
+            prefixed = true;
+            self.skip_blanks();
+        }
+        let mut stages = Vec::new();
+        let nothing = matches!(self.peek(), None | Some(b'\n' | b';' | b')'));
+        if !(prefixed && nothing) {
+            stages.push(self.command()?);
+            while self.take_pipe() {
+                self.skip_lines()?;
+                stages.push(self.command()?);
+            }
+        }
+        Ok(Pipeline { negated, stages, span: self.since(start) })
+    }
+
+    fn take_pipe(&mut self) -> bool {
+        self.skip_blanks();
+        let pipe = self.peek() == Some(b'|') && self.peek_at(1) != Some(b'|');
+        if pipe {
+            self.at += 1;
+            self.take(b"&");
+        }
+        pipe
+    }
+
+    /// The bytes of the word that stands here, as they are.
+    pub(super) fn plain_word(&self) -> &[u8] {
+        let rest = &self.source[self.at..];
+        &rest[..rest.iter().position(|byte| is_metacharacter(*byte)).unwrap_or(rest.len())]
+    }
+
+    /// The reserved word that stands here.
+    pub(super) fn reserved(&self) -> Option<&'static [u8]> {
+        const WORDS: [&[u8]; 22] = [
+            b"if",
+            b"then",
+            b"else",
+            b"elif",
+            b"fi",
+            b"do",
+            b"done",
+            b"case",
+            b"esac",
+            b"while",
+            b"until",
+            b"for",
+            b"select",
+            b"in",
+            b"function",
+            b"{",
+            b"}",
+            b"!",
+            b"[[",
+            b"]]",
+            b"time",
+            b"coproc",
+        ];
+        let first = self.peek()?;
+        if !first.is_ascii_lowercase() && !matches!(first, b'{' | b'}' | b'!' | b'[' | b']') {
+            return None;
+        }
+        let word = self.plain_word();
+        WORDS.into_iter().find(|reserved| *reserved == word)
+    }
+
+    /// Goes past the reserved word, which must stand here.
+    pub(super) fn expect(&mut self, word: &'static str) -> Parsed<()> {
+        if self.reserved() == Some(word.as_bytes()) {
+            self.at += word.len();
+            return Ok(());
+        }
+        if self.is_end() { Err(self.error(Failure::Missing(named(word)))) } else { Err(self.unexpected()) }
+    }
+
+    pub(super) fn command(&mut self) -> Parsed<Command> {
+        self.skip_blanks();
+        let start = self.at;
+        if let Some(kind) = self.compound()? {
+            let redirections = if matches!(kind, CommandKind::Function { .. } | CommandKind::Coprocess(_)) {
+                Vec::new()
+            } else {
+                self.redirections()?
+            };
+            return Ok(Command { kind, redirections, span: self.since(start) });
+        }
+        self.simple(start)
+    }
+
+    fn simple(&mut self, start: usize) -> Parsed<Command> {
+        let mut simple = Simple::default();
+        let mut redirections = Vec::new();
+        let mut end = self.at;
+        loop {
+            self.skip_blanks();
+            if let Some(redirection) = self.redirection()? {
+                redirections.push(redirection);
+            } else if let Some(assignment) = self.leading_assignment(&simple)? {
+                simple.assignments.push(assignment);
+            } else if self.at_word() {
+                let role = if simple.words.is_empty() { Role::CommandName } else { Role::Argument };
+                let word_start = self.at;
+                simple.words.push(self.argument(&simple)?);
+                self.note(word_start, Region::Role(role));
+                end = self.at;
+                if simple.words.len() == 1 && simple.assignments.is_empty() && redirections.is_empty() {
+                    self.skip_blanks();
+                    if self.peek() == Some(b'(') {
+                        let name = self.source[start..end].to_vec();
+                        return self.function_after_name(start, &name);
+                    }
+                }
+                continue;
+            } else {
+                break;
+            }
+            end = self.at;
+        }
+        if simple.words.is_empty() && simple.assignments.is_empty() && redirections.is_empty() {
+            return Err(self.unexpected());
+        }
+        let span = self.span(start, end);
+        Ok(Command { kind: CommandKind::Simple(simple), redirections, span })
+    }
+
+    /// Whether a word stands here: also where `<(` or `>(` opens one.
+    pub(super) fn at_word(&self) -> bool {
+        match self.peek() {
+            None => false,
+            Some(b'<' | b'>') => self.peek_at(1) == Some(b'('),
+            Some(byte) => !is_metacharacter(byte),
+        }
+    }
+
+    fn leading_assignment(&mut self, simple: &Simple) -> Parsed<Option<Assignment>> {
+        if simple.words.is_empty() { self.assignment() } else { Ok(None) }
+    }
+
+    /// `name=value`, if that stands here.
+    pub(super) fn assignment(&mut self) -> Parsed<Option<Assignment>> {
+        let start = self.at;
+        let rest = &self.source[start..];
+        let length = name_length(rest);
+        if length == 0 || !matches!(rest.get(length), Some(b'=' | b'+' | b'[')) {
+            return Ok(None);
+        }
+        let name = String::from_utf8_lossy(&rest[..length]).into_owned();
+        let noted = self.places.count();
+        self.at += length;
+        let index = if self.peek() == Some(b'[') { self.subscript()? } else { None };
+        let append = self.starts_with(b"+=");
+        if !append && self.peek() != Some(b'=') {
+            self.at = start;
+            self.places.forget_after(noted);
+            return Ok(None);
+        }
+        self.at += 1 + usize::from(append);
+        self.note(start, Region::Role(Role::AssignmentName));
+        let value_start = self.at;
+        let value = if self.peek() == Some(b'(') {
+            AssignedValue::Array(self.array()?)
+        } else {
+            AssignedValue::Scalar(self.word()?)
+        };
+        self.note(value_start, Region::Role(Role::AssignmentValue));
+        Ok(Some(Assignment { name, index, append, value, span: self.since(start) }))
+    }
+
+    /// `( … )` after `name=`.
+    fn array(&mut self) -> Parsed<Vec<(Option<Word>, Word)>> {
+        let open = self.at;
+        self.at += 1;
+        let mut elements = Vec::new();
+        loop {
+            self.skip_lines()?;
+            match self.peek() {
+                None => return Err(self.error_from(open, Failure::Unclosed("`(`"))),
+                Some(b')') => {
+                    self.at += 1;
+                    return Ok(elements);
+                }
+                Some(b'[') => {
+                    let start = self.at;
+                    let index = self.subscript()?;
+                    if index.is_some() && (self.take(b"=") || self.take(b"+=")) {
+                        elements.push((index, self.word()?));
+                        continue;
+                    }
+                    self.at = start;
+                    elements.push((None, self.word()?));
+                }
+                Some(_) if self.at_word() => elements.push((None, self.word()?)),
+                Some(_) => return Err(self.unexpected()),
+            }
+        }
+    }
+
+    /// A word after the first; where the command takes them, `name=(…)` is one.
+    fn argument(&mut self, simple: &Simple) -> Parsed<Word> {
+        let declares = simple.words.first().and_then(Word::as_plain).is_some_and(|name| DECLARERS.contains(&name));
+        let start = self.at;
+        let mut word = self.word()?;
+        let text = &self.source[start..self.at];
+        let assigns = text.ends_with(b"=") && name_length(text) > 0;
+        if declares && assigns && self.peek() == Some(b'(') {
+            let elements = self.array()?;
+            for (_, element) in elements {
+                word.parts.push(crate::tree::Part::Literal(" ".to_owned()));
+                word.parts.extend(element.parts);
+            }
+            word.span = self.since(start);
+        }
+        Ok(word)
+    }
+
+    pub(super) fn redirections(&mut self) -> Parsed<Vec<Redirection>> {
+        let mut redirections = Vec::new();
+        loop {
+            self.skip_blanks();
+            match self.redirection()? {
+                Some(redirection) => redirections.push(redirection),
+                None => return Ok(redirections),
+            }
+        }
+    }
+
+    fn redirection(&mut self) -> Parsed<Option<Redirection>> {
+        let start = self.at;
+        let (descriptor, length) = self.descriptor();
+        self.at += length;
+        let Some(operator) = self.operator(length > 0) else {
+            self.at = start;
+            return Ok(None);
+        };
+        self.skip_blanks();
+        let target = if operator == Operator::HereDocument {
+            self.here_announcement(start)?
+        } else {
+            // `> 2>&1`: the digits belong to the next redirection, so this one has no target.
+            if !self.at_word() || self.descriptor().0.is_some() {
+                return Err(self.unexpected());
+            }
+            let word_start = self.at;
+            let word = self.word()?;
+            let role = if operator == Operator::HereString { Role::HereString } else { Role::RedirectionTarget };
+            self.note(word_start, Region::Role(role));
+            Target::Word(word)
+        };
+        Ok(Some(Redirection { descriptor, operator, target, span: self.since(start) }))
+    }
+
+    fn descriptor(&self) -> (Option<Descriptor>, usize) {
+        let rest = &self.source[self.at..];
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let follows = |length: usize| matches!(rest.get(length), Some(b'<' | b'>'));
+        if digits > 0 && follows(digits) {
+            let number = String::from_utf8_lossy(&rest[..digits]).parse().unwrap_or(u32::MAX);
+            return (Some(Descriptor::Number(number)), digits);
+        }
+        if rest.first() == Some(&b'{') {
+            let length = name_length(&rest[1..]);
+            if length > 0 && rest.get(length + 1) == Some(&b'}') && follows(length + 2) {
+                let name = String::from_utf8_lossy(&rest[1..=length]).into_owned();
+                return (Some(Descriptor::Variable(name)), length + 2);
+            }
+        }
+        (None, 0)
+    }
+
+    fn operator(&mut self, with_descriptor: bool) -> Option<Operator> {
+        // Longest first.
+        const OPERATORS: [(&[u8], Operator); 11] = [
+            (b"&>>", Operator::AppendBoth),
+            (b"<<<", Operator::HereString),
+            (b"&>", Operator::WriteBoth),
+            (b"<<", Operator::HereDocument),
+            (b"<&", Operator::DuplicateInput),
+            (b"<>", Operator::ReadWrite),
+            (b">>", Operator::Append),
+            (b">&", Operator::DuplicateOutput),
+            (b">|", Operator::Clobber),
+            (b"<", Operator::Read),
+            (b">", Operator::Write),
+        ];
+        let (text, operator) = OPERATORS.into_iter().find(|(text, _)| self.starts_with(text))?;
+        let opens_process = matches!(operator, Operator::Read | Operator::Write) && self.peek_at(1) == Some(b'(');
+        if opens_process && !with_descriptor {
+            return None;
+        }
+        self.at += text.len();
+        Some(operator)
+    }
+}
+
+fn named(word: &'static str) -> &'static str {
+    match word {
+        "then" => "`then`",
+        "fi" => "`fi`",
+        "do" => "`do`",
+        "done" => "`done`",
+        "esac" => "`esac`",
+        "in" => "`in`",
+        "}" => "`}`",
+        _ => "a reserved word",
+    }
+}

@@ -1,0 +1,336 @@
+//! What a dollar sign or a backtick opens: parameters, substitutions, arithmetic.
+
+use std::sync::Arc;
+
+use crate::lexer::{Failure, Lexer, Parsed, name_length};
+use crate::place::{Region, Role};
+use crate::tree::{List, Operation, Parameter, Part, Word};
+use crate::word::{Parts, Surrounding};
+
+impl Lexer<'_> {
+    /// What the dollar sign here opens.
+    pub(super) fn dollar(&mut self, surrounding: Surrounding) -> Parsed<Part> {
+        let start = self.at;
+        let rest = &self.source[start + 1..];
+        match rest.first() {
+            Some(b'\'') if surrounding == Surrounding::Bare => self.ansi_quotes(),
+            Some(b'"') if surrounding == Surrounding::Bare => {
+                self.at += 1;
+                self.double_quotes()
+            }
+            Some(b'(') if rest.get(1) == Some(&b'(') && self.closes_as_arithmetic(3)? => {
+                self.at += 3;
+                let expression = self.deeper(|reader| reader.arithmetic_text(b")"))?;
+                self.at += 2;
+                self.note(start, Region::Role(Role::Arithmetic));
+                Ok(Part::Arithmetic(expression))
+            }
+            Some(b'(') => {
+                self.at += 2;
+                Ok(Part::Command(self.substitution(start, "`$(`")?))
+            }
+            Some(b'[') => {
+                self.at += 2;
+                let expression = self.deeper(|reader| reader.arithmetic_text(b"]"))?;
+                if !self.take(b"]") {
+                    return Err(self.error_from(start, Failure::Unclosed("`$[`")));
+                }
+                self.note(start, Region::Role(Role::Arithmetic));
+                Ok(Part::Arithmetic(expression))
+            }
+            Some(b'{') => {
+                self.at += 2;
+                let part = self.deeper(|reader| reader.braces(start, surrounding))?;
+                self.note(start, Region::Role(Role::Parameter));
+                Ok(part)
+            }
+            Some(byte) if byte.is_ascii_digit() || b"@*#?-$!".contains(byte) => {
+                let name = char::from(*byte).to_string();
+                self.at += 2;
+                self.note(start, Region::Role(Role::Parameter));
+                Ok(Part::Parameter(Box::new(Parameter { name, ..Parameter::default() })))
+            }
+            _ => {
+                let length = name_length(rest);
+                if length == 0 {
+                    self.at += 1;
+                    return Ok(if surrounding == Surrounding::Bare {
+                        Part::Literal("$".to_owned())
+                    } else {
+                        Part::Quoted("$".to_owned())
+                    });
+                }
+                let name = String::from_utf8_lossy(&rest[..length]).into_owned();
+                self.at += 1 + length;
+                self.note(start, Region::Role(Role::Parameter));
+                Ok(Part::Parameter(Box::new(Parameter { name, ..Parameter::default() })))
+            }
+        }
+    }
+
+    /// After `$(`, `<(` or `>(`: commands up to the parenthesis that closes it.
+    fn substitution(&mut self, start: usize, what: &'static str) -> Parsed<Arc<List>> {
+        let outer = std::mem::take(&mut self.pending);
+        let list = self.list()?;
+        if self.peek() != Some(b')') {
+            return Err(self.close_error(start, what));
+        }
+        // `$(cat <<E)`: no line end comes before the parenthesis, and so no body.
+        self.pending.clear();
+        self.at += 1;
+        self.pending = outer;
+        self.note(start, Region::Substitution);
+        Ok(Arc::new(list))
+    }
+
+    pub(super) fn process_substitution(&mut self) -> Parsed<Part> {
+        let start = self.at;
+        let reads = self.peek() == Some(b'<');
+        self.at += 2;
+        let list = self.substitution(start, if reads { "`<(`" } else { "`>(`" })?;
+        Ok(Part::Process { reads, list })
+    }
+
+    /// A command in backticks: one layer of backslashes is taken off, then it is parsed by itself.
+    pub(super) fn backticks(&mut self, surrounding: Surrounding) -> Parsed<Part> {
+        let start = self.at;
+        let mut text = Vec::new();
+        let mut places = Vec::new();
+        let quoted = matches!(surrounding, Surrounding::Double | Surrounding::BracedDouble);
+        let mut at = start + 1;
+        loop {
+            match self.source.get(at) {
+                None => return Err(self.error(Failure::Unclosed("a backtick"))),
+                Some(b'`') => break,
+                Some(b'\\') => {
+                    let next = self.source.get(at + 1).copied();
+                    if matches!(next, Some(b'$' | b'`' | b'\\')) || (quoted && next == Some(b'"')) {
+                        at += 1;
+                    } else {
+                        text.push(b'\\');
+                        places.push(at);
+                        at += 1;
+                    }
+                    if let Some(byte) = self.source.get(at) {
+                        text.push(*byte);
+                        places.push(at);
+                        at += 1;
+                    }
+                }
+                Some(byte) => {
+                    text.push(*byte);
+                    places.push(at);
+                    at += 1;
+                }
+            }
+        }
+        self.spend(text.len())?;
+        let positions = self.positions_of(places, at);
+        let mut inner = Lexer::new(&text, positions, self.depth)?;
+        inner.patience = self.patience;
+        let list = inner.list()?;
+        if !inner.is_end() {
+            return Err(inner.unexpected());
+        }
+        inner.finish_pending()?;
+        self.patience = inner.patience;
+        let Lexer { places, .. } = inner;
+        self.absorb(places);
+        self.at = at + 1;
+        self.note(start, Region::Backtick);
+        Ok(Part::Command(Arc::new(list)))
+    }
+
+    /// Whether the parentheses that open here, the last two of `skip` bytes, close next to each other: then it is
+    /// arithmetic, otherwise a subshell in a subshell.
+    pub(super) fn closes_as_arithmetic(&mut self, skip: usize) -> Parsed<bool> {
+        let rest = &self.source[self.at + skip..];
+        let mut open = 0_usize;
+        let mut at = 0;
+        let mut quote = None;
+        let arithmetic = loop {
+            let Some(byte) = rest.get(at) else { break false };
+            match (quote, byte) {
+                (None | Some(b'"'), b'\\') => at += 1,
+                (Some(kind), byte) => quote = Some(kind).filter(|kind| kind != byte),
+                (None, b'\'' | b'"' | b'`') => quote = Some(*byte),
+                (None, b'(') => open += 1,
+                (None, b')') if open == 0 => break rest.get(at + 1) == Some(&b')'),
+                (None, b')') => open -= 1,
+                _ => {}
+            }
+            at += 1;
+        };
+        self.spend(at)?;
+        Ok(arithmetic)
+    }
+
+    /// An arithmetic expression up to one of `ends` outside parentheses and brackets; it is not gone past.
+    pub(super) fn arithmetic_text(&mut self, ends: &[u8]) -> Parsed<Word> {
+        let start = self.at;
+        let mut parts = Parts::default();
+        let mut open = 0_usize;
+        loop {
+            match self.peek() {
+                None => return Err(self.error_from(start, Failure::Unclosed("an arithmetic expression"))),
+                Some(byte) if open == 0 && ends.contains(&byte) => break,
+                Some(byte @ (b'(' | b'[')) => {
+                    open += 1;
+                    parts.byte(byte);
+                    self.at += 1;
+                }
+                Some(byte @ (b')' | b']')) => {
+                    open = open.saturating_sub(1);
+                    parts.byte(byte);
+                    self.at += 1;
+                }
+                Some(_) => self.piece(&mut parts, Surrounding::Arithmetic)?,
+            }
+        }
+        Ok(Word { parts: parts.finish(), span: self.since(start) })
+    }
+
+    /// `[…]` after a name, if it is closed.
+    pub(super) fn subscript(&mut self) -> Parsed<Option<Word>> {
+        let start = self.at;
+        let noted = self.places.count();
+        self.at += 1;
+        let mut parts = Parts::default();
+        let mut open = 0_usize;
+        let closed = self.deeper(|reader| {
+            loop {
+                match reader.peek() {
+                    None | Some(b'\n') => return Ok(false),
+                    Some(b']') if open == 0 => return Ok(true),
+                    Some(byte @ (b'[' | b']')) => {
+                        open = if byte == b'[' { open + 1 } else { open - 1 };
+                        parts.byte(byte);
+                        reader.at += 1;
+                    }
+                    Some(_) => reader.piece(&mut parts, Surrounding::Bare)?,
+                }
+            }
+        });
+        if !matches!(closed, Ok(true)) {
+            let tried = self.at - start;
+            self.at = start;
+            self.places.forget_after(noted);
+            self.spend(tried)?;
+            return Ok(None);
+        }
+        let span = self.span(start + 1, self.at);
+        self.at += 1;
+        self.note(start, Region::Role(Role::Arithmetic));
+        Ok(Some(Word { parts: parts.finish(), span }))
+    }
+
+    /// After `${`.
+    fn braces(&mut self, start: usize, surrounding: Surrounding) -> Parsed<Part> {
+        let mut parameter = Parameter::default();
+        let rest = &self.source[self.at..];
+        match rest.first() {
+            Some(b'#')
+                if !matches!(rest.get(1), Some(b'}' | b':' | b'%' | b'=' | b'+' | b'/') | None)
+                    || rest.starts_with(b"##}") =>
+            {
+                parameter.length = true;
+                self.at += 1;
+            }
+            Some(b'!') if !matches!(rest.get(1), Some(b'}' | b':' | b'%' | b'=' | b'+' | b'/') | None) => {
+                parameter.indirect = true;
+                self.at += 1;
+            }
+            _ => {}
+        }
+        let rest = &self.source[self.at..];
+        let length = match rest.first() {
+            Some(byte) if byte.is_ascii_digit() => rest.iter().take_while(|byte| byte.is_ascii_digit()).count(),
+            Some(byte) if b"@*#?-$!".contains(byte) => 1,
+            _ => name_length(rest),
+        };
+        if length == 0 {
+            return Err(self.close_error(start, "`${`"));
+        }
+        parameter.name = String::from_utf8_lossy(&rest[..length]).into_owned();
+        self.at += length;
+        if self.peek() == Some(b'[') {
+            parameter.index = self.subscript()?;
+        }
+        parameter.operation = self.operation(start, surrounding, parameter.indirect)?;
+        if !self.take(b"}") {
+            return Err(self.close_error(start, "`${`"));
+        }
+        Ok(Part::Parameter(Box::new(parameter)))
+    }
+
+    fn operation(&mut self, start: usize, surrounding: Surrounding, indirect: bool) -> Parsed<Operation> {
+        let Some(first) = self.peek() else { return Ok(Operation::Plain) };
+        let second = self.peek_at(1);
+        let inner = if surrounding == Surrounding::Bare { Surrounding::Bare } else { Surrounding::BracedDouble };
+        match first {
+            b'}' => Ok(Operation::Plain),
+            b'*' | b'@' if indirect && second == Some(b'}') => {
+                self.at += 1;
+                Ok(Operation::Names)
+            }
+            b'@' if second.is_some_and(|byte| byte.is_ascii_alphabetic()) => {
+                self.at += 2;
+                Ok(Operation::Transform(second.map_or('?', char::from)))
+            }
+            b':' if !matches!(second, Some(b'-' | b'=' | b'?' | b'+')) => {
+                self.at += 1;
+                let offset = self.braced_word(start, inner, b":")?;
+                let length = if self.take(b":") { Some(self.braced_word(start, inner, b"")?) } else { None };
+                Ok(Operation::Slice { offset, length })
+            }
+            b':' | b'-' | b'=' | b'?' | b'+' => {
+                let colon = first == b':';
+                let kind = char::from(if colon { second.unwrap_or(b'-') } else { first });
+                self.at += 1 + usize::from(colon);
+                Ok(Operation::Alternative { kind, colon, word: self.braced_word(start, inner, b"")? })
+            }
+            b'#' | b'%' => {
+                let longest = second == Some(first);
+                self.at += 1 + usize::from(longest);
+                let pattern = self.braced_word(start, Surrounding::Bare, b"")?;
+                Ok(Operation::Trim { suffix: first == b'%', longest, pattern })
+            }
+            b'/' => {
+                self.at += 1;
+                let all = self.take(b"/");
+                let anchor = self.peek().filter(|byte| !all && matches!(byte, b'#' | b'%')).map(char::from);
+                self.at += usize::from(anchor.is_some());
+                let pattern = self.braced_word(start, Surrounding::Bare, b"/")?;
+                let replacement = if self.take(b"/") { self.braced_word(start, inner, b"")? } else { Word::default() };
+                Ok(Operation::Replace { all, anchor, pattern, replacement })
+            }
+            b'^' | b',' | b'~' => {
+                let all = second == Some(first);
+                self.at += 1 + usize::from(all);
+                let pattern = self.braced_word(start, Surrounding::Bare, b"")?;
+                Ok(Operation::Case { kind: char::from(first), all, pattern })
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// A word inside braces, up to `}` or one of `ends`.
+    fn braced_word(&mut self, start: usize, surrounding: Surrounding, ends: &[u8]) -> Parsed<Word> {
+        let from = self.at;
+        let mut parts = Parts::default();
+        loop {
+            match self.peek() {
+                None => return Err(self.error_from(start, Failure::Unclosed("`${`"))),
+                Some(b'}') => break,
+                Some(byte) if ends.contains(&byte) && self.at > from => break,
+                Some(byte) if ends == b":" && byte == b':' => break,
+                Some(b'<' | b'>') if self.peek_at(1) == Some(b'(') && surrounding == Surrounding::Bare => {
+                    let part = self.process_substitution()?;
+                    parts.push(part);
+                }
+                Some(_) => self.piece(&mut parts, surrounding)?,
+            }
+        }
+        Ok(Word { parts: parts.finish(), span: self.since(from) })
+    }
+}

@@ -1,0 +1,279 @@
+//! Whether a script leaves its shell as it was: programs do, and a few builtins that only print.
+//!
+//! Nobody has to ask such a shell for its state afterwards. Whatever is not plain counts as something that may change it.
+
+use crate::tree::{
+    Command, CommandKind, Descriptor, Operation, Parameter, Part, Redirection, Script, Simple, Target, Word,
+};
+
+/// Whether a shell is the same after `script` as before it. `is_defined` says whether a name is a function or an alias
+/// there: those may do anything.
+pub fn changes_nothing(script: &Script, is_defined: &dyn Fn(&str) -> bool) -> bool {
+    script.list.items.iter().all(|item| {
+        let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline));
+        !item.background && pipelines.flat_map(|pipeline| &pipeline.stages).all(|stage| command(stage, is_defined))
+    })
+}
+
+fn command(command: &Command, is_defined: &dyn Fn(&str) -> bool) -> bool {
+    let CommandKind::Simple(Simple { assignments, words }) = &command.kind else { return false };
+    let Some((name, arguments)) = words.split_first() else { return false };
+    assignments.is_empty()
+        && name.as_plain().is_some_and(|name| is_harmless(name, arguments, is_defined))
+        && arguments.iter().all(word)
+        && command.redirections.iter().all(redirection)
+}
+
+/// Whether this is the name of a program, or of a builtin that only prints.
+fn is_harmless(name: &str, arguments: &[Word], is_defined: &dyn Fn(&str) -> bool) -> bool {
+    let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.+/".contains(&byte));
+    if !is_name || is_defined(name) {
+        return false;
+    }
+    match name {
+        "true" | "false" | "echo" | "type" => true,
+        "pwd" => arguments.is_empty(),
+        "printf" => arguments.first().is_some_and(only_prints),
+        _ => !BUILTINS.contains(&name),
+    }
+}
+
+/// Whether this is a format of `printf` that sets no variable, neither by `-v` nor by `%n`. One that is not all there
+/// may be any.
+fn only_prints(format: &Word) -> bool {
+    fn collect(parts: &[Part], text: &mut String) -> bool {
+        parts.iter().all(|part| match part {
+            Part::Literal(piece) | Part::Quoted(piece) => {
+                text.push_str(piece);
+                true
+            }
+            Part::Double(inside) => collect(inside, text),
+            _ => false,
+        })
+    }
+    let mut text = String::new();
+    collect(&format.parts, &mut text)
+        && !text.starts_with('-')
+        && text.split('%').skip(1).all(|rest| {
+            let conversion = rest.chars().find(|letter| !"-+ #0123456789.*'hjlqLtzZ".contains(*letter));
+            conversion != Some('n')
+        })
+}
+
+/// Every other builtin, and words that stand before a command.
+const BUILTINS: [&str; 60] = [
+    ".",
+    ":",
+    "[",
+    "alias",
+    "bg",
+    "bind",
+    "break",
+    "builtin",
+    "caller",
+    "cd",
+    "command",
+    "compgen",
+    "complete",
+    "compopt",
+    "continue",
+    "coproc",
+    "declare",
+    "dirs",
+    "disown",
+    "enable",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "fc",
+    "fg",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "jobs",
+    "kill",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "test",
+    "time",
+    "times",
+    "trap",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "wait",
+    "function",
+    "select",
+    "until",
+];
+
+fn redirection(redirection: &Redirection) -> bool {
+    if matches!(redirection.descriptor, Some(Descriptor::Variable(_))) {
+        return false;
+    }
+    match &redirection.target {
+        Target::Word(target) => word(target),
+        Target::Here(document) => document.get().is_some_and(|document| document.quoted || word(&document.body)),
+    }
+}
+
+/// Whether expanding it sets nothing. What is in `$(…)` runs in a shell of its own.
+fn word(word: &Word) -> bool {
+    word.parts.iter().all(part)
+}
+
+fn part(one: &Part) -> bool {
+    match one {
+        Part::Literal(_) | Part::Quoted(_) | Part::Command(_) => true,
+        Part::Double(parts) => parts.iter().all(part),
+        Part::Parameter(parameter) => {
+            let Parameter { index, indirect, operation, .. } = &**parameter;
+            index.is_none() && !indirect && matches!(operation, Operation::Plain)
+        }
+        Part::Arithmetic(_) | Part::Process { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In a shell with a function `gradle` and an alias `ll`.
+    fn changes_nothing(command: &[u8]) -> bool {
+        let is_defined = |name: &str| matches!(name, "gradle" | "ll");
+        crate::parse(command).is_ok_and(|script| super::changes_nothing(&script, &is_defined))
+    }
+
+    #[test]
+    fn programs_and_what_only_prints_change_nothing() {
+        for command in [
+            "true",
+            "ls -la",
+            "ls | wc -l",
+            "sleep 0.05",
+            "git status && git diff --stat || echo no",
+            "cargo test -- --nocapture 2>&1 | tail -20",
+            "grep -rn \"foo $BAR ${BAZ}\" src/*.rs > out.txt 2>/dev/null",
+            "echo $(cd /tmp; x=1; pwd) `date`",
+            "/usr/bin/env; ./configure\nmake",
+            "cat <<'E'\n$((x++))\nE",
+            "cat <<E\n$HOME\nE",
+            "printf '%s\\n' a b; printf \"x%%\" $y; printf %5.2f\\\\n 1",
+            "echo $? $$ $# \"$@\"",
+            "! grep x y",
+            "",
+            "# nothing",
+        ] {
+            assert!(changes_nothing(command.as_bytes()), "{command}");
+        }
+    }
+
+    #[test]
+    fn whatever_may_change_something_is_known_to() {
+        for command in [
+            "cd /tmp",
+            "x=1",
+            "x=1 ls",
+            "export A=b",
+            "ls; cd ..",
+            "ls && x=2",
+            "ls | read x",
+            "gradle build",
+            "ll",
+            "echo ${x:=1}",
+            "echo ${x=1}",
+            "echo $((x++))",
+            "echo $[x++]",
+            "echo ${a[x++]}",
+            "echo ${!x}",
+            "echo ${x@P}",
+            "echo \"${x:=1}\"",
+            "cat <<E\n${x:=1}\nE",
+            "cat <<< $((x++))",
+            "ls > $((x++))",
+            "exec {fd}>x",
+            "ls {fd}>x",
+            "printf -v x 1",
+            "printf $x",
+            "printf \"a$x\"",
+            "printf abc%n x",
+            "printf '%s%-5ln' a x",
+            "printf '%''n' x",
+            "printf \"-v\" x 1",
+            "printf",
+            "$cmd",
+            "\\cd /",
+            "'cd' /",
+            "c\"d\" /",
+            "command cd /",
+            "builtin cd /",
+            "time cd /",
+            "coproc cat",
+            "sleep 100 &",
+            "cat <(ls)",
+            "for i in 1 2; do ls; done",
+            "if true; then cd /; fi",
+            "{ cd /; }",
+            "(ls)",
+            "[[ a =~ (a) ]]",
+            "((x=1))",
+            "f() { ls; }",
+            "set -e",
+            "umask 077",
+            ". ./env",
+            "source env",
+            "eval ls",
+            "exec ls",
+            "exit 3",
+            "trap : EXIT",
+            "alias a=b",
+            "shopt -s nullglob",
+            "pushd /",
+            "read x < y",
+            "mapfile a < y",
+            "unset x",
+            "test -v 'a[x++]'",
+            "[ -v 'a[x++]' ]",
+            "wait",
+            "kill -9 $$",
+            "> file",
+            "pwd -P",
+            "{c,d}d /",
+            "ls 'open",
+        ] {
+            assert!(!changes_nothing(command.as_bytes()), "{command}");
+        }
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "bash is the oracle here")]
+    fn every_builtin_and_keyword_of_bash_is_known() {
+        let listing = std::process::Command::new("bash").args(["-c", "compgen -b; compgen -k"]).output().unwrap();
+        let names = String::from_utf8(listing.stdout).unwrap();
+        // What only prints, and words that do nothing by themselves.
+        let known = ["true", "false", "echo", "type", "pwd", "printf", "in", "time", "!"];
+        let unknown: Vec<&str> = names
+            .lines()
+            .filter(|name| !known.contains(name))
+            .filter(|name| changes_nothing(format!("{name} x").as_bytes()))
+            .collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+}

@@ -1,0 +1,258 @@
+//! The position in the text, and what all parts of the parser share.
+
+use std::sync::{Arc, OnceLock};
+
+use thiserror::Error;
+
+use super::{DEEPEST, LONGEST};
+use crate::place::{Places, Region, Role};
+use crate::tree::{HereDocument, Script, Span};
+
+/// Why a text is no command.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{failure}")]
+pub struct SyntaxError {
+    /// What is wrong.
+    pub failure: Failure,
+    /// Where.
+    pub span: Span,
+}
+
+/// The ways in which a text is no command.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Failure {
+    /// Something was opened and never closed.
+    #[error("{0} is never closed")]
+    Unclosed(&'static str),
+    /// Something stands where it cannot.
+    #[error("{0} is not expected here")]
+    Unexpected(String),
+    /// Something is missing.
+    #[error("{0} is missing here")]
+    Missing(&'static str),
+    /// Longer than [`LONGEST`].
+    #[error("the command is longer than the {LONGEST} bytes that are examined")]
+    TooLong,
+    /// Deeper than [`DEEPEST`].
+    #[error("constructs are nested more than {DEEPEST} deep, which is more than is examined")]
+    TooDeep,
+    /// Reading it again and again would take too long.
+    #[error("the command is too involved to be examined")]
+    TooInvolved,
+    /// No command holds a NUL byte.
+    #[error("the command holds a NUL byte")]
+    Nul,
+}
+
+pub(super) type Parsed<T> = Result<T, SyntaxError>;
+
+/// Where the bytes of a text stand in the real command.
+#[derive(Clone, Debug)]
+pub(super) enum Positions {
+    /// This much further right.
+    Offset(usize),
+    /// All at one place.
+    Fixed(Span),
+    /// Each at its own place; one more for the end.
+    Table(Vec<usize>),
+}
+
+/// A here document whose body has not come yet.
+pub(super) struct Pending {
+    pub(super) delimiter: Vec<u8>,
+    pub(super) quoted: bool,
+    pub(super) strip_tabs: bool,
+    pub(super) slot: Arc<OnceLock<HereDocument>>,
+}
+
+pub(super) struct Lexer<'a> {
+    pub(super) source: &'a [u8],
+    pub(super) at: usize,
+    pub(super) positions: Positions,
+    pub(super) depth: usize,
+    /// Bytes that may still be read ahead and read again.
+    pub(super) patience: usize,
+    pub(super) pending: Vec<Pending>,
+    pub(super) places: Places,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(source: &'a [u8], positions: Positions, depth: usize) -> Parsed<Self> {
+        let patience = 1_000_000 + 16 * source.len();
+        let reader = Self { source, at: 0, positions, depth, patience, pending: Vec::new(), places: Places::default() };
+        if source.len() > LONGEST {
+            return Err(reader.error(Failure::TooLong));
+        }
+        if let Some(nul) = memchr::memchr(0, source) {
+            return Err(SyntaxError { failure: Failure::Nul, span: reader.span(nul, nul + 1) });
+        }
+        Ok(reader)
+    }
+
+    /// The whole text as a script.
+    pub(super) fn script(mut self) -> Parsed<Script> {
+        let list = self.list()?;
+        if !self.is_end() {
+            return Err(self.unexpected());
+        }
+        self.finish_pending()?;
+        Ok(Script { list, places: self.places })
+    }
+
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.source.get(self.at).copied()
+    }
+
+    pub(super) fn peek_at(&self, distance: usize) -> Option<u8> {
+        self.source.get(self.at + distance).copied()
+    }
+
+    pub(super) fn starts_with(&self, text: &[u8]) -> bool {
+        self.source[self.at..].starts_with(text)
+    }
+
+    pub(super) fn is_end(&self) -> bool {
+        self.at >= self.source.len()
+    }
+
+    /// Goes past `text` if it stands here.
+    pub(super) fn take(&mut self, text: &[u8]) -> bool {
+        let here = self.starts_with(text);
+        if here {
+            self.at += text.len();
+        }
+        here
+    }
+
+    pub(super) fn span(&self, start: usize, end: usize) -> Span {
+        match &self.positions {
+            Positions::Offset(offset) => Span::new(start + offset, end + offset),
+            Positions::Fixed(span) => *span,
+            Positions::Table(table) => {
+                let place = |at: usize| table.get(at).or(table.last()).copied().unwrap_or_default();
+                Span::new(place(start), place(end))
+            }
+        }
+    }
+
+    pub(super) fn since(&self, start: usize) -> Span {
+        self.span(start, self.at)
+    }
+
+    pub(super) fn error(&self, failure: Failure) -> SyntaxError {
+        let end = (self.at + 1).min(self.source.len());
+        SyntaxError { failure, span: self.span(self.at.min(end), end) }
+    }
+
+    pub(super) fn error_from(&self, start: usize, failure: Failure) -> SyntaxError {
+        SyntaxError { failure, span: self.span(start, (start + 1).min(self.source.len())) }
+    }
+
+    /// The error for what stands here.
+    pub(super) fn unexpected(&self) -> SyntaxError {
+        let rest = &self.source[self.at.min(self.source.len())..];
+        let length = match rest.first() {
+            None => return self.error(Failure::Unexpected("the end of the command".to_owned())),
+            Some(b'\n') => return self.error(Failure::Unexpected("the end of the line".to_owned())),
+            Some(byte) if is_metacharacter(*byte) => 1 + usize::from(rest.get(1) == Some(byte)),
+            Some(_) => rest.iter().position(|byte| is_metacharacter(*byte)).unwrap_or(rest.len()),
+        };
+        let text = format!("`{}`", String::from_utf8_lossy(&rest[..length.min(40)]));
+        SyntaxError { failure: Failure::Unexpected(text), span: self.span(self.at, self.at + length) }
+    }
+
+    /// Runs `inner` one level deeper.
+    pub(super) fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth >= DEEPEST {
+            return Err(self.error(Failure::TooDeep));
+        }
+        self.depth += 1;
+        let result = inner(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Notes what the text from `start` up to here is.
+    pub(super) fn note(&mut self, start: usize, region: Region) {
+        if !matches!(self.positions, Positions::Fixed(_)) {
+            let span = self.since(start);
+            self.places.note(span, region);
+        }
+    }
+
+    /// Uses up some of what may be read ahead.
+    pub(super) fn spend(&mut self, bytes: usize) -> Parsed<()> {
+        match self.patience.checked_sub(bytes) {
+            Some(left) => {
+                self.patience = left;
+                Ok(())
+            }
+            None => Err(self.error(Failure::TooInvolved)),
+        }
+    }
+
+    /// Goes past blanks, continued lines and a comment.
+    pub(super) fn skip_blanks(&mut self) {
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\t') => self.at += 1,
+                Some(b'\\') if self.peek_at(1) == Some(b'\n') => self.at += 2,
+                Some(b'#') if self.is_word_start() => {
+                    let start = self.at;
+                    let rest = &self.source[self.at..];
+                    self.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+                    self.note(start, Region::Role(Role::Comment));
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Whether a word would start here, rather than go on.
+    fn is_word_start(&self) -> bool {
+        let mut at = self.at;
+        while at >= 2 && self.source[at - 1] == b'\n' && self.source[at - 2] == b'\\' {
+            at -= 2;
+        }
+        at == 0 || is_metacharacter(self.source[at - 1]) || self.source[at - 1] == b'`'
+    }
+
+    /// Goes past blanks and line ends; bodies of here documents are read on the way.
+    pub(super) fn skip_lines(&mut self) -> Parsed<()> {
+        loop {
+            self.skip_blanks();
+            if self.peek() != Some(b'\n') {
+                return Ok(());
+            }
+            self.line_end()?;
+        }
+    }
+
+    /// Goes past a line end and the bodies of the here documents that were announced on the line.
+    pub(super) fn line_end(&mut self) -> Parsed<()> {
+        self.at += 1;
+        for pending in std::mem::take(&mut self.pending) {
+            self.here_body(&pending)?;
+        }
+        Ok(())
+    }
+
+    /// At the end of the text: bash gives a here document without a body an empty one.
+    pub(super) fn finish_pending(&mut self) -> Parsed<()> {
+        for pending in std::mem::take(&mut self.pending) {
+            self.here_body(&pending)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether `byte` ends a word where it is not quoted.
+pub(super) fn is_metacharacter(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')')
+}
+
+/// How many bytes at the start of `text` are a variable's name.
+pub(super) fn name_length(text: &[u8]) -> usize {
+    let starts = text.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+    if starts { text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count() } else { 0 }
+}

@@ -1,0 +1,83 @@
+use super::*;
+use crate::place::{Quoting, Role};
+use crate::tree::{CommandKind, Script};
+
+fn count(script: &Script) -> usize {
+    script.list.items.iter().map(|item| 1 + item.rest.len()).sum()
+}
+
+#[test]
+fn a_place_says_how_a_byte_is_quoted_and_what_it_is_part_of() {
+    let text = r#"A=x cmd bare "dou $(in 'ner') ble" 'sin' $'an' > out # note"#;
+    let script = parse(text.as_bytes()).unwrap();
+    let at = |needle: &str| {
+        let place = script.places.at(text.find(needle).unwrap());
+        (place.role, place.quoting, place.substitutions)
+    };
+    assert_eq!(at("A="), (Role::AssignmentName, Quoting::Bare, 0));
+    assert_eq!(at("x cmd"), (Role::AssignmentValue, Quoting::Bare, 0));
+    assert_eq!(at("cmd"), (Role::CommandName, Quoting::Bare, 0));
+    assert_eq!(at("bare"), (Role::Argument, Quoting::Bare, 0));
+    assert_eq!(at("dou"), (Role::Argument, Quoting::Double, 0));
+    assert_eq!(at("in 'ner"), (Role::CommandName, Quoting::Bare, 1));
+    assert_eq!(at("ner"), (Role::Argument, Quoting::Single, 1));
+    assert_eq!(at("ble"), (Role::Argument, Quoting::Double, 0));
+    assert_eq!(at("sin"), (Role::Argument, Quoting::Single, 0));
+    assert_eq!(at("an' >"), (Role::Argument, Quoting::Ansi, 0));
+    assert_eq!(at("out"), (Role::RedirectionTarget, Quoting::Bare, 0));
+    assert_eq!(at("note"), (Role::Comment, Quoting::Bare, 0));
+    assert_eq!(at(" > out"), (Role::Syntax, Quoting::Bare, 0));
+}
+
+#[test]
+fn bodies_of_here_documents_are_told_apart() {
+    let text = "cat <<A <<'B'\nfirst $x \"q\"\nA\nsecond $y\nB\necho $((third + 1)) ${v:-fourth} `fifth \"six\"`";
+    let script = parse(text.as_bytes()).unwrap();
+    let at = |needle: &str| script.places.at(text.find(needle).unwrap());
+    assert_eq!((at("first").role, at("first").quoting), (Role::HereBody, Quoting::HereExpanded));
+    assert_eq!((at("second").role, at("second").quoting), (Role::HereBody, Quoting::HereLiteral));
+    assert_eq!(at("A <<").role, Role::HereDelimiter);
+    assert_eq!(at("third").role, Role::Arithmetic);
+    assert_eq!(at("fourth").role, Role::Parameter);
+    assert_eq!((at("fifth").role, at("fifth").backticks), (Role::CommandName, 1));
+    assert_eq!((at("six").role, at("six").quoting), (Role::Argument, Quoting::Double));
+}
+
+#[test]
+fn nesting_costs_an_error_and_not_the_stack() {
+    for open in ["(", "$(", "((", "$((", "{ ", "\"$(", "${a:-", "if ", "<(", "[[ (", "f() {", "$["] {
+        assert!(parse(open.repeat(100_000).as_bytes()).is_err(), "{open}");
+    }
+    // Some of these are fine as arguments; what counts is that they end.
+    for open in ["(", "$(", "((", "$((", "\"$(", "${a:-", "`", "<(", "@(", "[[ (", "a[", "$["] {
+        let _ = parse(format!("echo {}", open.repeat(100_000)).as_bytes());
+        let _ = parse(format!("x={}", open.repeat(100_000)).as_bytes());
+    }
+    let deep = format!("{}echo{}", "(".repeat(40), ")".repeat(40));
+    assert!(parse(deep.replace("((", "( (").as_bytes()).is_ok());
+}
+
+#[test]
+fn limits_are_errors_that_name_themselves() {
+    let long = vec![b'a'; LONGEST + 1];
+    assert_eq!(parse(&long).unwrap_err().failure, Failure::TooLong);
+    assert_eq!(parse(b"echo a\0b").unwrap_err().failure, Failure::Nul);
+    assert_eq!(parse("(".repeat(5000).as_bytes()).unwrap_err().failure, Failure::TooDeep);
+}
+
+#[test]
+fn an_error_points_at_its_place() {
+    let error = parse(b"echo ok; echo \"oops").unwrap_err();
+    assert_eq!((error.span.start, error.to_string().as_str()), (14, "a double quote is never closed"));
+    let error = parse(b"if true; then echo; done").unwrap_err();
+    assert_eq!(error.to_string(), "`done` is not expected here");
+}
+
+#[test]
+fn functions_and_patterns_are_told_apart() {
+    let script = parse(b"a() { :; }; b?() { :; }; echo @(a|b) !(c) d+(e|f*)").unwrap();
+    assert_eq!(count(&script), 3);
+    let kinds: Vec<_> = script.list.items.iter().map(|item| &item.first.stages[0].kind).collect();
+    assert!(matches!(kinds[0], CommandKind::Function { name, .. } if name == "a"));
+    assert!(matches!(kinds[2], CommandKind::Simple(simple) if simple.words.len() == 4));
+}
