@@ -43,10 +43,10 @@ fn every_case_of_the_corpus_gets_its_verdict() {
         }
     }
 
-    println!("{:<14} {:>5} {:>6} {:>12} {:>11}", "class", "cases", "misses", "false alarms", "wrong rules");
+    println!("{:<17} {:>5} {:>6} {:>12} {:>11}", "class", "cases", "misses", "false alarms", "wrong rules");
     for (class, tally) in &classes {
         let (missed, alarmed, misnamed) = (tally.missed.len(), tally.alarmed.len(), tally.misnamed.len());
-        println!("{class:<14} {:>5} {missed:>6} {alarmed:>12} {misnamed:>11}", tally.cases);
+        println!("{class:<17} {:>5} {missed:>6} {alarmed:>12} {misnamed:>11}", tally.cases);
     }
 
     let wrong = |tally: Tally| tally.missed.into_iter().chain(tally.alarmed).chain(tally.misnamed);
