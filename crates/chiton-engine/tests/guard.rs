@@ -1,8 +1,8 @@
-//! The guard, as a function from text to a verdict. Nothing in these tests runs a command of the corpus.
+//! The guard, as a function from text to a verdict: what is not a row of the corpus. Nothing in these tests runs a
+//! command of it.
 
 mod guard_cases;
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use chiton_engine::guard::{Context, Decision, judge};
@@ -15,80 +15,9 @@ fn context() -> Context {
     Context::new("/home/dev", "dev", "/home/dev/project")
 }
 
-/// A case per class: how many there are, and which went wrong in which way.
-#[derive(Default)]
-struct Tally {
-    cases: usize,
-    missed: Vec<String>,
-    alarmed: Vec<String>,
-    misnamed: Vec<String>,
-}
-
-#[test]
-fn every_case_of_the_corpus_gets_its_verdict() {
-    let mut classes: BTreeMap<String, Tally> = BTreeMap::new();
-    for case in cases() {
-        let verdict = judge(&case.command, &context());
-        let tally = classes.entry(case.class.clone()).or_default();
-        tally.cases += 1;
-
-        let rule = verdict.rule.as_deref().unwrap_or("-");
-        let line =
-            format!("{} {:?}: {} by {rule} ({})", case.id, case.command, verdict.decision.as_str(), verdict.reason);
-        match verdict.decision.cmp(&case.expected) {
-            Ordering::Less => tally.missed.push(line),
-            Ordering::Greater => tally.alarmed.push(line),
-            Ordering::Equal if verdict.rule != case.rule => tally.misnamed.push(line),
-            Ordering::Equal => {}
-        }
-    }
-
-    println!("{:<17} {:>5} {:>6} {:>12} {:>11}", "class", "cases", "misses", "false alarms", "wrong rules");
-    for (class, tally) in &classes {
-        let (missed, alarmed, misnamed) = (tally.missed.len(), tally.alarmed.len(), tally.misnamed.len());
-        println!("{class:<17} {:>5} {missed:>6} {alarmed:>12} {misnamed:>11}", tally.cases);
-    }
-
-    let wrong = |tally: Tally| tally.missed.into_iter().chain(tally.alarmed).chain(tally.misnamed);
-    let wrong: Vec<String> = classes.into_values().flat_map(wrong).collect();
-    assert!(wrong.is_empty(), "{} wrong verdicts:\n{}", wrong.len(), wrong.join("\n"));
-}
-
 /// Text in single quotes.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
-}
-
-/// Ways to wrap a command that must not weaken its verdict.
-fn disguises(command: &str) -> Vec<(&'static str, String)> {
-    let chain = "echo one; ".repeat(200);
-    vec![
-        ("at the end of 200 commands", format!("{chain}\n{command}")),
-        ("inside bash -c", format!("bash -c {}", quoted(command))),
-        ("behind sudo, env and bash -c", format!("sudo -u dev env A=1 bash -c {}", quoted(command))),
-        ("in a function", format!("f() {{\n{command}\n}}\nf")),
-        ("in a substitution", format!("echo \"$(\n{command}\n)\"")),
-        ("in a subshell in a condition", format!("if true; then (\n{command}\n); fi")),
-        ("through eval", format!("eval {}", quoted(command))),
-        ("through a here string", format!("sh <<< {}", quoted(command))),
-    ]
-}
-
-#[test]
-fn no_disguise_weakens_a_verdict() {
-    let mut weaker = Vec::new();
-    for case in cases().into_iter().filter(|case| case.expected != Decision::Allow) {
-        let plain = judge(&case.command, &context()).decision;
-        for (name, disguised) in disguises(&case.command) {
-            let verdict = judge(&disguised, &context());
-            // What ends a disguise early leaves something that does not parse, which is never allowed.
-            let unparsed = verdict.rule.as_deref() == Some("syntax") && verdict.decision == Decision::Ask;
-            if verdict.decision < plain && !unparsed {
-                weaker.push(format!("{} {name}: {:?} instead of {plain:?}", case.id, verdict.decision));
-            }
-        }
-    }
-    assert!(weaker.is_empty(), "{} weaker verdicts:\n{}", weaker.len(), weaker.join("\n"));
 }
 
 #[test]
