@@ -1,46 +1,18 @@
-//! The guard, as a function from text to a verdict. Nothing in these tests runs a command of the corpus.
+//! The guard, as a function from text to a verdict: what is not a row of the corpus. Nothing in these tests runs a
+//! command of it.
 
 mod guard_cases;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chiton_engine::guard::{Context, Decision, judge};
-use guard_cases::{Case, Expected, cases};
+use guard_cases::{Case, cases};
+
+/// Fewer cases than this do not say much about a class.
+const SEVERAL: usize = 5;
 
 fn context() -> Context {
     Context::new("/home/dev", "dev", "/home/dev/project")
-}
-
-/// A case per class: how many there are, and which went wrong in which way.
-#[derive(Default)]
-struct Tally {
-    cases: usize,
-    missed: Vec<String>,
-    alarmed: Vec<String>,
-}
-
-#[test]
-fn every_case_of_the_corpus_gets_its_verdict() {
-    let mut classes: BTreeMap<String, Tally> = BTreeMap::new();
-    for case in cases() {
-        let verdict = judge(&case.command, &context());
-        let tally = classes.entry(case.class.clone()).or_default();
-        tally.cases += 1;
-        let line = format!("{} {:?}: {} ({})", case.id, case.command, verdict.decision.as_str(), verdict.reason);
-        match case.expected {
-            _ if case.expected.accepts(verdict.decision) => {}
-            Expected::Allow => tally.alarmed.push(line),
-            _ => tally.missed.push(line),
-        }
-    }
-    println!("{:<14} {:>5} {:>6} {:>12}", "class", "cases", "misses", "false alarms");
-    for (class, tally) in &classes {
-        println!("{class:<14} {:>5} {:>6} {:>12}", tally.cases, tally.missed.len(), tally.alarmed.len());
-    }
-    let wrong: Vec<&String> = classes.values().flat_map(|tally| tally.missed.iter().chain(&tally.alarmed)).collect();
-    let wrong: Vec<&str> = wrong.into_iter().map(String::as_str).collect();
-    assert!(wrong.is_empty(), "{} wrong verdicts:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(classes.values().map(|tally| tally.cases).sum::<usize>() >= 1000);
 }
 
 /// Text in single quotes.
@@ -48,42 +20,10 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// Ways to wrap a command that must not weaken its verdict.
-fn disguises(command: &str) -> Vec<(&'static str, String)> {
-    let chain = "echo one; ".repeat(200);
-    vec![
-        ("at the end of 200 commands", format!("{chain}\n{command}")),
-        ("inside bash -c", format!("bash -c {}", quoted(command))),
-        ("behind sudo, env and bash -c", format!("sudo -u dev env A=1 bash -c {}", quoted(command))),
-        ("in a function", format!("f() {{\n{command}\n}}\nf")),
-        ("in a substitution", format!("echo \"$(\n{command}\n)\"")),
-        ("in a subshell in a condition", format!("if true; then (\n{command}\n); fi")),
-        ("through eval", format!("eval {}", quoted(command))),
-        ("through a here string", format!("sh <<< {}", quoted(command))),
-    ]
-}
-
-#[test]
-fn no_disguise_weakens_a_verdict() {
-    let mut weaker = Vec::new();
-    for case in cases().into_iter().filter(|case| case.expected != Expected::Allow) {
-        let plain = judge(&case.command, &context()).decision;
-        for (name, disguised) in disguises(&case.command) {
-            let verdict = judge(&disguised, &context());
-            // What ends a disguise early leaves something that does not parse, which is never allowed.
-            let unparsed = verdict.rule.as_deref() == Some("syntax") && verdict.decision == Decision::Ask;
-            if verdict.decision < plain && !unparsed {
-                weaker.push(format!("{} {name}: {:?} instead of {plain:?}", case.id, verdict.decision));
-            }
-        }
-    }
-    assert!(weaker.is_empty(), "{} weaker verdicts:\n{}", weaker.len(), weaker.join("\n"));
-}
-
 #[test]
 fn everyday_commands_stay_allowed_in_a_chain() {
     let mut alarmed = Vec::new();
-    let plain = |case: &Case| case.expected == Expected::Allow && !case.command.starts_with('#');
+    let plain = |case: &Case| case.expected == Decision::Allow && !case.command.starts_with('#');
     for case in cases().into_iter().filter(plain) {
         for disguised in [format!("true &&\n{}", case.command), format!("(\n{}\n)", case.command)] {
             let verdict = judge(&disguised, &context());
@@ -244,9 +184,14 @@ fn hostile_sizes_end_quickly_and_are_never_allowed() {
 #[test]
 fn case_ids_are_unique_and_each_class_has_several() {
     let all = cases();
-    let mut ids: Vec<&str> = all.iter().map(|case: &Case| case.id.as_str()).collect();
-    ids.sort_unstable();
-    let count = ids.len();
-    ids.dedup();
-    assert_eq!(ids.len(), count);
+    let ids: BTreeSet<&str> = all.iter().map(|case: &Case| case.id.as_str()).collect();
+    assert_eq!(ids.len(), all.len());
+
+    let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
+    for case in &all {
+        *classes.entry(&case.class).or_default() += 1;
+    }
+    let small: Vec<_> = classes.iter().filter(|(_, count)| **count < SEVERAL).collect();
+    assert!(small.is_empty(), "{small:?}");
+    assert!(all.len() >= 2500, "{} cases are left", all.len());
 }

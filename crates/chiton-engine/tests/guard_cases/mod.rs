@@ -1,4 +1,9 @@
-//! The corpus: tab-separated files of commands and the verdicts they must get.
+//! The corpus: tab-separated files of commands, each with the one verdict that it must get and the rule that the verdict
+//! must name.
+//!
+//! A row is text for a function; nothing runs it. Its note says what is special about the command. A note that says
+//! `gap:` marks a verdict that should be another, `rule:` one that is right for a reason that should be another; both
+//! are what the guard says today, so that a change to them is seen.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
@@ -7,35 +12,17 @@ use std::path::Path;
 
 use chiton_engine::guard::Decision;
 
-/// What a case expects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected {
-    Allow,
-    Ask,
-    Deny,
-    AskOrDeny,
-    Any,
-}
+const HEADER: &str = "id\tclass\tcommand\texpected\trule\tnote";
 
-impl Expected {
-    pub fn accepts(self, decision: Decision) -> bool {
-        match self {
-            Self::Allow => decision == Decision::Allow,
-            Self::Ask => decision == Decision::Ask,
-            Self::Deny => decision == Decision::Deny,
-            Self::AskOrDeny => decision != Decision::Allow,
-            Self::Any => true,
-        }
-    }
-}
-
-/// One command of the corpus. It is text for a function; nothing runs it.
+/// One command of the corpus.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub id: String,
     pub class: String,
     pub command: String,
-    pub expected: Expected,
+    pub expected: Decision,
+    /// The rule that the verdict names; a command that is allowed has none.
+    pub rule: Option<String>,
 }
 
 /// All cases of all files.
@@ -46,27 +33,30 @@ pub fn cases() -> Vec<Case> {
         .map(|entry| entry.expect("a readable folder").path())
         .collect();
     files.sort();
+
     files.iter().flat_map(|file| read(file)).collect()
 }
 
 fn read(file: &Path) -> Vec<Case> {
     let text = fs::read_to_string(file).expect("the corpus is text");
-    let rows = text.lines().skip(1).filter(|line| !line.is_empty());
-    rows.map(|line| row(line).unwrap_or_else(|| panic!("{}: {line}", file.display()))).collect()
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some(HEADER), "{}", file.display());
+
+    lines.map(|line| row(line).unwrap_or_else(|| panic!("{}: {line}", file.display()))).collect()
 }
 
 fn row(line: &str) -> Option<Case> {
-    let mut columns = line.split('\t');
-    let (id, class, command, expected) = (columns.next()?, columns.next()?, columns.next()?, columns.next()?);
-    let expected = match expected {
-        "allow" => Expected::Allow,
-        "ask" => Expected::Ask,
-        "deny" => Expected::Deny,
-        "ask-or-deny" => Expected::AskOrDeny,
-        "any" => Expected::Any,
+    let columns: Vec<&str> = line.split('\t').collect();
+    let [id, class, command, expected, rule, _note] = columns[..] else { return None };
+    let (expected, rule) = match (expected, rule) {
+        ("allow", "-") => (Decision::Allow, None),
+        (_, "-" | "") => return None,
+        ("ask", rule) => (Decision::Ask, Some(rule.to_owned())),
+        ("deny", rule) => (Decision::Deny, Some(rule.to_owned())),
         _ => return None,
     };
-    Some(Case { id: id.to_owned(), class: class.to_owned(), command: unescape(command), expected })
+
+    Some(Case { id: id.to_owned(), class: class.to_owned(), command: unescape(command), expected, rule })
 }
 
 /// `\n`, `\t` and `\\`; every other backslash is one.
@@ -86,5 +76,6 @@ fn unescape(text: &str) -> String {
         characters.next();
         out.push(replaced);
     }
+
     out
 }
