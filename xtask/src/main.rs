@@ -58,7 +58,7 @@ fn test() -> Result<()> {
     // Documentation tests compile the example of the library; the rest runs what it promises.
     cargo(&["test", "--workspace", "--no-fail-fast"], "tests failed")?;
     // Once more for its report: misses and false alarms of the guard, by class.
-    let report = ["test", "-p", "chiton-engine", "--test", "corpus"];
+    let report = ["test", "-p", "chiton-guard", "--test", "corpus"];
     cargo(&report, "the guard is wrong")?;
     eprintln!("\n== clients written elsewhere");
     foreign::run()?;

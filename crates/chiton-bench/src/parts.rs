@@ -23,10 +23,10 @@ use crate::throughput::text_of;
 const ROUNDS: usize = 20;
 /// Commands as people and agents write them: the guard's own corpus.
 const CORPUS: [&str; 4] = [
-    include_str!("../../chiton-engine/tests/cases/guard/everyday.tsv"),
-    include_str!("../../chiton-engine/tests/cases/guard/safe_deletes.tsv"),
-    include_str!("../../chiton-engine/tests/cases/guard/text_traps.tsv"),
-    include_str!("../../chiton-engine/tests/cases/guard/agents.tsv"),
+    include_str!("../../chiton-guard/tests/cases/guard/everyday.tsv"),
+    include_str!("../../chiton-guard/tests/cases/guard/safe_deletes.tsv"),
+    include_str!("../../chiton-guard/tests/cases/guard/text_traps.tsv"),
+    include_str!("../../chiton-guard/tests/cases/guard/agents.tsv"),
 ];
 const FLOOD: usize = 100_000_000;
 

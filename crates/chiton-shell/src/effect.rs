@@ -153,7 +153,6 @@ fn part(one: &Part) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
 
     /// In a shell with a function `gradle` and an alias `ll`.
     fn changes_nothing(command: &[u8]) -> bool {

@@ -257,7 +257,7 @@ fn a_value_never_ends_the_here_document_it_stands_in() {
 /// Every word of the commands that are compared with bash elsewhere, in turn, as a reference to itself.
 #[test]
 fn a_command_with_a_word_taken_out_and_put_back_does_what_it_did() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/fidelity.cases");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../chiton-engine/tests/cases/fidelity.cases");
     let (mut tried, mut refused, mut differ) = (0, 0, Vec::new());
     for case in chiton_testkit::cases::read(&path) {
         let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';

@@ -4,8 +4,8 @@ mod guard_cases;
 
 use std::time::{Duration, Instant};
 
-use chiton_engine::guard::{Context, Decision, judge};
-use chiton_engine::shell as syntax;
+use chiton_guard::{Context, Decision, judge};
+use chiton_shell as syntax;
 use proptest::prelude::*;
 
 fn context() -> Context {

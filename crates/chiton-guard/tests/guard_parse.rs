@@ -1,13 +1,16 @@
 //! Bash is the oracle of the parser: what it takes for a command, and what words it makes of one.
 
 mod guard_cases;
+mod shell;
 
 use std::path::Path;
+use std::sync::Arc;
 
-use chiton_engine::guard::{Context, judge};
-use chiton_engine::shell as syntax;
+use chiton_guard::{Context, judge};
+use chiton_shell as syntax;
 use chiton_testkit::cases;
 use chiton_testkit::oracle::bash;
+use shell::Shell;
 
 /// Whether bash takes `command` for one, without running any of it.
 fn is_syntax(command: &[u8]) -> bool {
@@ -31,10 +34,16 @@ const STRICTER: [&str; 7] = [
 
 #[test]
 fn what_bash_parses_is_parsed_and_what_it_rejects_is_not() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
-    let mut texts: Vec<(String, Vec<u8>)> =
-        cases::read(&folder.join("fidelity.cases")).into_iter().map(|case| (case.name, case.command)).collect();
-    texts.extend(cases::read(&folder.join("syntax.cases")).into_iter().map(|case| (case.name, case.command)));
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut texts: Vec<(String, Vec<u8>)> = cases::read(&crates.join("chiton-engine/tests/cases/fidelity.cases"))
+        .into_iter()
+        .map(|case| (case.name, case.command))
+        .collect();
+    texts.extend(
+        cases::read(&crates.join("chiton-shell/tests/cases/syntax.cases"))
+            .into_iter()
+            .map(|case| (case.name, case.command)),
+    );
     texts.extend(guard_cases::cases().into_iter().map(|case| (case.id, case.command.into_bytes())));
     let mut wrong = Vec::new();
     for (name, text) in &texts {
@@ -64,8 +73,7 @@ fn words_are_what_bash_makes_of_them() {
     let directory = place.path().canonicalize().unwrap();
     let home = "/home/dev";
     // A shell without variables of its own: what is not set is known not to be.
-    let nothing = std::sync::Arc::new(chiton_engine::ShellState::fresh(&directory, [], 0o022));
-    let context = Context::new(home, "dev", &directory).within(nothing);
+    let context = Context::new(home, "dev", &directory).within(Arc::new(Shell::default()));
     let mut wrong = Vec::new();
     let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with("##")).collect();
     assert!(lines.len() > 150);

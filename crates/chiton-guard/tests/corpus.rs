@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use chiton_engine::guard::{Context, Decision, Verdict, judge};
+use chiton_guard::{Context, Decision, Verdict, judge};
 use guard_cases::{Case, cases};
 use libtest_mimic::{Arguments, Failed, Trial};
 

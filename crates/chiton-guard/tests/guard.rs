@@ -2,11 +2,15 @@
 //! command of it.
 
 mod guard_cases;
+mod shell;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chiton_engine::guard::{Context, Decision, judge};
+use std::sync::Arc;
+
+use chiton_guard::{Context, Decision, judge};
 use guard_cases::{Case, cases};
+use shell::Shell;
 
 /// Fewer cases than this do not say much about a class.
 const SEVERAL: usize = 5;
@@ -96,16 +100,12 @@ fn commands_that_wait_for_a_person_are_named() {
 
 #[test]
 fn the_session_decides_what_words_mean() {
-    use chiton_engine::ShellState;
-    let mut state = ShellState::fresh(
-        "/home/dev/project",
-        [("DIR".to_owned(), "/".into()), ("SAFE".to_owned(), "build".into())],
-        0o022,
-    );
-    state.aliases.insert("wipe".into(), "rm -rf".into());
-    let text = "clean () \n{ \n    rm -rf \"$1\"\n}".into();
-    state.functions.insert("clean".into(), chiton_engine::state::Function { attributes: String::new(), text });
-    let context = Context::new("/home/dev", "dev", "/").with_state(state.clone().into());
+    let shell = Arc::new(Shell {
+        variables: [("DIR", "/"), ("SAFE", "build")].into(),
+        functions: [("clean", "clean () \n{ \n    rm -rf \"$1\"\n}")].into(),
+        aliases: [("wipe", "rm -rf")].into(),
+    });
+    let context = Context::new("/home/dev", "dev", "/home/dev/project").within(Arc::clone(&shell) as _);
     let decision = |command: &str| judge(command, &context).decision;
     assert_eq!(decision("rm -rf $DIR"), Decision::Deny);
     assert_eq!(decision("rm -rf $SAFE"), Decision::Allow);
@@ -114,14 +114,13 @@ fn the_session_decides_what_words_mean() {
     assert_eq!(decision("wipe build"), Decision::Allow);
     assert_eq!(decision("clean /etc"), Decision::Deny);
     assert_eq!(decision("clean dist"), Decision::Allow);
-    state.cwd = "/".into();
-    let at_root = Context::new("/home/dev", "dev", "/").with_state(state.clone().into());
+    let at_root = Context::new("/home/dev", "dev", "/").within(shell);
     assert_eq!(judge("rm -rf *", &at_root).decision, Decision::Deny);
 }
 
 #[test]
 fn the_environment_of_a_call_is_judged_too() {
-    use chiton_engine::guard::judge_call;
+    use chiton_guard::judge_call;
     let set = |name: &str, value: &str| {
         let context = context().with_variable(name, value);
         judge_call("ls", &[(name.to_owned(), value.to_owned())], &context).decision
@@ -133,7 +132,7 @@ fn the_environment_of_a_call_is_judged_too() {
 
 #[test]
 fn own_processes_are_not_killed_and_others_are() {
-    use chiton_engine::guard::OwnProcess;
+    use chiton_guard::OwnProcess;
     let mut context = context();
     context.own_processes =
         [OwnProcess { id: 4000, name: "chiton".to_owned() }, OwnProcess { id: 3999, name: "node".to_owned() }].into();

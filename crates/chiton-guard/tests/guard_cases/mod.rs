@@ -10,7 +10,7 @@
 use std::fs;
 use std::path::Path;
 
-use chiton_engine::guard::Decision;
+use chiton_guard::Decision;
 
 const HEADER: &str = "id\tclass\tcommand\texpected\trule\tnote";
 
