@@ -23,6 +23,7 @@ mod verdict;
 
 pub use context::{Context, Held, OwnProcess, Scope};
 pub use policy::{CheckedPolicy, GuardPolicy, HumanRule, Mode, PolicyError, judge_with};
+pub use programs::{Example, KnownProgram, programs};
 pub use verdict::{Access, Decision, Finding, SeenCommand, SeenRedirection, TouchedFile, Verdict, WaitingCommand};
 
 use std::rc::Rc;
@@ -46,7 +47,7 @@ pub fn judge_call(command: impl AsRef<[u8]>, environment: &[(String, String)], c
         Ok(script) => script,
         Err(error) => return unparsed(&error),
     };
-    let mut judge = Machine::new(context, command);
+    let mut judge = Machine::new(context, command, programs::run);
     for (name, value) in environment {
         judge.judge_variable(name, &Text::known(value.clone()), Span::default(), false);
     }

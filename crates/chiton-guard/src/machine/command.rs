@@ -6,10 +6,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::machine::glob;
-use crate::machine::path::{self, Target};
+use crate::machine::path::{self};
 use crate::machine::state::{Value, World, Worlds};
 use crate::machine::value::Arg;
-use crate::machine::value::{Flow, Labels, Piece, Text, Unknown, What};
+use crate::machine::value::{Flow, Labels, Piece, Text, Unknown};
 use crate::machine::{DEEPEST_CALLS, Machine, Ran};
 use crate::verdict::{Access, SeenCommand, SeenRedirection, TouchedFile};
 use chiton_shell as syntax;
@@ -114,11 +114,6 @@ impl Machine<'_> {
         }
         ran.flow = self.pour(&plumbing, ran.flow);
         ran
-    }
-
-    pub(crate) fn remote_shell(&mut self, span: Span) {
-        let reason = "A shell would take its commands from another machine.".to_owned();
-        self.state(Kind::RemoteShell, reason, span, None);
     }
 
     /// Notes a command that another one runs.
@@ -334,30 +329,6 @@ impl Machine<'_> {
         Flow::empty()
     }
 
-    /// What is in the file that `text` names.
-    pub(crate) fn read(&mut self, text: &Text, world: &World) -> Flow {
-        if let [Piece::Unknown(Unknown { what: What::Stream(flow), .. })] = text.0.as_slice() {
-            return (**flow).clone();
-        }
-        let mut flow = Flow::labelled(Labels::FILE);
-        for target in path::targets(text, world.cwd.as_deref()) {
-            let Target::At { path, .. } = &target else { continue };
-            if let Some(known) = self.files.get(path) {
-                return known.clone();
-            }
-            if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
-                flow.labels = flow.labels.with(Labels::DOWNLOADED);
-            }
-            if crate::protected::start_files::is_credential(path, &self.places().home, false) {
-                flow.labels = flow.labels.with(Labels::SECRET);
-            }
-            if path == "/dev/null" {
-                return Flow::empty();
-            }
-        }
-        flow
-    }
-
     /// Finds out which program `args` starts, and goes through it.
     pub(crate) fn invoke(&mut self, args: &[Arg], world: World, input: &Rc<Flow>, span: Span) -> Ran {
         if self.frames.len() >= DEEPEST_CALLS {
@@ -378,7 +349,7 @@ impl Machine<'_> {
         {
             return self.call_function(&call, &body, world);
         }
-        self.run(&call, world)
+        (self.programs)(self, &call, world)
     }
 
     /// A pattern as a program: whichever of the programs that matter it may match.

@@ -12,6 +12,7 @@ pub(crate) mod forks;
 pub(crate) mod glob;
 pub(crate) mod parameter;
 pub(crate) mod path;
+mod running;
 pub(crate) mod state;
 pub(crate) mod value;
 mod walk;
@@ -24,10 +25,11 @@ use chiton_shell::tree::{Command, Span};
 
 use crate::context::Context;
 use crate::effect::{Certainty, Depth, Effect, Kind, Writing};
+use crate::machine::command::Call;
 use crate::machine::state::{World, Worlds};
 use crate::machine::value::{Flow, Text};
 use crate::protected::{self, Places};
-use crate::verdict::{Finding, SeenCommand, TouchedFile, WaitingCommand};
+use crate::verdict::{Decision, Finding, SeenCommand, TouchedFile, WaitingCommand};
 
 /// Simple commands that are looked at for one verdict, each time they are reached. Everyday commands need ten.
 const MOST_STEPS: usize = 20_000;
@@ -94,8 +96,12 @@ pub(crate) struct Frame {
     again: usize,
 }
 
+/// Who knows what a program does, by the call of it.
+pub(crate) type Programs = fn(&mut Machine<'_>, &Call, World) -> Ran;
+
 pub(crate) struct Machine<'a> {
     pub(crate) context: &'a Context,
+    programs: Programs,
     places: OnceCell<Rc<Places>>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) seen: Vec<SeenCommand>,
@@ -122,9 +128,11 @@ pub(crate) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    pub(crate) fn new(context: &'a Context, source: &'a [u8]) -> Self {
+    /// A machine that asks `programs` what each program does.
+    pub(crate) fn new(context: &'a Context, source: &'a [u8], programs: Programs) -> Self {
         Self {
             context,
+            programs,
             places: OnceCell::new(),
             findings: Vec::new(),
             seen: Vec::new(),
@@ -173,6 +181,15 @@ impl<'a> Machine<'a> {
             if !self.findings.contains(&finding) && self.findings.len() < MOST_FINDINGS {
                 self.findings.push(finding);
             }
+        }
+    }
+
+    /// Does `what`; whatever speaks against it is asked about at most.
+    pub(crate) fn asking_at_most(&mut self, what: impl FnOnce(&mut Self)) {
+        let before = self.findings.len();
+        what(self);
+        for finding in self.findings.iter_mut().skip(before) {
+            finding.decision = finding.decision.min(Decision::Ask);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Text of which some may be unknown, and what is known of the unknown.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use chiton_shell::tree::Span;
@@ -108,7 +109,7 @@ impl Labels {
     }
 
     #[must_use]
-    pub(crate) fn with(self, other: Self) -> Self {
+    pub(crate) const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
@@ -329,6 +330,14 @@ impl Text {
     }
 
     /// For people: unknown stretches by their source.
+    /// As [`Text::display`], without a copy where all of it is one known piece.
+    pub(crate) fn shown(&self) -> Cow<'_, str> {
+        match self.0.as_slice() {
+            [Piece::Known(text) | Piece::Glob(text)] => Cow::Borrowed(text),
+            _ => Cow::Owned(self.display()),
+        }
+    }
+
     pub(crate) fn display(&self) -> String {
         let mut all = String::new();
         for piece in &self.0 {

@@ -4,12 +4,11 @@
 
 use std::rc::Rc;
 
-use chiton_shell as syntax;
 use chiton_shell::tree::{Command, CommandKind, Connector, Item, List, Pipeline, Span};
 
 use super::state::{World, Worlds};
 use super::value::{Flow, Labels, Text};
-use super::{DEEPEST_CALLS, DEEPEST_LISTS, Frame, Machine, Ran, forks};
+use super::{DEEPEST_LISTS, Frame, Machine, Ran, forks};
 use crate::effect::Kind;
 
 impl Machine<'_> {
@@ -148,7 +147,7 @@ impl Machine<'_> {
                     None => world.positional.as_ref().map_or_else(|| vec![Text::variable("@")], |all| all.to_vec()),
                 };
                 if *select {
-                    self.wait("select", "it asks for a choice; set the variable instead", span);
+                    self.waits_for_a_person("select", "it asks for a choice; set the variable instead", span);
                 }
                 self.over(name, &values, body, world, input)
             }
@@ -309,39 +308,6 @@ impl Machine<'_> {
     /// `>(…)`: what will be written to it is not known here.
     pub(crate) fn process_sink(&mut self, list: &List, world: &World) {
         self.captured_with(list, world, &Rc::new(Flow::labelled(Labels::FILE)));
-    }
-
-    /// Goes through `text` as a script of its own that stands at `span`.
-    pub(crate) fn script(&mut self, text: &str, world: World, input: &Rc<Flow>, span: Span) -> Ran {
-        if self.frames.len() >= DEEPEST_CALLS || !self.step(span) {
-            let reason = "Shells call shells too deeply to be examined.".to_owned();
-            self.state(Kind::Unexamined, reason, span, None);
-            return Ran::same(world, Flow::unknown());
-        }
-        match syntax::parse_at(text.as_bytes(), span) {
-            Ok(script) => {
-                let frame = self.frame("");
-                self.frames.push(frame);
-                let ran = self.list(&script.list, Worlds::one(world), input);
-                self.frames.pop();
-                ran
-            }
-            Err(error) => {
-                let reason = format!("The inner command cannot be parsed: {error}.");
-                self.state(Kind::Unexamined, reason, span, None);
-                Ran::same(world, Flow::unknown())
-            }
-        }
-    }
-
-    /// Goes through the substitutions in a text that the shell expands once more.
-    pub(crate) fn expanded_again(&mut self, text: &str, world: &World) {
-        let quoted = format!(": \"{}\"", text.replace('"', ""));
-        if let Ok(script) = syntax::parse_at(quoted.as_bytes(), self.here())
-            && self.step(self.here())
-        {
-            self.captured(&script.list, world);
-        }
     }
 
     /// Where we are, for findings that have no place of their own.

@@ -1,5 +1,6 @@
 //! Builtins of the shell that change what comes after them.
 
+use super::row::Program;
 use crate::effect::Kind;
 use std::rc::Rc;
 
@@ -10,6 +11,8 @@ use crate::machine::value::Arg;
 use crate::machine::value::{Flow, Labels, Piece, Text, What};
 use crate::machine::{Machine, Ran};
 use crate::programs::options::{Grammar, Options};
+
+pub(super) const ROWS: &[Program] = &[];
 
 impl Machine<'_> {
     /// Goes through a builtin; none if it is none.
@@ -97,7 +100,7 @@ impl Machine<'_> {
                         .as_known()
                         .map(|known| known.split_once(':').map_or(known.clone(), |(_, command)| command.to_owned()));
                     let arg = Arg::new(command.map_or_else(|| text.text.clone(), Text::known), text.span);
-                    self.shell_text(&arg, world.clone(), &call.input);
+                    self.run_text(&arg, world.clone(), &call.input);
                 }
                 Flow::empty()
             }
@@ -257,10 +260,14 @@ impl Machine<'_> {
         };
         let options = Options::read(&call.args, &grammar);
         if let Some(callback) = options.value(&["C"]).filter(|_| call.name != "read") {
-            self.shell_text(callback, world.clone(), &call.input);
+            self.run_text(callback, world.clone(), &call.input);
         }
         if call.name == "read" && *call.input == Flow::empty() && options.has(&["p"]) {
-            self.wait("read", "it waits for a line that nobody types; give the value in the command", call.span);
+            self.waits_for_a_person(
+                "read",
+                "it waits for a line that nobody types; give the value in the command",
+                call.span,
+            );
         }
         let mut names: Vec<String> = options.operands.iter().filter_map(|arg| arg.text.as_known()).collect();
         let array = options.value(&["a"]).and_then(|arg| arg.text.as_known()).filter(|_| call.name == "read");
@@ -337,7 +344,7 @@ impl Machine<'_> {
         if action.text.is("") {
             return;
         }
-        self.shell_text(&action, world.clone(), &Rc::new(Flow::empty()));
+        self.run_text(&action, world.clone(), &Rc::new(Flow::empty()));
     }
 
     fn eval(&mut self, call: &Call, world: World) -> Ran {
@@ -349,7 +356,7 @@ impl Machine<'_> {
             text.append(&arg.text);
         }
         let span = call.args.first().map_or(call.span, |arg| arg.span);
-        self.shell_text(&Arg::new(text, span), world, &call.input)
+        self.run_text(&Arg::new(text, span), world, &call.input)
     }
 
     fn source(&mut self, call: &Call, mut world: World) -> Ran {
@@ -358,7 +365,7 @@ impl Machine<'_> {
             world.positional = Some(Rc::new(rest.iter().map(|arg| arg.text.clone()).collect()));
         }
         let flow = if is_standard_input(&file.text) { (*call.input).clone() } else { self.read(&file.text, &world) };
-        self.shell_flow(&flow, world, &call.input, file)
+        self.run_flow(&flow, world, &call.input, file)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Programs that make, wipe and rearrange file systems and disks.
 
+use super::row::Program;
 use crate::effect::{Effect, Kind};
 use crate::machine::Machine;
 use crate::machine::command::Call;
@@ -8,6 +9,8 @@ use crate::machine::value::Arg;
 use crate::machine::value::{Flow, Labels};
 use crate::programs::options::{Grammar, Options};
 use crate::protected;
+
+pub(super) const ROWS: &[Program] = &[];
 
 impl Machine<'_> {
     pub(crate) fn disk_program(&mut self, call: &Call, world: &World) -> Option<Flow> {

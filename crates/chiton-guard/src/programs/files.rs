@@ -1,5 +1,6 @@
 //! Programs that delete, write, move and change files.
 
+use super::row::Program;
 use crate::effect::{Depth, Effect, Kind, Writing};
 use crate::machine::Machine;
 use crate::machine::command::Call;
@@ -38,6 +39,8 @@ const RIGHTS: Grammar = grammar(
     &["reference", "from"],
     &["recursive", "verbose", "changes", "silent", "quiet", "no-dereference", "preserve-root", "no-preserve-root"],
 );
+
+pub(super) const ROWS: &[Program] = &[];
 
 impl Machine<'_> {
     #[expect(clippy::too_many_lines, reason = "a table of what programs do")]
@@ -144,7 +147,7 @@ impl Machine<'_> {
                     &grammar("abClnt", &["filter", "suffix-length", "bytes", "lines", "number"], &[]),
                 );
                 if let Some(filter) = options.value(&["filter"]).cloned() {
-                    self.shell_text(&filter, world.clone(), &call.input);
+                    self.run_text(&filter, world.clone(), &call.input);
                 }
             }
             "patch" => {
@@ -170,20 +173,6 @@ impl Machine<'_> {
             let doing = if recursive { "This would delete with everything in it" } else { "This would delete" };
             self.deletes(doing, &arg.text, Depth::tree_if(recursive), world, arg.span);
         }
-    }
-
-    /// Remembers what a file holds from now on.
-    pub(crate) fn remember(&mut self, text: &Text, flow: Flow, append: bool, world: &World) {
-        let Some(path) = text.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref())) else { return };
-        if path.starts_with("/dev/") {
-            return;
-        }
-        let content = match self.files.get(&path) {
-            Some(before) if append => before.clone().then(&flow),
-            None if append => Flow::labelled(Labels::FILE).then(&flow),
-            _ => flow,
-        };
-        self.files.insert(path, content);
     }
 
     fn moves(&mut self, call: &Call, world: &World) {
@@ -347,7 +336,7 @@ impl Machine<'_> {
         };
         let options = Options::read(&call.args, &grammar);
         for program in options.values(&["e", "rsh", "rsync-path"]).cloned().collect::<Vec<_>>() {
-            self.helper_program(&program, world);
+            crate::programs::run_helper(self, &program, world);
         }
         if options.has(&["n", "dry-run"]) {
             return;
@@ -359,7 +348,7 @@ impl Machine<'_> {
         let remote =
             |arg: &Arg| arg.text.known_start().find(':').is_some_and(|at| !arg.text.known_start()[..at].contains('/'));
         if remote(target) {
-            self.sends(sources, world, call);
+            crate::programs::network::sends(self, sources, world, call);
         } else {
             self.writes("This would write to", &target.text, Writing::Replaces, world, target.span);
         }
@@ -414,11 +403,11 @@ impl Machine<'_> {
                 let skip = if start.starts_with("exec=") { 5 } else { 0 };
                 let reason = "This option of tar runs another program.".to_owned();
                 self.state(Kind::RunHidden, reason, action.span, Some(action.text.display()));
-                self.shell_text(&Arg::new(action.text.skip(skip), action.span), world.clone(), &call.input);
+                self.run_text(&Arg::new(action.text.skip(skip), action.span), world.clone(), &call.input);
             }
         }
         if let Some(program) = options.value(&["I", "use-compress-program"]).cloned() {
-            self.helper_program(&program, world);
+            crate::programs::run_helper(self, &program, world);
         }
         let archive = options.value(&["f", "file"]).cloned();
         if options.has(&["x", "extract", "get"]) {
@@ -442,11 +431,6 @@ impl Machine<'_> {
             flow = Flow::empty();
         }
         flow
-    }
-
-    /// What is known of the files that `args` name.
-    pub(crate) fn labels_of(&mut self, args: &[Arg], world: &World) -> Labels {
-        args.iter().fold(Labels::default(), |labels, arg| labels.with(self.read(&arg.text, world).labels))
     }
 
     fn sed(&mut self, call: &Call, world: &World) -> Flow {

@@ -1,5 +1,6 @@
 //! Programs that find files and run others on them: `find`, `fd`, `xargs`.
 
+use super::row::Program;
 use crate::effect::{Certainty, Depth, Effect, Writing};
 use std::rc::Rc;
 
@@ -45,6 +46,8 @@ const NARROWING: [&str; 30] = [
     "-executable",
     "-fstype",
 ];
+
+pub(super) const ROWS: &[Program] = &[];
 
 impl Machine<'_> {
     pub(crate) fn find(&mut self, call: &Call, world: World) -> Ran {
@@ -107,7 +110,7 @@ impl Machine<'_> {
     /// Runs `words` once for `item`, which takes the place of `mark`.
     fn run_on(&mut self, words: &[Arg], mark: &str, item: &Text, world: &World, call: &Call) -> Ran {
         let args: Vec<Arg> = words.iter().map(|arg| Arg::new(substitute(&arg.text, mark, item).0, arg.span)).collect();
-        self.inner(call, args, 0, world.clone())
+        self.run_words(call, args, world.clone())
     }
 
     pub(crate) fn fd(&mut self, call: &Call, world: World) -> Ran {
@@ -147,7 +150,7 @@ impl Machine<'_> {
             if !marked {
                 words.push(Arg::new(found.clone(), call.span));
             }
-            self.inner(call, words, 0, world.clone());
+            self.run_words(call, words, world.clone());
         }
         Ran::same(world, flow_of(&found))
     }
@@ -201,7 +204,7 @@ impl Machine<'_> {
             let mut args = words;
             let span = args.first().map_or(call.span, |arg| arg.span);
             args.extend(items.into_iter().take(256).map(|item| Arg::new(item, span)));
-            ran = self.inner(call, args, 0, world.clone());
+            ran = self.run_words(call, args, world.clone());
         }
         Ran::same(world, ran.flow)
     }

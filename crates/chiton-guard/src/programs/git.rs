@@ -1,5 +1,6 @@
 //! Git: what it runs, what it throws away, what it publishes.
 
+use super::row::Program;
 use crate::effect::Kind;
 use std::rc::Rc;
 
@@ -64,6 +65,8 @@ const USUAL: [&str; 26] = [
     "bat",
     "difft",
 ];
+
+pub(super) const ROWS: &[Program] = &[];
 
 impl Machine<'_> {
     pub(crate) fn git_program(&mut self, call: &Call, world: &World) -> Option<Flow> {
@@ -273,7 +276,7 @@ impl Machine<'_> {
                 {
                     let reason = "This option makes git run another program.".to_owned();
                     self.state(Kind::RunHidden, reason, program.span, Some(program.text.display()));
-                    self.helper_program(&program, world);
+                    crate::programs::run_helper(self, &program, world);
                 }
                 for setting in shell_option(&["config", "c"]) {
                     self.git_setting(&setting, world);
@@ -286,7 +289,7 @@ impl Machine<'_> {
                 if let Some(address) = starts(&["ext::", "fd::"]) {
                     let reason = "Such an address makes git run a command.".to_owned();
                     self.state(Kind::RunHidden, reason, address.span, Some(address.text.display()));
-                    self.shell_text(&Arg::new(address.text.skip(5), address.span), world.clone(), &call.input);
+                    self.run_text(&Arg::new(address.text.skip(5), address.span), world.clone(), &call.input);
                 }
                 if verb == "submodule"
                     && let Some(at) = args.iter().position(|arg| arg.text.is("foreach"))
@@ -304,11 +307,11 @@ impl Machine<'_> {
             }
             "bisect" if has(&["run"]) => {
                 let at = args.iter().position(|arg| arg.text.is("run")).unwrap_or_default();
-                self.inner(call, args[at + 1..].to_vec(), 0, world.clone());
+                self.run_words(call, args[at + 1..].to_vec(), world.clone());
             }
             "rebase" => {
                 for text in shell_option(&["x", "exec"]) {
-                    self.shell_text(&text, world.clone(), &call.input);
+                    self.run_text(&text, world.clone(), &call.input);
                 }
             }
             "filter-branch" | "filter-repo" => {
@@ -324,13 +327,13 @@ impl Machine<'_> {
                     // The filters run in a scratch directory of their own.
                     let mut inside = world.clone();
                     inside.enter(Some("/tmp/\u{1}".to_owned()));
-                    self.shell_text(&text, inside, &call.input);
+                    self.run_text(&text, inside, &call.input);
                 }
                 self.state(Kind::Publish, "This rewrites all of history.".to_owned(), call.span, None);
             }
             "difftool" => {
                 for text in shell_option(&["x", "extcmd"]) {
-                    self.helper_program(&text, world);
+                    crate::programs::run_helper(self, &text, world);
                 }
             }
             "grep" => {
@@ -339,7 +342,7 @@ impl Machine<'_> {
                     let skip = if start.starts_with("-O") { 2 } else { "--open-files-in-pager=".len() };
                     let program = Arg::new(pager.text.skip(skip), pager.span);
                     if !program.text.is_empty() {
-                        self.helper_program(&program, world);
+                        crate::programs::run_helper(self, &program, world);
                     }
                 }
             }
@@ -400,10 +403,10 @@ impl Machine<'_> {
     fn words_or_text(&mut self, words: &[Arg], world: &World, call: &Call) {
         match words {
             [only] => {
-                self.shell_text(only, world.clone(), &call.input);
+                self.run_text(only, world.clone(), &call.input);
             }
             _ => {
-                self.inner(call, words.to_vec(), 0, world.clone());
+                self.run_words(call, words.to_vec(), world.clone());
             }
         }
     }

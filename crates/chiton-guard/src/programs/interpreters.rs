@@ -1,5 +1,6 @@
 //! Interpreters: which of their arguments are code, and which a script.
 
+use super::row::Program;
 use crate::effect::{Kind, Writing};
 use std::rc::Rc;
 
@@ -86,6 +87,8 @@ const INTERPRETERS: &[Interpreter] = &[
     Interpreter { names: &["tclsh", "wish"], language: "tcl", code: &[], short: "", attached: "", long: &[] },
     Interpreter { names: &["osascript"], language: "applescript", code: &["e"], short: "el", attached: "", long: &[] },
 ];
+
+pub(super) const ROWS: &[Program] = &[];
 
 impl Machine<'_> {
     pub(crate) fn interpreter(&mut self, call: &Call, world: &World) -> Option<Flow> {
@@ -178,7 +181,11 @@ impl Machine<'_> {
         match &call.input.text {
             Some(text) if text.is_empty() => {
                 if call.args.is_empty() {
-                    self.wait(&call.name, "it waits for code; give it with an option or in a file", call.span);
+                    self.waits_for_a_person(
+                        &call.name,
+                        "it waits for code; give it with an option or in a file",
+                        call.span,
+                    );
                 }
             }
             Some(text) => {
@@ -265,7 +272,7 @@ impl Machine<'_> {
                     Some(Token::Text(printed)) if run_before => Rc::new(printed.to_flow()),
                     _ => Rc::clone(&call.input),
                 };
-                self.shell_text(&Arg::new(text, program.span), world.clone(), &printed);
+                self.run_text(&Arg::new(text, program.span), world.clone(), &printed);
             } else if matches!(before, Some(Token::Sign('>'))) {
                 self.writes("This would write to", &string.clone(), Writing::Replaces, world, program.span);
             }
@@ -321,7 +328,7 @@ impl Machine<'_> {
                     .find_map(|mark| line.strip_prefix(mark));
             if let Some(inner) = shell {
                 let inner = Arg::known(inner.trim_end_matches('\''), command.span);
-                self.shell_text(&inner, world.clone(), &call.input);
+                self.run_text(&inner, world.clone(), &call.input);
             } else if line.contains("system(")
                 || line.contains("os.execute")
                 || line.contains("shell-command")
@@ -337,7 +344,7 @@ impl Machine<'_> {
         }
         for program in options.values(&["P", "pager", "H", "z"]).cloned().collect::<Vec<_>>() {
             if matches!(name, "man" | "tcpdump") {
-                self.helper_program(&program, world);
+                crate::programs::run_helper(self, &program, world);
             }
         }
         if name == "tcpdump"

@@ -1,38 +1,133 @@
-//! What programs do.
+//! What programs do, as rows: [`row`] says what a row is, every other module has rows of one kind.
+//!
+//! [`run`] finds the row of a program and lets it report its effects. A program without a row is taken to do nothing by
+//! itself, but it may run what its words say.
 
-pub(crate) mod builtins;
-pub(crate) mod data;
-pub(crate) mod disks;
-pub(crate) mod files;
-pub(crate) mod finders;
-pub(crate) mod git;
-pub(crate) mod interpreters;
+mod builders;
+mod builtins;
+mod clouds;
+mod containers;
+mod databases;
+mod disks;
+mod files;
+mod finders;
+mod git;
+mod interpreters;
 pub(crate) mod network;
 pub(crate) mod options;
-pub(crate) mod processes;
-pub(crate) mod prompts;
+mod packages;
+mod processes;
+mod prompts;
+mod row;
 pub(crate) mod sed;
 pub(crate) mod shells;
-pub(crate) mod system;
+mod system;
 pub(crate) mod text_tools;
-pub(crate) mod wrappers;
+mod wrappers;
 
-use crate::effect::{Certainty, Effect, Writing};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::LazyLock;
+
+use crate::effect::{Certainty, Effect, Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::Arg;
-use crate::machine::value::Flow;
+use crate::machine::value::{Arg, Flow, Labels, What};
 use crate::machine::{Machine, Ran};
-use crate::programs::shells::SHELLS;
 use crate::verdict::Decision;
+use network::suspicious_helper;
+pub use row::Example;
+use row::Program;
+use shells::SHELLS;
+
+/// All rows.
+const ROWS: &[&[Program]] = &[
+    builders::ROWS,
+    builtins::ROWS,
+    clouds::ROWS,
+    containers::ROWS,
+    databases::ROWS,
+    disks::ROWS,
+    files::ROWS,
+    finders::ROWS,
+    git::ROWS,
+    interpreters::ROWS,
+    network::ROWS,
+    packages::ROWS,
+    processes::ROWS,
+    shells::ROWS,
+    system::ROWS,
+    text_tools::ROWS,
+    wrappers::ROWS,
+];
+
+/// Rows by name; those whose name ends with a `*` are looked for one by one.
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::new(|| {
+    let rows = ROWS.iter().copied().flatten();
+    rows.flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
+});
+
+fn row_of(name: &str) -> Option<&'static Program> {
+    let by_start = || ROWS.iter().copied().flatten().find(|row| row.is_named(name));
+    BY_NAME.get(name).copied().or_else(by_start)
+}
+
+/// A program that the guard knows.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownProgram {
+    /// Its names; a trailing `*` stands for any rest.
+    pub names: &'static [&'static str],
+    /// Calls of it and their verdicts.
+    pub examples: &'static [Example],
+}
+
+/// Every program that the guard knows, with examples of what it says about it.
+pub fn programs() -> impl Iterator<Item = KnownProgram> {
+    let rows = ROWS.iter().copied().flatten();
+    rows.map(|row| KnownProgram { names: row.names, examples: row.examples })
+}
+
+/// Goes through a call of a program.
+pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
+    if only_explains(call) {
+        return Ran::same(world, Flow::labelled(Labels::PLAIN));
+    }
+    let mut ran = match row_of(&call.name) {
+        Some(row) => row.run(machine, call, world),
+        None => machine.run_old(call, world),
+    };
+    if prints_settings(call) {
+        ran.flow = Flow::labelled(Labels::SETTINGS);
+    }
+    ran
+}
+
+/// What comes of a program that nobody knows.
+fn unknown_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
+    machine.other(call, world)
+}
+
+/// Judges a program that another one runs as its helper.
+pub(crate) fn run_helper(machine: &mut Machine<'_>, program: &Arg, world: &World) {
+    let Some(text) = program.text.as_known() else {
+        if program.text.unknowns().any(|unknown| !matches!(unknown.what, What::Plain | What::Temporary))
+            && program.text.known_start().is_empty()
+        {
+            let reason = format!("Which program {} is, the text does not decide.", program.text.display());
+            machine.state(Kind::RunUnknown, reason, program.span, Some(program.text.display()));
+        }
+        return;
+    };
+    if let Some(reason) = suspicious_helper(&text) {
+        machine.state(Kind::RunHidden, reason, program.span, Some(text.clone()));
+    }
+    machine.script(&text, world.clone(), &Rc::new(Flow::empty()), program.span);
+}
 
 impl Machine<'_> {
-    /// Goes through a program.
-    pub(crate) fn run(&mut self, call: &Call, world: World) -> Ran {
+    /// Goes through a program that has no row yet.
+    pub(crate) fn run_old(&mut self, call: &Call, world: World) -> Ran {
         self.may_wait(call);
-        if only_explains(call) {
-            return Ran::same(world, Flow::labelled(crate::machine::value::Labels::PLAIN));
-        }
         if let Some(ran) = self.builtin(call, &world) {
             return ran;
         }
@@ -61,18 +156,14 @@ impl Machine<'_> {
             .or_else(|| self.system_program(call))
             .or_else(|| self.network_program(call, &world))
             .or_else(|| self.git_program(call, &world))
-            .or_else(|| self.data_program(call, &world))
             .or_else(|| self.interpreter(call, &world))
             .or_else(|| self.text_program(call, &world));
-        let mut flow = flow.unwrap_or_else(|| self.other(call, &world));
-        if prints_settings(call) {
-            flow = Flow::labelled(crate::machine::value::Labels::SETTINGS);
-        }
+        let flow = flow.unwrap_or_else(|| self.other(call, &world));
         if matches!(name, "echo" | "printf" | "pwd") { Ran::succeeded(world, flow) } else { Ran::same(world, flow) }
     }
 
     /// A program that is not in any table: a file that this command wrote is known, and what it gets may be a secret.
-    fn other(&mut self, call: &Call, world: &World) -> Flow {
+    pub(crate) fn other(&mut self, call: &Call, world: &World) -> Flow {
         self.may_be_a_wrapper(call, world);
         self.may_write_to_a_disk(call, world);
         if call.path.known_start().contains('/') || call.path.known_start().is_empty() {
@@ -186,4 +277,19 @@ fn prints_settings(call: &Call) -> bool {
 fn only_explains(call: &Call) -> bool {
     let [only] = call.args.as_slice() else { return false };
     (only.text.is("--help") || only.text.is("--version")) && !matches!(call.name.as_str(), "xargs" | "echo")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_has_two_rows() {
+        let mut seen = HashMap::new();
+        for row in ROWS.iter().copied().flatten() {
+            for name in row.names {
+                assert_eq!(seen.insert(*name, row.names[0]), None, "{name}");
+            }
+        }
+    }
 }

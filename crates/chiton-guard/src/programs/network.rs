@@ -1,5 +1,6 @@
 //! Programs that talk to other machines.
 
+use super::row::Program;
 use crate::effect::{Kind, Writing};
 use std::rc::Rc;
 
@@ -8,10 +9,9 @@ use crate::machine::command::Call;
 use crate::machine::path;
 use crate::machine::state::World;
 use crate::machine::value::Arg;
-use crate::machine::value::{Flow, Labels, Text, What};
+use crate::machine::value::{Flow, Labels, Text};
 use crate::programs::options::{Grammar, Options};
 use crate::programs::shells::SHELLS;
-use chiton_shell::tree::Span;
 
 const CURL: Grammar = Grammar {
     short: "AbcCdDeEFhHKmoPQrtTuUwxXyYz",
@@ -145,44 +145,40 @@ fn host_of(text: &Text) -> String {
     rest.split('/').next().unwrap_or_default().to_owned()
 }
 
+/// Files that are sent to another machine.
+pub(crate) fn sends(machine: &mut Machine<'_>, files: &[Arg], world: &World, call: &Call) {
+    for file in files {
+        // The program may know what a tilde means, even where the shell does not look at it.
+        let home = file.text.known_start().strip_prefix("~/").map(|rest| format!("{}/{rest}", machine.places().home));
+        let file = &home.map_or_else(|| file.clone(), |path| Arg::known(path, file.span));
+        let flow = machine.read(&file.text, world);
+        if flow.labels.has(Labels::SECRET)
+            || file.text.labels().has(Labels::SECRET)
+            || holds_secrets(machine, &file.text, world)
+        {
+            machine.exfiltrates(file.span);
+        }
+    }
+    if call.input.labels.has(Labels::SECRET) {
+        machine.exfiltrates(call.span);
+    }
+}
+
+/// Whether a directory is one that holds credentials, such as home itmachine.
+fn holds_secrets(machine: &Machine<'_>, text: &Text, world: &World) -> bool {
+    path::targets(text, world.cwd.as_deref()).iter().any(|target| match target {
+        path::Target::At { path, doubtful: false, .. } => {
+            *path == machine.places().home
+                || crate::protected::is_home(path)
+                || matches!(path.as_str(), "/" | "/etc" | "/home")
+        }
+        _ => false,
+    })
+}
+
+pub(super) const ROWS: &[Program] = &[];
+
 impl Machine<'_> {
-    /// Notes that credentials leave the machine.
-    pub(crate) fn exfiltrates(&mut self, span: Span) {
-        let reason = "Credentials would be sent over the network.".to_owned();
-        self.state(Kind::Exfiltrate, reason, span, None);
-    }
-
-    /// Files that are sent to another machine.
-    pub(crate) fn sends(&mut self, files: &[Arg], world: &World, call: &Call) {
-        for file in files {
-            // The program may know what a tilde means, even where the shell does not look at it.
-            let home = file.text.known_start().strip_prefix("~/").map(|rest| format!("{}/{rest}", self.places().home));
-            let file = &home.map_or_else(|| file.clone(), |path| Arg::known(path, file.span));
-            let flow = self.read(&file.text, world);
-            if flow.labels.has(Labels::SECRET)
-                || file.text.labels().has(Labels::SECRET)
-                || self.holds_secrets(&file.text, world)
-            {
-                self.exfiltrates(file.span);
-            }
-        }
-        if call.input.labels.has(Labels::SECRET) {
-            self.exfiltrates(call.span);
-        }
-    }
-
-    /// Whether a directory is one that holds credentials, such as home itself.
-    fn holds_secrets(&self, text: &Text, world: &World) -> bool {
-        path::targets(text, world.cwd.as_deref()).iter().any(|target| match target {
-            path::Target::At { path, doubtful: false, .. } => {
-                *path == self.places().home
-                    || crate::protected::is_home(path)
-                    || matches!(path.as_str(), "/" | "/etc" | "/home")
-            }
-            _ => false,
-        })
-    }
-
     pub(crate) fn network_program(&mut self, call: &Call, world: &World) -> Option<Flow> {
         match call.name.as_str() {
             "curl" => Some(self.curl(call, world)),
@@ -200,7 +196,7 @@ impl Machine<'_> {
                     })
                     .collect();
                 if !local {
-                    self.sends(&files, world, call);
+                    sends(self, &files, world, call);
                     self.sends_text(&call.args);
                 }
                 Some(Flow::labelled(if local { Labels::UNKNOWN } else { Labels::DOWNLOADED }))
@@ -218,13 +214,13 @@ impl Machine<'_> {
                     self.ssh_option(&option, world);
                 }
                 if let Some(program) = options.value(&["S"]).cloned() {
-                    self.helper_program(&program, world);
+                    crate::programs::run_helper(self, &program, world);
                 }
                 let remote = |arg: &Arg| arg.text.display().contains(':');
                 let upload = options.operands.last().is_some_and(remote) || call.name != "scp";
                 let local: Vec<Arg> = options.operands.iter().filter(|arg| !remote(arg)).cloned().collect();
                 if upload {
-                    self.sends(&local, world, call);
+                    sends(self, &local, world, call);
                 } else if let Some(target) = local.last() {
                     self.writes("This would write to", &target.text, Writing::Replaces, world, target.span);
                 }
@@ -235,21 +231,9 @@ impl Machine<'_> {
                 Some(Flow::labelled(Labels::PLAIN.with(Labels::DOWNLOADED)))
             }
             "mail" | "mailx" | "sendmail" | "mutt" | "msmtp" | "swaks" => {
-                self.sends(&call.args, world, call);
+                sends(self, &call.args, world, call);
                 self.sends_text(&call.args);
                 Some(Flow::empty())
-            }
-            "aws" | "gsutil" | "az" | "s3cmd" | "mc" | "b2" => {
-                self.remote_data(call);
-                let uploads = call.args.iter().any(|arg| {
-                    ["cp", "sync", "mv", "put", "put-object", "upload", "rsync"].iter().any(|verb| arg.text.is(verb))
-                });
-                if uploads {
-                    let local: Vec<Arg> =
-                        call.args.iter().filter(|arg| !arg.text.display().contains("://")).cloned().collect();
-                    self.sends(&local, world, call);
-                }
-                Some(Flow::unknown())
             }
             "chisel" | "ngrok" | "frpc" | "bore" | "cloudflared" | "lt" | "localtunnel" => {
                 self.state(Kind::OpenMachine, "This opens the machine to others.".to_owned(), call.span, None);
@@ -317,7 +301,7 @@ impl Machine<'_> {
                 input: if reads_input { Rc::clone(&call.input) } else { Rc::new(Flow::empty()) },
                 ..call.clone()
             };
-            self.sends(&files, world, &quiet);
+            sends(self, &files, world, &quiet);
             self.sends_text(&call.args);
         }
         if let Some(config) = options.value(&["K", "config"]).cloned() {
@@ -390,7 +374,7 @@ impl Machine<'_> {
         }
         if !local {
             let files: Vec<Arg> = options.values(&["post-file", "body-file"]).cloned().collect();
-            self.sends(&files, world, &Call { input: Rc::new(Flow::empty()), ..call.clone() });
+            sends(self, &files, world, &Call { input: Rc::new(Flow::empty()), ..call.clone() });
             self.sends_text(&call.args);
         }
         for directory in options.values(&["P", "directory-prefix"]).cloned().collect::<Vec<_>>() {
@@ -438,27 +422,10 @@ impl Machine<'_> {
             self.remote_shell(call.span);
         }
         if !local {
-            self.sends(&[], world, call);
+            sends(self, &[], world, call);
             self.sends_text(&call.args);
         }
         Flow::labelled(if options.has(&["z"]) { Labels::PLAIN } else { Labels::DOWNLOADED })
-    }
-
-    /// A program named in an option, as a command line of its own.
-    pub(crate) fn helper_program(&mut self, program: &Arg, world: &World) {
-        let Some(text) = program.text.as_known() else {
-            if program.text.unknowns().any(|unknown| !matches!(unknown.what, What::Plain | What::Temporary))
-                && program.text.known_start().is_empty()
-            {
-                let reason = format!("Which program {} is, the text does not decide.", program.text.display());
-                self.state(Kind::RunUnknown, reason, program.span, Some(program.text.display()));
-            }
-            return;
-        };
-        if let Some(reason) = suspicious_helper(&text) {
-            self.state(Kind::RunHidden, reason, program.span, Some(text.clone()));
-        }
-        self.script(&text, world.clone(), &Rc::new(Flow::empty()), program.span);
     }
 }
 

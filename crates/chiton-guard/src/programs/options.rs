@@ -19,6 +19,12 @@ pub(crate) struct Grammar {
     pub(crate) single_dash: bool,
 }
 
+impl Grammar {
+    /// No option takes a value, as far as is known.
+    pub(crate) const PLAIN: Self =
+        Self { short: "", attached: "", long: &[], flags: &[], stops: false, single_dash: false };
+}
+
 /// The options and operands of a call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {

@@ -1,11 +1,14 @@
 //! Programs that end processes.
 
+use super::row::Program;
 use crate::effect::Kind;
 use crate::machine::Machine;
 use crate::machine::command::Call;
 use crate::machine::value::Arg;
 use crate::machine::value::{Flow, Labels, Unknown, What};
 use crate::programs::options::{Grammar, Options};
+
+pub(super) const ROWS: &[Program] = &[];
 
 impl Machine<'_> {
     pub(crate) fn process_program(&mut self, call: &Call) -> Option<Flow> {

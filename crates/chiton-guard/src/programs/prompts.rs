@@ -3,8 +3,6 @@
 use crate::machine::Machine;
 use crate::machine::command::Call;
 use crate::machine::value::Flow;
-use crate::verdict::WaitingCommand;
-use chiton_shell::tree::Span;
 
 /// Programs that take over the terminal, with what to do instead.
 const FULL_SCREEN: &[(&[&str], &str)] = &[
@@ -27,13 +25,6 @@ const FULL_SCREEN: &[(&[&str], &str)] = &[
 ];
 
 impl Machine<'_> {
-    pub(crate) fn wait(&mut self, program: &str, hint: &str, span: Span) {
-        let waiting = WaitingCommand { program: program.to_owned(), hint: hint.to_owned(), span };
-        if !self.waits.contains(&waiting) && self.waits.len() < 50 {
-            self.waits.push(waiting);
-        }
-    }
-
     /// Notes a hint if the program is known to wait for a person.
     pub(crate) fn may_wait(&mut self, call: &Call) {
         let name = call.name.as_str();
@@ -46,7 +37,7 @@ impl Machine<'_> {
                         arg.text.known_start().starts_with("-b") || arg.text.known_start().starts_with("-e")
                     });
             if !batch {
-                self.wait(name, hint, call.span);
+                self.waits_for_a_person(name, hint, call.span);
             }
             return;
         }
@@ -121,6 +112,6 @@ impl Machine<'_> {
             }
             _ => return,
         };
-        self.wait(name, hint, call.span);
+        self.waits_for_a_person(name, hint, call.span);
     }
 }

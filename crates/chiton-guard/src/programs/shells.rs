@@ -1,12 +1,13 @@
 //! Shells that a command starts, and text that reaches a shell in another way.
 
+use super::row::Program;
 use crate::effect::Kind;
 use std::rc::Rc;
 
 use crate::machine::command::Call;
 use crate::machine::state::World;
 use crate::machine::value::Arg;
-use crate::machine::value::{Flow, Labels, Piece, Text, What};
+use crate::machine::value::{Flow, Labels, Piece, Text};
 use crate::machine::{Machine, Ran};
 use crate::programs::options::{Grammar, Options};
 
@@ -23,6 +24,8 @@ const SU: Grammar = Grammar {
     single_dash: false,
 };
 
+pub(super) const ROWS: &[Program] = &[];
+
 impl Machine<'_> {
     /// A shell with its arguments.
     pub(crate) fn shell(&mut self, call: &Call, world: World) -> Ran {
@@ -38,7 +41,7 @@ impl Machine<'_> {
                 rest.next();
                 if let Some(file) = rest.next() {
                     let flow = self.read(&file.text, &world);
-                    self.shell_flow(&flow, world.clone(), &call.input, file);
+                    self.run_flow(&flow, world.clone(), &call.input, file);
                 }
                 continue;
             }
@@ -79,7 +82,7 @@ impl Machine<'_> {
         let outer = world.clone();
         world.script = parameters.first().and_then(|arg| arg.text.as_known());
         world.positional = Some(Rc::new(parameters.iter().skip(1).map(|arg| arg.text.clone()).collect()));
-        let flow = self.shell_text(text, world, &call.input).flow;
+        let flow = self.run_text(text, world, &call.input).flow;
         Ran::same(outer, flow)
     }
 
@@ -97,7 +100,7 @@ impl Machine<'_> {
         }
         let frame = self.frame(&mark);
         self.frames.push(frame);
-        let flow = self.shell_flow(&flow, world, &call.input, file).flow;
+        let flow = self.run_flow(&flow, world, &call.input, file).flow;
         self.frames.pop();
         Ran::same(outer, flow)
     }
@@ -108,7 +111,7 @@ impl Machine<'_> {
             call.args.iter().any(|arg| arg.text.known_start().starts_with('-') && arg.text.known_start().contains('i'));
         if *call.input == Flow::empty() {
             if interactive || SHELLS.contains(&call.name.as_str()) {
-                self.wait(&call.name, "it waits for commands; give them with -c", call.span);
+                self.waits_for_a_person(&call.name, "it waits for commands; give them with -c", call.span);
             }
             let flow = if interactive {
                 Flow::labelled(Labels::SHELL)
@@ -119,71 +122,16 @@ impl Machine<'_> {
         }
         let outer = world.clone();
         let arg = Arg::new(Text::known("standard input"), call.span);
-        let mut ran = self.shell_flow(&call.input, world, &Rc::new(Flow::empty()), &arg);
+        let mut ran = self.run_flow(&call.input, world, &Rc::new(Flow::empty()), &arg);
         ran.flow.labels = ran.flow.labels.with(Labels::SHELL);
         Ran::same(outer, ran.flow)
     }
 
-    /// Text that a shell takes as commands.
-    pub(crate) fn shell_flow(&mut self, flow: &Flow, world: World, input: &Rc<Flow>, from: &Arg) -> Ran {
-        if let Some(text) = &flow.text {
-            let text = text.clone();
-            return self.script(&text, world, input, from.span);
-        }
-        self.object_to_flow(flow, from);
-        Ran::same(world, Flow::labelled(Labels::UNKNOWN))
-    }
-
-    /// What speaks against running text of which only the origin is known.
-    pub(crate) fn object_to_flow(&mut self, flow: &Flow, from: &Arg) {
-        let labels = flow.labels;
-        let shown = from.text.display();
-        if labels.has(Labels::DOWNLOADED) {
-            let reason = "What came over the network would be run without anybody having read it.".to_owned();
-            self.state(Kind::RunDownloaded, reason, from.span, Some(shown));
-        } else if labels.has(Labels::DECODED) {
-            let reason =
-                "Text that was decoded or put together would be run; what it says cannot be seen here.".to_owned();
-            self.state(Kind::RunDecoded, reason, from.span, Some(shown));
-        } else if !labels.has(Labels::SETTINGS) && (labels.has(Labels::UNKNOWN) || !flow.roots.is_empty()) {
-            let reason = "The output of a command would be run; what it says cannot be seen here.".to_owned();
-            self.state(Kind::RunUnknown, reason, from.span, Some(shown));
-        }
-    }
-
-    /// Text for a shell of which parts are unknown: the known parts are judged, the unknown ones taken as data.
-    pub(crate) fn undecided_text(&mut self, text: &Arg, mut world: World, input: &Rc<Flow>) -> Ran {
-        if let [Piece::Unknown(only)] = text.text.0.as_slice() {
-            let flow = match &only.what {
-                What::Output(flow) | What::Stream(flow) => (**flow).clone(),
-                _ => Flow::unknown(),
-            };
-            self.object_to_flow(&flow, text);
-            return Ran::same(world, Flow::unknown());
-        }
-        let labels = text.text.labels();
-        if labels.has(Labels::DOWNLOADED) || labels.has(Labels::DECODED) {
-            self.object_to_flow(&Flow::labelled(labels), text);
-        }
-        let mut script = String::new();
-        for (index, piece) in text.text.0.iter().enumerate() {
-            match piece {
-                Piece::Known(known) | Piece::Glob(known) => script.push_str(known),
-                Piece::Unknown(unknown) => {
-                    let name = format!("__unknown_{index}");
-                    script.push_str(&format!("${{{name}}}"));
-                    world.set_text(&name, Text(vec![Piece::Unknown(unknown.clone())]));
-                }
-            }
-        }
-        self.script(&script, world, input, text.span)
-    }
-
     pub(crate) fn su(&mut self, call: &Call, world: World) -> Ran {
         let options = Options::read(&call.args, &SU);
-        self.wait("su", "it asks for a password", call.span);
+        self.waits_for_a_person("su", "it asks for a password", call.span);
         if let Some(text) = options.value(&["c", "command", "session-command"]).cloned() {
-            return self.shell_text(&text, world, &call.input);
+            return self.run_text(&text, world, &call.input);
         }
         self.shell_reading_input(call, world)
     }
@@ -198,7 +146,11 @@ impl Machine<'_> {
             self.ssh_option(option, &world);
         }
         if !batch {
-            self.wait("ssh", "it may ask for a password or about a host key; use `-o BatchMode=yes`", call.span);
+            self.waits_for_a_person(
+                "ssh",
+                "it may ask for a password or about a host key; use `-o BatchMode=yes`",
+                call.span,
+            );
         }
         if call.input.labels.has(Labels::SECRET) {
             self.exfiltrates(call.span);
@@ -216,7 +168,7 @@ impl Machine<'_> {
             world.cwd = None;
             let span = options.operands[1].span;
             let remote = Rc::clone(&call.input);
-            self.shell_text(&Arg::new(text, span), world, &remote);
+            self.run_text(&Arg::new(text, span), world, &remote);
         } else if call.input.text.as_deref().is_some_and(|text| !text.is_empty()) {
             world.cwd = None;
             self.shell_reading_input(call, world);
@@ -247,7 +199,7 @@ impl Machine<'_> {
         }
         let reason = format!("The option {name} makes ssh run another program here.");
         self.state(Kind::RunHidden, reason, option.span, Some(value.display()));
-        self.shell_text(&Arg::new(value, option.span), world.clone(), &Rc::new(Flow::empty()));
+        self.run_text(&Arg::new(value, option.span), world.clone(), &Rc::new(Flow::empty()));
     }
 
     /// `watch`, `script`, `flock`, `parallel`, `tmux`, `screen` and others that take a command as text or words.
@@ -260,7 +212,7 @@ impl Machine<'_> {
         match call.name.as_str() {
             "watch" => {
                 let (options, _) = inner("nq", &["interval", "equexit"], 0);
-                self.wait("watch", "it never ends by itself", call.span);
+                self.waits_for_a_person("watch", "it never ends by itself", call.span);
                 Some(self.shell_words(&options.operands, world, call))
             }
             "script" => {
@@ -272,7 +224,7 @@ impl Machine<'_> {
                 let options = Options::read(&call.args, &grammar);
                 let text = options.value(&["c", "command"]).cloned();
                 Some(match text {
-                    Some(text) => self.shell_text(&text, world.clone(), &call.input),
+                    Some(text) => self.run_text(&text, world.clone(), &call.input),
                     None => self.shell_reading_input(call, world.clone()),
                 })
             }
@@ -286,16 +238,16 @@ impl Machine<'_> {
                 let mut options = Options::read(&call.args, &grammar);
                 let after = options.operands.get(1..).unwrap_or_default().to_vec();
                 if let Some(text) = options.value(&["c", "command"]).cloned() {
-                    return Some(self.shell_text(&text, world.clone(), &call.input));
+                    return Some(self.run_text(&text, world.clone(), &call.input));
                 }
                 if after.first().is_some_and(|arg| arg.text.is("-c") || arg.text.is("--command")) {
                     let text = after.get(1)?.clone();
-                    return Some(self.shell_text(&text, world.clone(), &call.input));
+                    return Some(self.run_text(&text, world.clone(), &call.input));
                 }
                 if !options.operands.is_empty() {
                     options.operands.remove(0);
                 }
-                Some(self.inner(call, options.operands, 0, world.clone()))
+                Some(self.run_words(call, options.operands, world.clone()))
             }
             "parallel" | "rush" | "env_parallel" => Some(self.parallel(call, world)),
             "tmux" | "screen" | "byobu" | "zellij" | "dtach" | "abduco" => {
@@ -321,7 +273,7 @@ impl Machine<'_> {
                 if starts || detached {
                     for arg in call.args.iter().filter(|arg| arg.text.as_known().is_some_and(|text| text.contains(' ')))
                     {
-                        self.shell_text(arg, world.clone(), &call.input);
+                        self.run_text(arg, world.clone(), &call.input);
                     }
                     let short = if call.name == "tmux" { "cFnstxye" } else { "cehpstSTX" };
                     let grammar = Grammar { short, stops: true, ..Grammar::default() };
@@ -330,7 +282,7 @@ impl Machine<'_> {
                     if !options.operands.is_empty()
                         && !call.args.iter().any(|arg| arg.text.known_start().starts_with("send"))
                     {
-                        return Some(self.inner(call, options.operands, 0, world.clone()));
+                        return Some(self.run_words(call, options.operands, world.clone()));
                     }
                 }
                 Some(Ran::same(world.clone(), Flow::unknown()))
@@ -338,7 +290,7 @@ impl Machine<'_> {
             "at" | "batch" => {
                 if !call.args.iter().any(|arg| ["-l", "-c", "-V"].iter().any(|option| arg.text.is(option))) {
                     self.state(Kind::Persist, "This sets a timer.".to_owned(), call.span, None);
-                    self.shell_flow(
+                    self.run_flow(
                         &call.input,
                         world.clone(),
                         &Rc::new(Flow::empty()),
@@ -360,23 +312,23 @@ impl Machine<'_> {
                     Grammar { short: "pc", long: &["run", "command", "packages"], stops: false, ..Grammar::default() };
                 let options = Options::read(&call.args, &grammar);
                 if let Some(text) = options.value(&["run", "command"]).cloned() {
-                    return Some(self.shell_text(&text, world.clone(), &call.input));
+                    return Some(self.run_text(&text, world.clone(), &call.input));
                 }
                 let at = call.args.iter().position(|arg| arg.text.is("-c") || arg.text.is("--command"));
-                at.map(|at| self.inner(call, call.args[at + 1..].to_vec(), 0, world.clone()))
+                at.map(|at| self.run_words(call, call.args[at + 1..].to_vec(), world.clone()))
             }
             "npx" | "bunx" | "pnpx" => {
                 let grammar = Grammar { short: "pc", long: &["package", "call"], stops: true, ..Grammar::default() };
                 let options = Options::read(&call.args, &grammar);
                 if let Some(text) = options.value(&["c", "call"]).cloned() {
-                    return Some(self.shell_text(&text, world.clone(), &call.input));
+                    return Some(self.run_text(&text, world.clone(), &call.input));
                 }
                 let runs_shell = options.operands.first().is_some_and(|arg| {
                     ["rimraf", "del-cli", "cross-env", "shx", "env-cmd", "dotenv"].iter().any(|name| arg.text.is(name))
                 });
-                runs_shell.then(|| self.inner(call, options.operands, 0, world.clone()))
+                runs_shell.then(|| self.run_words(call, options.operands, world.clone()))
             }
-            "shx" => Some(self.inner(call, call.args.clone(), 0, world.clone())),
+            "shx" => Some(self.run_words(call, call.args.clone(), world.clone())),
             "concurrently" | "nodemon" | "watchexec" | "onchange" | "chokidar" | "start-server-and-test" => {
                 let grammar = Grammar {
                     short: "xewicn",
@@ -386,7 +338,7 @@ impl Machine<'_> {
                 let options = Options::read(&call.args, &grammar);
                 for text in options.values(&["x", "exec"]).chain(options.operands.iter()).cloned().collect::<Vec<_>>() {
                     if text.text.as_known().is_some_and(|known| known.contains(' ')) {
-                        self.shell_text(&text, world.clone(), &call.input);
+                        self.run_text(&text, world.clone(), &call.input);
                     }
                 }
                 Some(Ran::same(world.clone(), Flow::unknown()))
@@ -405,7 +357,7 @@ impl Machine<'_> {
             text.append(&arg.text.clone().without_globs());
         }
         let span = operands.first().map_or(call.span, |arg| arg.span);
-        self.shell_text(&Arg::new(text, span), world.clone(), &call.input)
+        self.run_text(&Arg::new(text, span), world.clone(), &call.input)
     }
 
     fn parallel(&mut self, call: &Call, world: &World) -> Ran {
@@ -462,7 +414,7 @@ impl Machine<'_> {
                 text.push(Piece::Known(" ".to_owned()));
                 text.append(item);
             }
-            ran = self.shell_text(&Arg::new(text, call.span), world.clone(), &Rc::new(Flow::empty()));
+            ran = self.run_text(&Arg::new(text, call.span), world.clone(), &Rc::new(Flow::empty()));
         }
         ran.flow = Flow::unknown();
         ran

@@ -1,5 +1,6 @@
 //! Programs that stop, configure and watch over the machine.
 
+use super::row::Program;
 use crate::effect::Kind;
 use crate::machine::Machine;
 use crate::machine::command::Call;
@@ -7,6 +8,8 @@ use crate::machine::state::World;
 use crate::machine::value::Arg;
 use crate::machine::value::{Flow, Labels};
 use crate::programs::options::{Grammar, Options};
+
+pub(super) const ROWS: &[Program] = &[];
 
 impl Machine<'_> {
     #[expect(clippy::too_many_lines, reason = "a table of what programs do")]
@@ -26,20 +29,21 @@ impl Machine<'_> {
             "shutdown" | "poweroff" | "reboot" | "halt" | "telinit" | "init" | "pm-suspend" | "pm-hibernate"
             | "rtcwake" => {
                 if !has(&["-c", "--help", "--version", "-k"]) && (call.name != "init" || !call.args.is_empty()) {
-                    self.says(Kind::Power, "This would stop or restart the machine.", call);
+                    self.state(Kind::Power, "This would stop or restart the machine.", call.span, None);
                 }
             }
             "systemctl" | "loginctl" | "initctl" | "rc-service" | "service" | "sv" | "launchctl" => self.services(call),
             "dbus-send" | "busctl" | "gdbus" => {
                 let text: String = call.args.iter().map(|arg| arg.text.display()).collect::<Vec<_>>().join(" ");
                 if ["PowerOff", "Reboot", "Halt", "Suspend", "Hibernate"].iter().any(|word| text.contains(word)) {
-                    self.says(Kind::Power, "This would stop or restart the machine.", call);
+                    self.state(Kind::Power, "This would stop or restart the machine.", call.span, None);
                 }
             }
-            "kexec" => self.says(
+            "kexec" => self.state(
                 if has(&["-e", "--exec"]) { Kind::Power } else { Kind::OtherKernel },
                 "This would start another kernel.",
-                call,
+                call.span,
+                None,
             ),
             "modprobe" if has(&["-n", "--dry-run", "--show-depends", "-c", "--showconfig", "-D"]) => {}
             "modprobe" | "insmod" | "rmmod" | "depmod" | "dkms" | "update-initramfs" | "mkinitcpio" | "dracut"
@@ -47,18 +51,18 @@ impl Machine<'_> {
                 let listing = matches!(verb().as_str(), "list" | "show" | "status")
                     || call.args.is_empty() && matches!(call.name.as_str(), "efibootmgr" | "bootctl");
                 if !listing {
-                    self.says(Kind::Kernel, "This changes the kernel or how the machine boots.", call);
+                    self.state(Kind::Kernel, "This changes the kernel or how the machine boots.", call.span, None);
                 }
             }
             "kmod" if matches!(verb().as_str(), "load" | "unload" | "insert" | "remove") => {
-                self.says(Kind::Kernel, "This changes the kernel.", call);
+                self.state(Kind::Kernel, "This changes the kernel.", call.span, None);
             }
             "sysctl" => {
                 let writes = has(&["-w", "--write", "-p", "--load", "--system"])
                     || call.args.iter().any(|arg| arg.text.display().contains('='))
                     || starts(&["-p", "--load"]);
                 if writes {
-                    self.says(Kind::Kernel, "This changes settings of the kernel.", call);
+                    self.state(Kind::Kernel, "This changes settings of the kernel.", call.span, None);
                 }
             }
             "iptables" | "ip6tables" | "iptables-nft" | "iptables-legacy" | "ebtables" | "arptables" => {
@@ -88,34 +92,34 @@ impl Machine<'_> {
                 if !options.has(&["L", "S", "list", "list-rules", "V", "version", "h", "help"])
                     || options.has(&["F", "flush", "X", "Z", "zero", "delete-chain"])
                 {
-                    self.says(Kind::Firewall, "This changes the firewall.", call);
+                    self.state(Kind::Firewall, "This changes the firewall.", call.span, None);
                 }
             }
             "iptables-restore" | "ip6tables-restore" | "iptables-apply" | "firewalld" | "pfctl" => {
-                self.says(Kind::Firewall, "This changes the firewall.", call);
+                self.state(Kind::Firewall, "This changes the firewall.", call.span, None);
             }
             "nft" => {
                 if !matches!(verb().as_str(), "list" | "describe" | "monitor" | "") {
-                    self.says(Kind::Firewall, "This changes the firewall.", call);
+                    self.state(Kind::Firewall, "This changes the firewall.", call.span, None);
                 }
             }
             "ufw" => {
                 if !matches!(verb().as_str(), "status" | "version" | "show" | "app" | "") {
-                    self.says(Kind::Firewall, "This changes the firewall.", call);
+                    self.state(Kind::Firewall, "This changes the firewall.", call.span, None);
                 }
             }
             "firewall-cmd" => {
                 let reads =
                     ["--list", "--state", "--get", "--query", "--info", "--version", "--help", "--zone", "--permanent"];
                 if !call.args.iter().all(|arg| reads.iter().any(|word| arg.text.known_start().starts_with(word))) {
-                    self.says(Kind::Firewall, "This changes the firewall.", call);
+                    self.state(Kind::Firewall, "This changes the firewall.", call.span, None);
                 }
             }
             "ipset" | "ipvsadm" | "tc" => {
                 if !matches!(verb().as_str(), "list" | "save" | "show" | "ls" | "") && !has(&["-L", "-l", "-s"])
                     || has(&["del", "flush", "destroy"])
                 {
-                    self.says(Kind::Firewall, "This changes how packets are handled.", call);
+                    self.state(Kind::Firewall, "This changes how packets are handled.", call.span, None);
                 }
             }
             "ip" => self.ip(call),
@@ -139,12 +143,12 @@ impl Machine<'_> {
                     "modify",
                 ]);
                 if (changes || matches!(call.name.as_str(), "ifdown" | "ifup")) && !has(&["show", "status"]) {
-                    self.says(Kind::Firewall, "This changes the network of the machine.", call);
+                    self.state(Kind::Firewall, "This changes the network of the machine.", call.span, None);
                 }
             }
             "crontab" => {
                 if !has(&["-l"]) {
-                    self.says(Kind::Persist, "This changes the table of timers.", call);
+                    self.state(Kind::Persist, "This changes the table of timers.", call.span, None);
                 }
             }
             "useradd" | "adduser" | "usermod" | "userdel" | "deluser" | "groupadd" | "groupdel" | "groupmod"
@@ -154,34 +158,39 @@ impl Machine<'_> {
                     || call.name == "chage" && has(&["-l", "--list"])
                     || call.name == "visudo" && has(&["-c", "--check"]);
                 if !harmless {
-                    self.says(Kind::Accounts, "This changes who may use the machine.", call);
+                    self.state(Kind::Accounts, "This changes who may use the machine.", call.span, None);
                 }
             }
-            "ssh-copy-id" => self.says(Kind::Persist, "This adds a key that may log in.", call),
+            "ssh-copy-id" => self.state(Kind::Persist, "This adds a key that may log in.", call.span, None),
             "update-rc.d" | "chkconfig" | "rc-update" | "systemd-sysusers" => {
-                self.says(Kind::Persist, "This makes a service start by itself.", call);
+                self.state(Kind::Persist, "This makes a service start by itself.", call.span, None);
             }
             "setenforce" | "aa-disable" | "aa-teardown" | "aa-complain" | "auditctl" | "setsebool" | "ausearch"
             | "semanage" => {
                 let reads = call.name == "ausearch" || call.name == "auditctl" && has(&["-l", "-s"]);
                 if !reads {
-                    self.says(Kind::Unprotect, "This switches protection of the machine off or changes it.", call);
+                    self.state(
+                        Kind::Unprotect,
+                        "This switches protection of the machine off or changes it.",
+                        call.span,
+                        None,
+                    );
                 }
             }
             "journalctl" => {
                 if starts(&["--vacuum", "--rotate", "--flush", "--relinquish", "--setup-keys"]) {
-                    self.says(Kind::EraseLog, "This deletes or moves logs.", call);
+                    self.state(Kind::EraseLog, "This deletes or moves logs.", call.span, None);
                 }
             }
             "dmesg" if has(&["-C", "-c", "--clear", "--read-clear"]) => {
-                self.says(Kind::EraseLog, "This empties the log of the kernel.", call);
+                self.state(Kind::EraseLog, "This empties the log of the kernel.", call.span, None);
             }
             "logrotate" if has(&["-f", "--force"]) => {
-                self.says(Kind::EraseLog, "This rotates logs before their time.", call);
+                self.state(Kind::EraseLog, "This rotates logs before their time.", call.span, None);
             }
             "update-alternatives" | "ldconfig" | "timedatectl" => {
                 if has(&["--set", "--install", "--remove", "set-time", "set-timezone", "set-ntp"]) {
-                    self.says(Kind::ChangeSystem, "This changes the system.", call);
+                    self.state(Kind::ChangeSystem, "This changes the system.", call.span, None);
                 }
             }
             "apt" | "apt-get" | "aptitude" | "dnf" | "yum" | "apk" | "pacman" | "zypper" | "dpkg" | "rpm" | "snap"
@@ -234,19 +243,19 @@ impl Machine<'_> {
                 .contains(&word.as_str())
             })
         {
-            self.says(Kind::Power, "This would stop or restart the machine.", call);
+            self.state(Kind::Power, "This would stop or restart the machine.", call.span, None);
             return;
         }
         if has(&["terminate-user", "kill-user", "terminate-session", "kill-session"]) {
-            self.says(Kind::KillAll, "This ends all processes of a user or a session.", call);
+            self.state(Kind::KillAll, "This ends all processes of a user or a session.", call.span, None);
         }
         let guarded = words.iter().any(|word| GUARDS.iter().any(|guard| word.starts_with(guard)));
         if guarded && has(&["stop", "disable", "mask", "kill"]) {
-            self.says(Kind::Unprotect, "This switches protection of the machine off.", call);
+            self.state(Kind::Unprotect, "This switches protection of the machine off.", call.span, None);
         } else if has(&["enable", "link", "edit", "set-default", "enable-linger", "reenable", "load", "bootstrap"]) {
-            self.says(Kind::Persist, "This makes something start by itself.", call);
+            self.state(Kind::Persist, "This makes something start by itself.", call.span, None);
         } else if has(&["disable", "mask"]) {
-            self.says(Kind::Unprotect, "This keeps a service from starting.", call);
+            self.state(Kind::Unprotect, "This keeps a service from starting.", call.span, None);
         }
     }
 
@@ -255,15 +264,15 @@ impl Machine<'_> {
             call.args.iter().map(|arg| arg.text.display()).filter(|word| !word.starts_with('-')).collect();
         if words.first().is_some_and(|word| word == "netns") && words.get(1).is_some_and(|word| word == "exec") {
             let at = call.args.iter().position(|arg| arg.text.is("exec")).unwrap_or_default();
-            let inner: Vec<Arg> = call.args[at + 1..].to_vec();
-            self.inner(call, inner, 1, World::new(self.context));
+            let words: Vec<Arg> = call.args[at + 1..].iter().skip(1).cloned().collect();
+            self.run_words(call, words, World::new(self.context));
             return;
         }
         let changes = words.iter().skip(1).any(|word| {
             ["add", "del", "delete", "flush", "set", "replace", "change", "append", "down"].contains(&word.as_str())
         });
         if changes {
-            self.says(Kind::Firewall, "This changes the network of the machine.", call);
+            self.state(Kind::Firewall, "This changes the network of the machine.", call.span, None);
         }
     }
 
@@ -302,7 +311,7 @@ impl Machine<'_> {
             "autoremove",
         ]);
         if removes && words.iter().any(|word| essential.contains(&word.as_str())) {
-            self.says(Kind::RemoveSystem, "This removes a part of the system that others need.", call);
+            self.state(Kind::RemoveSystem, "This removes a part of the system that others need.", call.span, None);
         }
         let forced = [
             "--force-all",
@@ -313,7 +322,7 @@ impl Machine<'_> {
             "--force-yes",
         ];
         if removes && has(&forced) {
-            self.says(Kind::RemoveSystem, "This removes packages although others need them.", call);
+            self.state(Kind::RemoveSystem, "This removes packages although others need them.", call.span, None);
         }
         for option in call
             .args

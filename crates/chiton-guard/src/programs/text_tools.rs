@@ -1,5 +1,6 @@
 //! What programs print, as far as the text decides it: their output may be run, deleted or sent by the next one.
 
+use super::row::Program;
 use crate::effect::{Effect, Kind, Writing};
 use crate::machine::Machine;
 use crate::machine::command::Call;
@@ -8,6 +9,8 @@ use crate::machine::state::World;
 use crate::machine::value::Arg;
 use crate::machine::value::{Flow, Labels, Piece, Text, What};
 use crate::programs::options::{Grammar, Options};
+
+pub(super) const ROWS: &[Program] = &[];
 
 impl Machine<'_> {
     /// Programs that only print; `printf -v` also assigns.
@@ -241,7 +244,7 @@ impl Machine<'_> {
                     },
                 );
                 if let Some(program) = options.value(&["compress-program"]).cloned() {
-                    self.helper_program(&program, world);
+                    crate::programs::run_helper(self, &program, world);
                 }
                 if let Some(file) = options.value(&["o", "output"]).cloned() {
                     self.writes("This would write to", &file.text, Writing::Replaces, world, file.span);
@@ -370,7 +373,7 @@ impl Machine<'_> {
         for program in options.values(&["pre", "hostname-bin"]).cloned().collect::<Vec<_>>() {
             let reason = "This option makes the search run another program.".to_owned();
             self.state(Kind::RunHidden, reason, program.span, Some(program.text.display()));
-            self.helper_program(&program, world);
+            crate::programs::run_helper(self, &program, world);
         }
         let patterns = usize::from(!options.has(&["e", "regexp", "f", "file", "files"]));
         let files: Vec<Arg> = options.operands.iter().skip(patterns).cloned().collect();

@@ -1,7 +1,7 @@
 //! Programs that run another program: which of their words are options, and where the other program begins.
 
+use super::row::Program;
 use crate::effect::{Kind, Writing};
-use std::rc::Rc;
 
 use crate::machine::command::Call;
 use crate::machine::state::{Value, World};
@@ -231,6 +231,8 @@ const ENV: Grammar = Grammar {
     single_dash: false,
 };
 
+pub(super) const ROWS: &[Program] = &[];
+
 impl Machine<'_> {
     /// Goes through what a wrapper runs; none if it is no wrapper.
     pub(crate) fn wrapped(&mut self, call: &Call, world: &World) -> Option<Ran> {
@@ -244,7 +246,7 @@ impl Machine<'_> {
                     stops: true,
                     ..Grammar::default()
                 };
-                return Some(self.inner(call, Options::read(&call.args, &grammar).operands, 0, world.clone()));
+                return Some(self.run_words(call, Options::read(&call.args, &grammar).operands, world.clone()));
             }
             _ => {}
         }
@@ -252,7 +254,7 @@ impl Machine<'_> {
             let at = call.args.iter().position(|arg| words.iter().any(|word| arg.text.is(word)))?;
             let before = call.args[..at].iter().all(|arg| arg.text.known_start().starts_with('-'));
             let options = Options::read(&call.args[at + 1..], &RUNNER_GRAMMAR);
-            return before.then(|| self.inner(call, options.operands, 0, world.clone()));
+            return before.then(|| self.run_words(call, options.operands, world.clone()));
         }
         let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name))?;
         if name == "perf"
@@ -273,14 +275,14 @@ impl Machine<'_> {
         }
         if name == "hyperfine" {
             for arg in std::mem::take(&mut options.operands) {
-                self.shell_text(&arg, world.clone(), &call.input);
+                self.run_text(&arg, world.clone(), &call.input);
             }
             return Some(Ran::same(world.clone(), Flow::unknown()));
         }
         if matches!(name, "runuser" | "pkexec")
             && let Some(text) = options.value(&["c", "command"]).cloned()
         {
-            return Some(self.shell_text(&text, world.clone(), &call.input));
+            return Some(self.run_text(&text, world.clone(), &call.input));
         }
         if name == "systemd-run" && options.has(&["on-calendar", "on-active", "on-boot"]) {
             self.state(Kind::Persist, "This sets a timer.".to_owned(), call.span, None);
@@ -296,21 +298,7 @@ impl Machine<'_> {
         if matches!(name, "unshare" | "chroot") && options.operands.len() <= wrapper.skip {
             return Some(Ran::same(world.clone(), Flow::unknown()));
         }
-        Some(self.inner(call, options.operands, wrapper.skip, world.clone()))
-    }
-
-    /// Goes through the command that `operands` are after `skip` of them.
-    pub(crate) fn inner(&mut self, call: &Call, operands: Vec<Arg>, skip: usize, world: World) -> Ran {
-        let args: Vec<Arg> = operands.into_iter().skip(skip).collect();
-        if args.is_empty() {
-            return Ran::same(world, Flow::empty());
-        }
-        self.note_inner(&args, call.span);
-        let frame = self.frame(&format!("wrapper {}", call.name));
-        self.frames.push(frame);
-        let ran = self.invoke(&args, world, &call.input, call.span);
-        self.frames.pop();
-        ran
+        Some(self.run_words(call, options.operands.into_iter().skip(wrapper.skip).collect(), world.clone()))
     }
 
     fn sudo(&mut self, call: &Call, world: World) -> Ran {
@@ -318,7 +306,7 @@ impl Machine<'_> {
         if call.name == "sudo"
             && !options.has(&["n", "non-interactive", "S", "stdin", "A", "askpass", "l", "list", "k", "h", "V"])
         {
-            self.wait(
+            self.waits_for_a_person(
                 "sudo",
                 "it may ask for a password; use `sudo -n` so that it fails instead of waiting",
                 call.span,
@@ -334,7 +322,7 @@ impl Machine<'_> {
         if options.operands.is_empty() && options.has(&["s", "i", "shell", "login"]) {
             return self.shell_reading_input(call, world);
         }
-        self.inner(call, options.operands, 0, world)
+        self.run_words(call, options.operands, world)
     }
 
     /// Takes `NAME=value` words off the front and judges them.
@@ -372,7 +360,7 @@ impl Machine<'_> {
             let ran = if self.frames.len() < crate::machine::DEEPEST_CALLS {
                 self.env(&inner, world)
             } else {
-                self.inner(call, inner.args, 0, world)
+                self.run_words(call, inner.args, world)
             };
             self.frames.pop();
             return ran;
@@ -388,15 +376,7 @@ impl Machine<'_> {
         if options.operands.is_empty() {
             return Ran::same(world, Flow::labelled(crate::machine::value::Labels::SECRET));
         }
-        self.inner(call, options.operands, 0, world)
-    }
-
-    /// Text that some program hands to a shell.
-    pub(crate) fn shell_text(&mut self, text: &Arg, world: World, input: &Rc<Flow>) -> Ran {
-        match text.text.as_literal() {
-            Some(known) => self.script(&known, world, input, text.span),
-            None => self.undecided_text(text, world, input),
-        }
+        self.run_words(call, options.operands, world)
     }
 }
 

@@ -331,7 +331,7 @@ impl Reading<'_, '_> {
             match &self.tokens[at] {
                 Token::Shell(text) => {
                     let arg = Arg::new(text.clone(), self.from.span);
-                    self.judge.shell_text(&arg, self.world.clone(), self.input);
+                    self.judge.run_text(&arg, self.world.clone(), self.input);
                 }
                 Token::Name(name) => {
                     let name = name.clone();
@@ -789,7 +789,7 @@ impl Reading<'_, '_> {
             && (text.is_decided() || !text.known_start().is_empty())
         {
             let arg = Arg::new(text.clone(), span);
-            self.judge.shell_text(&arg, self.world.clone(), self.input);
+            self.judge.run_text(&arg, self.world.clone(), self.input);
         }
     }
 
