@@ -18,7 +18,7 @@ mod programs;
 mod protected;
 pub mod rules;
 mod snippet;
-mod variables;
+pub mod variables;
 mod verdict;
 
 pub use context::{Context, Held, OwnProcess, Scope};
@@ -30,9 +30,11 @@ use std::rc::Rc;
 
 use chiton_shell as syntax;
 use chiton_shell::tree::Span;
-use machine::Machine;
 use machine::state::{World, Worlds};
 use machine::value::{Flow, Text};
+use machine::{Knowledge, Lasting, Machine};
+
+const KNOWLEDGE: Knowledge = Knowledge { program: programs::run, variable: programs::judge_variable };
 
 /// Judges `command` as it would run in `context`.
 pub fn judge(command: impl AsRef<[u8]>, context: &Context) -> Verdict {
@@ -47,9 +49,9 @@ pub fn judge_call(command: impl AsRef<[u8]>, environment: &[(String, String)], c
         Ok(script) => script,
         Err(error) => return unparsed(&error),
     };
-    let mut judge = Machine::new(context, command, programs::run);
+    let mut judge = Machine::new(context, command, KNOWLEDGE);
     for (name, value) in environment {
-        judge.judge_variable(name, &Text::known(value.clone()), Span::default(), false);
+        judge.judge_variable(name, &Text::known(value.clone()), Span::default(), Lasting::OneCommand);
     }
     let world = World::new(context);
     judge.list(&script.list, Worlds::one(world.clone()), &Rc::new(Flow::empty()));

@@ -10,7 +10,7 @@ use crate::machine::path::{self};
 use crate::machine::state::{Value, World, Worlds};
 use crate::machine::value::Arg;
 use crate::machine::value::{Flow, Labels, Piece, Text, Unknown};
-use crate::machine::{DEEPEST_CALLS, Machine, Ran};
+use crate::machine::{DEEPEST_CALLS, Lasting, Machine, Ran};
 use crate::verdict::{Access, SeenCommand, SeenRedirection, TouchedFile};
 use chiton_shell as syntax;
 use chiton_shell::tree::{
@@ -87,7 +87,8 @@ impl Machine<'_> {
         let mut assigned = Vec::new();
         for assignment in &simple.assignments {
             let text = self.assign(assignment, &mut world);
-            self.judge_variable(&assignment.name, &text, assignment.span, args.is_empty());
+            let lasting = if args.is_empty() { Lasting::Stays } else { Lasting::OneCommand };
+            self.judge_variable(&assignment.name, &text, assignment.span, lasting);
             assigned.push((assignment.name.clone(), text));
         }
         self.note_seen(&args, &assigned, &plumbing, command.span);
@@ -349,7 +350,7 @@ impl Machine<'_> {
         {
             return self.call_function(&call, &body, world);
         }
-        (self.programs)(self, &call, world)
+        (self.knowledge.program)(self, &call, world)
     }
 
     /// A pattern as a program: whichever of the programs that matter it may match.

@@ -96,12 +96,27 @@ pub(crate) struct Frame {
     again: usize,
 }
 
-/// Who knows what a program does, by the call of it.
-pub(crate) type Programs = fn(&mut Machine<'_>, &Call, World) -> Ran;
+/// What the machine does not know itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Knowledge {
+    /// What comes of calling a program.
+    pub(crate) program: fn(&mut Machine<'_>, &Call, World) -> Ran,
+    /// What setting a variable does to the programs after it.
+    pub(crate) variable: fn(&mut Machine<'_>, &str, &Text, Span, Lasting),
+}
+
+/// How long a variable stays set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lasting {
+    /// For the commands after it.
+    Stays,
+    /// For one command.
+    OneCommand,
+}
 
 pub(crate) struct Machine<'a> {
     pub(crate) context: &'a Context,
-    programs: Programs,
+    knowledge: Knowledge,
     places: OnceCell<Rc<Places>>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) seen: Vec<SeenCommand>,
@@ -128,11 +143,11 @@ pub(crate) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// A machine that asks `programs` what each program does.
-    pub(crate) fn new(context: &'a Context, source: &'a [u8], programs: Programs) -> Self {
+    /// A machine that asks `knowledge` what programs and variables do.
+    pub(crate) fn new(context: &'a Context, source: &'a [u8], knowledge: Knowledge) -> Self {
         Self {
             context,
-            programs,
+            knowledge,
             places: OnceCell::new(),
             findings: Vec::new(),
             seen: Vec::new(),
@@ -204,6 +219,11 @@ impl<'a> Machine<'a> {
     /// Notes that `what` would be written.
     pub(crate) fn writes(&mut self, doing: &str, what: &Text, writing: Writing, world: &World, span: Span) {
         self.does(Effect::Write { what, writing, certainty: Certainty::Would, doing }, world, span);
+    }
+
+    /// Judges a variable that is set.
+    pub(crate) fn judge_variable(&mut self, name: &str, value: &Text, span: Span, lasting: Lasting) {
+        (self.knowledge.variable)(self, name, value, span, lasting);
     }
 
     /// Counts one more command; false when there were too many.

@@ -185,7 +185,7 @@ impl Machine<'_> {
                 None => (start[..equals].to_owned(), false),
             };
             let value = arg.text.skip(equals + 1);
-            self.judge_variable(&name, &value, arg.span, true);
+            self.judge_variable(&name, &value, arg.span, crate::machine::Lasting::Stays);
             if reference {
                 let other = value.as_known().unwrap_or_default();
                 world.set(&name, Value::Reference(other));

@@ -3,6 +3,7 @@
 //! [`run`] finds the row of a program and lets it report its effects. A program without a row is taken to do nothing by
 //! itself, but it may run what its words say.
 
+mod assignments;
 mod builders;
 mod builtins;
 mod clouds;
@@ -35,6 +36,7 @@ use crate::machine::state::World;
 use crate::machine::value::{Arg, Flow, Labels, What};
 use crate::machine::{Machine, Ran};
 use crate::verdict::Decision;
+pub(crate) use assignments::judge as judge_variable;
 use network::suspicious_helper;
 pub use row::Example;
 use row::Program;

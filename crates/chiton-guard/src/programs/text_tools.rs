@@ -23,7 +23,7 @@ impl Machine<'_> {
                     let text = printf(&args[2..]);
                     let value = text.text.map_or_else(|| Text::variable("printf"), Text::known);
                     if let Some(name) = args[1].text.as_known() {
-                        self.judge_variable(&name, &value, args[1].span, true);
+                        self.judge_variable(&name, &value, args[1].span, crate::machine::Lasting::Stays);
                         world.set_text(&name, value);
                     }
                     return Some(Flow::empty());

@@ -333,7 +333,7 @@ impl Machine<'_> {
             let Some(equals) = start.find('=') else { break };
             let name = start[..equals].to_owned();
             let value = first.text.skip(equals + 1);
-            self.judge_variable(&name, &value, first.span, false);
+            self.judge_variable(&name, &value, first.span, crate::machine::Lasting::OneCommand);
             assigned.push((name, value));
             operands.remove(0);
         }
