@@ -92,16 +92,21 @@ fn what_is_no_message_is_answered_and_the_next_one_is_heard() {
 
 #[test]
 fn the_end_of_input_ends_what_a_call_waits_for_and_the_server_at_once() {
-    let place = Place::new();
-    let sleep = format!("sleep {}", number(1));
-    let mut wire = place.session(&["--dialect", "exec"]);
-    wire.request("tools/call", json!({"name": "exec", "arguments": {"command": sleep, "timeout_ms": 600_000}}));
-    wait_until_it_runs(&sleep);
-    let begun = Instant::now();
-    assert!(wire.close().success());
-    // The library alone would wait five seconds before it stops anything.
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
-    assert!(eventually(Duration::from_secs(2), || !runs(&sleep)), "the command lives on");
+    // The library alone would wait five seconds before it stops anything. A machine that is busy may take as long, but
+    // not every time.
+    let at_once = |_| {
+        let place = Place::new();
+        let sleep = format!("sleep {}", number(1));
+        let mut wire = place.session(&["--dialect", "exec"]);
+        wire.request("tools/call", json!({"name": "exec", "arguments": {"command": sleep, "timeout_ms": 600_000}}));
+        wait_until_it_runs(&sleep);
+        let begun = Instant::now();
+        assert!(wire.close().success());
+        let took = begun.elapsed();
+        assert!(eventually(LIMIT, || !runs(&sleep)), "the command lives on");
+        took < Duration::from_secs(4)
+    };
+    assert!((0..3).any(at_once), "it takes four seconds and more, three times");
 }
 
 #[test]
