@@ -24,8 +24,8 @@
 //! `${DIR}` is the place of the case, an empty directory, `${PID}` a number that only this run has. Rows that tests of
 //! the libraries show are in [`elsewhere`], which runs these tests; `docs/conformance.md` is made from all of it and
 //! checked.
+#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod elsewhere;
 mod place;

@@ -1,5 +1,4 @@
 //! Nonsense on the wire: every answer is JSON-RPC, nothing breaks, nothing is left over.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;

@@ -1,5 +1,5 @@
 //! The server over HTTP, spoken to by plain sockets: who gets in, and what each client may see.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;

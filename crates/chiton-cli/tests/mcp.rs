@@ -1,5 +1,4 @@
 //! `chiton call` and the tool surfaces that no requirement document describes.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;

@@ -1,5 +1,4 @@
 //! The server on standard input and output, as a client sees it on the wire.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;

@@ -1,6 +1,6 @@
 //! `chiton setup`: what is in the settings of eight clients before and after, byte for byte. The texts are in
 //! `cases/setup.cases`. Each promise is a test for each client: `cargo test -p chiton-cli --test setup '[zed]'`.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;

@@ -1,6 +1,6 @@
 //! Programs that talk to a person, driven through the server by a test that types.
+#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod place;
 

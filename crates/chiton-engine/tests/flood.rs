@@ -1,7 +1,7 @@
 //! However much a command prints: memory is fixed, disk is bounded, beginning and end are exact, the rest is counted.
 //!
 //! Memory is measured for the whole process, so the parts run one after the other in one test.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![cfg(test)]
 
 mod harness;
 

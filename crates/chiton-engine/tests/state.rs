@@ -1,5 +1,4 @@
 //! What a command changes is there for the next one, whatever it is called and whatever it holds.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod harness;
 

@@ -1,4 +1,5 @@
 //! A place of its own for each test: own home, own state, the real program.
+#![cfg(test)]
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::process::{Child, Command, Output, Stdio};
