@@ -256,18 +256,18 @@ impl Client {
             return std::fs::write(file("write"), "").map_err(|error| error.to_string());
         }
         if let Some(part) = step["gone"].as_str() {
-            let gone = eventually(Duration::from_secs(2), || with_command(part).is_empty());
+            let gone = eventually(PATIENCE, || with_command(part).is_empty());
             return check(gone, || format!("still there: {:?}", with_command(part)));
         }
         if let Some(part) = step["alive"].as_str() {
-            let alive = eventually(Duration::from_secs(2), || !with_command(part).is_empty());
+            let alive = eventually(PATIENCE, || !with_command(part).is_empty());
             return check(alive, || format!("'{part}' does not run"));
         }
         if step.get("absent").is_some() {
             return check(!file("absent").exists(), || format!("{} is there", file("absent").display()));
         }
         if step.get("present").is_some() {
-            let there = eventually(Duration::from_secs(5), || file("present").exists());
+            let there = eventually(PATIENCE, || file("present").exists());
             return check(there, || format!("{} is not there", file("present").display()));
         }
         if let Some(value) = step["nowhere"].as_str() {
@@ -286,9 +286,7 @@ impl Client {
         if let Some(text) = step["holds"][1].as_str() {
             let path = step["holds"][0].as_str().unwrap();
             let holds = || std::fs::read_to_string(path).is_ok_and(|content| content.contains(text));
-            return check(eventually(Duration::from_secs(5), holds), || {
-                format!("{path}: {:?}", std::fs::read_to_string(path))
-            });
+            return check(eventually(PATIENCE, holds), || format!("{path}: {:?}", std::fs::read_to_string(path)));
         }
         if step["restart"] == true {
             self.wire.kill();
