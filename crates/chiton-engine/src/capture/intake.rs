@@ -155,6 +155,7 @@ mod tests {
     use crate::capture::spool::SpoolWriter;
     use crate::limits::SpoolLimits;
     use crate::run::Silent;
+    use chiton_testkit::dice::Dice;
 
     #[derive(Default)]
     struct Ear {
@@ -213,19 +214,14 @@ mod tests {
 
     #[test]
     fn views_are_the_same_whichever_way_the_bytes_came() {
-        let mut seed = 11u64;
-        let mut next = |bound: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % bound
-        };
+        let mut dice = Dice::new(11);
         for round in 0..300 {
-            let view =
-                ViewLimits { head: usize::try_from(next(40)).unwrap(), tail: usize::try_from(next(60)).unwrap() };
-            let pieces: Vec<(Stream, Vec<u8>, bool)> = (0..next(40))
+            let view = ViewLimits { head: dice.roll(40), tail: dice.roll(60) };
+            let pieces: Vec<(Stream, Vec<u8>, bool)> = (0..dice.roll(40))
                 .map(|_| {
-                    let stream = if next(4) == 0 { Stream::Stderr } else { Stream::Stdout };
-                    let bytes = (0..=next(30)).map(|_| u8::try_from(next(256)).unwrap()).collect();
-                    (stream, bytes, next(8) == 0)
+                    let stream = if dice.roll(4) == 0 { Stream::Stderr } else { Stream::Stdout };
+                    let bytes = (0..=dice.roll(30)).map(|_| u8::try_from(dice.roll(256)).unwrap()).collect();
+                    (stream, bytes, dice.roll(8) == 0)
                 })
                 .collect();
             let direct: Vec<_> = pieces.iter().map(|(stream, bytes, _)| (*stream, bytes.clone(), true)).collect();

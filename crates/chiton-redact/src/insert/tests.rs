@@ -6,6 +6,8 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use chiton_testkit::dice::Dice;
+
 /// Values that do damage wherever they are taken for anything but data.
 const VALUES: [&str; 16] = [
     "plain-value",
@@ -431,17 +433,14 @@ fn try_random_commands(seed: u64, count: usize) {
         "y[`: >canary`]=1",
         "\\'; : >canary; \\'",
     ];
-    let mut state = seed;
-    let mut next = |bound: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(state >> 33).unwrap() % bound
-    };
+    let mut dice = Dice::new(seed);
     let (mut ran, mut refused) = (0, 0);
     while ran < count {
-        let length = 2 + next(12);
-        let words: Vec<&str> = (0..length).map(|_| PIECES[next(PIECES.len())]).collect();
-        let command = words.iter().fold(String::new(), |text, word| text + word + if next(4) == 0 { "" } else { " " });
-        let value = values[next(values.len())];
+        let length = 2 + dice.roll(12);
+        let words: Vec<&str> = (0..length).map(|_| *dice.one_of(&PIECES)).collect();
+        let command =
+            words.iter().fold(String::new(), |text, word| text + word + if dice.roll(4) == 0 { "" } else { " " });
+        let value = *dice.one_of(&values);
         // A command whose name comes from an expansion may be `eval` itself: that is the program's own business.
         if !command.contains("{{secret:v}}") || command.contains("${x:-") {
             continue;
