@@ -130,9 +130,6 @@ impl Machine<'_> {
     /// Goes through a program that has no row yet.
     pub(crate) fn run_old(&mut self, call: &Call, world: World) -> Ran {
         self.may_wait(call);
-        if let Some(ran) = self.builtin(call, &world) {
-            return ran;
-        }
         if let Some(ran) = self.wrapped(call, &world) {
             return ran;
         }

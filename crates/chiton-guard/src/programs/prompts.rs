@@ -97,7 +97,6 @@ impl Machine<'_> {
             "fdisk" | "cfdisk" | "parted" | "gdisk" if !fed && !has(&["-l", "-s", "--script"]) => "it asks what to do",
             "crontab" if has(&["-e"]) => "it opens an editor",
             "tail" if has(&["-f", "-F", "--follow"]) => "with -f it never ends by itself; run it in the background",
-            "read" if !fed => "it waits for a line that nobody types",
             "ssh-keygen"
                 if !has(&["-N", "-l", "-y", "-R", "-F", "-lf"])
                     && !call.args.iter().any(|arg| {
