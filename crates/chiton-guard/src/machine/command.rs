@@ -81,7 +81,7 @@ impl Machine<'_> {
     }
 
     fn unaliased(&mut self, command: &Command, simple: &Simple, mut world: World, input: &Rc<Flow>) -> Ran {
-        let args = self.args(&simple.words, &mut world);
+        let args = self.expanding(&mut world).args(&simple.words);
         let plumbing = self.redirections(&command.redirections, &mut world, input);
         let before = world.clone();
         let mut assigned = Vec::new();
@@ -155,10 +155,10 @@ impl Machine<'_> {
     }
 
     fn assign(&mut self, assignment: &Assignment, world: &mut World) -> Text {
-        let index = assignment.index.as_ref().map(|index| self.single(index, world));
+        let index = assignment.index.as_ref().map(|index| self.expanding(world).single(index));
         match &assignment.value {
             AssignedValue::Scalar(word) => {
-                let text = self.assigned(word, world);
+                let text = self.expanding(world).assigned(word);
                 self.store(&assignment.name, index, assignment.append, text.clone(), world);
                 text
             }
@@ -169,8 +169,8 @@ impl Machine<'_> {
                     _ => Vec::new(),
                 };
                 for (index, word) in elements {
-                    let key = index.as_ref().map(|index| self.single(index, world).display());
-                    for text in self.fields(word, world) {
+                    let key = index.as_ref().map(|index| self.expanding(world).single(index).display());
+                    for text in self.expanding(world).fields(word) {
                         let key = key.clone().unwrap_or_else(|| items.len().to_string());
                         items.push((key, text));
                     }
@@ -227,7 +227,7 @@ impl Machine<'_> {
         let text = match &redirection.target {
             RedirectionTarget::Here(document) => {
                 let Some(document) = document.get() else { return };
-                let body = self.joined(&document.body.parts, world);
+                let body = self.expanding(world).joined(&document.body.parts);
                 plumbing.seen.push(SeenRedirection { operator: "<<", target: "here document".to_owned() });
                 if reads_input(redirection) {
                     plumbing.input = Some(Rc::new(body.to_flow()));
@@ -237,7 +237,7 @@ impl Machine<'_> {
                 return;
             }
             RedirectionTarget::Word(word) if redirection.operator == Operator::HereString => {
-                let mut text = self.single(word, world);
+                let mut text = self.expanding(world).single(word);
                 text.push(Piece::Known("\n".to_owned()));
                 plumbing.seen.push(SeenRedirection { operator: "<<<", target: text.display() });
                 let flow = text.to_flow();
@@ -249,8 +249,8 @@ impl Machine<'_> {
                 return;
             }
             RedirectionTarget::Word(word) => {
-                let mut fields = self.fields(word, world);
-                if fields.len() == 1 { fields.remove(0) } else { self.single(word, world) }
+                let mut fields = self.expanding(world).fields(word);
+                if fields.len() == 1 { fields.remove(0) } else { self.expanding(world).single(word) }
             }
         };
         plumbing.seen.push(SeenRedirection { operator: sign(redirection.operator), target: text.display() });

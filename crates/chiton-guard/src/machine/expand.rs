@@ -98,12 +98,34 @@ fn glob_length(text: &str) -> Option<usize> {
     }
 }
 
-impl Machine<'_> {
+/// Words being expanded in one world: what they expand may run, and may set variables.
+pub(crate) struct Expansion<'m, 'a> {
+    pub(super) machine: &'m mut Machine<'a>,
+    pub(super) world: &'m mut World,
+}
+
+/// What becomes of an expansion that stands where words are split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Splitting {
+    /// It is split at the separators.
+    Splits,
+    /// It stays whole: in quotes, in an assignment.
+    Whole,
+}
+
+impl<'a> Machine<'a> {
+    /// Expands words in `world`.
+    pub(crate) fn expanding<'m>(&'m mut self, world: &'m mut World) -> Expansion<'m, 'a> {
+        Expansion { machine: self, world }
+    }
+}
+
+impl Expansion<'_, '_> {
     /// The words of a command.
-    pub(crate) fn args(&mut self, words: &[Word], world: &mut World) -> Vec<Arg> {
+    pub(crate) fn args(&mut self, words: &[Word]) -> Vec<Arg> {
         let mut args = Vec::with_capacity(words.len());
         for word in words {
-            for text in self.fields(word, world) {
+            for text in self.fields(word) {
                 args.push(Arg::new(text, word.span));
             }
         }
@@ -111,7 +133,7 @@ impl Machine<'_> {
     }
 
     /// The words that one written word becomes.
-    pub(crate) fn fields(&mut self, word: &Word, world: &mut World) -> Vec<Text> {
+    pub(crate) fn fields(&mut self, word: &Word) -> Vec<Text> {
         // Most words are plain.
         if let [Part::Literal(text)] = word.parts.as_slice()
             && !text.contains(['*', '?', '[', '{', '~', '('])
@@ -120,21 +142,21 @@ impl Machine<'_> {
         }
         let mut all = Vec::new();
         for parts in brace::expand(&word.parts) {
-            all.extend(self.split_parts(&parts, world, false));
+            all.extend(self.split_parts(&parts, Splitting::Whole));
         }
         all
     }
 
     /// The words that pieces become; in `${x:-a b}` even blanks that are written out separate words.
-    pub(crate) fn split_parts(&mut self, parts: &[Part], world: &mut World, splits_literals: bool) -> Vec<Text> {
+    pub(super) fn split_parts(&mut self, parts: &[Part], literals: Splitting) -> Vec<Text> {
         let mut fields = Fields::default();
-        let separators = self.separators(world);
+        let separators = self.separators();
         for (index, part) in parts.iter().enumerate() {
             match part {
                 Part::Literal(text) => {
                     let begins = index == 0 && text.starts_with('~');
-                    let rest = if begins { self.tilde(text, parts.len() == 1, world, fields.open()) } else { text };
-                    if splits_literals {
+                    let rest = if begins { self.tilde(text, parts.len() == 1, fields.open()) } else { text };
+                    if literals == Splitting::Splits {
                         fields.split(&Text::known(rest), &separators);
                     } else {
                         patterned(rest, fields.open());
@@ -144,16 +166,14 @@ impl Machine<'_> {
                     fields.open().push(Piece::Known(text.clone()));
                     fields.open();
                 }
-                Part::Double(inner) => self.double(inner, world, &mut fields),
+                Part::Double(inner) => self.double(inner, &mut fields),
                 Part::Parameter(parameter) => {
-                    self.is_split = false;
-                    let values = self.parameter(parameter, world, false);
-                    let is_split = std::mem::take(&mut self.is_split);
-                    for (number, value) in values.iter().enumerate() {
+                    let values = self.parameter(parameter, Splitting::Splits);
+                    for (number, value) in values.texts.iter().enumerate() {
                         if number > 0 {
                             fields.close();
                         }
-                        if is_split {
+                        if values.are_split {
                             fields.open().append(value);
                         } else {
                             fields.split(value, &separators);
@@ -161,15 +181,15 @@ impl Machine<'_> {
                     }
                 }
                 Part::Command(list) => {
-                    let text = self.substitution(list, world);
+                    let text = self.substitution(list);
                     fields.split(&text, &separators);
                 }
                 Part::Arithmetic(expression) => {
-                    let text = self.arithmetic(expression, world);
+                    let text = self.arithmetic(expression);
                     fields.open().append(&text);
                 }
                 Part::Process { reads, list } => {
-                    let text = self.process(*reads, list, world);
+                    let text = self.process(*reads, list);
                     fields.open().append(&text);
                 }
             }
@@ -178,20 +198,20 @@ impl Machine<'_> {
         fields.done
     }
 
-    fn separators(&self, world: &World) -> String {
-        match world.get("IFS", self.context) {
+    fn separators(&self) -> String {
+        match self.world.get("IFS", self.machine.context) {
             Value::Scalar(text) => text.as_known().unwrap_or_else(|| " \t\n".to_owned()),
             _ => " \t\n".to_owned(),
         }
     }
 
     /// Double quotes: nothing is split, but `"$@"` is as many words as there are parameters.
-    fn double(&mut self, parts: &[Part], world: &mut World, fields: &mut Fields) {
+    fn double(&mut self, parts: &[Part], fields: &mut Fields) {
         if let [Part::Parameter(parameter)] = parts
             && parameter.is_list()
         {
-            let values = self.parameter(parameter, world, true);
-            for (number, value) in values.iter().enumerate() {
+            let values = self.parameter(parameter, Splitting::Whole);
+            for (number, value) in values.texts.iter().enumerate() {
                 if number > 0 {
                     fields.close();
                 }
@@ -204,7 +224,7 @@ impl Machine<'_> {
             if let Part::Parameter(parameter) = part
                 && parameter.is_list()
             {
-                for (number, value) in self.parameter(parameter, world, true).iter().enumerate() {
+                for (number, value) in self.parameter(parameter, Splitting::Whole).texts.iter().enumerate() {
                     if number > 0 {
                         fields.close();
                     }
@@ -212,19 +232,19 @@ impl Machine<'_> {
                 }
                 continue;
             }
-            let text = self.protected(part, world);
+            let text = self.protected(part);
             fields.open().append(&text);
         }
     }
 
     /// A piece inside quotes, or where nothing is split.
-    pub(crate) fn protected(&mut self, part: &Part, world: &mut World) -> Text {
+    pub(crate) fn protected(&mut self, part: &Part) -> Text {
         match part {
             Part::Literal(text) | Part::Quoted(text) => Text::known(text.clone()),
-            Part::Double(inner) => self.joined(inner, world),
+            Part::Double(inner) => self.joined(inner),
             Part::Parameter(parameter) => {
                 let mut joined = Text::default();
-                for (number, value) in self.parameter(parameter, world, true).iter().enumerate() {
+                for (number, value) in self.parameter(parameter, Splitting::Whole).texts.iter().enumerate() {
                     if number > 0 {
                         joined.push(Piece::Known(" ".to_owned()));
                     }
@@ -232,46 +252,46 @@ impl Machine<'_> {
                 }
                 joined
             }
-            Part::Command(list) => self.substitution(list, world),
-            Part::Arithmetic(expression) => self.arithmetic(expression, world),
-            Part::Process { reads, list } => self.process(*reads, list, world),
+            Part::Command(list) => self.substitution(list),
+            Part::Arithmetic(expression) => self.arithmetic(expression),
+            Part::Process { reads, list } => self.process(*reads, list),
         }
     }
 
     /// Pieces as one text, without splitting.
-    pub(crate) fn joined(&mut self, parts: &[Part], world: &mut World) -> Text {
+    pub(crate) fn joined(&mut self, parts: &[Part]) -> Text {
         let mut all = Text::default();
         for part in parts {
-            let text = self.protected(part, world);
+            let text = self.protected(part);
             all.append(&text);
         }
         all
     }
 
     /// A word as one text, as in an assignment or a here string: tilde, but no splitting and no patterns.
-    pub(crate) fn single(&mut self, word: &Word, world: &mut World) -> Text {
+    pub(crate) fn single(&mut self, word: &Word) -> Text {
         let mut all = Text::default();
         for (index, part) in word.parts.iter().enumerate() {
             if let (0, Part::Literal(text)) = (index, part) {
-                let rest = self.tilde(text, word.parts.len() == 1, world, &mut all).to_owned();
+                let rest = self.tilde(text, word.parts.len() == 1, &mut all).to_owned();
                 all.push(Piece::Known(rest));
                 continue;
             }
-            let text = self.protected(part, world);
+            let text = self.protected(part);
             all.append(&text);
         }
         all
     }
 
     /// The value of an assignment: a tilde counts after a colon too.
-    pub(crate) fn assigned(&mut self, word: &Word, world: &mut World) -> Text {
+    pub(crate) fn assigned(&mut self, word: &Word) -> Text {
         if !word.parts.iter().any(|part| matches!(part, Part::Literal(text) if text.contains(":~"))) {
-            return self.single(word, world);
+            return self.single(word);
         }
         let mut all = Text::default();
         for (index, part) in word.parts.iter().enumerate() {
             let Part::Literal(text) = part else {
-                let text = self.protected(part, world);
+                let text = self.protected(part);
                 all.append(&text);
                 continue;
             };
@@ -280,7 +300,7 @@ impl Machine<'_> {
                     all.push(Piece::Known(":".to_owned()));
                 }
                 let opens = place > 0 || index == 0;
-                let rest = if opens { self.tilde(stretch, true, world, &mut all) } else { stretch }.to_owned();
+                let rest = if opens { self.tilde(stretch, true, &mut all) } else { stretch }.to_owned();
                 all.push(Piece::Known(rest));
             }
         }
@@ -288,14 +308,14 @@ impl Machine<'_> {
     }
 
     /// A word as a pattern: what is quoted in it is protected by backslashes.
-    pub(crate) fn pattern(&mut self, word: &Word, world: &mut World) -> Option<String> {
+    pub(crate) fn pattern(&mut self, word: &Word) -> Option<String> {
         let mut all = String::new();
         for part in &word.parts {
             match part {
                 Part::Literal(text) => all.push_str(text),
-                Part::Parameter(_) | Part::Command(_) => all.push_str(&self.protected(part, world).as_literal()?),
+                Part::Parameter(_) | Part::Command(_) => all.push_str(&self.protected(part).as_literal()?),
                 other => {
-                    for character in self.protected(other, world).as_literal()?.chars() {
+                    for character in self.protected(other).as_literal()?.chars() {
                         if matches!(character, '*' | '?' | '[' | '\\') {
                             all.push('\\');
                         }
@@ -308,7 +328,7 @@ impl Machine<'_> {
     }
 
     /// Adds what a tilde at the start of `text` stands for, and gives the rest.
-    fn tilde<'t>(&self, text: &'t str, whole: bool, world: &World, into: &mut Text) -> &'t str {
+    fn tilde<'t>(&self, text: &'t str, whole: bool, into: &mut Text) -> &'t str {
         let Some(after) = text.strip_prefix('~') else { return text };
         let end = after.find('/').unwrap_or(after.len());
         // `~"x"` is no tilde expansion: the name goes on in another piece.
@@ -317,13 +337,13 @@ impl Machine<'_> {
         }
         let name = &after[..end];
         let home = match name {
-            "" => match world.get("HOME", self.context) {
+            "" => match self.world.get("HOME", self.machine.context) {
                 Value::Scalar(text) => text,
-                _ => Text::known(self.context.home.to_string_lossy()),
+                _ => Text::known(self.machine.context.home.to_string_lossy()),
             },
-            "+" => world.cwd.clone().map_or_else(|| Text::variable("PWD"), Text::known),
-            "-" => world.previous.clone().map_or_else(|| Text::variable("OLDPWD"), Text::known),
-            name if name == self.context.user => Text::known(self.context.home.to_string_lossy()),
+            "+" => self.world.cwd.clone().map_or_else(|| Text::variable("PWD"), Text::known),
+            "-" => self.world.previous.clone().map_or_else(|| Text::variable("OLDPWD"), Text::known),
+            name if name == self.machine.context.user => Text::known(self.machine.context.home.to_string_lossy()),
             "root" => Text::known("/root"),
             name if name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-.".contains(letter)) => {
                 Text::known(format!("/home/{name}"))
@@ -334,29 +354,29 @@ impl Machine<'_> {
         &after[end..]
     }
 
-    pub(crate) fn substitution(&mut self, list: &List, world: &mut World) -> Text {
-        let flow = self.captured(list, world);
+    pub(crate) fn substitution(&mut self, list: &List) -> Text {
+        let flow = self.machine.captured(list, self.world);
         Text::of_flow(&flow)
     }
 
-    fn process(&mut self, reads: bool, list: &List, world: &mut World) -> Text {
+    fn process(&mut self, reads: bool, list: &List) -> Text {
         if reads {
-            let flow = self.captured(list, world);
+            let flow = self.machine.captured(list, self.world);
             return Text(vec![Piece::Unknown(Unknown { what: What::Stream(Rc::new(flow)), filled: true })]);
         }
-        self.process_sink(list, world);
+        self.machine.process_sink(list, self.world);
         Text::unknown(What::Stream(Rc::new(Flow::empty())), true)
     }
 
-    pub(crate) fn arithmetic(&mut self, expression: &Word, world: &mut World) -> Text {
-        let text = self.joined(&expression.parts, world);
+    pub(crate) fn arithmetic(&mut self, expression: &Word) -> Text {
+        let text = self.joined(&expression.parts);
         let Some(known) = text.as_known() else { return Text::unknown(What::Plain, true) };
-        self.hidden_substitutions(&known, world);
+        self.hidden_substitutions(&known);
         if known.trim().is_empty() {
             return Text::known("0");
         }
-        let context = self.context;
-        let value = arithmetic::evaluate(&known, &mut |name| match world.get(name, context) {
+        let context = self.machine.context;
+        let value = arithmetic::evaluate(&known, &mut |name| match self.world.get(name, context) {
             Value::Scalar(text) => text.as_known().and_then(|text| text.trim().parse().ok()),
             Value::Unset => Some(0),
             _ => None,
@@ -364,20 +384,20 @@ impl Machine<'_> {
         if let Some(value) = value {
             Text::known(value.to_string())
         } else {
-            assigned_by_arithmetic(&known, world);
+            assigned_by_arithmetic(&known, self.world);
             Text::unknown(What::Plain, true)
         }
     }
 
     /// Values of variables are arithmetic again, and a subscript in them may hold a command.
-    fn hidden_substitutions(&mut self, expression: &str, world: &mut World) {
+    fn hidden_substitutions(&mut self, expression: &str) {
         let names = expression.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
         for name in names.filter(|name| !name.is_empty()) {
-            if let Value::Scalar(text) = world.get(name, self.context)
+            if let Value::Scalar(text) = self.world.get(name, self.machine.context)
                 && let Some(value) = text.as_known()
                 && (value.contains("$(") || value.contains('`'))
             {
-                self.expanded_again(&value, world);
+                self.machine.expanded_again(&value, self.world);
             }
         }
     }

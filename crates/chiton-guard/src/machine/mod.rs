@@ -89,11 +89,19 @@ impl Ran {
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) name: String,
+    /// Where it was called.
+    nesting: Nesting,
+    /// How often it has called itself.
+    again: usize,
+}
+
+/// What is around the command that is being gone through: how many of each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Nesting {
     background: usize,
     pipes: usize,
     substitutions: usize,
     conditional: usize,
-    again: usize,
 }
 
 /// What the machine does not know itself.
@@ -126,8 +134,6 @@ pub(crate) struct Machine<'a> {
     pub(crate) files: HashMap<String, Flow>,
     /// Variables of which nobody knows whether they are set, where that made a difference.
     pub(crate) undecided: BTreeSet<String>,
-    /// Whether the last parameter expansion gave words that are split already.
-    pub(crate) is_split: bool,
     pub(crate) frames: Vec<Frame>,
     /// Functions that were defined, and whether they were called.
     pub(crate) defined: Vec<(String, std::sync::Arc<Command>, bool)>,
@@ -135,10 +141,7 @@ pub(crate) struct Machine<'a> {
     pub(crate) source: &'a [u8],
     steps: usize,
     depth: usize,
-    background: usize,
-    pipes: usize,
-    substitutions: usize,
-    conditional: usize,
+    nesting: Nesting,
     pub(crate) exhausted: bool,
 }
 
@@ -155,16 +158,12 @@ impl<'a> Machine<'a> {
             waits: Vec::new(),
             files: HashMap::new(),
             undecided: BTreeSet::new(),
-            is_split: false,
             frames: Vec::new(),
             defined: Vec::new(),
             source,
             steps: 0,
             depth: 0,
-            background: 0,
-            pipes: 0,
-            substitutions: 0,
-            conditional: 0,
+            nesting: Nesting::default(),
             exhausted: false,
         }
     }

@@ -1,53 +1,66 @@
 //! `$name` and `${…}`.
 
-use crate::machine::Machine;
 use crate::machine::arithmetic;
 use crate::machine::expand;
+use crate::machine::expand::{Expansion, Splitting};
 use crate::machine::glob;
-use crate::machine::state::{Value, World};
+use crate::machine::state::Value;
 use crate::machine::value::{Piece, Text, Unknown, What};
 use chiton_shell::tree::{Operation, Parameter, Word};
 
-impl Machine<'_> {
+/// The values of a parameter expansion.
+pub(super) struct Values {
+    pub(super) texts: Vec<Text>,
+    /// Whether they are words already: those of `${x:-a b}` are split where they are written.
+    pub(super) are_split: bool,
+}
+
+impl Values {
+    fn whole(texts: Vec<Text>) -> Self {
+        Self { texts, are_split: false }
+    }
+}
+
+impl Expansion<'_, '_> {
     /// The values of a parameter expansion; none if it is unset.
-    pub(crate) fn parameter(&mut self, parameter: &Parameter, world: &mut World, quoted: bool) -> Vec<Text> {
+    pub(super) fn parameter(&mut self, parameter: &Parameter, splitting: Splitting) -> Values {
         if let Operation::Names = parameter.operation {
-            return vec![Text::unknown(What::Plain, false)];
+            return Values::whole(vec![Text::unknown(What::Plain, false)]);
         }
-        let mut values = self.base(parameter, world);
+        let mut values = self.base(parameter);
         if parameter.indirect {
-            values = self.indirect(values.as_deref(), world);
+            values = self.indirect(values.as_deref());
         }
         if parameter.length {
-            return vec![length(values.as_deref(), parameter.is_many())];
+            return Values::whole(vec![length(values.as_deref(), parameter.is_many())]);
         }
-        self.operate(parameter, values, world, quoted)
+        self.operate(parameter, values, splitting)
     }
 
     /// What the name holds: none if it is unset.
-    fn base(&mut self, parameter: &Parameter, world: &mut World) -> Option<Vec<Text>> {
+    fn base(&mut self, parameter: &Parameter) -> Option<Vec<Text>> {
         let name = parameter.name.as_str();
         match name {
             "@" | "*" => {
-                let known = world.positional.as_ref().map(|positional| positional.to_vec());
+                let known = self.world.positional.as_ref().map(|positional| positional.to_vec());
                 return Some(known.unwrap_or_else(|| vec![Text::variable("@")]));
             }
             "#" => {
-                let count = world.positional.as_ref().map(|positional| positional.len().to_string());
+                let count = self.world.positional.as_ref().map(|positional| positional.len().to_string());
                 return Some(vec![count.map_or_else(|| Text::unknown(What::Plain, true), Text::known)]);
             }
             "?" | "$" | "-" | "!" => return Some(vec![Text::unknown(What::Plain, true)]),
-            "0" => return Some(vec![Text::known(world.script.clone().unwrap_or_else(|| "bash".to_owned()))]),
+            "0" => return Some(vec![Text::known(self.world.script.clone().unwrap_or_else(|| "bash".to_owned()))]),
             _ => {}
         }
         if let Ok(number) = name.parse::<usize>() {
-            return match &world.positional {
+            return match &self.world.positional {
                 Some(positional) => positional.get(number - 1).map(|text| vec![text.clone()]),
                 None => Some(vec![Text::variable(name)]),
             };
         }
-        let index = parameter.index.as_ref().map(|word| self.single(word, world).as_known());
-        match (world.get(name, self.context), index) {
+        let index = parameter.index.as_ref().map(|word| self.single(word).as_known());
+        match (self.world.get(name, self.machine.context), index) {
             (Value::Unset | Value::Reference(_), _) => None,
             (Value::Scalar(text), None) => Some(vec![text]),
             (Value::Scalar(text), Some(index)) => match index.as_deref() {
@@ -58,18 +71,18 @@ impl Machine<'_> {
             (Value::Array(items), Some(Some(all))) if all == "@" || all == "*" => {
                 Some(items.into_iter().map(|(_, text)| text).collect())
             }
-            (Value::Array(items), Some(Some(key))) => self.element(&items, &key, world),
+            (Value::Array(items), Some(Some(key))) => self.element(&items, &key),
             (Value::Array(_), Some(None)) => Some(vec![Text::variable(name)]),
             (Value::Array(items), None) => items.into_iter().find(|(key, _)| key == "0").map(|(_, text)| vec![text]),
         }
     }
 
-    fn element(&mut self, items: &[(String, Text)], key: &str, world: &World) -> Option<Vec<Text>> {
-        let context = self.context;
+    fn element(&mut self, items: &[(String, Text)], key: &str) -> Option<Vec<Text>> {
+        let context = self.machine.context;
         if let Some((_, text)) = items.iter().find(|(name, _)| name == key) {
             return Some(vec![text.clone()]);
         }
-        let number = arithmetic::evaluate(key, &mut |name| match world.get(name, context) {
+        let number = arithmetic::evaluate(key, &mut |name| match self.world.get(name, context) {
             Value::Scalar(text) => text.as_known().and_then(|text| text.parse().ok()),
             _ => None,
         });
@@ -86,32 +99,26 @@ impl Machine<'_> {
         }
     }
 
-    fn indirect(&mut self, values: Option<&[Text]>, world: &mut World) -> Option<Vec<Text>> {
+    fn indirect(&mut self, values: Option<&[Text]>) -> Option<Vec<Text>> {
         let Some([name]) = values else { return None };
         match name.as_known() {
-            Some(name) => self.base(&Parameter { name, ..Parameter::default() }, world),
+            Some(name) => self.base(&Parameter { name, ..Parameter::default() }),
             None => Some(vec![Text::variable("!")]),
         }
     }
 
-    fn operate(
-        &mut self,
-        parameter: &Parameter,
-        values: Option<Vec<Text>>,
-        world: &mut World,
-        quoted: bool,
-    ) -> Vec<Text> {
+    fn operate(&mut self, parameter: &Parameter, values: Option<Vec<Text>>, splitting: Splitting) -> Values {
         match &parameter.operation {
             Operation::Alternative { kind, colon, word } => {
-                return self.alternative(parameter, values, (*kind, *colon, word), world, quoted);
+                return self.alternative(parameter, values, (*kind, *colon, word), splitting);
             }
             Operation::Slice { offset, length } if parameter.is_many() => {
-                return self.slice_list(values.unwrap_or_default(), offset, length.as_ref(), world);
+                return Values::whole(self.slice_list(values.unwrap_or_default(), offset, length.as_ref()));
             }
             _ => {}
         }
         let values = values.unwrap_or_default();
-        values.into_iter().map(|value| self.transform(&parameter.operation, value, world)).collect()
+        Values::whole(values.into_iter().map(|value| self.transform(&parameter.operation, value)).collect())
     }
 
     fn alternative(
@@ -119,9 +126,8 @@ impl Machine<'_> {
         parameter: &Parameter,
         values: Option<Vec<Text>>,
         (kind, colon, word): (char, bool, &Word),
-        world: &mut World,
-        quoted: bool,
-    ) -> Vec<Text> {
+        splitting: Splitting,
+    ) -> Values {
         let absent = match &values {
             None => Some(true),
             Some(values) if colon => match values.as_slice() {
@@ -142,30 +148,31 @@ impl Machine<'_> {
                 _ => Some(false),
             },
         };
-        let told = world.has_set(&parameter.name) || self.context.variable(&parameter.name).is_some();
+        let told = self.world.has_set(&parameter.name) || self.machine.context.variable(&parameter.name).is_some();
         let absent = match (kind, absent) {
             // Nobody has said that it is set, and the command provides for that.
             ('-' | '=', None) if !told => Some(true),
             ('+', None) if !told => {
-                self.undecided.insert(parameter.name.clone());
+                self.machine.undecided.insert(parameter.name.clone());
                 None
             }
             _ => absent,
         };
         match (kind, absent) {
-            ('+', Some(true)) => Vec::new(),
+            ('+', Some(true)) => Values::whole(Vec::new()),
             ('+', _) | ('-' | '=', Some(true)) => {
-                let replacement =
-                    if quoted { vec![self.single(word, world)] } else { self.split_parts(&word.parts, world, true) };
-                self.is_split = !quoted;
+                let texts = match splitting {
+                    Splitting::Whole => vec![self.single(word)],
+                    Splitting::Splits => self.split_parts(&word.parts, Splitting::Splits),
+                };
                 if kind == '=' {
-                    world.set_text(&parameter.name, replacement.first().cloned().unwrap_or_default());
+                    self.world.set_text(&parameter.name, texts.first().cloned().unwrap_or_default());
                 }
-                replacement
+                Values { texts, are_split: splitting == Splitting::Splits }
             }
             ('?', _) => {
                 let mut values = values.unwrap_or_default();
-                self.single(word, world);
+                self.single(word);
                 for text in &mut values {
                     for piece in &mut text.0 {
                         if let Piece::Unknown(unknown) = piece {
@@ -173,27 +180,27 @@ impl Machine<'_> {
                         }
                     }
                 }
-                values
+                Values::whole(values)
             }
             _ => {
                 // The other branch is judged for what it would run.
-                self.single(word, world);
-                values.unwrap_or_default()
+                self.single(word);
+                Values::whole(values.unwrap_or_default())
             }
         }
     }
 
-    fn transform(&mut self, operation: &Operation, value: Text, world: &mut World) -> Text {
+    fn transform(&mut self, operation: &Operation, value: Text) -> Text {
         match operation {
             Operation::Trim { suffix, longest, pattern } => {
-                let pattern = self.pattern(pattern, world);
+                let pattern = self.pattern(pattern);
                 match (value.as_literal(), pattern) {
                     (Some(text), Some(pattern)) => patterned(trim(&text, &pattern, *suffix, *longest), &value),
                     _ => value,
                 }
             }
             Operation::Replace { all, anchor, pattern, replacement } => {
-                let (pattern, replacement) = (self.pattern(pattern, world), self.single(replacement, world));
+                let (pattern, replacement) = (self.pattern(pattern), self.single(replacement));
                 match (value.as_literal(), pattern, replacement.as_literal()) {
                     (Some(text), Some(pattern), Some(replacement)) => {
                         patterned(&replace(&text, &pattern, &replacement, *all, *anchor), &value)
@@ -202,8 +209,8 @@ impl Machine<'_> {
                 }
             }
             Operation::Slice { offset, length } => {
-                let offset = self.number(offset, world);
-                let length = length.as_ref().map(|length| self.number(length, world));
+                let offset = self.number(offset);
+                let length = length.as_ref().map(|length| self.number(length));
                 match (value.as_literal(), offset, length) {
                     (Some(text), Some(offset), None) => patterned(&slice(&text, offset, None), &value),
                     (Some(text), Some(offset), Some(Some(length))) => {
@@ -216,15 +223,15 @@ impl Machine<'_> {
                 Some(text) => patterned(&recase(&text, *kind, *all), &value),
                 None => value,
             },
-            Operation::Transform(letter) => self.at_transform(*letter, value, world),
+            Operation::Transform(letter) => self.at_transform(*letter, value),
             _ => value,
         }
     }
 
-    fn at_transform(&mut self, letter: char, value: Text, world: &mut World) -> Text {
+    fn at_transform(&mut self, letter: char, value: Text) -> Text {
         match (letter, value.as_literal()) {
             ('P', Some(text)) => {
-                self.expanded_again(&text, world);
+                self.machine.expanded_again(&text, self.world);
                 if text.contains(['\\', '$', '`']) { unknown_like(&value) } else { value }
             }
             ('U', Some(text)) => patterned(&text.to_uppercase(), &value),
@@ -237,13 +244,13 @@ impl Machine<'_> {
         }
     }
 
-    fn number(&mut self, word: &Word, world: &mut World) -> Option<i64> {
-        self.arithmetic(word, world).as_known()?.parse().ok()
+    fn number(&mut self, word: &Word) -> Option<i64> {
+        self.arithmetic(word).as_known()?.parse().ok()
     }
 
-    fn slice_list(&mut self, values: Vec<Text>, offset: &Word, length: Option<&Word>, world: &mut World) -> Vec<Text> {
-        let offset = self.number(offset, world).and_then(|offset| usize::try_from(offset).ok());
-        let length = length.map(|length| self.number(length, world).and_then(|length| usize::try_from(length).ok()));
+    fn slice_list(&mut self, values: Vec<Text>, offset: &Word, length: Option<&Word>) -> Vec<Text> {
+        let offset = self.number(offset).and_then(|offset| usize::try_from(offset).ok());
+        let length = length.map(|length| self.number(length).and_then(|length| usize::try_from(length).ok()));
         match (offset, length) {
             // Counted from `$0`, which is not among the values.
             (Some(offset), None) => values.into_iter().skip(offset.saturating_sub(1)).collect(),

@@ -41,9 +41,9 @@ impl Machine<'_> {
 
     fn item(&mut self, item: &Item, worlds: Worlds, input: &Rc<Flow>) -> Ran {
         if item.background {
-            self.background += 1;
+            self.nesting.background += 1;
             let flow = self.chain(item, worlds.clone(), input).flow;
-            self.background -= 1;
+            self.nesting.background -= 1;
             return Ran { success: worlds, failure: Worlds::default(), flow };
         }
         self.chain(item, worlds, input)
@@ -52,16 +52,16 @@ impl Machine<'_> {
     fn chain(&mut self, item: &Item, worlds: Worlds, input: &Rc<Flow>) -> Ran {
         let mut ran = self.pipeline(&item.first, worlds, input);
         for (connector, pipeline) in &item.rest {
-            self.conditional += 1;
+            self.nesting.conditional += 1;
             let taken = if *connector == Connector::And { &ran.success } else { &ran.failure };
             if taken.is_empty() {
                 // Never reached; what stands there is looked at all the same.
                 self.pipeline(pipeline, ran.clone().all().going_on().settled(), input);
-                self.conditional -= 1;
+                self.nesting.conditional -= 1;
                 continue;
             }
             let next = self.pipeline(pipeline, taken.clone().going_on().settled(), input);
-            self.conditional -= 1;
+            self.nesting.conditional -= 1;
             match connector {
                 Connector::And => ran.success = next.success,
                 Connector::Or => {
@@ -88,7 +88,7 @@ impl Machine<'_> {
     }
 
     fn piped(&mut self, stages: &[Command], worlds: Worlds, input: &Rc<Flow>) -> Ran {
-        self.pipes += 1;
+        self.nesting.pipes += 1;
         let mut all = Ran::default();
         for world in worlds.0 {
             let mut flow = Rc::clone(input);
@@ -97,7 +97,7 @@ impl Machine<'_> {
             }
             all.merge_first(Ran::same(world, (*flow).clone()));
         }
-        self.pipes -= 1;
+        self.nesting.pipes -= 1;
         all
     }
 
@@ -128,9 +128,9 @@ impl Machine<'_> {
         match kind {
             CommandKind::Simple(_) => Ran::same(world, Flow::empty()),
             CommandKind::Subshell(list) => {
-                self.substitutions += 1;
+                self.nesting.substitutions += 1;
                 let flow = self.list(list, Worlds::one(world.clone()), input).flow;
-                self.substitutions -= 1;
+                self.nesting.substitutions -= 1;
                 Ran::same(world, flow)
             }
             CommandKind::Group(list) => self.list(list, Worlds::one(world), input),
@@ -143,7 +143,7 @@ impl Machine<'_> {
             }
             CommandKind::For { name, words, body, select } => {
                 let values = match words {
-                    Some(words) => self.args(words, &mut world).into_iter().map(|arg| arg.text).collect(),
+                    Some(words) => self.expanding(&mut world).args(words).into_iter().map(|arg| arg.text).collect(),
                     None => world.positional.as_ref().map_or_else(|| vec![Text::variable("@")], |all| all.to_vec()),
                 };
                 if *select {
@@ -153,7 +153,7 @@ impl Machine<'_> {
             }
             CommandKind::ArithmeticFor { expressions, body } => {
                 for expression in expressions {
-                    self.arithmetic(expression, &mut world);
+                    self.expanding(&mut world).arithmetic(expression);
                 }
                 if expressions.get(1).is_some_and(|condition| {
                     condition.parts.is_empty()
@@ -164,26 +164,26 @@ impl Machine<'_> {
                 self.looped(&List::default(), body, world, input)
             }
             CommandKind::Case { subject, arms } => {
-                self.single(subject, &mut world);
+                self.expanding(&mut world).single(subject);
                 let mut all = Ran::same(world.clone(), Flow::empty());
-                self.conditional += 1;
+                self.nesting.conditional += 1;
                 for arm in arms {
                     for pattern in &arm.patterns {
-                        self.pattern(pattern, &mut world);
+                        self.expanding(&mut world).pattern(pattern);
                     }
                     let ran = self.list(&arm.body, Worlds::one(world.clone()), input);
                     all.alternative(ran);
                 }
-                self.conditional -= 1;
+                self.nesting.conditional -= 1;
                 all
             }
             CommandKind::Arithmetic(expression) => {
-                self.arithmetic(expression, &mut world);
+                self.expanding(&mut world).arithmetic(expression);
                 Ran::same(world, Flow::empty())
             }
             CommandKind::Condition(words) => {
                 for word in words {
-                    self.single(word, &mut world);
+                    self.expanding(&mut world).single(word);
                 }
                 Ran::same(world, Flow::empty())
             }
@@ -195,9 +195,9 @@ impl Machine<'_> {
                 Ran::same(world, Flow::empty())
             }
             CommandKind::Coprocess(command) => {
-                self.background += 1;
+                self.nesting.background += 1;
                 self.command(command, Worlds::one(world.clone()), input);
-                self.background -= 1;
+                self.nesting.background -= 1;
                 Ran::same(world, Flow::empty())
             }
         }
@@ -208,7 +208,7 @@ impl Machine<'_> {
         let mut reaching = Worlds::one(world);
         // Once a condition always holds, what follows is looked at but changes nothing.
         let mut decided = false;
-        self.conditional += 1;
+        self.nesting.conditional += 1;
         for (condition, body) in clauses {
             let tested = self.list(condition, reaching.clone(), input);
             let skipped = tested.success.is_empty();
@@ -227,12 +227,12 @@ impl Machine<'_> {
         if !decided {
             all.alternative(ran);
         }
-        self.conditional -= 1;
+        self.nesting.conditional -= 1;
         all
     }
 
     fn looped(&mut self, condition: &List, body: &List, world: World, input: &Rc<Flow>) -> Ran {
-        self.conditional += 1;
+        self.nesting.conditional += 1;
         let mut all = Ran::same(world.clone(), Flow::empty());
         let mut worlds = Worlds::one(world);
         // A second time only if the first changed something that the body could see.
@@ -248,14 +248,14 @@ impl Machine<'_> {
             worlds = after;
         }
         all.success.merge(worlds);
-        self.conditional -= 1;
+        self.nesting.conditional -= 1;
         all
     }
 
     /// `for` over these values: each of the first ones by itself.
     fn over(&mut self, name: &str, values: &[Text], body: &List, world: World, input: &Rc<Flow>) -> Ran {
         const MOST_VALUES: usize = 24;
-        self.conditional += 1;
+        self.nesting.conditional += 1;
         let mut worlds = Worlds::one(world);
         let mut flow = Flow::empty();
         // What is dangerous may stand anywhere: known values that differ are all gone through, as far as that goes.
@@ -280,7 +280,7 @@ impl Machine<'_> {
             flow = flow.then(&ran.flow);
             worlds = ran.all().going_on().settled();
         }
-        self.conditional -= 1;
+        self.nesting.conditional -= 1;
         let mut ran = Ran { success: worlds, failure: Worlds::default(), flow };
         ran.failure = ran.success.clone();
         ran
@@ -299,9 +299,9 @@ impl Machine<'_> {
     }
 
     pub(crate) fn captured_with(&mut self, list: &List, world: &World, input: &Rc<Flow>) -> Flow {
-        self.substitutions += 1;
+        self.nesting.substitutions += 1;
         let flow = self.list(list, Worlds::one(world.clone()), input).flow;
-        self.substitutions -= 1;
+        self.nesting.substitutions -= 1;
         flow
     }
 
@@ -316,25 +316,17 @@ impl Machine<'_> {
     }
 
     pub(crate) fn frame(&self, name: &str) -> Frame {
-        Frame {
-            name: name.to_owned(),
-            background: self.background,
-            pipes: self.pipes,
-            substitutions: self.substitutions,
-            conditional: self.conditional,
-            again: 0,
-        }
+        Frame { name: name.to_owned(), nesting: self.nesting, again: 0 }
     }
 
     /// A function or script calls itself: whether processes multiply without end.
     pub(crate) fn recursion(&mut self, at: usize, name: &str, span: Span) {
-        let (background, pipes, substitutions, conditional) =
-            (self.background, self.pipes, self.substitutions, self.conditional);
+        let now = self.nesting;
         let Some(frame) = self.frames.get_mut(at) else { return };
         frame.again += 1;
-        let (spawned, piped) = (background > frame.background, pipes > frame.pipes);
-        let forked = substitutions > frame.substitutions;
-        let always = conditional == frame.conditional;
+        let (spawned, piped) = (now.background > frame.nesting.background, now.pipes > frame.nesting.pipes);
+        let forked = now.substitutions > frame.nesting.substitutions;
+        let always = now.conditional == frame.nesting.conditional;
         let multiplies = spawned || piped || (always && forked && frame.again > 1);
         if !multiplies {
             return;
