@@ -64,7 +64,7 @@ impl Intake {
         } else {
             let Self { captured, follower, .. } = self;
             let missing = follower.read(stream, place, |bytes| {
-                listener.hear(RunEvent::Output { stream, bytes });
+                listener.receive(RunEvent::Output { stream, bytes });
                 if !later {
                     captured.push(stream, bytes);
                 }
@@ -83,7 +83,7 @@ impl Intake {
         let place = InSpool { from: from + count - last, count: last, ..place };
         self.follower.read(stream, place, |bytes| end.extend_from_slice(bytes));
         let amount = PassedAmount { bytes: count, lines, characters };
-        listener.hear(RunEvent::Passed { stream, amount, end: &end });
+        listener.receive(RunEvent::Passed { stream, amount, end: &end });
     }
 
     pub(crate) fn finish(mut self) -> Captured {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     impl Listener for Ear {
-        fn hear(&mut self, event: RunEvent<'_>) {
+        fn receive(&mut self, event: RunEvent<'_>) {
             let amount = match event {
                 RunEvent::Started { .. } => return,
                 RunEvent::Output { bytes, .. } => {

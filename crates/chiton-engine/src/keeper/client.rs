@@ -71,7 +71,9 @@ impl Client {
 
     /// Queues a report and sends what can be sent now. `false` when the other side is gone.
     pub(super) fn tell(&mut self, report: &Report) -> bool {
-        self.outbox.extend_from_slice(&encode(report));
+        // A report that cannot be sent would never arrive, and the other side would wait for it: closed, it does not.
+        let Ok(frame) = encode(report) else { return false };
+        self.outbox.extend_from_slice(&frame);
         self.flush()
     }
 

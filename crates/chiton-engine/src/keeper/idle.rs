@@ -103,7 +103,7 @@ pub(super) fn serve(mut socket: UnixStream, mut post: Post) -> io::Result<()> {
 
 /// Says something to the engine. That it is gone is noticed when the next order is waited for; a run goes on.
 fn tell(mut socket: &UnixStream, report: &Report) {
-    let _ = socket.write_all(&encode(report));
+    let _ = encode(report).map(|frame| socket.write_all(&frame));
 }
 
 fn write_start(shell: &Shell) {

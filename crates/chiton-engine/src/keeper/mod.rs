@@ -59,7 +59,7 @@ fn serve() -> io::Result<()> {
     take_over(socket).inspect_err(|error| {
         // Whoever waits at the other end is told why, rather than that.
         let reason = format!("its keeper could not take over: {error}");
-        let _ = io::Write::write_all(&mut &report, &encode(&Report::FailedToStart { reason }));
+        let _ = encode(&Report::FailedToStart { reason }).map(|frame| io::Write::write_all(&mut &report, &frame));
     })
 }
 

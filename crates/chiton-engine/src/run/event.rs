@@ -67,7 +67,7 @@ pub struct PassedAmount {
 /// engine's thread, so it should not block for long where several runs share one.
 pub trait Listener: Send {
     /// Called for each event, in order.
-    fn hear(&mut self, event: RunEvent<'_>);
+    fn receive(&mut self, event: RunEvent<'_>);
 
     /// Whether it wants all output. One that does not hears the first of it, and how much the rest was.
     fn wants_output(&self) -> bool {
@@ -76,7 +76,7 @@ pub trait Listener: Send {
 }
 
 impl<F: FnMut(RunEvent<'_>) + Send> Listener for F {
-    fn hear(&mut self, event: RunEvent<'_>) {
+    fn receive(&mut self, event: RunEvent<'_>) {
         self(event);
     }
 }
@@ -86,7 +86,7 @@ impl<F: FnMut(RunEvent<'_>) + Send> Listener for F {
 pub struct Silent;
 
 impl Listener for Silent {
-    fn hear(&mut self, _event: RunEvent<'_>) {}
+    fn receive(&mut self, _event: RunEvent<'_>) {}
 
     fn wants_output(&self) -> bool {
         false

@@ -44,9 +44,9 @@ pub(crate) fn receive(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<Option<
     Ok(Some((received.bytes, descriptors)))
 }
 
-/// A connection of which is asked only whether there is something to read. Who also asks whether there is room to write
-/// is woken up each time that the other end takes a message.
-pub(crate) fn to_be_read(connection: UnixStream) -> io::Result<AsyncFd<UnixStream>> {
+/// Registers a connection for one question alone: whether there is something to read. A registration for writing too
+/// would wake us up each time the other end takes a message.
+pub(crate) fn register_for_reading(connection: UnixStream) -> io::Result<AsyncFd<UnixStream>> {
     // SAFETY: `UnixStream` owns its descriptor, which stays open and the same until the `AsyncFd` gives it back.
     Ok(unsafe { AsyncFd::register_with_interest(connection, Interest::READABLE) }?)
 }

@@ -105,7 +105,7 @@ impl TaskStatus {
         match outcome {
             Outcome::Exited(0) => Self::Completed,
             Outcome::Signaled(Signal::KILL) | Outcome::Killed | Outcome::Cancelled => Self::Killed,
-            Outcome::Exited(_) | Outcome::Signaled(_) | Outcome::Refused(_) | Outcome::FailedToStart(_) => Self::Failed,
+            Outcome::Exited(_) | Outcome::Signaled(_) | Outcome::Refused(_) => Self::Failed,
             Outcome::TimedOut => Self::TimedOut,
             Outcome::Lost => Self::Lost,
             Outcome::Running => Self::Running,
