@@ -97,8 +97,9 @@ impl SpoolWriter {
         places
     }
 
-    /// Whether what is told to be here is still here when somebody comes to read it, who is so far behind at most.
-    pub(crate) fn lasts(&self, behind: u64) -> bool {
+    /// Whether a reader that is at most `behind` bytes behind still finds everything here: those bytes reach back into
+    /// the segment before the last at most, and the oldest segments go first.
+    pub(crate) fn keeps_for(&self, behind: u64) -> bool {
         self.segment_size() >= 2 * behind
     }
 

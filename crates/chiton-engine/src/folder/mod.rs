@@ -33,7 +33,16 @@ pub(crate) struct RunFolder {
     path: PathBuf,
 }
 
-/// What a record is, where it cannot be used.
+/// Whether a record has to survive a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// The kernel writes it to disk when it likes. Costs nothing, and survives the end of every process.
+    Cached,
+    /// It is on disk before anybody is told of it. Costs a wait for the disk.
+    Synced,
+}
+
+/// Why a record cannot be used.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
     /// Not there, or not yet.
@@ -116,25 +125,25 @@ impl RunFolder {
     }
 
     pub(crate) fn write_request(&self, record: &RequestRecord) -> io::Result<()> {
-        self.write(REQUEST, record, false)
+        self.write(REQUEST, record, Durability::Cached)
     }
 
     /// The same, in the form it has on disk.
     pub(crate) fn write_request_text(&self, text: &[u8]) -> io::Result<()> {
-        self.write_text(REQUEST, text, false)
+        self.write_text(REQUEST, text, Durability::Cached)
     }
 
     pub(crate) fn write_start(&self, record: StartRecord) -> io::Result<()> {
-        self.write(START, &record, false)
+        self.write(START, &record, Durability::Cached)
     }
 
-    pub(crate) fn write_ending(&self, ending: &Ending, durable: bool) -> io::Result<()> {
-        self.write(ENDING, ending, durable)
+    pub(crate) fn write_ending(&self, ending: &Ending, durability: Durability) -> io::Result<()> {
+        self.write(ENDING, ending, durability)
     }
 
     /// What its terminal showed last.
     pub(crate) fn write_screen(&self, screen: &Snapshot) -> io::Result<()> {
-        self.write(SCREEN, screen, false)
+        self.write(SCREEN, screen, Durability::Cached)
     }
 
     pub(crate) fn screen(&self) -> Result<Snapshot, Unreadable> {
@@ -161,11 +170,11 @@ impl RunFolder {
     }
 
     /// Old or new, never half: written beside, brought to disk where it must survive a power cut, moved into place.
-    fn write(&self, name: &str, record: &impl Serialize, durable: bool) -> io::Result<()> {
-        self.write_text(name, &serde_json::to_vec(record)?, durable)
+    fn write(&self, name: &str, record: &impl Serialize, durability: Durability) -> io::Result<()> {
+        self.write_text(name, &serde_json::to_vec(record)?, durability)
     }
 
-    fn write_text(&self, name: &str, text: &[u8], durable: bool) -> io::Result<()> {
+    fn write_text(&self, name: &str, text: &[u8], durability: Durability) -> io::Result<()> {
         let beside = self.path.join(format!("{name}.new"));
         // Not truncated before it is written: the room may have been reserved.
         let mut file = fs::OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(&beside)?;
@@ -174,7 +183,7 @@ impl RunFolder {
             // The room that was reserved may be more than it needs.
             file.set_len(text.len() as u64)?;
         }
-        if durable {
+        if durability == Durability::Synced {
             file.sync_data()?;
         }
         fs::rename(beside, self.path.join(name))

@@ -67,13 +67,14 @@ pub(crate) fn kill_children() {
     }
 }
 
-/// Answers whether a child of ours is all there is. The lists it reads are opened before it matters.
-pub(crate) struct Loneliness {
+/// Answers whether nothing of a command is alive but its leader. The lists it reads are opened at the start of the run,
+/// since a command is answered only after this was asked.
+pub(crate) struct LeaderAlone {
     leader: i32,
     lists: Option<[File; 2]>,
 }
 
-impl Loneliness {
+impl LeaderAlone {
     pub(crate) fn of(leader: i32) -> Self {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         // A shell has one thread, and so have we.
@@ -82,8 +83,10 @@ impl Loneliness {
         Self { leader, lists }
     }
 
-    /// Whether it has no child, and we have no other. Its own children are looked at first, since those that lose their
-    /// parent meanwhile come to us.
+    /// Whether it has no child, and we have no other.
+    ///
+    /// The leader's list is read first. A grandchild that loses its parent between the two reads becomes our child and
+    /// is seen in the second; in the other order it could be missed by both.
     pub(crate) fn is_certain(&self) -> bool {
         let Some([theirs, ours]) = &self.lists else { return false };
         let read = |list: &File| -> Option<String> {
