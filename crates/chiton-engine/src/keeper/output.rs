@@ -2,7 +2,7 @@
 //!
 //! 1. [`KeptRun::pump`] reads a pipe and masks what it read; nothing that was not masked goes further.
 //! 2. [`KeptRun::deliver`] stores it, shows it on the screen, and sends it, or word of it, to the audience.
-//! 3. Little output goes to the caller in messages. Of much, the caller is told where it is in the spool.
+//! 3. The first output goes to the caller in messages. Of what follows the caller learns only where it is in the spool.
 //!
 //! The pipe is the back-pressure: while the caller is behind, nothing is read and the command waits.
 
@@ -42,7 +42,7 @@ pub(super) struct OutputPump {
     transcript: Option<Transcript>,
     /// Bytes that the caller was sent in messages.
     inlined: u64,
-    /// What the caller can read from the spool, and was not told yet.
+    /// What the caller can read from the spool, and was not reported yet.
     unreported: Option<(Stream, InSpool)>,
 }
 
@@ -216,7 +216,7 @@ impl KeptRun {
             return;
         }
 
-        // Disk first: what anybody is told of can be read there by the time they come.
+        // Disk first: by the time a report of these bytes is received, they can be read there.
         let places = self.output.store(stream, bytes);
         self.console.show(bytes, self.output.totals(stream).written);
 

@@ -3,7 +3,7 @@
 //!
 //! 1. The shell writes its state into a pipe ([`STATE_FD`]) and lists that it reads again itself into a file in memory
 //!    ([`SCRATCH_FD`]).
-//! 2. Between its first report and the rest it reads from a second pipe ([`GO_FD`]) that it may go on.
+//! 2. Between its first report and the rest it waits for a byte from a second pipe ([`GO_FD`]), which lets it go on.
 //!
 //! What the shell writes is read in [`super::state`].
 

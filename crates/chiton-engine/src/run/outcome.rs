@@ -162,7 +162,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// One more process is among them.
+    /// Adds what one more process used.
     pub(crate) fn add(&mut self, other: Self) {
         self.user_us += other.user_us;
         self.system_us += other.system_us;

@@ -1,4 +1,4 @@
-//! What goes over a Unix socket: descriptors along with a byte, and how to wait for it.
+//! Unix sockets: descriptors along with a byte, and how to wait for them.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -26,7 +26,7 @@ pub(crate) fn send(socket: impl AsFd, byte: u8, descriptors: &[BorrowedFd<'_>]) 
     Ok(())
 }
 
-/// Receives what has come, as far as `bytes` has room, and the descriptors that came with it; `None` when the other
+/// Receives what has arrived, as far as `bytes` has room, and the descriptors that came with it; `None` when the other
 /// side is gone.
 pub(crate) fn receive(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<Option<(usize, Vec<OwnedFd>)>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];

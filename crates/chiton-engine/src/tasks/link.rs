@@ -22,10 +22,10 @@ use crate::run::Signal;
 use crate::run::{Look, StopCause, Typing, Typist};
 use chiton_terminal::TerminalSize;
 
-/// What cannot be done to a task.
+/// Why a request to a task was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// There is none of this id.
+    /// There is no task with this id.
     #[error(transparent)]
     NotFound(#[from] NotFound),
     /// It has ended.
@@ -33,12 +33,12 @@ pub enum SendError {
     Ended {
         /// The task.
         id: String,
-        /// How.
+        /// Its state.
         status: String,
-        /// What could not be done.
+        /// What did not happen.
         what: &'static str,
     },
-    /// It takes no input.
+    /// Its standard input is not open.
     #[error("task {id}: its standard input is closed; to write to a task, start it with an open input")]
     InputClosed {
         /// The task.
@@ -50,7 +50,7 @@ pub enum SendError {
         /// The task.
         id: String,
     },
-    /// It asks for a password, and was given a text.
+    /// It asks for a password, and somebody wanted to type a text.
     #[error(
         "{id} asks for a password ('{prompt}'), and nothing was typed: a password is a reference to a secret, like \
          {{{{secret:NAME}}}}, or is typed by a person with `chiton attach {id}`. To leave it empty send the key enter, to give up \
@@ -62,7 +62,7 @@ pub enum SendError {
         /// What it asks.
         prompt: String,
     },
-    /// Its keeper says no.
+    /// Its keeper gives another reason.
     #[error("task {id}: {reason}")]
     Refused {
         /// The task.
@@ -80,9 +80,9 @@ pub enum SendError {
 pub enum Killed {
     /// It ran, and is gone now with everything it started.
     Stopped(Task),
-    /// It had ended before.
+    /// It had ended already.
     AlreadyStopped(Task),
-    /// It was told to end, and something of it is still there: held by the kernel, or its keeper does not answer.
+    /// Something of it is still there: the kernel holds it, or its keeper does not answer.
     Survived(Task),
 }
 

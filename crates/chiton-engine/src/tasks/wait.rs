@@ -23,15 +23,15 @@ use chiton_terminal::Snapshot;
 pub struct WaitFor {
     /// A line of output that matches, also one that is there already.
     pub pattern: Option<Regex>,
-    /// No output for so long.
+    /// No output for this long.
     pub idle: Option<Duration>,
-    /// So many bytes of output beyond `from`.
+    /// This many bytes of output beyond `from`.
     pub bytes: Option<u64>,
     /// A line on the screen of its terminal that matches, also one that is there already.
     pub screen: Option<Regex>,
     /// That it waits for somebody to type into its terminal.
     pub input: bool,
-    /// So much time.
+    /// How long to wait at most.
     pub timeout: Option<Duration>,
     /// Where the waiting reader is: output before this is neither searched nor counted.
     pub from: Cursor,
@@ -171,7 +171,7 @@ impl WaitProgress {
         wanted.filter(|bytes| total.saturating_sub(self.from) >= *bytes).map(|_| WaitReason::Bytes)
     }
 
-    /// The first line not looked at before that matches. An unfinished line is looked at again when it has grown.
+    /// The first line that matches and was not searched before. An unfinished line is searched again when it has grown.
     fn search(&mut self, task: &Task, pattern: Option<&Regex>) -> Result<Option<String>, ReadError> {
         let Some(pattern) = pattern else { return Ok(None) };
         for (stream, place) in
@@ -195,5 +195,5 @@ impl WaitProgress {
     }
 }
 
-/// How much is searched in one go; a line longer than this is searched in pieces.
+/// How much is searched at once; a line longer than this is searched in pieces.
 const SEARCH_STEP: usize = 1 << 20;

@@ -14,7 +14,7 @@ pub struct Window {
 /// What happens in a window.
 #[derive(Debug)]
 pub enum WindowEvent {
-    /// The screen as a whole: at first, and whenever output came faster than it was taken.
+    /// The whole screen: at first, and again whenever output came faster than it was received.
     Screen(Box<Look>),
     /// Output since then.
     Output(ByteString),
@@ -42,7 +42,7 @@ impl Window {
         }
     }
 
-    /// Types bytes as they are; in a window that only looks, nothing happens.
+    /// Types bytes as they are. In a window that only looks on, nothing happens.
     pub async fn enter(&mut self, bytes: &[u8]) {
         if let Some(typist) = self.typist {
             let what = Typing::Raw(bytes.into());
@@ -51,7 +51,7 @@ impl Window {
         }
     }
 
-    /// Gives the terminal another size; a window that only looks does not.
+    /// Gives the terminal another size. A window that only looks on leaves it as it is.
     pub async fn resize(&mut self, size: TerminalSize) {
         if self.typist.is_some() {
             let _ = self.link.send(&Control::Resize(size)).await;
