@@ -6,12 +6,12 @@
 
 use std::os::unix::net::{UnixListener, UnixStream};
 
-use super::connection::{ClientRole, Connection, Peer, Watched, WindowUse};
+use super::connection::{ClientRole, Peer, RunConnection, Watched, WindowUse};
 use crate::protocol::Report;
 use crate::run::Stream;
 
 pub(super) struct Audience {
-    connections: Vec<Connection>,
+    connections: Vec<RunConnection>,
     /// `None` where the socket could not be opened, on a full disk for instance. The command runs all the same.
     door: Option<UnixListener>,
 }
@@ -28,7 +28,7 @@ pub(super) struct News<'a> {
 }
 
 impl Audience {
-    pub(super) fn new(caller: Connection, door: Option<UnixListener>) -> Self {
+    pub(super) fn new(caller: RunConnection, door: Option<UnixListener>) -> Self {
         Self { connections: vec![caller], door }
     }
 
@@ -36,19 +36,19 @@ impl Audience {
         self.door.as_ref()
     }
 
-    pub(super) fn connections(&self) -> &[Connection] {
+    pub(super) fn connections(&self) -> &[RunConnection] {
         &self.connections
     }
 
     /// `None` for one that has left the list since it was numbered.
-    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Connection> {
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut RunConnection> {
         self.connections.get_mut(index)
     }
 
     /// Accepts somebody who has connected to the run's socket.
     pub(super) fn accept(&mut self) {
         let Some(Ok((socket, _))) = self.door.as_ref().map(UnixListener::accept) else { return };
-        if let Ok(visitor) = Connection::to_visitor(socket) {
+        if let Ok(visitor) = RunConnection::to_visitor(socket) {
             self.connections.push(visitor);
         }
     }
@@ -126,6 +126,6 @@ impl Audience {
     /// Closes every connection but the caller's, and gives the socket of that one.
     pub(super) fn into_caller(self) -> Option<UnixStream> {
         let caller = self.connections.into_iter().find(|connection| connection.role() == ClientRole::Caller);
-        caller.map(Connection::into_socket)
+        caller.map(RunConnection::into_socket)
     }
 }

@@ -1,9 +1,9 @@
 //! The keeper's end of one connection: whole messages in, whole messages out, never waiting.
 //!
-//! 1. [`Connection::receive`] gives the requests that have arrived.
-//! 2. [`Connection::send`] queues a report and sends as much as the socket takes; the rest goes out when the loop finds
-//!    the socket writable ([`Connection::flush`]).
-//! 3. A connection that falls behind is noticed ([`Connection::is_full`], [`Connection::take_owed_news`]).
+//! 1. [`RunConnection::receive`] gives the requests that have arrived.
+//! 2. [`RunConnection::send`] queues a report and sends as much as the socket takes; the rest goes out when the loop finds
+//!    the socket writable ([`RunConnection::flush`]).
+//! 3. A connection that falls behind is noticed ([`RunConnection::is_full`], [`RunConnection::take_owed_news`]).
 //!
 //! What is done about one that is behind or gone is left to the loop.
 
@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 use crate::limits::{BEHIND_BYTES, QUEUE_BYTES, READ_BYTES};
 use crate::protocol::{Control, FrameBuffer, Report, VERSION, encode};
 
-pub(super) struct Connection {
+pub(super) struct RunConnection {
     socket: UnixStream,
     inbox: FrameBuffer,
     outbox: Vec<u8>,
@@ -74,7 +74,7 @@ pub(super) enum Peer {
     Gone,
 }
 
-impl Connection {
+impl RunConnection {
     /// The engine that started this keeper, with what it has sent already. It was greeted when it gave its order.
     pub(super) fn to_caller(socket: UnixStream, inbox: FrameBuffer) -> io::Result<Self> {
         Ok(Self { inbox, ..Self::new(socket, ClientRole::Caller, Greeting::Received)? })

@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::Equipment;
-use super::connection::Connection;
+use super::connection::RunConnection;
 use super::run::{self, AfterRun};
 use super::started_shell::{self, CommandArrives, StartedShell};
 use crate::folder::Unreadable;
@@ -37,7 +37,7 @@ struct WaitingShell {
 }
 
 /// A run that begins: its plan, its shell, and how that ended, where it has already.
-type Begun = (RunPlan, StartedShell, Option<Reaped>);
+type BegunRun = (RunPlan, StartedShell, Option<Reaped>);
 
 /// Serves until the engine is gone, or a signal says that it is enough.
 pub(super) fn serve(mut socket: UnixStream, mut equipment: Equipment) -> io::Result<()> {
@@ -58,7 +58,7 @@ pub(super) fn serve(mut socket: UnixStream, mut equipment: Equipment) -> io::Res
             ControlFlow::Break(()) => return Ok(()),
         };
 
-        match run::keep(plan, (shell, ended), Connection::to_caller(socket, inbox)?, equipment) {
+        match run::keep(plan, (shell, ended), RunConnection::to_caller(socket, inbox)?, equipment) {
             AfterRun::Free(caller, again) => {
                 caller.set_nonblocking(false)?;
                 report(&caller, &Report::Free);
@@ -76,7 +76,7 @@ fn carry_out(
     socket: &UnixStream,
     equipment: &Equipment,
     waiting: &mut Option<WaitingShell>,
-) -> ControlFlow<(), Option<Begun>> {
+) -> ControlFlow<(), Option<BegunRun>> {
     // The shell that waits would not fit, or it would not have been replaced. It has to be gone before what it shares
     // with us is cleared for the next one.
     dismiss(waiting.take());
@@ -112,7 +112,7 @@ fn carry_out(
 }
 
 /// Begins the run of the shell that waits, if it is there or has read its command before it ended.
-fn begin(plan: RunPlan, socket: &UnixStream, waiting: Option<WaitingShell>) -> Option<Begun> {
+fn begin(plan: RunPlan, socket: &UnixStream, waiting: Option<WaitingShell>) -> Option<BegunRun> {
     match waiting {
         Some(waiting) if waiting.ended.is_none() || waiting.has_begun() => {
             // Where the request is ours to write down, this is written with it, later: most commands have ended by

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use super::Equipment;
 use super::audience::Audience;
 use super::clock::{Clock, timespec};
-use super::connection::{ClientRole, Connection, Peer, Watched};
+use super::connection::{ClientRole, Peer, RunConnection, Watched};
 use super::console::Console;
 use super::deadlines::OutputFlow;
 use super::family::Family;
@@ -73,7 +73,7 @@ enum EventSource {
 pub(super) fn keep(
     plan: RunPlan,
     (shell, ended): (StartedShell, Option<Reaped>),
-    caller: Connection,
+    caller: RunConnection,
     equipment: Equipment,
 ) -> AfterRun {
     let started = Instant::now();
@@ -97,7 +97,7 @@ pub(super) fn keep(
         run.equipment.shared.release_shell();
     }
     // Requests that arrived in one piece with the order are in the inbox already, so no event will announce them.
-    for control in run.audience.get_mut(0).and_then(Connection::received).unwrap_or_default() {
+    for control in run.audience.get_mut(0).and_then(RunConnection::received).unwrap_or_default() {
         run.obey(0, control);
     }
     // A shell that ended while it waited was reaped there, and its signal was taken.
