@@ -407,7 +407,7 @@ struct Show {
 }
 
 impl Listener for Show {
-    fn hear(&mut self, event: RunEvent<'_>) {
+    fn receive(&mut self, event: RunEvent<'_>) {
         if let (RunEvent::Started { run_id, .. }, Some(run)) = (&event, &self.run) {
             run.send_replace((*run_id).to_owned());
         }
@@ -447,7 +447,7 @@ fn say_what_matters(response: &CommandResponse, arguments: &RunArguments) {
             };
             complain(&format!("the command {why} and was stopped, with everything it started"));
         }
-        Outcome::Cancelled | Outcome::Killed | Outcome::Lost | Outcome::Refused(_) | Outcome::FailedToStart(_) => {
+        Outcome::Cancelled | Outcome::Killed | Outcome::Lost | Outcome::Refused(_) => {
             complain(&format!("the command {}", response.outcome));
         }
         Outcome::Running => {
@@ -508,7 +508,7 @@ pub(crate) fn exit_code(outcome: &Outcome, stopped_by: i32) -> ExitCode {
         Outcome::Cancelled => 128 + rustix::process::Signal::PIPE.as_raw(),
         Outcome::Killed => 128 + rustix::process::Signal::KILL.as_raw(),
         Outcome::Running => 0,
-        Outcome::Lost | Outcome::Refused(_) | Outcome::FailedToStart(_) => 125,
+        Outcome::Lost | Outcome::Refused(_) => 125,
     };
     ExitCode::from(u8::try_from(code & 0xff).unwrap_or(crate::OWN_FAILURE))
 }

@@ -137,7 +137,7 @@ struct Adder {
 }
 
 impl Listener for Adder {
-    fn hear(&mut self, event: RunEvent<'_>) {
+    fn receive(&mut self, event: RunEvent<'_>) {
         match event {
             RunEvent::Started { .. } => {}
             RunEvent::Output { bytes, .. } => {

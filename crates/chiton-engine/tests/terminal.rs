@@ -195,6 +195,34 @@ fn a_command_that_waits_is_known_to_wait_with_its_prompt_and_whether_it_shows_wh
 }
 
 #[test]
+fn one_link_serves_many_requests_and_never_answers_with_something_old() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let session = harness.session();
+        let command = "for i in {1..5}; do read -p \"question $i? \" answer; echo \"got $answer\"; done; exit 3";
+        let task = start(&harness, &session, command).await;
+        let mut link = harness.engine.tasks().open(&task.id).await.unwrap();
+        for number in 1..=5 {
+            let wanted = WaitFor { input: true, timeout: Some(seconds(30)), ..WaitFor::default() };
+            let WaitReason::Input(wait) = link.wait(wanted).await.unwrap().reason else {
+                panic!("no question {number}")
+            };
+            assert_eq!(wait.prompt.trim(), format!("question {number}?"));
+            let look = link.look().await.unwrap();
+            assert_eq!(look.waits.map(|wait| wait.prompt), Some(wait.prompt));
+            link.type_in(Typing::Text(format!("answer {number}\n")), Typist::Caller).await.unwrap();
+        }
+
+        let wanted = WaitFor { timeout: Some(seconds(30)), ..WaitFor::default() };
+        let ended = link.wait(wanted).await.unwrap();
+        assert_eq!((ended.reason, ended.task.outcome), (WaitReason::Ended, Some(Outcome::Exited(3))));
+        assert!(link.look().await.unwrap().screen.to_text().contains("got answer 5"));
+        let error = link.type_in(Typing::Text("too late".to_owned()), Typist::Caller).await.unwrap_err();
+        assert!(matches!(error, SendError::Ended { .. }), "{error}");
+    });
+}
+
+#[test]
 fn a_command_that_works_is_not_said_to_wait() {
     let harness = Harness::new();
     let cases = [

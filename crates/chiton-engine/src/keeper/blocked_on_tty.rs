@@ -1,10 +1,13 @@
 //! Whether a command is blocked until somebody types.
 //!
-//! Exact where the kernel shows what a process does, which it does for processes of the same user: a thread of the
-//! terminal's foreground group is blocked in a call that reads from the terminal, or that waits for several things
-//! with the terminal among them, and nothing that the command started is working. For a process of another user
-//! (`sudo`) that cannot be seen. Such a one is taken to wait when it sleeps and the terminal reads a line without
-//! showing it, as for a password.
+//! 1. Nothing that the command started is working: a process that runs may be about to print.
+//! 2. A thread of the terminal's foreground group is blocked in a call that reads from the terminal, or that waits for
+//!    several things with the terminal among them. The kernel shows that for processes of the same user.
+//! 3. For a process of another user (`sudo`) it does not. Such a process is assumed to wait when it sleeps and the
+//!    terminal reads a line without showing it, as for a password.
+//!
+//! All of it is read from `/proc`, one process after the other, while they go on. A process may move between two reads,
+//! so a wait that has only just begun or ended can be missed or seen once too often; the caller checks again.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,40 +19,49 @@ use rustix::termios::tcgetpgrp;
 
 use crate::stop::descendants;
 
-/// Threads of one process that are looked at.
+/// Threads of one process that are examined.
 const MOST_THREADS: usize = 64;
-/// Descriptors that one call can wait for, as far as we look.
+/// Descriptors of one call that are examined.
 const MOST_WATCHED: usize = 4096;
 
-/// `Some(certain)` when the command waits for what is typed into the terminal at `path`.
-pub(super) fn for_terminal(terminal: BorrowedFd<'_>, path: &Path, asks_for_password: bool) -> Option<bool> {
+/// How it is known that a command waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Evidence {
+    /// The kernel shows the call that it is blocked in.
+    Seen,
+    /// The kernel shows nothing of that process, and everything else fits.
+    Assumed,
+}
+
+/// How it is known that the command waits for what is typed into the terminal at `path`; `None` where it does not.
+pub(super) fn evidence(terminal: BorrowedFd<'_>, path: &Path, asks_for_password: bool) -> Option<Evidence> {
     let group = tcgetpgrp(terminal).ok()?.as_raw_nonzero().get();
-    let (mut certain, mut hidden) = (false, false);
+    let (mut seen, mut hidden) = (false, false);
     for pid in descendants() {
-        let Some(status) = Status::of(pid) else { continue };
+        let Some(status) = ProcessStatus::of(pid) else { continue };
         if matches!(status.state, b'R' | b'D') {
             return None;
         }
-        if status.group != group || certain {
+        if status.group != group || seen {
             continue;
         }
         match reads(pid, path) {
-            Ok(reads) => certain |= reads,
+            Ok(reads) => seen |= reads,
             Err(error) => hidden |= error.kind() == io::ErrorKind::PermissionDenied && status.state == b'S',
         }
     }
-    if certain {
-        return Some(true);
+    if seen {
+        return Some(Evidence::Seen);
     }
-    (hidden && asks_for_password).then_some(false)
+    (hidden && asks_for_password).then_some(Evidence::Assumed)
 }
 
-struct Status {
+struct ProcessStatus {
     state: u8,
     group: i32,
 }
 
-impl Status {
+impl ProcessStatus {
     fn of(pid: i32) -> Option<Self> {
         let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
         // The name is in parentheses and may hold anything, so the fields are counted from its end.
@@ -69,20 +81,20 @@ fn reads(pid: i32, path: &Path) -> io::Result<bool> {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
             Err(_) => continue,
         };
-        if Call::parse(&call).is_some_and(|call| call.waits_for(pid, path)) {
+        if SystemCall::parse(&call).is_some_and(|call| call.waits_for(pid, path)) {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// A call into the kernel that has not come back.
-struct Call {
+/// A call into the kernel that has not returned.
+struct SystemCall {
     number: i64,
     arguments: [u64; 6],
 }
 
-impl Call {
+impl SystemCall {
     /// As `/proc/PID/syscall` has it: numbers in a row, or a word where there is none.
     fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_ascii_whitespace();
@@ -150,7 +162,7 @@ fn in_epoll(pid: i32, descriptor: u64, path: &Path) -> bool {
     })
 }
 
-/// So many bytes of a process.
+/// `length` bytes of the memory of a process.
 fn memory(pid: i32, address: u64, length: usize) -> Option<Vec<u8>> {
     let mut bytes = vec![0; length];
     File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut bytes, address).ok()?;

@@ -1,62 +1,76 @@
-//! A shell and what a keeper holds of it, from its start on.
+//! A shell that was started, and what its keeper holds of it.
+//!
+//! 1. The pipes or the terminal are made, and the shell is started with their other ends.
+//! 2. Meanwhile the run's folder is made, where the engine has not done that, and its socket opened.
+//!
+//! How a process is started is left to `process`; what becomes of it to [`super::run`].
 
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 
-use super::masking::Masking;
-use super::terminal::Ends;
+use super::masking::OutputMasking;
+use super::terminal::TerminalEnds;
 use crate::folder::RunFolder;
 use crate::process::start_shell;
 use crate::protocol::{GivenFiles, Input, ShellPlan};
 use crate::run::Streams;
-use crate::stop::Loneliness;
+use crate::stop::LeaderAlone;
 use crate::sys::process::wait_for;
 use chiton_terminal::TerminalSize;
 
-/// A shell that was started for a run, and what a keeper needs to own it.
-pub(super) struct Shell {
+/// Everything needed to keep the run of a shell.
+pub(super) struct StartedShell {
     pub(super) pid: i32,
-    pub(super) alone: Loneliness,
+    pub(super) leader_alone: LeaderAlone,
     pub(super) folder: RunFolder,
+    /// The lock on the folder: while it is open, the run counts as alive.
     pub(super) alive: OwnedFd,
     pub(super) door: Option<UnixListener>,
-    pub(super) masking: Masking,
-    /// What it prints, where we read it.
+    pub(super) masking: OutputMasking,
+    /// What it prints.
     pub(super) pipes: [Option<OwnedFd>; 2],
     /// What it reads, where that is left open.
     pub(super) input: Option<File>,
-    pub(super) terminal: Option<(Ends, TerminalSize)>,
-    /// Where its command arrives, where it waits for that.
+    pub(super) terminal: Option<(TerminalEnds, TerminalSize)>,
+    /// The pipe that will bring its command, where it waits for that.
     pub(super) script: Option<OwnedFd>,
 }
 
-impl Shell {
-    /// Starts it. With `waits` it waits until its command has come through the pipe that came along.
-    pub(super) fn start(plan: &mut ShellPlan, mut given: GivenFiles, waits: bool) -> Result<Self, String> {
-        let masking = Masking::new(std::mem::take(&mut plan.masks));
+/// When a shell has its command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CommandArrives {
+    /// It came along: the shell runs it at once.
+    WithTheOrder,
+    /// Through a pipe, later: the shell waits for it.
+    ThroughAPipe,
+}
+
+impl StartedShell {
+    pub(super) fn start(plan: &mut ShellPlan, mut given: GivenFiles, arrives: CommandArrives) -> Result<Self, String> {
+        let masking = OutputMasking::new(std::mem::take(&mut plan.masks));
         // The shell first: it needs longer to start than the folder takes to be made.
         let (pid, pipes, input, ends) = start(plan, &mut given).map_err(|error| explain(plan, &error))?;
-        let terminal = ends.zip(plan.terminal);
-        let place = match given.folder.take() {
+
+        let folder = match given.folder.take() {
             Some(alive) => RunFolder::at(&plan.folder).map(|folder| (folder, alive)),
             None => RunFolder::make_ready(&plan.folder).map(|(folder, lock)| (folder, lock.into())),
         };
-        match place {
+        match folder {
             Ok((folder, alive)) => {
                 let door = folder.open_door().ok();
                 Ok(Self {
                     pid,
-                    script: waits.then_some(given.script),
-                    alone: Loneliness::of(pid),
+                    script: (arrives == CommandArrives::ThroughAPipe).then_some(given.script),
+                    leader_alone: LeaderAlone::of(pid),
                     folder,
                     alive,
                     door,
                     masking,
                     pipes,
                     input,
-                    terminal,
+                    terminal: ends.zip(plan.terminal),
                 })
             }
             Err(error) => {
@@ -67,7 +81,7 @@ impl Shell {
     }
 }
 
-/// Ends a shell that has run nothing.
+/// Ends a shell that has run nothing, and reaps it.
 pub(super) fn end(pid: i32) {
     kill(pid);
     let _ = wait_for(pid);
@@ -75,23 +89,24 @@ pub(super) fn end(pid: i32) {
 
 /// Kills a shell that has nothing more to do.
 pub(super) fn kill(pid: i32) {
-    // Our own child and not reaped, so the number is its.
+    // It is our own child and not reaped, so the number cannot be anybody else's.
     if let Some(pid) = rustix::process::Pid::from_raw(pid) {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
 }
 
 /// The shell, what it prints, what it reads, and its terminal.
-type Started = (i32, [Option<OwnedFd>; 2], Option<File>, Option<Ends>);
+type Started = (i32, [Option<OwnedFd>; 2], Option<File>, Option<TerminalEnds>);
 
 fn start(plan: &ShellPlan, given: &mut GivenFiles) -> io::Result<Started> {
     if let Some(size) = plan.terminal {
-        let ends = Ends::open(size)?;
+        let ends = TerminalEnds::open(size)?;
         given.more = Some(ends.theirs.try_clone()?);
         let pid = start_shell(plan, given, &ends.theirs, &ends.theirs)?;
         let (output, input) = (ends.ours.try_clone()?, ends.ours.try_clone()?);
         return Ok((pid, [Some(output), None], Some(input.into()), Some(ends)));
     }
+
     let (stdout, stdout_end) = output_pipe()?;
     let (stderr, stderr_end) = match plan.streams {
         Streams::Separate => output_pipe().map(|(read, write)| (Some(read), write))?,
@@ -104,6 +119,8 @@ fn start(plan: &ShellPlan, given: &mut GivenFiles) -> io::Result<Started> {
         given.more = Some(read.into());
         input = Some(File::from(OwnedFd::from(write)));
     }
+
+    // The ends that the shell has are closed here when this returns: otherwise its pipes would never read as closed.
     let pid = start_shell(plan, given, &stdout_end, &stderr_end)?;
     Ok((pid, [Some(stdout), stderr], input, None))
 }
@@ -115,6 +132,8 @@ fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((read, write))
 }
 
+/// Why a shell could not be started. `posix_spawn` gives the same error for a directory that cannot be entered and a
+/// program that cannot be executed.
 fn explain(plan: &ShellPlan, error: &io::Error) -> String {
     let directory = plan.directory.to_text();
     if !fs::metadata(&directory).is_ok_and(|data| data.is_dir()) {
