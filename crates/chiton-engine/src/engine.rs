@@ -5,8 +5,8 @@ mod opening;
 mod written_down;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::audit::{AuditEntry, Journal};
 use crate::bytes::ByteString;
@@ -16,6 +16,7 @@ use crate::control::RunControl;
 use crate::error::{EngineError, RequestError, StartError};
 use crate::folder;
 use crate::limits::{Limits, RetentionLimits};
+use crate::lock::Lock;
 use crate::process::{Shell, ShellKind};
 use crate::render;
 use crate::request::{self, AcceptedRequest, CommandInput, CommandRequest, TaskLifetime};
@@ -103,11 +104,11 @@ struct Inner {
     /// What people were asked.
     consents: Consents,
     /// What is still to be written into the journal.
-    unwritten: Mutex<Vec<(Session, AuditEntry)>>,
+    unwritten: Lock<Vec<(Session, AuditEntry)>>,
     /// What was not taken over from an environment.
-    withheld: Mutex<Vec<RemovedVariable>>,
+    withheld: Lock<Vec<RemovedVariable>>,
     /// The `PATH` that was taken over: one that a command has changed is its own business.
-    inherited_path: Mutex<Option<ByteString>>,
+    inherited_path: Lock<Option<ByteString>>,
     /// Bytes that finished runs had on disk when that was last looked at.
     spooled: AtomicU64,
     /// Bytes that running ones may still write.
@@ -126,7 +127,7 @@ impl Engine {
         }
         let known = KnownSecrets::none();
         let (spooled, reserved) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (unwritten, withheld, inherited_path) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let (unwritten, withheld, inherited_path) = (Lock::default(), Lock::default(), Lock::default());
         let (verdicts, consents) = (Verdicts::default(), Consents::default());
         let untidied = AtomicUsize::new(UNTIDIED);
         let inner = Inner {
@@ -161,7 +162,7 @@ impl Engine {
     ) -> ShellState {
         let (environment, withheld) = self.inner.config.environment.inherit(environment);
         self.note_withheld(withheld);
-        *self.inner.inherited_path.lock().unwrap_or_else(PoisonError::into_inner) = environment.get("PATH").cloned();
+        *self.inner.inherited_path.lock() = environment.get("PATH").cloned();
         let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
         ShellState::fresh(directory, defaults.chain(environment), umask)
     }
@@ -377,7 +378,7 @@ impl Engine {
         let mut start = session::begin(session, directory, command.environment(), policy)?;
         start.notices.append(&mut command.take_notices());
         start.notices.append(&mut session.take_late_notices());
-        for withheld in self.inner.withheld.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for withheld in self.inner.withheld.lock().iter() {
             if !start.state.variables.contains_key(&withheld.name) && !start.removed.contains(withheld) {
                 start.removed.push(withheld.clone());
             }
@@ -396,7 +397,7 @@ impl Engine {
         }
         let before = session.state();
         let own = before.variables.get("PATH").and_then(Variable::scalar);
-        if own != inherited_path.lock().unwrap_or_else(PoisonError::into_inner).as_deref() {
+        if own != inherited_path.lock().as_deref() {
             variables.remove("PATH");
         }
         let mut state = ShellState::clone(&before);
@@ -406,7 +407,7 @@ impl Engine {
     }
 
     fn note_withheld(&self, withheld: Vec<RemovedVariable>) {
-        let mut all = self.inner.withheld.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.inner.withheld.lock();
         for one in withheld {
             if !all.contains(&one) {
                 all.push(one);

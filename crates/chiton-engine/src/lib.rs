@@ -27,6 +27,7 @@
 mod bytes;
 pub mod error;
 pub mod limits;
+mod lock;
 pub mod machine;
 pub mod run;
 mod sys;
@@ -68,6 +69,7 @@ pub use engine::{Engine, EngineConfig, StartedTask};
 pub use error::EngineError;
 pub use keeper::{serve_always, serve_if_asked};
 pub use limits::{Limits, WarmLimits};
+pub use lock::Lock;
 pub use process::Shell;
 pub use request::{CommandInput, CommandRequest, EnvironmentChange, OnTimeout, TaskLifetime};
 pub use response::{CommandResponse, StateReport};

@@ -1,6 +1,6 @@
 //! What of each call is written down in the journal.
 
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use super::Engine;
 use crate::audit::{AuditEntry, AuditEvent};
@@ -55,7 +55,7 @@ impl Engine {
     }
 
     fn unwritten(&self) -> MutexGuard<'_, Vec<(Session, AuditEntry)>> {
-        self.inner.unwritten.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.unwritten.lock()
     }
 
     /// Writes what was put off.

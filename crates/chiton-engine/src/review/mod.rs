@@ -9,12 +9,13 @@ use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::consent::{Answer, Bound, Consents, Question};
 use chiton_guard::{CheckedPolicy, Context, Decision, GuardPolicy, Mode, Scope, Verdict, judge_call};
 
 use crate::bytes::ByteString;
+use crate::lock::Lock;
 use crate::request::{AcceptedRequest, CommandRequest, EnvironmentChange};
 use crate::session::Session;
 use crate::state::ShellState;
@@ -76,7 +77,7 @@ impl Guard {
 /// The last verdicts of one guard. Each rests on the command, the state it starts from and what its call adds to that, and
 /// on nothing else; so it holds for as long as these are the same.
 #[derive(Debug, Default)]
-pub(crate) struct Verdicts(Mutex<VecDeque<Judged>>);
+pub(crate) struct Verdicts(Lock<VecDeque<Judged>>);
 
 #[derive(Debug)]
 struct Judged {
@@ -101,7 +102,7 @@ impl Verdicts {
         directory: &Path,
         change: &EnvironmentChange,
     ) -> Arc<Verdict> {
-        let judged = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let judged = || self.0.lock();
         let is_same = |it: &&Judged| {
             Arc::ptr_eq(&it.state, state) && it.command == *command && it.directory == directory && it.change == *change
         };

@@ -17,11 +17,12 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::consent::Bound;
 use crate::error::SessionError;
+use crate::lock::Lock;
 use crate::request::EnvironmentChange;
 use crate::state::change::Change;
 use crate::state::environment::{self, EnvironmentPolicy, Origin, RemovedVariable};
@@ -36,17 +37,17 @@ pub(crate) use settling::Unsettled;
 /// Cheap to clone; clones are the same session. To branch, make a new one from [`Session::state`].
 #[derive(Clone, Debug)]
 pub struct Session {
-    current: Arc<Mutex<Arc<ShellState>>>,
+    current: Arc<Lock<Arc<ShellState>>>,
     /// Connections to keepers whose runs end with this session.
-    held: Arc<Mutex<Vec<UnixStream>>>,
+    held: Arc<Lock<Vec<UnixStream>>>,
     name: Option<Arc<str>>,
     client: Option<Arc<str>>,
     /// What a person has agreed to for as long as it lasts.
-    agreed: Arc<Mutex<HashSet<Bound>>>,
+    agreed: Arc<Lock<HashSet<Bound>>>,
     /// Tasks this session started. Locked while one more is started, so that a limit is never overrun.
     pub(crate) tasks: Arc<tokio::sync::Mutex<Vec<String>>>,
     /// What its commands have named: masked in all that follow.
-    secrets: Arc<Mutex<BTreeSet<Reference>>>,
+    secrets: Arc<Lock<BTreeSet<Reference>>>,
     /// Whether the state has what the login shell says.
     pub(crate) logged_in: Arc<AtomicBool>,
     /// Commands that are answered, and whose shells still hand their state back.
@@ -54,18 +55,18 @@ pub struct Session {
     /// Commands that are answered, and whose keepers are still writing that down.
     recording: Arc<Settling>,
     /// The state that this one branched off, where it did: the next command starts from there.
-    trunk: Option<Arc<Mutex<Arc<ShellState>>>>,
+    trunk: Option<Arc<Lock<Arc<ShellState>>>>,
     /// Shells that wait for its next commands.
     pub(crate) pool: Arc<Pool>,
     /// What the last command started from, and from which state that was made.
-    begun: Arc<Mutex<Option<Begun>>>,
+    begun: Arc<Lock<Option<Begun>>>,
 }
 
 impl Session {
     /// A session that starts from `state`.
     pub fn new(state: ShellState) -> Self {
         Self {
-            current: Arc::new(Mutex::new(Arc::new(state))),
+            current: Arc::new(Lock::new(Arc::new(state))),
             held: Arc::default(),
             name: None,
             client: None,
@@ -104,7 +105,7 @@ impl Session {
     /// and ended with it.
     #[must_use]
     pub fn branch(&self) -> Self {
-        let current = Arc::new(Mutex::new(self.state()));
+        let current = Arc::new(Lock::new(self.state()));
         let trunk = Some(self.trunk.clone().unwrap_or_else(|| Arc::clone(&self.current)));
         Self { current, trunk, settling: Arc::default(), ..self.clone() }
     }
@@ -112,7 +113,7 @@ impl Session {
     /// The state that its next command is likely to start from.
     pub(crate) fn next_state(&self) -> Arc<ShellState> {
         let current = self.trunk.as_ref().unwrap_or(&self.current);
-        Arc::clone(&current.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&current.lock())
     }
 
     /// Waits until nothing is on its way any more of commands answered so far: the state has what they have changed, and
@@ -139,11 +140,11 @@ impl Session {
 
     /// What is to be said with the next answer, since the answer that it belongs to was given already.
     pub(crate) fn take_late_notices(&self) -> Vec<String> {
-        std::mem::take(&mut self.settling.notices.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.settling.notices.lock())
     }
 
     pub(crate) fn say_later(&self, notice: String) {
-        self.settling.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+        self.settling.notices.lock().push(notice);
     }
 
     /// The same with what waits for its commands already: for a session that is made anew for each call.
@@ -159,55 +160,55 @@ impl Session {
     }
 
     pub(crate) fn agree(&self, bound: Bound) {
-        self.agreed.lock().unwrap_or_else(PoisonError::into_inner).insert(bound);
+        self.agreed.lock().insert(bound);
     }
 
     pub(crate) fn has_agreed(&self, bound: Bound) -> bool {
-        self.agreed.lock().unwrap_or_else(PoisonError::into_inner).contains(&bound)
+        self.agreed.lock().contains(&bound)
     }
 
     /// The secrets that its commands have named so far.
     pub fn secrets(&self) -> BTreeSet<Reference> {
-        self.secrets.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.secrets.lock().clone()
     }
 
     /// Its commands have named these, perhaps in another process.
     pub fn uses<'a>(&self, references: impl IntoIterator<Item = &'a Reference>) {
-        self.secrets.lock().unwrap_or_else(PoisonError::into_inner).extend(references.into_iter().cloned());
+        self.secrets.lock().extend(references.into_iter().cloned());
     }
 
     /// The state right now. After an answer that was wanted first, see [`Session::settled`].
     pub fn state(&self) -> Arc<ShellState> {
-        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.current.lock())
     }
 
     /// Takes over a state that came out of this session.
     pub fn take_over(&self, state: ShellState) {
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
+        *self.current.lock() = Arc::new(state);
     }
 
     /// Sets the state, for instance back to an earlier one.
     pub fn restore(&self, state: Arc<ShellState>) {
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        *self.current.lock() = state;
         self.logged_in.store(false, Ordering::Relaxed);
     }
 
     /// Ends what this session's commands left running with [`crate::Lifetime::Session`].
     pub fn close(&self) {
         self.pool.close();
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.held.lock().clear();
     }
 
     /// Keeps a keeper's run alive as long as this session lives.
     pub(crate) fn hold(&self, connection: UnixStream) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.lock();
         held.retain(is_open);
         held.push(connection);
     }
 
     /// What the last command started from, where this one starts from the very same.
     fn begun_like_last(&self, base: &Arc<ShellState>) -> Option<StartingPoint> {
-        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = self.begun.lock();
         let (_, start) = begun.as_ref().filter(|(last, _)| Arc::ptr_eq(last, base))?;
         place_of(&start.state.cwd).map(|place| StartingPoint { place: Some(place), ..start.clone() })
     }
@@ -217,7 +218,7 @@ impl Session {
         if change.is_empty() {
             return;
         }
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.lock();
         *current = Arc::new(change.apply(&current));
     }
 }
@@ -270,7 +271,7 @@ pub(crate) fn begin(
     }
     let start = prepare(session, &base, directory, change, policy)?;
     if usual && start.notices.is_empty() {
-        *session.begun.lock().unwrap_or_else(PoisonError::into_inner) = Some((base, start.clone()));
+        *session.begun.lock() = Some((base, start.clone()));
     }
     Ok(start)
 }
@@ -282,7 +283,7 @@ pub(crate) fn begin_next(
     change: &EnvironmentChange,
     policy: &EnvironmentPolicy,
 ) -> Option<StartingPoint> {
-    let trunk = Session { current: Arc::new(Mutex::new(session.next_state())), ..session.clone() };
+    let trunk = Session { current: Arc::new(Lock::new(session.next_state())), ..session.clone() };
     begin(&trunk, directory, change, policy).ok()
 }
 

@@ -1,16 +1,18 @@
 //! Answers that came before the state did.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tokio::sync::watch;
+
+use crate::lock::Lock;
 
 /// What is on its way to a session.
 #[derive(Debug, Default)]
 pub(super) struct Settling {
     /// The numbers of those that are not there yet, and the next one.
     open: watch::Sender<(BTreeSet<u64>, u64)>,
-    pub(super) notices: Mutex<Vec<String>>,
+    pub(super) notices: Lock<Vec<String>>,
 }
 
 impl Settling {

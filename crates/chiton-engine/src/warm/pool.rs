@@ -5,12 +5,13 @@
 //! goes, and where all sessions together have too many, those of the session that was not used for longest.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::spare::{Fit, Spare};
 use crate::bytes::ByteString;
 use crate::limits::WarmLimits;
+use crate::lock::Lock;
 use crate::process::keeper_process::Keeper;
 use crate::request::EnvironmentChange;
 use crate::run::Streams;
@@ -30,14 +31,14 @@ pub(crate) struct Shape {
 /// What waits in one session.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    waiting: Mutex<Vec<Spare>>,
+    waiting: Lock<Vec<Spare>>,
     /// Commands that run now.
     running: AtomicUsize,
-    shape: Mutex<Shape>,
+    shape: Lock<Shape>,
     is_listed: AtomicBool,
     /// Whether its session was closed and not used again since.
     is_closed: AtomicBool,
-    used: Mutex<Option<Instant>>,
+    used: Lock<Option<Instant>>,
 }
 
 /// One command of the session, while it runs.
@@ -54,17 +55,17 @@ impl Pool {
     pub(crate) fn enter(self: &Arc<Self>) -> Running {
         self.running.fetch_add(1, Ordering::Relaxed);
         self.is_closed.store(false, Ordering::Relaxed);
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.used.lock() = Some(Instant::now());
         Running(Arc::clone(self))
     }
 
     pub(crate) fn shape(&self) -> Shape {
-        self.shape.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shape.lock().clone()
     }
 
     /// The last command was like this.
     pub(crate) fn note_shape(&self, shape: &Shape) {
-        let mut last = self.shape.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.shape.lock();
         if *last != *shape {
             last.clone_from(shape);
         }
@@ -157,7 +158,7 @@ impl Pool {
     }
 
     fn waiting(&self) -> std::sync::MutexGuard<'_, Vec<Spare>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     /// Ends everything that waits. Nothing more will, not even for what ends only now, until the next command comes.
@@ -181,14 +182,14 @@ impl WarmRoom {
 
 #[derive(Debug, Default)]
 struct Pools {
-    known: Mutex<Vec<Weak<Pool>>>,
+    known: Lock<Vec<Weak<Pool>>>,
     /// Whether somebody waits for the time at which the oldest goes.
     is_watched: AtomicBool,
 }
 
 impl Pools {
     fn note(self: &Arc<Self>, pool: &Arc<Pool>, limits: WarmLimits) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if !pool.is_listed.swap(true, Ordering::Relaxed) {
             known.push(Arc::downgrade(pool));
         }
@@ -197,7 +198,7 @@ impl Pools {
         drop(known);
         let mut count: usize = alive.iter().map(|pool| pool.waiting().len()).sum();
         if count > limits.in_all {
-            alive.sort_by_key(|pool| *pool.used.lock().unwrap_or_else(PoisonError::into_inner));
+            alive.sort_by_key(|pool| *pool.used.lock());
             for pool in alive {
                 let mut waiting = pool.waiting();
                 let gone = waiting.len().min(count.saturating_sub(limits.in_all));
@@ -227,7 +228,7 @@ impl Pools {
 
     /// Ends what waits since before `time`; gives since when the oldest of the others does.
     fn oldest(&self, time: Option<Instant>) -> Option<Instant> {
-        let known: Vec<Weak<Pool>> = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known: Vec<Weak<Pool>> = self.known.lock().clone();
         known.iter().filter_map(|pool| pool.upgrade()?.expire(time)).min()
     }
 }
