@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::bytes::ByteString;
@@ -12,6 +12,8 @@ use crate::error::RequestError;
 use crate::limits::{COMMAND_BYTES, ViewLimits};
 use crate::run::Lifetime;
 pub use crate::run::Streams;
+use chiton_shell::SyntaxError;
+use chiton_shell::tree::Script;
 use chiton_terminal::TerminalSize;
 use chiton_terminal::keys::TERM;
 
@@ -138,6 +140,26 @@ impl From<TaskLifetime> for Lifetime {
             TaskLifetime::Session => Self::Session,
             TaskLifetime::Durable => Self::Durable,
         }
+    }
+}
+
+/// What the text of a command says, or why it cannot be read.
+pub(crate) type Parsed = Result<Script, SyntaxError>;
+
+/// The parse of one command. The stage that needs it first makes it, and the command carries it on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CommandParse(OnceLock<Arc<Parsed>>);
+
+impl CommandParse {
+    /// The parse of `command`, which is always the same one.
+    pub(crate) fn of(&self, command: &[u8]) -> &Arc<Parsed> {
+        self.0.get_or_init(|| Arc::new(chiton_shell::parse(command)))
+    }
+}
+
+impl From<Arc<Parsed>> for CommandParse {
+    fn from(parsed: Arc<Parsed>) -> Self {
+        Self(parsed.into())
     }
 }
 

@@ -167,7 +167,7 @@ impl Engine {
 fn shape_of(command: &ResolvedCommand) -> Option<Shape> {
     let request = command.request();
     let usual = matches!(request.input, CommandInput::Nothing) && request.terminal.is_none();
-    (usual && std::ptr::eq(command.environment(), &raw const request.environment)).then(|| Shape {
+    (usual && !command.has_resolved_variables()).then(|| Shape {
         directory: request.directory.clone(),
         environment: request.environment.clone(),
         streams: request.streams,

@@ -11,7 +11,6 @@ use crate::protocol::{Forms, GO_FD, SCRATCH_FD, STATE_FD};
 use crate::state::ShellState;
 use crate::state::bash::dump::NOTHING_CAME;
 use crate::state::bash::load::{LOADER_FD, SCRIPT_FD};
-use chiton_shell as syntax;
 use chiton_shell::effect;
 use chiton_shell::tree::Script;
 
@@ -68,11 +67,18 @@ impl Delivery {
 }
 
 /// How this command is given to a shell of this kind.
-pub(crate) fn choose(command: &[u8], kind: ShellKind, state: &ShellState) -> Delivery {
+///
+/// `parse` gives the parse of the command; it is not asked where that does not matter.
+pub(crate) fn choose<'a>(
+    command: &[u8],
+    parse: impl FnOnce() -> Option<&'a Script>,
+    kind: ShellKind,
+    state: &ShellState,
+) -> Delivery {
     let has = |word: &str| memchr::memmem::find(command, word.as_bytes()).is_some();
     let sets_exit_trap = has("trap") && (["XIT", "xit", "Xit", "0", "-p"].into_iter().any(has) || lists_traps(command));
     let hands_back = !(sets_option(command, b'v') || has("set -o verbose"));
-    let plain = plain(command);
+    let plain = plain(command, parse);
     let form = if kind == ShellKind::Posix || command.len() > ARGUMENT_BYTES {
         Form::Evaluated
     } else if sets_option(command, b'x') || has("xtrace") || has("[[ ]]") {
@@ -96,7 +102,7 @@ pub(crate) fn choose(command: &[u8], kind: ShellKind, state: &ShellState) -> Del
         says_end: kind == ShellKind::Bash && hands_back && !sets_exit_trap && !has("DEBUG"),
         forgets: false,
         only_well_formed: false,
-        changes_nothing: plain.is_some_and(|script| effect::changes_nothing(&script, &|name| state.defines(name))),
+        changes_nothing: plain.is_some_and(|script| effect::changes_nothing(script, &|name| state.defines(name))),
     }
 }
 
@@ -237,18 +243,23 @@ pub(crate) fn posix_script(command: &[u8]) -> Vec<u8> {
 
 /// The parts of a command that is certainly one that bash reads without a word: without a warning about a here-document,
 /// too. `None` means that bash has to be asked, about patterns that are errors unless an option is on among others.
-fn plain(command: &[u8]) -> Option<Script> {
+fn plain<'a>(command: &[u8], parse: impl FnOnce() -> Option<&'a Script>) -> Option<&'a Script> {
     let is_pattern = |place: usize| place > 0 && b"?*+@!".contains(&command[place - 1]);
     if command.len() > ARGUMENT_BYTES || memchr::memchr_iter(b'(', command).any(is_pattern) {
         return None;
     }
-    syntax::parse(command).ok().filter(|script| !script.places.has_open_here())
+    parse().filter(|script| !script.places.has_open_here())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::process::{Command, Stdio};
+
+    fn is_plain(text: &str) -> bool {
+        let script = chiton_shell::parse(text.as_bytes()).ok();
+        plain(text.as_bytes(), || script.as_ref()).is_some()
+    }
 
     #[test]
     fn everyday_commands_are_plain() {
@@ -274,7 +285,7 @@ mod tests {
             "command 2>&1 &>all",
         ];
         for case in cases {
-            assert!(plain(case.as_bytes()).is_some(), "{case}");
+            assert!(is_plain(case), "{case}");
         }
     }
 
@@ -296,7 +307,7 @@ mod tests {
         while asked < 1000 {
             let length = 1 + next(9);
             let text: String = (0..length).map(|_| pieces[next(pieces.len())]).collect::<Vec<_>>().join(" ");
-            if plain(text.as_bytes()).is_none() {
+            if !is_plain(&text) {
                 continue;
             }
             asked += 1;
@@ -316,7 +327,10 @@ mod tests {
 
     #[test]
     fn tracing_and_exit_traps_are_seen() {
-        let choose = |text: &[u8], kind| choose(text, kind, &ShellState::fresh("/", [], 0o022));
+        let choose = |text: &[u8], kind| {
+            let script = chiton_shell::parse(text).ok();
+            choose(text, || script.as_ref(), kind, &ShellState::fresh("/", [], 0o022))
+        };
         for text in
             ["set -x", "true; set -ex\nls", "set -e -x", "bash -o xtrace -c true", "set -euo pipefail -x", "set +e -x"]
         {

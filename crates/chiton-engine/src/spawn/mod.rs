@@ -66,7 +66,7 @@ pub(crate) enum Runner {
 /// How a command has to be given to a shell.
 pub(crate) fn delivery(command: &ResolvedCommand, shell: &Shell, start: &StartingPoint) -> Delivery {
     let kind = shell.kind();
-    let chosen = delivery::choose(&command.request().command, kind, &start.state);
+    let chosen = delivery::choose(&command.request().command, || command.parsed().as_ref().ok(), kind, &start.state);
     if command.holds_values() { chosen.out_of_sight(kind) } else { chosen }
 }
 
