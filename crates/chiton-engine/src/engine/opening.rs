@@ -10,6 +10,7 @@ use crate::bytes::ByteString;
 use crate::error::StartError;
 use crate::folder::record::RequestRecord;
 use crate::folder::{RunFolder, Unreadable};
+use crate::process::delivery::Delivery;
 use crate::process::keeper_process::Keeper;
 use crate::request::CommandInput;
 use crate::secrets::ResolvedCommand;
@@ -31,7 +32,8 @@ impl Engine {
     ) -> Result<(OpenRun, Launched), StartError> {
         let delivery = spawn::delivery(command, &self.inner.config.shell, start);
         let is_readable = |_: &Shape| bash::load::reads_whole(command.script(), &start.state);
-        let shape = shape_of(command).filter(|_| self.is_warm() && delivery.can_wait()).filter(is_readable);
+        let shape =
+            shape_of(command).filter(|_| self.is_warm() && matches!(delivery, Delivery::Warm(_))).filter(is_readable);
         let spare = match shape.filter(|_| warm == Warm::Welcome) {
             Some(shape) => self.take_spare(session, &shape, start, command).await,
             None => None,

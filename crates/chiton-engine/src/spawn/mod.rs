@@ -67,7 +67,7 @@ pub(crate) enum Runner {
 pub(crate) fn delivery(command: &ResolvedCommand, shell: &Shell, start: &StartingPoint) -> Delivery {
     let kind = shell.kind();
     let chosen = delivery::choose(&command.request().command, || command.parsed().as_ref().ok(), kind, &start.state);
-    if command.holds_values() { chosen.out_of_sight(kind) } else { chosen }
+    if command.holds_values() { chosen.with_secret() } else { chosen }
 }
 
 /// Hands the command to whoever is to run it.
@@ -106,8 +106,7 @@ fn order_run(
 ) -> io::Result<()> {
     let request = command.request();
     let called_as = request.called_as.as_deref().unwrap_or(settings.shell.usual_name());
-    let Delivery { sets_exit_trap, hands_back, .. } = delivery;
-    let options = LoadOptions { keeper: keeper.pid, sets_exit_trap, hands_back };
+    let options = LoadOptions { keeper: keeper.pid, exit_trap: delivery.exit_trap() };
     let (loader, script) = match settings.shell.kind() {
         ShellKind::Bash => (load::loader(&start.state, called_as, options), command.script().to_vec()),
         ShellKind::Posix => (posix::loader(&start.state, keeper.pid), delivery::posix_script(command.script())),
@@ -167,7 +166,7 @@ fn run_plan(
         transcript: request.transcript.then(|| folder.path().join("output.log")),
         // A value that the command knows may be in what it leaves; that is said with its answer.
         answer_first: request.answer_first && !command.holds_values(),
-        changes_nothing: delivery.changes_nothing,
+        changes_nothing: delivery.expected().changes_nothing,
         request: None,
         stop,
         spool,

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::bytes::ByteString;
 use crate::folder::RunFolder;
-use crate::process::delivery::{self, Boot};
+use crate::process::delivery;
 use crate::process::keeper_process::Keeper;
 use crate::process::order::{give_order, memory_file};
 use crate::process::{Shell, ShellKind};
@@ -19,7 +19,7 @@ use crate::protocol::{BEGIN, Forms, Input, Order, Report, RunPlan, ShellPlan, en
 use crate::run::Streams;
 use crate::state::DirectoryId;
 use crate::state::ShellState;
-use crate::state::bash::load::{self, LoadOptions};
+use crate::state::bash::load::{self, ExitTrap, LoadOptions};
 use chiton_redact::Mask;
 
 /// What a shell that waits can be used for.
@@ -68,10 +68,10 @@ impl Spare {
 
     fn order(keeper: &Keeper, folder: &RunFolder, shell: &Shell, fit: &Fit) -> io::Result<OwnedFd> {
         let called_as = fit.called_as.as_deref().unwrap_or(shell.usual_name());
-        let options = LoadOptions { keeper: keeper.pid, sets_exit_trap: false, hands_back: true };
+        let options = LoadOptions { keeper: keeper.pid, exit_trap: ExitTrap::Alone };
         let loader = memory_file(&Zeroizing::new(load::loader(&fit.state, called_as, options)))?;
         let (theirs, script) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        let boot = delivery::bootstrap(Boot { keeper: keeper.pid, delivery: None });
+        let boot = delivery::waiting_bootstrap(keeper.pid);
         let arguments = [called_as, b"--norc", b"--noprofile", b"-c", boot.as_bytes()];
         let plan = ShellPlan {
             folder: folder.path().to_owned(),
