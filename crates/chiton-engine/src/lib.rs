@@ -71,7 +71,7 @@ pub use keeper::{serve_always, serve_if_asked};
 pub use limits::{Limits, WarmLimits};
 pub use lock::Lock;
 pub use process::Shell;
-pub use request::{CommandInput, CommandRequest, EnvironmentChange, OnTimeout, TaskLifetime};
+pub use request::{AnswerMode, CommandInput, CommandRequest, EnvironmentChange, OnTimeout, TaskLifetime};
 pub use response::{CommandResponse, StateReport};
 pub use run::{
     Ending, InputWait, Leftover, Lifetime, Listener, Look, Outcome, PassedAmount, RunEvent, Signal, Silent, Stream,

@@ -5,7 +5,7 @@ mod harness;
 
 use std::path::Path;
 
-use chiton_engine::{CommandRequest, Session, StateReport, WarmLimits};
+use chiton_engine::{AnswerMode, CommandRequest, Session, StateReport, WarmLimits};
 use chiton_testkit::{cases, oracle};
 use harness::{Harness, PATH, runtime};
 
@@ -80,7 +80,9 @@ fn compare(way: Way) -> usize {
         let (observed, response) = runtime().block_on(async {
             harness.engine.warm(&session);
             let mut request = CommandRequest::new(&case.command[..]);
-            request.answer_first = way == Way::AnswerFirst;
+            if way == Way::AnswerFirst {
+                request.answer = AnswerMode::BeforeState;
+            }
             harness.observe_request(&session, request).await
         });
         warm += usize::from(response.warm);

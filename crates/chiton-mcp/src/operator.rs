@@ -22,7 +22,7 @@ use chiton_engine::tasks::{
 };
 use chiton_engine::terminal::text::whole_characters;
 use chiton_engine::{
-    CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, Listener, Look, Outcome, PassedAmount,
+    AnswerMode, CommandInput, CommandRequest, CommandResponse, Engine, Listener, Look, Outcome, PassedAmount,
     RunControl, RunEvent, Session, Shell, ShellState, Signal, StartedTask, StateReport, Stream, Task, Tasks, Typing,
     Warmth, characters,
 };
@@ -261,10 +261,9 @@ impl Operator {
         let mut counts = Counts::new(caller);
         self.session.ready().await;
         let (session, before) = self.session_for(run)?;
-        let engine = self.engine_for(run)?;
-        let mut request = request(run, caller);
-        request.answer_first = self.answers_first(run);
-        let response = engine.run(&session, request, &mut counts, &caller.control).await;
+        let mut request = Self::request(run, caller)?;
+        request.answer = self.answer_mode(run);
+        let response = self.engine.run(&session, request, &mut counts, &caller.control).await;
         let mut response = response.map_err(engine_failure)?;
         *question = response.question.take();
         if response.run_id.is_empty() {
@@ -294,7 +293,7 @@ impl Operator {
             Some(_) => self.session_for(run)?,
             None => (self.session.clone(), self.session.state()),
         };
-        let started = self.engine_for(run)?.start(&session, request(run, caller)).await.map_err(engine_failure)?;
+        let started = self.engine.start(&session, Self::request(run, caller)?).await.map_err(engine_failure)?;
         self.note_secrets(run, &before, &session);
         match started {
             StartedTask::Started(task) => {
@@ -357,9 +356,9 @@ impl Operator {
 
     /// Whether a call is answered before its shell has handed its state back: where the session takes that over by
     /// itself, or needs no more of it than the answer tells.
-    fn answers_first(&self, run: &RunAction) -> bool {
+    fn answer_mode(&self, run: &RunAction) -> AnswerMode {
         let is_named = run.session.is_some() || self.session.name().is_some();
-        !is_named && run.keeps != Keeps::Environment
+        if is_named || run.keeps == Keeps::Environment { AnswerMode::WithState } else { AnswerMode::BeforeState }
     }
 
     /// Takes over what is kept of a command's state, and says where the next one will start.
@@ -397,15 +396,14 @@ impl Operator {
         }
     }
 
-    /// The engine, with another shell where a call asks for one.
-    fn engine_for(&self, run: &RunAction) -> Result<Engine, Failure> {
-        let Some(shell) = &run.shell else { return Ok(self.engine.clone()) };
-        let places = ["/bin", "/usr/bin", "/usr/local/bin"].map(|place| Path::new(place).join(shell));
-        let shell = Shell::find_in(places.iter().map(AsRef::as_ref)).map_err(not_possible)?;
-        if shell == self.engine.config().shell {
-            return Ok(self.engine.clone());
+    /// What a call asks the engine for.
+    fn request(run: &RunAction, caller: &Caller) -> Result<CommandRequest, Failure> {
+        let mut request = request(run, caller);
+        if let Some(name) = &run.shell {
+            let places = ["/bin", "/usr/bin", "/usr/local/bin"].map(|place| Path::new(place).join(name));
+            request.shell = Some(Shell::find_in(places.iter().map(AsRef::as_ref)).map_err(not_possible)?);
         }
-        Engine::new(EngineConfig { shell, ..self.engine.config().clone() }).map_err(system)
+        Ok(request)
     }
 
     async fn read(&self, read: &ReadAction, control: &RunControl) -> Result<Done, Failure> {
