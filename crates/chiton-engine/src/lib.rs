@@ -56,7 +56,6 @@ mod spawn;
 pub mod audit;
 mod control;
 mod keeper;
-pub mod shell_manager;
 pub mod tasks;
 
 pub use chiton_guard as guard;

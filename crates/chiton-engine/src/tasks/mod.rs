@@ -9,7 +9,6 @@
 //! - [`link`]: the connection to a running one: wait, write, signal, kill.
 //! - [`recording`]: what a terminal showed, with its times.
 //! - [`sweep`]: which ones go when.
-//! - [`shell_manager`]: a small face over all of it for programs that think in shells.
 
 pub mod link;
 pub mod list;
