@@ -13,7 +13,7 @@ use chiton_engine::limits::RetentionLimits;
 use chiton_engine::review::Guard;
 use chiton_engine::secrets::{MemorySource, Reference, Secret, SecretStore};
 use chiton_engine::{
-    ByteString, CommandRequest, CommandResponse, Engine, EngineConfig, Outcome, RunControl, Session, Silent,
+    AnswerMode, ByteString, CommandRequest, CommandResponse, Engine, EngineConfig, Outcome, RunControl, Session, Silent,
 };
 use tokio::runtime::Runtime;
 
@@ -141,7 +141,7 @@ impl Drop for Subject {
 pub(crate) fn request(command: &str, answer: Answer) -> CommandRequest {
     let mut request = CommandRequest::new(command);
     if answer == Answer::First {
-        request.answer_first = true;
+        request.answer = AnswerMode::BeforeState;
     }
     request
 }

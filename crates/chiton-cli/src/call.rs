@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use chiton_mcp::operator::Caller;
+use chiton_operator::Caller;
 use clap::Args;
 use serde_json::{Map, Value, json};
 

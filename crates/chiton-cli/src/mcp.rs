@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use chiton_mcp::server::{Address, HttpOptions, serve_http, serve_stdio};
+use chiton_mcp::{Address, HttpOptions, serve_http, serve_stdio};
 use clap::Args;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};

@@ -8,7 +8,7 @@ use chiton_dialects::Dialect;
 use chiton_engine::review::Guard;
 use chiton_engine::session::login::LoginConfig;
 use chiton_engine::{Engine, EngineConfig, WarmLimits, WarmRoom};
-use chiton_mcp::operator::Operator;
+use chiton_operator::Operator;
 use clap::Args;
 
 use crate::env;

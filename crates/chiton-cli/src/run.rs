@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use chiton_engine::limits::ViewLimits;
-use chiton_engine::session::store::SessionStore;
 use chiton_engine::state::environment::Caller;
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{
@@ -22,6 +21,7 @@ use chiton_engine::{
     Listener, OnTimeout, Outcome, RunControl, RunEvent, Session, ShellState, StartedTask, StateReport, Stream, Streams,
     TaskLifetime, Tasks, TimeLimit, Typing, Typist, WarmLimits,
 };
+use chiton_operator::NamedSessions;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
@@ -174,20 +174,16 @@ async fn run_async(arguments: RunArguments, settings: &Settings, state_directory
     config.environment.caller = Caller::Person;
     let engine = Engine::new(config)?;
     let base = engine.fresh_state(setting::working_directory()?, setting::environment(), setting::umask());
-    let store = SessionStore::new(state_directory.join("sessions"));
-    let before = match &arguments.session {
-        Some(name) => store.load(name, &base)?,
-        None => base.clone(),
+    let named = NamedSessions::new(state_directory);
+    let session = match &arguments.session {
+        Some(name) => named.open(name, &base)?,
+        None => Session::new(base),
     };
-    let mut session = Session::new(before.clone());
-    if let Some(name) = &arguments.session {
-        session = session.named(name);
-        session.uses(&store.secrets(name)?);
-    }
+    let before = session.state();
     let request = request(&arguments)?;
     if arguments.background {
         let started = start(&engine, &session, request, arguments.json).await;
-        note_secrets(&arguments, &store, &before, &session);
+        note_secrets(&named, &session, &before);
         return started;
     }
 
@@ -212,13 +208,11 @@ async fn run_async(arguments: RunArguments, settings: &Settings, state_directory
     }
     drop(hands);
     status.finish();
-    note_secrets(&arguments, &store, &before, &session);
+    note_secrets(&named, &session, &before);
     let response = response?;
-    if let Some(name) = &arguments.session {
-        // The command has run, so its own ending is what counts.
-        if let Err(error) = store.save(name, &before, &session.state()) {
-            complain(&format!("{error}; the session stays as it was before"));
-        }
+    // The command has run, so its own ending is what counts.
+    if let Err(error) = named.save(&session, &before) {
+        complain(&format!("{error}; the session stays as it was before"));
     }
     if arguments.json {
         let mut stdout = io::stdout().lock();
@@ -247,9 +241,8 @@ async fn run_async(arguments: RunArguments, settings: &Settings, state_directory
 }
 
 /// Notes in the session which secrets its commands named, so that they are masked in later ones too.
-fn note_secrets(arguments: &RunArguments, store: &SessionStore, before: &ShellState, session: &Session) {
-    let Some(name) = &arguments.session else { return };
-    if let Err(error) = store.note_secrets(name, before, &session.secrets()) {
+fn note_secrets(named: &NamedSessions, session: &Session, before: &ShellState) {
+    if let Err(error) = named.note_secrets(session, before) {
         complain(&format!("{error}; the secrets of this command are not known to later ones of the session"));
     }
 }

@@ -130,6 +130,32 @@ fn a_newer_client_gets_the_question_as_the_answer_and_calls_again() {
 }
 
 #[test]
+fn a_consent_holds_for_the_shell_that_was_asked_for_and_no_other() {
+    let (place, mut arguments) = asking();
+    arguments.extend(["--dialect".to_owned(), "codex".to_owned()]);
+    let mut wire = start(&place, &arguments);
+    wire.modern(&json!({"elicitation": {}}));
+    let in_shell = |shell: &str| json!({"cmd": "touch canary", "shell": shell});
+    let ask = |wire: &mut Wire| {
+        let asked = wire.ask("tools/call", json!({"name": "exec_command", "arguments": in_shell("sh")}));
+        asked["result"]["requestState"].as_str().unwrap_or_else(|| panic!("{asked}")).to_owned()
+    };
+    let again = |wire: &mut Wire, shell: &str, state: &str| {
+        let answers = json!({"consent": accept("once")});
+        let call = json!({"name": "exec_command", "arguments": in_shell(shell), "requestState": state, "inputResponses": answers});
+        wire.ask("tools/call", call)["result"].clone()
+    };
+
+    let state = ask(&mut wire);
+    let other = again(&mut wire, "bash", &state);
+    assert!(other.to_string().contains("consent") && !sings(&place, "canary"), "{other}");
+
+    let state = ask(&mut wire);
+    let done = again(&mut wire, "sh", &state);
+    assert!(sings(&place, "canary"), "{done}");
+}
+
+#[test]
 fn where_nobody_can_be_asked_nothing_runs_and_that_is_said() {
     let (place, arguments) = asking();
     let mut wire = start(&place, &arguments);

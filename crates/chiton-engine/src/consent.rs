@@ -7,12 +7,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
 use chiton_guard::Verdict;
+
+use crate::lock::Lock;
 
 /// How long a consent that was given elsewhere may be used.
 const EXPIRES: Duration = Duration::from_mins(10);
@@ -91,7 +92,7 @@ impl Bound {
 /// Questions that were asked and not yet answered.
 #[derive(Debug, Default)]
 pub(crate) struct Consents {
-    open: Mutex<HashMap<String, (Bound, Instant)>>,
+    open: Lock<HashMap<String, (Bound, Instant)>>,
 }
 
 impl Consents {
@@ -100,7 +101,7 @@ impl Consents {
         let mut bytes = [0; 16];
         let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
         let id = format!("{:032x}", u128::from_ne_bytes(bytes));
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         open.retain(|_, (_, since)| since.elapsed() < EXPIRES);
         if open.len() >= MOST_OPEN
             && let Some(oldest) = open.iter().min_by_key(|(_, (_, since))| *since).map(|(id, _)| id.clone())
@@ -113,7 +114,7 @@ impl Consents {
 
     /// Uses up the consent `id`; false where it is not for `bound`, was used before, or is too old.
     pub(crate) fn redeem(&self, id: &str, bound: Bound) -> bool {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         open.remove(id).is_some_and(|(asked, since)| asked == bound && since.elapsed() < EXPIRES)
     }
 }

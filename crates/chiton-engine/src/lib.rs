@@ -27,6 +27,7 @@
 mod bytes;
 pub mod error;
 pub mod limits;
+mod lock;
 pub mod machine;
 pub mod run;
 mod sys;
@@ -55,7 +56,6 @@ mod spawn;
 pub mod audit;
 mod control;
 mod keeper;
-pub mod shell_manager;
 pub mod tasks;
 
 pub use chiton_guard as guard;
@@ -68,8 +68,9 @@ pub use engine::{Engine, EngineConfig, StartedTask};
 pub use error::EngineError;
 pub use keeper::{serve_always, serve_if_asked};
 pub use limits::{Limits, WarmLimits};
+pub use lock::Lock;
 pub use process::Shell;
-pub use request::{CommandInput, CommandRequest, EnvironmentChange, OnTimeout, TaskLifetime};
+pub use request::{AnswerMode, CommandInput, CommandRequest, EnvironmentChange, OnTimeout, TaskLifetime};
 pub use response::{CommandResponse, StateReport};
 pub use run::{
     Ending, InputWait, Leftover, Lifetime, Listener, Look, Outcome, PassedAmount, RunEvent, Signal, Silent, Stream,

@@ -49,6 +49,14 @@ pub(crate) struct Views {
     pub(crate) output: TextView,
 }
 
+impl Views {
+    /// About how many bytes the command printed.
+    pub(crate) fn output_bytes(&self) -> u64 {
+        let shown = self.stdout.head.len() + self.stderr.head.len();
+        shown as u64 + self.stdout.omitted + self.stderr.omitted
+    }
+}
+
 /// Turns what a run printed into text.
 pub(crate) fn present(captured: Captured) -> Views {
     let Captured { stdout, stderr, output } = captured;

@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::bytes::ByteString;
 use crate::consent::{Answer, Approver};
 use crate::error::RequestError;
 use crate::limits::{COMMAND_BYTES, ViewLimits};
+use crate::process::Shell;
 use crate::run::Lifetime;
 pub use crate::run::Streams;
+use chiton_shell::SyntaxError;
+use chiton_shell::tree::Script;
 use chiton_terminal::TerminalSize;
 use chiton_terminal::keys::TERM;
 
@@ -34,6 +37,8 @@ pub struct CommandRequest {
     pub environment: EnvironmentChange,
     /// Its standard input.
     pub input: CommandInput,
+    /// The shell that runs it, where it differs from the engine's.
+    pub shell: Option<Shell>,
     /// How its output is captured.
     pub streams: Streams,
     /// A terminal of this size for all three streams: for programs that talk to a person. What they print is one
@@ -62,10 +67,8 @@ pub struct CommandRequest {
     pub consent: Option<(String, Answer)>,
     /// Whether a plain file gets all output as well, with a last line that says how it ended.
     pub transcript: bool,
-    /// Whether the call is answered as soon as the command has ended, while its shell still hands its state back. What
-    /// the command changed is in the session before its next command starts; see [`crate::Session::settled`]. The
-    /// answer cannot say then what became of the state ([`crate::StateReport::Follows`]) nor what the command used.
-    pub answer_first: bool,
+    /// When the call is answered.
+    pub answer: AnswerMode,
 }
 
 impl CommandRequest {
@@ -112,6 +115,19 @@ pub enum CommandInput {
     Open,
 }
 
+/// When a call is answered, once its command has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AnswerMode {
+    /// When the state is in the session. The answer says everything, and takes as long as the shell needs to hand its
+    /// state back.
+    #[default]
+    WithState,
+    /// At once, while the shell still hands its state back. What the command changed is in the session before the next
+    /// command starts, see [`crate::Session::settled`]; but the answer can say neither what became of the state
+    /// ([`crate::StateReport::Follows`]) nor what the command used.
+    BeforeState,
+}
+
 /// What happens to a run when its time is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnTimeout {
@@ -138,6 +154,26 @@ impl From<TaskLifetime> for Lifetime {
             TaskLifetime::Session => Self::Session,
             TaskLifetime::Durable => Self::Durable,
         }
+    }
+}
+
+/// What the text of a command says, or why it cannot be read.
+pub(crate) type Parsed = Result<Script, SyntaxError>;
+
+/// The parse of one command. The stage that needs it first makes it, and the command carries it on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CommandParse(OnceLock<Arc<Parsed>>);
+
+impl CommandParse {
+    /// The parse of `command`, which is always the same one.
+    pub(crate) fn of(&self, command: &[u8]) -> &Arc<Parsed> {
+        self.0.get_or_init(|| Arc::new(chiton_shell::parse(command)))
+    }
+}
+
+impl From<Arc<Parsed>> for CommandParse {
+    fn from(parsed: Arc<Parsed>) -> Self {
+        Self(parsed.into())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::review::Refusal;
 use crate::run::StreamTotals;
 use crate::run::{Ending, InputWait};
 use crate::run::{Leftover, Outcome, TimeLimit, Usage};
-use crate::session::StartingPoint;
+use crate::session::{Session, StartingPoint};
 use crate::state::environment::RemovedVariable;
 
 /// Everything there is to say about one run.
@@ -97,9 +97,11 @@ impl StateReport {
     }
 }
 
-/// What a commit did.
+/// What a command left in its session.
 pub(crate) struct Commit {
     pub(crate) report: StateReport,
+    /// Where the session is from now on.
+    pub(crate) cwd: PathBuf,
     pub(crate) pipe_status: Vec<i32>,
     /// Variables that are not there for the next command.
     pub(crate) not_carried: Vec<RemovedVariable>,
@@ -108,26 +110,31 @@ pub(crate) struct Commit {
 }
 
 impl Commit {
-    pub(crate) fn follows() -> Self {
-        Self { report: StateReport::Follows, pipe_status: Vec::new(), not_carried: Vec::new(), notice: None }
-    }
-
-    pub(crate) fn discarded(why: impl Into<String>) -> Self {
-        let report = StateReport::Discarded(why.into());
-        Self { report, pipe_status: Vec::new(), not_carried: Vec::new(), notice: None }
+    /// This, with the session where it is.
+    pub(crate) fn new(report: StateReport, session: &Session) -> Self {
+        let cwd = session.state().cwd.clone();
+        Self { report, cwd, pipe_status: Vec::new(), not_carried: Vec::new(), notice: None }
     }
 }
 
+/// Everything that is known about a run.
+pub(crate) struct RunParts<'a> {
+    pub(crate) run_id: &'a str,
+    pub(crate) pid: i32,
+    pub(crate) warm: bool,
+    pub(crate) ending: Ending,
+    pub(crate) waits: Option<InputWait>,
+    pub(crate) views: Views,
+    pub(crate) start: StartingPoint,
+    pub(crate) commit: Commit,
+    /// What to say where the journal could not be written.
+    pub(crate) unwritten: Option<String>,
+    pub(crate) protection: &'static str,
+}
+
 /// Puts together everything that is known about a run.
-pub(crate) fn compose(
-    run_id: &str,
-    (pid, ending): (i32, Ending),
-    views: Views,
-    start: StartingPoint,
-    commit: Commit,
-    cwd: PathBuf,
-    protection: &'static str,
-) -> CommandResponse {
+pub(crate) fn compose(parts: RunParts<'_>) -> CommandResponse {
+    let RunParts { run_id, pid, warm, ending, waits, views, start, commit, unwritten, protection } = parts;
     let lost = |totals: StreamTotals| totals.written - totals.kept;
     let mut removed_variables = start.removed;
     for not_carried in commit.not_carried {
@@ -135,6 +142,7 @@ pub(crate) fn compose(
             removed_variables.push(not_carried);
         }
     }
+
     CommandResponse {
         run_id: run_id.to_owned(),
         outcome: ending.outcome,
@@ -145,17 +153,17 @@ pub(crate) fn compose(
         stderr: views.stderr,
         output: views.output,
         lost_bytes: lost(ending.stdout) + lost(ending.stderr),
-        cwd,
+        cwd: commit.cwd,
         state: commit.report,
-        waits: None,
+        waits,
         leftovers: ending.leftovers,
         leftover_task: ending.leftover_task,
         survivors: ending.survivors,
         usage: ending.usage,
         duration: Duration::from_micros(ending.wall_us),
-        warm: false,
+        warm,
         removed_variables,
-        notices: start.notices.into_iter().chain(commit.notice).collect(),
+        notices: start.notices.into_iter().chain(commit.notice).chain(unwritten).collect(),
         protection,
         question: None,
     }
@@ -201,11 +209,6 @@ impl CommandResponse {
     /// Whether any output is not in this response.
     pub fn is_truncated(&self) -> bool {
         self.omitted_bytes() > 0
-    }
-
-    /// About how many bytes the command printed.
-    pub(crate) fn output_bytes(&self) -> u64 {
-        (self.stdout.head.len() + self.stderr.head.len()) as u64 + self.omitted_bytes()
     }
 
     /// Bytes of output that are not in `stdout` and `stderr` here.

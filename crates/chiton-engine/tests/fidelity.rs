@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use chiton_engine::{CommandRequest, Session, StateReport, WarmLimits};
+use chiton_engine::{AnswerMode, CommandRequest, Session, StateReport, WarmLimits};
 use chiton_testkit::cases::{self, Case};
 use chiton_testkit::oracle;
 use chiton_testkit::trials::{self, Threads, Trial, passes};
@@ -120,7 +120,9 @@ impl Bench {
             let session = session();
             harness.engine.warm(&session);
             let mut request = CommandRequest::new(&case.command[..]);
-            request.answer_first = self.way == Way::AnswerFirst;
+            if self.way == Way::AnswerFirst {
+                request.answer = AnswerMode::BeforeState;
+            }
             harness.observe_request(&session, request).await
         });
         self.warm.fetch_add(usize::from(response.warm), Ordering::Relaxed);

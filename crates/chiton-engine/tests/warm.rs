@@ -7,7 +7,8 @@ use std::fs;
 use std::time::Duration;
 
 use chiton_engine::{
-    CommandRequest, CommandResponse, EnvironmentChange, Outcome, Session, Signal, StateReport, Streams, WarmLimits,
+    AnswerMode, CommandRequest, CommandResponse, EnvironmentChange, Outcome, Session, Signal, StateReport, Streams,
+    WarmLimits,
 };
 use chiton_testkit::processes::{MARK, eventually, marked, parent_of};
 use harness::{Harness, mark, runtime, seconds};
@@ -22,12 +23,16 @@ fn session_with(harness: &Harness, mark: &str) -> Session {
     session
 }
 
+fn early_if(early: bool) -> AnswerMode {
+    if early { AnswerMode::BeforeState } else { AnswerMode::WithState }
+}
+
 /// Runs a command whose shell waits for it already.
 async fn run_warm(harness: &Harness, session: &Session, command: &str) -> CommandResponse {
     session.settled().await;
     harness.engine.warm(session);
     let mut request = CommandRequest::new(command);
-    request.answer_first = true;
+    request.answer = AnswerMode::BeforeState;
     let response = harness.request(session, request).await;
     assert!(response.warm, "{command} met no shell that waited");
     response
@@ -140,7 +145,7 @@ fn a_waiting_shell_or_keeper_that_was_killed_costs_nothing() {
                 assert!(eventually(seconds(5), is_gone));
             }
             let mut request = CommandRequest::new(format!("echo {round} >> log; cat log").as_str());
-            request.answer_first = round % 3 == 0;
+            request.answer = early_if(round % 3 == 0);
             let response = harness.request(&session, request).await;
             assert_eq!(response.outcome, Outcome::Exited(0), "round {round}");
             let expected = (0..=round).fold(String::new(), |text, number| text + &format!("{number}\n"));
@@ -160,7 +165,7 @@ fn sixteen_calls_at_once_are_sixteen_commands() {
                 let (harness, session) = (std::sync::Arc::clone(&harness), session.clone());
                 runtime.spawn(async move {
                     let mut request = CommandRequest::new(format!("echo {number}; V{number}={number}").as_str());
-                    request.answer_first = number % 2 == 0;
+                    request.answer = early_if(number % 2 == 0);
                     harness.request(&session, request).await
                 })
             })
@@ -195,7 +200,7 @@ fn every_ending_is_told_as_it_is_also_when_the_answer_goes_first() {
             session.settled().await;
             harness.engine.warm(&session);
             let mut request = CommandRequest::new(command);
-            request.answer_first = true;
+            request.answer = AnswerMode::BeforeState;
             let response = harness.request(&session, request).await;
             assert_eq!(response.outcome, expected, "{command}");
             session.settled().await;
@@ -346,7 +351,7 @@ fn a_command_of_any_size_arrives_whole() {
             session.settled().await;
             harness.engine.warm(&session);
             let mut request = CommandRequest::new(format!("cat <<'E'\n{text}\nE"));
-            request.answer_first = true;
+            request.answer = AnswerMode::BeforeState;
             let response = harness.request(&session, request).await;
             assert_eq!(response.warm, size <= 32_768, "{size} bytes");
             assert_eq!(response.stdout.to_text().len(), text.len() + 1, "{size} bytes");

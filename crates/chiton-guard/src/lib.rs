@@ -29,7 +29,7 @@ pub use verdict::{Access, Decision, Finding, SeenCommand, SeenRedirection, Touch
 use std::rc::Rc;
 
 use chiton_shell as syntax;
-use chiton_shell::tree::Span;
+use chiton_shell::tree::{Script, Span};
 use machine::state::{World, Worlds};
 use machine::value::{Flow, Text};
 use machine::{Knowledge, Lasting, Machine};
@@ -45,10 +45,14 @@ pub fn judge(command: impl AsRef<[u8]>, context: &Context) -> Verdict {
 /// them too, so that words which use them are known.
 pub fn judge_call(command: impl AsRef<[u8]>, environment: &[(String, String)], context: &Context) -> Verdict {
     let command = command.as_ref();
-    let script = match syntax::parse(command) {
-        Ok(script) => script,
-        Err(error) => return unparsed(&error),
-    };
+    match syntax::parse(command) {
+        Ok(script) => judge_script(&script, command, environment, context),
+        Err(error) => unparsed(&error),
+    }
+}
+
+/// As [`judge_call`], for whoever has parsed the command already: `script` is the parse of `command`.
+pub fn judge_script(script: &Script, command: &[u8], environment: &[(String, String)], context: &Context) -> Verdict {
     let mut judge = Machine::new(context, command, KNOWLEDGE);
     for (name, value) in environment {
         judge.judge_variable(name, &Text::known(value.clone()), Span::default(), Lasting::OneCommand);
@@ -60,7 +64,7 @@ pub fn judge_call(command: impl AsRef<[u8]>, environment: &[(String, String)], c
 }
 
 /// What cannot be parsed is not run without somebody having looked at it.
-fn unparsed(error: &syntax::SyntaxError) -> Verdict {
+pub fn unparsed(error: &syntax::SyntaxError) -> Verdict {
     let reason = format!("The command cannot be parsed: {error}.");
     let finding = Finding::new(&rules::SYNTAX, Decision::Ask, reason, error.span, None);
     conclude(vec![finding], Vec::new(), Vec::new(), Vec::new())

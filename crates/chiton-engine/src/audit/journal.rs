@@ -4,7 +4,7 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::FlockOperation;
@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use super::{AuditConfig, AuditEntry, AuditLine};
 use crate::bytes::encode_hex;
 use crate::folder::make_own;
+use crate::lock::Lock;
 
 pub(super) const CURRENT: &str = "journal.jsonl";
 /// The number and the hash of the last line, and the number of the first that is kept: without it, lines missing at
@@ -26,7 +27,7 @@ pub struct Journal {
     config: AuditConfig,
     who: String,
     /// What was open for the last line that this process wrote.
-    last: Arc<Mutex<Option<Open>>>,
+    last: Arc<Lock<Option<Open>>>,
 }
 
 #[derive(Debug)]
@@ -90,7 +91,7 @@ impl Journal {
 
     fn add(&self, mut entry: AuditEntry, mut noted: bool) -> io::Result<()> {
         entry.who.clone_from(&self.who);
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         let mut open = self.open(last.take())?;
         let head = match open.end.take() {
             Some((end, head)) if end == open.length && end > 0 => head,

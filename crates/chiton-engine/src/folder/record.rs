@@ -5,8 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::ByteString;
-use crate::request::Streams;
-use crate::run::Lifetime;
+use crate::run::{Lifetime, Streams};
 use chiton_terminal::TerminalSize;
 
 /// The version of all records; a folder of another one is reported, not read.

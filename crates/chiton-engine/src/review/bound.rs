@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::consent::Bound;
 use crate::request::{CommandInput, CommandRequest, EnvironmentChange};
 
-/// The bytes of the command, its directory, its variables and its input.
+/// The bytes of the command, the shell that reads them, its directory, its variables and its input.
 pub(super) fn bound_to(request: &CommandRequest, directory: &Path) -> Bound {
     let merges = matches!(request.environment, EnvironmentChange::Merge(_));
     let mut parts: Vec<&[u8]> =
@@ -17,6 +17,9 @@ pub(super) fn bound_to(request: &CommandRequest, directory: &Path) -> Bound {
 
     let input: &[u8] = if let CommandInput::Text(text) = &request.input { text } else { b"" };
     parts.extend([b"input", input]);
+    if let Some(shell) = &request.shell {
+        parts.extend([b"shell", shell.path().as_os_str().as_encoded_bytes()]);
+    }
     Bound::to(parts)
 }
 
@@ -26,6 +29,7 @@ mod tests {
 
     use super::*;
     use crate::consent::Consents;
+    use crate::process::Shell;
 
     #[test]
     fn a_consent_is_for_one_command_in_one_place_once() {
@@ -39,7 +43,10 @@ mod tests {
             replaced.environment = EnvironmentChange::Replace(BTreeMap::new());
             let mut fed = request("touch canary");
             fed.input = CommandInput::Text("x".into());
+            let mut other_shell = request("touch canary");
+            other_shell.shell = Some(Shell::at(Path::new("/bin/sh")));
             [
+                bound_to(&other_shell, here),
                 bound_to(&request("touch canary "), here),
                 bound_to(&request("touch canary"), Path::new("/")),
                 bound_to(&variable, here),

@@ -9,13 +9,14 @@ use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::consent::{Answer, Bound, Consents, Question};
-use chiton_guard::{CheckedPolicy, Context, Decision, GuardPolicy, Mode, Scope, Verdict, judge_call};
+use chiton_guard::{CheckedPolicy, Context, Decision, GuardPolicy, Mode, Scope, Verdict, judge_script, unparsed};
 
 use crate::bytes::ByteString;
-use crate::request::{AcceptedRequest, CommandRequest, EnvironmentChange};
+use crate::lock::Lock;
+use crate::request::{AcceptedRequest, CommandParse, CommandRequest, EnvironmentChange, Parsed};
 use crate::session::Session;
 use crate::state::ShellState;
 use crate::state::environment::{EnvironmentPolicy, Origin};
@@ -62,6 +63,18 @@ impl Guard {
         directory: &Path,
         change: &EnvironmentChange,
     ) -> Verdict {
+        self.judge_parsed(&chiton_shell::parse(command), command, state, directory, change)
+    }
+
+    /// As [`Guard::judge`], with the parse of `command`.
+    fn judge_parsed(
+        &self,
+        parsed: &Parsed,
+        command: &[u8],
+        state: &Arc<ShellState>,
+        directory: &Path,
+        change: &EnvironmentChange,
+    ) -> Verdict {
         let scope: Arc<dyn Scope> = Arc::clone(state) as _;
         let mut context = self.around.clone().within(scope);
         directory.clone_into(&mut context.cwd);
@@ -69,14 +82,19 @@ impl Guard {
         let set: Vec<(String, String)> =
             change.variables().iter().map(|(name, value)| (name.clone(), value.to_text())).collect();
         context.variables.extend(set.iter().cloned());
-        self.policy.refine(judge_call(command, &set, &context), &context)
+
+        let verdict = match parsed {
+            Ok(script) => judge_script(script, command, &set, &context),
+            Err(error) => unparsed(error),
+        };
+        self.policy.refine(verdict, &context)
     }
 }
 
 /// The last verdicts of one guard. Each rests on the command, the state it starts from and what its call adds to that, and
 /// on nothing else; so it holds for as long as these are the same.
 #[derive(Debug, Default)]
-pub(crate) struct Verdicts(Mutex<VecDeque<Judged>>);
+pub(crate) struct Verdicts(Lock<VecDeque<Judged>>);
 
 #[derive(Debug)]
 struct Judged {
@@ -84,10 +102,17 @@ struct Judged {
     state: Arc<ShellState>,
     directory: PathBuf,
     change: EnvironmentChange,
+    judgement: Judgement,
+}
+
+/// What the guard says about a command, and the parse that this rests on.
+#[derive(Clone, Debug)]
+struct Judgement {
+    parsed: Arc<Parsed>,
     verdict: Arc<Verdict>,
 }
 
-/// So many are remembered, and none about a command of more bytes.
+/// How many verdicts are remembered, and about how long a command at most.
 const REMEMBERED: usize = 16;
 const REMEMBERED_BYTES: usize = 4096;
 
@@ -100,15 +125,18 @@ impl Verdicts {
         state: &Arc<ShellState>,
         directory: &Path,
         change: &EnvironmentChange,
-    ) -> Arc<Verdict> {
-        let judged = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    ) -> Judgement {
+        let judged = || self.0.lock();
         let is_same = |it: &&Judged| {
             Arc::ptr_eq(&it.state, state) && it.command == *command && it.directory == directory && it.change == *change
         };
         if let Some(it) = judged().iter().find(is_same) {
-            return Arc::clone(&it.verdict);
+            return it.judgement.clone();
         }
-        let verdict = Arc::new(guard.judge(command, state, directory, change));
+
+        let parsed = Arc::new(chiton_shell::parse(command));
+        let verdict = Arc::new(guard.judge_parsed(&parsed, command, state, directory, change));
+        let judgement = Judgement { parsed, verdict };
         if command.len() <= REMEMBERED_BYTES {
             let mut judged = judged();
             judged.truncate(REMEMBERED - 1);
@@ -118,10 +146,10 @@ impl Verdicts {
                 state: Arc::clone(state),
                 directory,
                 change,
-                verdict: Arc::clone(&verdict),
+                judgement: judgement.clone(),
             });
         }
-        verdict
+        judgement
     }
 }
 
@@ -174,16 +202,19 @@ pub enum Permission {
 /// A command that may run. Only [`review`] makes one.
 #[derive(Debug)]
 pub(crate) struct ApprovedCommand {
-    request: CommandRequest,
+    pub(crate) request: CommandRequest,
+    pub(crate) parse: CommandParse,
     /// What to say with the response.
-    notices: Vec<String>,
+    pub(crate) notices: Vec<String>,
     /// Where its session was when a person agreed.
-    agreed: Option<PathBuf>,
+    pub(crate) agreed: Option<PathBuf>,
+    /// Keeps everybody else from making one.
+    _reviewed: (),
 }
 
 impl ApprovedCommand {
-    pub(crate) fn into_parts(self) -> (CommandRequest, Vec<String>, Option<PathBuf>) {
-        (self.request, self.notices, self.agreed)
+    fn new(request: CommandRequest, parse: CommandParse) -> Self {
+        Self { request, parse, notices: Vec::new(), agreed: None, _reviewed: () }
     }
 }
 
@@ -221,17 +252,18 @@ pub(crate) async fn review(
 ) -> Result<Reviewed, Refusal> {
     let request = request.into_inner();
     if guard.policy.mode() == Mode::Off && guard.manager.is_none() && !guard.dry_run {
-        return Ok(Reviewed::Approved(Box::new(ApprovedCommand { request, notices: Vec::new(), agreed: None })));
+        return Ok(Reviewed::Approved(Box::new(ApprovedCommand::new(request, CommandParse::default()))));
     }
     let state = session.state();
     let directory = request.directory.as_ref().map_or_else(|| state.cwd.clone(), |given| state.cwd.join(given));
     let change = reaching(&request.environment, environment);
-    let verdict = verdicts.recall(guard, &request.command, &state, &directory, &change);
+    let Judgement { parsed, verdict } = verdicts.recall(guard, &request.command, &state, &directory, &change);
     if verdict.decision == Decision::Deny {
         return Err(Refusal::new(verdict.refusal()));
     }
     if verdict.decision == Decision::Allow && guard.manager.is_none() && !guard.dry_run {
-        return Ok(Reviewed::Approved(Box::new(ApprovedCommand { request, notices: hints(&verdict), agreed: None })));
+        let approved = ApprovedCommand { notices: hints(&verdict), ..ApprovedCommand::new(request, parsed.into()) };
+        return Ok(Reviewed::Approved(Box::new(approved)));
     }
     let question = Question {
         id: String::new(),
@@ -258,7 +290,8 @@ pub(crate) async fn review(
         consent(&request, question, consents, session).await?;
     }
     let agreed = asked.then(|| state.cwd.clone());
-    Ok(Reviewed::Approved(Box::new(ApprovedCommand { request, notices, agreed })))
+    let approved = ApprovedCommand { notices, agreed, ..ApprovedCommand::new(request, parsed.into()) };
+    Ok(Reviewed::Approved(Box::new(approved)))
 }
 
 fn hints(verdict: &Verdict) -> Vec<String> {

@@ -24,7 +24,7 @@ pub use chiton_redact::{Masking, Reference, Secret, SecretValue, reference, valu
 use zeroize::Zeroizing;
 
 use crate::bytes::ByteString;
-use crate::request::{CommandInput, CommandRequest, EnvironmentChange};
+use crate::request::{CommandInput, CommandParse, CommandRequest, EnvironmentChange, Parsed};
 use crate::review::{ApprovedCommand, Refusal};
 use crate::session::Session;
 pub use config::SecretsConfig;
@@ -70,6 +70,8 @@ impl Masker {
 pub(crate) struct ResolvedCommand {
     /// As it was asked, with its tokens.
     request: CommandRequest,
+    /// What that text says.
+    parse: CommandParse,
     /// The command with values, where it has any.
     script: Option<Zeroizing<Vec<u8>>>,
     /// The variables with values, where they have any.
@@ -104,6 +106,16 @@ impl ResolvedCommand {
     /// Whether a value stands in it.
     pub(crate) fn holds_values(&self) -> bool {
         self.script.is_some()
+    }
+
+    /// What the text of the request says, with its tokens.
+    pub(crate) fn parsed(&self) -> &Parsed {
+        self.parse.of(&self.request.command)
+    }
+
+    /// Whether the value of a secret is in a variable of this call.
+    pub(crate) fn has_resolved_variables(&self) -> bool {
+        self.environment.is_some()
     }
 
     /// The variables of this call.
@@ -141,7 +153,7 @@ pub(crate) async fn resolve(
     session: &Session,
     quotes: Quotes,
 ) -> Result<ResolvedCommand, Refusal> {
-    let (mut request, hints, agreed) = command.into_parts();
+    let ApprovedCommand { mut request, parse, notices: hints, agreed, .. } = command;
     let asked = references_in(&request);
     let earlier: BTreeSet<Reference> =
         session.secrets().into_iter().filter(|reference| !known.has(reference) && !asked.contains(reference)).collect();
@@ -161,7 +173,7 @@ pub(crate) async fn resolve(
     let masked = found.into_iter().filter(|(_, secret)| secret.masking == Masking::Masked);
     known.learn(masked.map(|(reference, secret)| (reference, secret.value)));
     session.uses(&used);
-    Ok(ResolvedCommand { request, script, environment, masks: known.masks(), used, notices, agreed })
+    Ok(ResolvedCommand { request, parse, script, environment, masks: known.masks(), used, notices, agreed })
 }
 
 /// A text that is typed, with the values of its references, and all that is to be masked from then on. `None` where

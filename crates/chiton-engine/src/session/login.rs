@@ -6,12 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::{ByteString, encode_hex};
+use crate::lock::Lock;
 use crate::process::helper::{self, Helper};
 use crate::state::environment::{EnvironmentPolicy, RemovedVariable};
 use crate::state::{ShellState, Value, Variable};
@@ -37,7 +38,7 @@ impl Default for LoginConfig {
 /// The answer of a login shell, or what is known about it so far.
 #[derive(Clone, Debug)]
 pub struct LoginEnvironment {
-    shared: Arc<(Mutex<Answer>, Condvar)>,
+    shared: Arc<(Lock<Answer>, Condvar)>,
     deadline: Instant,
 }
 
@@ -51,7 +52,7 @@ enum Answer {
 impl LoginEnvironment {
     /// Asks `shell`, in a thread of its own. It starts with `environment`, in `home`.
     pub fn ask(shell: PathBuf, home: PathBuf, environment: Vec<(String, Vec<u8>)>, limit: Duration) -> Self {
-        let shared = Arc::new((Mutex::new(Answer::Waiting), Condvar::new()));
+        let shared = Arc::new((Lock::new(Answer::Waiting), Condvar::new()));
         let answer = Self { shared: Arc::clone(&shared), deadline: Instant::now() + limit };
         std::thread::spawn(move || {
             let found = match capture(&shell, &home, &environment, limit) {
@@ -59,7 +60,7 @@ impl LoginEnvironment {
                 Err(reason) => Answer::Failed(format!("{} did not say its environment: {reason}", shell.display())),
             };
             let (place, changed) = &*shared;
-            *place.lock().unwrap_or_else(PoisonError::into_inner) = found;
+            *place.lock() = found;
             changed.notify_all();
         });
         answer
@@ -68,7 +69,7 @@ impl LoginEnvironment {
     /// The variables, as soon as they are there; an error in words when they will not be. Blocks until the deadline.
     pub fn wait(&self) -> Result<BTreeMap<String, ByteString>, String> {
         let (place, changed) = &*self.shared;
-        let mut answer = place.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answer = place.lock();
         loop {
             match &*answer {
                 Answer::Given(variables) => return Ok(variables.clone()),
@@ -79,13 +80,13 @@ impl LoginEnvironment {
             if left.is_zero() {
                 return Err("the login shell has not said its environment in time".to_owned());
             }
-            answer = changed.wait_timeout(answer, left).unwrap_or_else(PoisonError::into_inner).0;
+            answer = Lock::wait(answer, changed, left);
         }
     }
 
     /// The answer, without waiting.
     fn ready(&self) -> bool {
-        !matches!(*self.shared.0.lock().unwrap_or_else(PoisonError::into_inner), Answer::Waiting)
+        !matches!(*self.shared.0.lock(), Answer::Waiting)
     }
 
     /// As [`LoginEnvironment::wait`], without holding up the thread.

@@ -2,214 +2,182 @@
 //!
 //! 1. A [`Session`] holds the current [`ShellState`], an immutable value; a command starts from the one that is
 //!    current at its start.
-//! 2. [`bash`] (or [`posix`]) writes a loader from it, a script that brings a fresh shell into that state, and reads
-//!    back what the shell printed about itself at its end.
-//! 3. [`change`] finds what the command changed and applies just that to whatever is current by then.
+//! 2. [`start`] adds to it what the call alone brings: directory, variables, and the filters on them.
+//! 3. After the command, what it changed is applied to whatever is current by then ([`Session::commit`]).
 //!
-//! Running the shell is left to `spawn`; which variables may exist at all to [`environment`].
+//! [`login`] asks the user's login shell for its environment, [`store`] keeps sessions with a name. How a shell gets
+//! into a state is left to [`crate::state`], running it to `spawn`.
 
 pub mod login;
-mod settling;
+mod start;
 pub mod store;
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::consent::Bound;
-use crate::error::SessionError;
-use crate::request::EnvironmentChange;
+use crate::lock::Lock;
+use crate::state::ShellState;
 use crate::state::change::Change;
-use crate::state::environment::{self, EnvironmentPolicy, Origin, RemovedVariable};
-use crate::state::{DirectoryId, ShellState, Value, Variable};
+use crate::warm::afterwork::{Afterwork, BranchNumber, Entry, Owed};
 use crate::warm::pool::Pool;
 use chiton_redact::Reference;
-use settling::Settling;
-pub(crate) use settling::Unsettled;
+use start::Begun;
+pub(crate) use start::{StartingPoint, begin, begin_next};
 
 /// One shell as an agent knows it: what a command changes is there for the next one.
 ///
 /// Cheap to clone; clones are the same session. To branch, make a new one from [`Session::state`].
 #[derive(Clone, Debug)]
 pub struct Session {
-    current: Arc<Mutex<Arc<ShellState>>>,
-    /// Connections to keepers whose runs end with this session.
-    held: Arc<Mutex<Vec<UnixStream>>>,
+    inner: Arc<SessionInner>,
+}
+
+#[derive(Clone, Debug)]
+struct SessionInner {
     name: Option<Arc<str>>,
     client: Option<Arc<str>>,
-    /// What a person has agreed to for as long as it lasts.
-    agreed: Arc<Mutex<HashSet<Bound>>>,
-    /// Tasks this session started. Locked while one more is started, so that a limit is never overrun.
-    pub(crate) tasks: Arc<tokio::sync::Mutex<Vec<String>>>,
-    /// What its commands have named: masked in all that follow.
-    secrets: Arc<Mutex<BTreeSet<Reference>>>,
-    /// Whether the state has what the login shell says.
-    pub(crate) logged_in: Arc<AtomicBool>,
-    /// Commands that are answered, and whose shells still hand their state back.
-    settling: Arc<Settling>,
-    /// Commands that are answered, and whose keepers are still writing that down.
-    recording: Arc<Settling>,
-    /// The state that this one branched off, where it did: the next command starts from there.
-    trunk: Option<Arc<Mutex<Arc<ShellState>>>>,
+    branch: Arc<Branch>,
+    /// The branch that this one left, where it did: the next command starts from there.
+    trunk: Option<Arc<Branch>>,
+    shared: Arc<Shared>,
     /// Shells that wait for its next commands.
-    pub(crate) pool: Arc<Pool>,
+    pool: Arc<Pool>,
+}
+
+/// A state that goes its own way.
+#[derive(Debug)]
+struct Branch {
+    number: BranchNumber,
+    current: Lock<Arc<ShellState>>,
+    /// What belongs to answers that have left already.
+    late_notices: Lock<Vec<String>>,
+}
+
+impl Branch {
+    fn state(&self) -> Arc<ShellState> {
+        Arc::clone(&self.current.lock())
+    }
+}
+
+/// What the branches of one session have in common.
+#[derive(Debug, Default)]
+struct Shared {
+    /// Connections to keepers whose runs end with this session.
+    held: Lock<Vec<UnixStream>>,
+    /// What a person has agreed to for as long as it lasts.
+    agreed: Lock<HashSet<Bound>>,
+    /// Tasks this session started. Locked while one more is started, so that a limit is never overrun.
+    tasks: tokio::sync::Mutex<Vec<String>>,
+    /// What its commands have named: masked in all that follow.
+    secrets: Lock<BTreeSet<Reference>>,
+    /// Whether the state has what the login shell says.
+    is_logged_in: AtomicBool,
+    afterwork: Arc<Afterwork>,
     /// What the last command started from, and from which state that was made.
-    begun: Arc<Mutex<Option<Begun>>>,
+    begun: Lock<Option<Begun>>,
 }
 
 impl Session {
     /// A session that starts from `state`.
     pub fn new(state: ShellState) -> Self {
-        Self {
-            current: Arc::new(Mutex::new(Arc::new(state))),
-            held: Arc::default(),
+        let branch = Branch {
+            number: BranchNumber::default(),
+            current: Lock::new(Arc::new(state)),
+            late_notices: Lock::default(),
+        };
+        let inner = SessionInner {
             name: None,
             client: None,
-            agreed: Arc::default(),
-            tasks: Arc::default(),
-            secrets: Arc::default(),
-            logged_in: Arc::default(),
-            settling: Arc::default(),
-            recording: Arc::default(),
+            branch: Arc::new(branch),
             trunk: None,
+            shared: Arc::default(),
             pool: Arc::default(),
-            begun: Arc::default(),
-        }
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    fn with(self, change: impl FnOnce(&mut SessionInner)) -> Self {
+        let mut inner = Arc::unwrap_or_clone(self.inner);
+        change(&mut inner);
+        Self { inner: Arc::new(inner) }
     }
 
     /// The same with a name, under which its tasks are known to others.
     #[must_use]
-    pub fn named(mut self, name: &str) -> Self {
-        self.name = Some(name.into());
-        self
+    pub fn named(self, name: &str) -> Self {
+        self.with(|inner| inner.name = Some(name.into()))
     }
 
     /// The same for a client, whose tasks are its own.
     #[must_use]
-    pub fn of_client(mut self, client: &str) -> Self {
-        self.client = Some(client.into());
-        self
+    pub fn of_client(self, client: &str) -> Self {
+        self.with(|inner| inner.client = Some(client.into()))
     }
 
-    /// The client it belongs to.
-    pub fn client(&self) -> Option<&str> {
-        self.client.as_deref()
+    /// The same with what waits for its commands already: for a session that is made anew for each call.
+    #[must_use]
+    pub fn with_warmth(self, warmth: &Warmth) -> Self {
+        self.with(|inner| inner.pool = Arc::clone(&warmth.0))
     }
 
     /// A copy of its state that goes its own way. What runs in it still belongs to this session: its tasks are counted
     /// and ended with it.
     #[must_use]
     pub fn branch(&self) -> Self {
-        let current = Arc::new(Mutex::new(self.state()));
-        let trunk = Some(self.trunk.clone().unwrap_or_else(|| Arc::clone(&self.current)));
-        Self { current, trunk, settling: Arc::default(), ..self.clone() }
-    }
-
-    /// The state that its next command is likely to start from.
-    pub(crate) fn next_state(&self) -> Arc<ShellState> {
-        let current = self.trunk.as_ref().unwrap_or(&self.current);
-        Arc::clone(&current.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Waits until nothing is on its way any more of commands answered so far: the state has what they have changed, and
-    /// they are found among the runs. See [`crate::CommandRequest::answer_first`].
-    pub async fn settled(&self) {
-        self.ready().await;
-        self.recording.wait().await;
-    }
-
-    /// Waits until the state has what commands answered so far have changed. Every command does so.
-    pub async fn ready(&self) {
-        self.settling.wait().await;
-    }
-
-    /// A command is answered, and its record will follow: until this is dropped.
-    pub(crate) fn record_later(&self) -> Unsettled {
-        self.recording.begin()
-    }
-
-    /// A command is answered, and what it changed will follow: until this is dropped.
-    pub(crate) fn settle_later(&self) -> Unsettled {
-        self.settling.begin()
-    }
-
-    /// What is to be said with the next answer, since the answer that it belongs to was given already.
-    pub(crate) fn take_late_notices(&self) -> Vec<String> {
-        std::mem::take(&mut self.settling.notices.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub(crate) fn say_later(&self, notice: String) {
-        self.settling.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
-    }
-
-    /// The same with what waits for its commands already: for a session that is made anew for each call.
-    #[must_use]
-    pub fn with_warmth(mut self, warmth: &Warmth) -> Self {
-        self.pool = Arc::clone(&warmth.0);
-        self
+        let number = self.inner.shared.afterwork.branch();
+        let branch = Branch { number, current: Lock::new(self.state()), late_notices: Lock::default() };
+        self.clone().with(|inner| {
+            let left = std::mem::replace(&mut inner.branch, Arc::new(branch));
+            inner.trunk.get_or_insert(left);
+        })
     }
 
     /// Its name.
     pub fn name(&self) -> Option<&str> {
-        self.name.as_deref()
+        self.inner.name.as_deref()
     }
 
-    pub(crate) fn agree(&self, bound: Bound) {
-        self.agreed.lock().unwrap_or_else(PoisonError::into_inner).insert(bound);
+    /// The client it belongs to.
+    pub fn client(&self) -> Option<&str> {
+        self.inner.client.as_deref()
     }
 
-    pub(crate) fn has_agreed(&self, bound: Bound) -> bool {
-        self.agreed.lock().unwrap_or_else(PoisonError::into_inner).contains(&bound)
+    /// The shells that wait for its commands.
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        &self.inner.pool
     }
 
-    /// The secrets that its commands have named so far.
-    pub fn secrets(&self) -> BTreeSet<Reference> {
-        self.secrets.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The tasks that it has started.
+    pub(crate) fn tasks(&self) -> &tokio::sync::Mutex<Vec<String>> {
+        &self.inner.shared.tasks
     }
+}
 
-    /// Its commands have named these, perhaps in another process.
-    pub fn uses<'a>(&self, references: impl IntoIterator<Item = &'a Reference>) {
-        self.secrets.lock().unwrap_or_else(PoisonError::into_inner).extend(references.into_iter().cloned());
-    }
-
+/// The state.
+impl Session {
     /// The state right now. After an answer that was wanted first, see [`Session::settled`].
     pub fn state(&self) -> Arc<ShellState> {
-        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
+        self.inner.branch.state()
+    }
+
+    /// The state that its next command is likely to start from.
+    pub(crate) fn next_state(&self) -> Arc<ShellState> {
+        self.inner.trunk.as_ref().unwrap_or(&self.inner.branch).state()
     }
 
     /// Takes over a state that came out of this session.
     pub fn take_over(&self, state: ShellState) {
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
+        *self.inner.branch.current.lock() = Arc::new(state);
     }
 
     /// Sets the state, for instance back to an earlier one.
     pub fn restore(&self, state: Arc<ShellState>) {
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = state;
-        self.logged_in.store(false, Ordering::Relaxed);
-    }
-
-    /// Ends what this session's commands left running with [`crate::Lifetime::Session`].
-    pub fn close(&self) {
-        self.pool.close();
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-
-    /// Keeps a keeper's run alive as long as this session lives.
-    pub(crate) fn hold(&self, connection: UnixStream) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.retain(is_open);
-        held.push(connection);
-    }
-
-    /// What the last command started from, where this one starts from the very same.
-    fn begun_like_last(&self, base: &Arc<ShellState>) -> Option<StartingPoint> {
-        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        let (_, start) = begun.as_ref().filter(|(last, _)| Arc::ptr_eq(last, base))?;
-        place_of(&start.state.cwd).map(|place| StartingPoint { place: Some(place), ..start.clone() })
+        *self.inner.branch.current.lock() = state;
+        self.inner.shared.is_logged_in.store(false, Ordering::Relaxed);
     }
 
     /// Applies what a command changed to the state as it is now, which another command may have moved on meanwhile.
@@ -217,13 +185,88 @@ impl Session {
         if change.is_empty() {
             return;
         }
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.inner.branch.current.lock();
         *current = Arc::new(change.apply(&current));
+    }
+
+    /// Whether the state has what the login shell says.
+    pub(crate) fn is_logged_in(&self) -> bool {
+        self.inner.shared.is_logged_in.load(Ordering::Relaxed)
+    }
+
+    /// From now on it has; whether it had before.
+    pub(crate) fn log_in(&self) -> bool {
+        self.inner.shared.is_logged_in.swap(true, Ordering::Relaxed)
     }
 }
 
-/// A state, and what a command started from that was made of it.
-type Begun = (Arc<ShellState>, StartingPoint);
+/// What follows answers.
+impl Session {
+    /// Waits until nothing is on its way any more of commands answered so far: the state has what they have changed, and
+    /// they are found among the runs. See [`crate::AnswerMode::BeforeState`].
+    pub async fn settled(&self) {
+        self.inner.shared.afterwork.settled().await;
+    }
+
+    /// Waits until the state has what commands answered so far have changed. Every command does so.
+    pub async fn ready(&self) {
+        self.inner.shared.afterwork.ready(self.inner.branch.number).await;
+    }
+
+    /// An answer leaves before the state has come.
+    pub(crate) fn owe_state(&self) -> Entry {
+        self.inner.shared.afterwork.owe(Owed::State(self.inner.branch.number))
+    }
+
+    /// An answer leaves before its record is written.
+    pub(crate) fn owe_record(&self) -> Entry {
+        self.inner.shared.afterwork.owe(Owed::Record)
+    }
+
+    /// Has something said with the next answer, since the one that it belongs to has left.
+    pub(crate) fn say_later(&self, notice: String) {
+        self.inner.branch.late_notices.lock().push(notice);
+    }
+
+    /// What is to be said with the next answer.
+    pub(crate) fn take_late_notices(&self) -> Vec<String> {
+        std::mem::take(&mut self.inner.branch.late_notices.lock())
+    }
+}
+
+/// What lasts as long as the session.
+impl Session {
+    pub(crate) fn agree(&self, bound: Bound) {
+        self.inner.shared.agreed.lock().insert(bound);
+    }
+
+    pub(crate) fn has_agreed(&self, bound: Bound) -> bool {
+        self.inner.shared.agreed.lock().contains(&bound)
+    }
+
+    /// The secrets that its commands have named so far.
+    pub fn secrets(&self) -> BTreeSet<Reference> {
+        self.inner.shared.secrets.lock().clone()
+    }
+
+    /// Its commands have named these, perhaps in another process.
+    pub fn uses<'a>(&self, references: impl IntoIterator<Item = &'a Reference>) {
+        self.inner.shared.secrets.lock().extend(references.into_iter().cloned());
+    }
+
+    /// Keeps a keeper's run alive as long as this session lives.
+    pub(crate) fn hold(&self, connection: UnixStream) {
+        let mut held = self.inner.shared.held.lock();
+        held.retain(is_open);
+        held.push(connection);
+    }
+
+    /// Ends what this session's commands left running with [`crate::Lifetime::Session`].
+    pub fn close(&self) {
+        self.inner.pool.close();
+        self.inner.shared.held.lock().clear();
+    }
+}
 
 /// Shells that wait for the next commands of a session.
 #[derive(Clone, Debug, Default)]
@@ -239,132 +282,4 @@ fn is_open(connection: &UnixStream) -> bool {
             Err(error) => return error.kind() == std::io::ErrorKind::WouldBlock,
         }
     }
-}
-
-/// What one command starts from: the session's state with what this call alone adds to it.
-#[derive(Clone, Debug)]
-pub(crate) struct StartingPoint {
-    pub(crate) state: Arc<ShellState>,
-    /// The directory it is in, whatever has that name by now.
-    pub(crate) place: Option<DirectoryId>,
-    pub(crate) removed: Vec<RemovedVariable>,
-    pub(crate) notices: Vec<String>,
-}
-
-fn place_of(directory: &Path) -> Option<DirectoryId> {
-    let data = std::fs::metadata(directory).ok().filter(std::fs::Metadata::is_dir)?;
-    Some((data.dev(), data.ino()))
-}
-
-/// Prepares the start: directory, environment and filters, in this order of precedence: the call, the session.
-pub(crate) fn begin(
-    session: &Session,
-    directory: Option<&Path>,
-    change: &EnvironmentChange,
-    policy: &EnvironmentPolicy,
-) -> Result<StartingPoint, SessionError> {
-    let base = session.state();
-    let usual = directory.is_none() && *change == EnvironmentChange::default();
-    if usual && let Some(start) = session.begun_like_last(&base) {
-        return Ok(start);
-    }
-    let start = prepare(session, &base, directory, change, policy)?;
-    if usual && start.notices.is_empty() {
-        *session.begun.lock().unwrap_or_else(PoisonError::into_inner) = Some((base, start.clone()));
-    }
-    Ok(start)
-}
-
-/// What the next command will start from, where nothing changes until then.
-pub(crate) fn begin_next(
-    session: &Session,
-    directory: Option<&Path>,
-    change: &EnvironmentChange,
-    policy: &EnvironmentPolicy,
-) -> Option<StartingPoint> {
-    let trunk = Session { current: Arc::new(Mutex::new(session.next_state())), ..session.clone() };
-    begin(&trunk, directory, change, policy).ok()
-}
-
-fn prepare(
-    session: &Session,
-    base: &ShellState,
-    directory: Option<&Path>,
-    change: &EnvironmentChange,
-    policy: &EnvironmentPolicy,
-) -> Result<StartingPoint, SessionError> {
-    let mut state = base.clone();
-    let (mut notices, mut removed) = (Vec::new(), Vec::new());
-    match directory {
-        Some(given) => state.cwd = enter_given(&state.cwd, given)?,
-        None => enter_own(&mut state, &mut notices)?,
-    }
-    if let EnvironmentChange::Replace(_) = change {
-        state.variables.retain(|_, variable| !variable.is_exported() && !variable.is_removed());
-    }
-    for (name, value) in change.variables() {
-        if !environment::is_name(name) {
-            return Err(SessionError::BadVariableName(name.clone()));
-        }
-        if value.contains(&0) {
-            return Err(SessionError::NulInVariable(name.clone()));
-        }
-        if let Some(why) = policy.objection(name, value, Origin::Call) {
-            // What no call ever has is no surprise; what only this one may not set is.
-            if policy.objection(name, value, Origin::Session).is_none() {
-                notices.push(format!("{name} was kept from the command: it {why}"));
-            }
-            removed.push(RemovedVariable { name: name.clone(), why: why.to_owned() });
-            // What the call may not change stays as it is, also where it wants to start from nothing.
-            if let Some(own) = session.state().variables.get(name) {
-                state.variables.insert(name.clone(), own.clone());
-            }
-            continue;
-        }
-        state.variables.insert(name.clone(), Variable::exported(Value::Scalar(value.clone())));
-    }
-    removed.append(&mut policy.filter(&mut state.variables));
-    removed.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(StartingPoint { place: place_of(&state.cwd), state: Arc::new(state), removed, notices })
-}
-
-fn enter_given(current: &Path, given: &Path) -> Result<PathBuf, SessionError> {
-    let path = as_bash_names_it(&if given.is_absolute() { given.to_owned() } else { current.join(given) });
-    match std::fs::metadata(&path) {
-        Ok(data) if data.is_dir() => Ok(path),
-        Ok(_) => Err(SessionError::NotADirectory(path)),
-        Err(reason) => Err(SessionError::NoSuchDirectory { path, reason }),
-    }
-}
-
-/// A path without `.` and `..`, taken by their names as `cd` does.
-fn as_bash_names_it(path: &Path) -> PathBuf {
-    let mut named = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => drop(named.pop()),
-            other => named.push(other),
-        }
-    }
-    named
-}
-
-/// The session's own directory, or its nearest parent that still exists.
-fn enter_own(state: &mut ShellState, notices: &mut Vec<String>) -> Result<(), SessionError> {
-    let wanted = state.cwd.clone();
-    let found = wanted.ancestors().find(|path| path.is_dir());
-    let Some(found) = found.map(Path::to_owned) else {
-        let reason = std::io::Error::from(std::io::ErrorKind::NotFound);
-        return Err(SessionError::NoSuchDirectory { path: wanted, reason });
-    };
-    if found != wanted {
-        notices.push(format!(
-            "the working directory {} is gone; ran in its nearest existing parent {}",
-            wanted.display(),
-            found.display()
-        ));
-        state.cwd = found;
-    }
-    Ok(())
 }

@@ -1,38 +1,37 @@
-//! Stage 5: processes. The only module that starts any.
+//! Stage 5: from a command that may run to one that does.
 //!
-//! 1. [`shell`] knows which shell runs commands, and [`delivery`] how a command reaches it unchanged.
-//! 2. [`launch`] gives the command to a shell that waits for it ([`spare`]), where a fitting one does. Else it orders a
-//!    keeper ([`keeper_process`]), one that is free or a new one, to start a shell for it. The order, the loader and the
-//!    script are files in memory.
-//! 3. The keeper, in its own process, starts the shell ([`shell_process`]) in its own session, with nothing inherited
-//!    but three streams.
-//! 4. After the run its keeper is free again, if nothing is left of the command: [`pool`] keeps it for the session's
-//!    next command, with a shell that waits.
+//! 1. [`launch`] decides how the command reaches its shell ([`crate::process::delivery`]), and who runs it: a shell
+//!    that waits for just such a command ([`crate::warm`]), or a keeper that starts one.
+//! 2. [`open_run`] gives the run its folder, its record and its share of the disk.
+//! 3. [`hand_over`] gives the command to that shell or keeper. The order, the loader and the script are files in
+//!    memory.
+//!
+//! Starting processes is left to [`crate::process`]. After the run its keeper is free again, if nothing is left of the
+//! command; the engine has it wait for the session's next one.
 
-use std::ffi::OsStr;
+mod hand_over;
+mod open_run;
+
 use std::fs::File;
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use zeroize::Zeroizing;
-
-use crate::bytes::ByteString;
 use crate::error::StartError;
 use crate::folder::RunFolder;
+use crate::folder::record::RequestRecord;
 use crate::limits::Limits;
-use crate::protocol::{Input, Order, RunPlan, ShellPlan};
-use crate::request::{CommandInput, OnTimeout};
-use crate::secrets::ResolvedCommand;
-use crate::session::StartingPoint;
-use crate::state::bash::load::{self, LoadOptions};
-use crate::state::posix;
-
+use crate::process::Shell;
 use crate::process::delivery::{self, Delivery};
 use crate::process::keeper_process::Keeper;
-use crate::process::order::{give_order, memory_file};
-use crate::process::{Shell, ShellKind};
-use crate::warm::spare::Spare;
+use crate::request::CommandInput;
+use crate::secrets::ResolvedCommand;
+use crate::secrets::known::KnownSecrets;
+use crate::session::{Session, StartingPoint};
+use crate::state::bash;
+use crate::warm::pool::CallProfile;
+use crate::warm::spare::{Requirements, Spare};
+
+pub(crate) use open_run::{OpenRun, SpoolQuota};
 
 /// A command that was handed to its keeper.
 #[derive(Debug)]
@@ -43,133 +42,143 @@ pub(crate) struct Launched {
     pub(crate) pid: Option<i32>,
 }
 
-/// Everything `launch` needs besides the command.
+/// Whether a call waits for the end of its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attendance {
+    Foreground,
+    Background,
+}
+
+/// Which shell may run a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ShellChoice {
+    /// One that waits for it, or a new one.
+    WaitingOrNew,
+    /// A new one, with a new keeper: what waited turned out to be gone.
+    New,
+}
+
+/// Everything that stage 5 needs besides the command.
 pub(crate) struct LaunchSettings<'a> {
+    /// The executable that becomes the keeper.
     pub(crate) keeper: &'a Path,
-    pub(crate) shell: &'a Shell,
+    /// The shell of the engine, for which others wait.
+    pub(crate) usual_shell: &'a Shell,
     pub(crate) limits: &'a Limits,
-    pub(crate) spool_allowance: u64,
-    pub(crate) session: Option<&'a str>,
-    pub(crate) client: Option<&'a str>,
-    /// What the keeper is to write down of the request.
-    pub(crate) request: Option<ByteString>,
+    /// The folder of all runs.
+    pub(crate) runs: &'a Path,
+    pub(crate) quota: &'a Arc<SpoolQuota>,
+    pub(crate) known: &'a KnownSecrets,
+    pub(crate) session: &'a Session,
+    pub(crate) attendance: Attendance,
+    pub(crate) choice: ShellChoice,
+    /// Told what is about to be started, before it is.
+    pub(crate) announce: &'a (dyn Fn(&ResolvedCommand, &RequestRecord) + Sync),
 }
 
 /// Who is to run a command.
-pub(crate) enum Runner {
+enum Runner {
     /// A shell that waits for it.
     Spare(Box<Spare>),
     /// A keeper that has to start one, in a folder that is locked: from its first moment the run counts as alive.
     Keeper(Keeper, File),
 }
 
-/// How a command has to be given to a shell.
-pub(crate) fn delivery(command: &ResolvedCommand, shell: &Shell, start: &StartingPoint) -> Delivery {
-    let kind = shell.kind();
-    let chosen = delivery::choose(&command.request().command, kind, &start.state);
-    if command.holds_values() { chosen.out_of_sight(kind) } else { chosen }
+/// Hands the command to a shell that waits for just such a one, or else to one that is started for it.
+pub(crate) async fn launch(
+    command: &mut ResolvedCommand,
+    start: &StartingPoint,
+    settings: LaunchSettings<'_>,
+) -> Result<(OpenRun, Launched), StartError> {
+    let shell = command.request().shell.as_ref().unwrap_or(settings.usual_shell);
+    let delivery = choose_delivery(command, shell, start);
+    let (folder, runner) = match take_spare(command, delivery, start, &settings).await {
+        Some(spare) => (spare.folder.clone(), Runner::Spare(Box::new(spare))),
+        None => new_runner(&settings)?,
+    };
+
+    let run = OpenRun::new(command, start, folder, &runner, &settings)?;
+    let launched = hand_over::hand_over(command, delivery, start, &run, runner, &settings)?;
+    command.give_input_away();
+    Ok((run, launched))
 }
 
-/// Hands the command to whoever is to run it.
-pub(crate) fn launch(
+fn choose_delivery(command: &ResolvedCommand, shell: &Shell, start: &StartingPoint) -> Delivery {
+    let script = || command.parsed().as_ref().ok();
+    let chosen = delivery::choose(&command.request().command, script, shell.kind(), &start.state);
+    if command.holds_values() { chosen.with_secret() } else { chosen }
+}
+
+/// A shell that waits for just such a command.
+async fn take_spare(
     command: &ResolvedCommand,
     delivery: Delivery,
     start: &StartingPoint,
-    folder: &RunFolder,
-    runner: Runner,
-    mut settings: LaunchSettings<'_>,
-) -> Result<Launched, StartError> {
-    let program = settings.keeper.to_owned();
-    let request = settings.request.take();
-    let plan = RunPlan { request, ..run_plan(command, delivery, start, folder, &settings) };
-    let handed_over = match runner {
-        Runner::Spare(spare) => spare.begin(command.script(), &plan),
-        Runner::Keeper(keeper, lock) => {
-            order_run(&keeper, &lock, command, delivery, start, plan, &settings).map(|()| (keeper, None))
-        }
+    settings: &LaunchSettings<'_>,
+) -> Option<Spare> {
+    let can_wait = settings.limits.warm.per_session > 0 && matches!(delivery, Delivery::Warm(_));
+    if !can_wait || settings.choice == ShellChoice::New {
+        return None;
+    }
+    let profile = profile_of(command, settings.usual_shell)?;
+    if !bash::load::reads_whole(command.script(), &start.state) {
+        return None;
+    }
+
+    let pool = settings.session.pool();
+    pool.note_profile(&profile);
+    let requirements = Requirements {
+        state: Arc::clone(&start.state),
+        streams: profile.streams,
+        called_as: profile.called_as,
+        masks: Arc::clone(command.masks()),
+        directory_id: start.directory_id?,
     };
-    match handed_over {
-        Ok((keeper, pid)) => Ok(Launched { keeper, program, pid }),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(StartError::KeeperVanished(program)),
-        Err(error) => Err(StartError::HandOver(error)),
+    loop {
+        let mut spare = pool.take(&requirements)?;
+        // Somebody may have removed its folder; a new run then finds out why.
+        let fits = spare.has_room(command.script().len());
+        if spare.ready().await.is_some() && fits && spare.folder.path().is_dir() {
+            return Some(spare);
+        }
     }
 }
 
-fn order_run(
-    keeper: &Keeper,
-    lock: &File,
-    command: &ResolvedCommand,
-    delivery: Delivery,
-    start: &StartingPoint,
-    plan: RunPlan,
-    settings: &LaunchSettings<'_>,
-) -> io::Result<()> {
+/// What a command adds to the state of its session. `None` where no shell can wait for such a one: its shell or its
+/// input is its own, it has a terminal, or a variable of it holds the value of a secret.
+fn profile_of(command: &ResolvedCommand, usual_shell: &Shell) -> Option<CallProfile> {
     let request = command.request();
-    let called_as = request.called_as.as_deref().unwrap_or(settings.shell.usual_name());
-    let Delivery { sets_exit_trap, hands_back, .. } = delivery;
-    let options = LoadOptions { keeper: keeper.pid, sets_exit_trap, hands_back };
-    let (loader, script) = match settings.shell.kind() {
-        ShellKind::Bash => (load::loader(&start.state, called_as, options), command.script().to_vec()),
-        ShellKind::Posix => (posix::loader(&start.state, keeper.pid), delivery::posix_script(command.script())),
-    };
-    let (loader, script) = (Zeroizing::new(loader), Zeroizing::new(script));
-    let text_input;
-    let input: Option<BorrowedFd<'_>> = match &request.input {
-        CommandInput::Nothing | CommandInput::Open => None,
-        CommandInput::Descriptor(descriptor) => Some(descriptor.as_fd()),
-        CommandInput::Text(text) => {
-            text_input = memory_file(text)?;
-            Some(text_input.as_fd())
-        }
-    };
-    let shell = ShellPlan {
-        folder: plan.folder.clone(),
-        program: settings.shell.path().as_os_str().as_encoded_bytes().into(),
-        forms: delivery::forms(settings.shell.kind(), called_as, &request.command, delivery, keeper.pid),
-        environment: load::environment(&start.state).into_iter().map(Into::into).collect(),
-        directory: OsStr::as_encoded_bytes(start.state.cwd.as_os_str()).into(),
-        input: match request.input {
-            CommandInput::Nothing => Input::Nothing,
-            CommandInput::Text(_) | CommandInput::Descriptor(_) => Input::Given,
-            CommandInput::Open => Input::Open,
-        },
+    let is_usual = request.shell.as_ref().is_none_or(|shell| shell == usual_shell)
+        && matches!(request.input, CommandInput::Nothing)
+        && request.terminal.is_none()
+        && !command.has_resolved_variables();
+    is_usual.then(|| CallProfile {
+        directory: request.directory.clone(),
+        environment: request.environment.clone(),
         streams: request.streams,
-        terminal: request.terminal,
-        masks: command.masks().iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect(),
-    };
-    let (loader, script) = (memory_file(&loader)?, memory_file(&script)?);
-    let order = Order::Run(Box::new(shell), Box::new(plan));
-    let files = [loader.as_fd(), script.as_fd(), lock.as_fd()];
-    give_order(keeper, order, &files.into_iter().chain(input).collect::<Vec<_>>())
+        called_as: request.called_as.clone(),
+    })
 }
 
-fn run_plan(
-    command: &ResolvedCommand,
-    delivery: Delivery,
-    start: &StartingPoint,
-    folder: &RunFolder,
-    settings: &LaunchSettings<'_>,
-) -> RunPlan {
-    let request = command.request();
-    let mut stop = settings.limits.stop;
-    stop.grace = request.grace.unwrap_or(stop.grace);
-    let mut spool = settings.limits.spool;
-    spool.per_run = settings.spool_allowance;
-    RunPlan {
-        folder: folder.path().to_owned(),
-        directory: OsStr::as_encoded_bytes(start.state.cwd.as_os_str()).into(),
-        tells_waiting: request.until_input && request.terminal.is_some(),
-        timeout: request.timeout.filter(|_| request.on_timeout == OnTimeout::Stop),
-        silence: request.silence,
-        lifetime: request.lifetime,
-        session: settings.session.map(str::to_owned),
-        client: settings.client.map(str::to_owned),
-        transcript: request.transcript.then(|| folder.path().join("output.log")),
-        // A value that the command knows may be in what it leaves; that is said with its answer.
-        answer_first: request.answer_first && !command.holds_values(),
-        changes_nothing: delivery.changes_nothing,
-        request: None,
-        stop,
-        spool,
+/// A keeper that is free, or a new one, and a folder for its run.
+fn new_runner(settings: &LaunchSettings<'_>) -> Result<(RunFolder, Runner), StartError> {
+    let runs = settings.runs;
+    let (folder, lock) =
+        RunFolder::create(runs).map_err(|error| StartError::StateDirectory { path: runs.to_owned(), error })?;
+    let free = match settings.choice {
+        ShellChoice::WaitingOrNew => settings.session.pool().take_keeper(),
+        ShellChoice::New => None,
+    };
+    match free.map_or_else(|| start_keeper(settings.keeper), Ok) {
+        Ok(keeper) => Ok((folder, Runner::Keeper(keeper, lock))),
+        Err(error) => {
+            folder.discard();
+            Err(error)
+        }
     }
+}
+
+/// A new keeper.
+pub(crate) fn start_keeper(program: &Path) -> Result<Keeper, StartError> {
+    Keeper::start(program).map_err(|error| StartError::Keeper { path: program.to_owned(), error })
 }

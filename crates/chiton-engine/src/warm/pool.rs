@@ -5,22 +5,23 @@
 //! goes, and where all sessions together have too many, those of the session that was not used for longest.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use super::spare::{Fit, Spare};
+use super::spare::{Requirements, Spare};
 use crate::bytes::ByteString;
 use crate::limits::WarmLimits;
+use crate::lock::Lock;
 use crate::process::keeper_process::Keeper;
 use crate::request::EnvironmentChange;
 use crate::run::Streams;
 
 /// How many shells wait in a session that runs one command at a time.
-const USUAL: usize = 2;
+const USUAL_SPARES: usize = 2;
 
-/// What a call adds to the state of its session. The next one is taken to be like the last.
+/// What a call adds to the state of its session. The next call is expected to be like the last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct CallProfile {
     pub(crate) directory: Option<std::path::PathBuf>,
     pub(crate) environment: EnvironmentChange,
     pub(crate) streams: Streams,
@@ -30,17 +31,18 @@ pub(crate) struct Shape {
 /// What waits in one session.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    waiting: Mutex<Vec<Spare>>,
+    waiting: Lock<Vec<Spare>>,
     /// Commands that run now.
     running: AtomicUsize,
-    shape: Mutex<Shape>,
+    profile: Lock<CallProfile>,
     is_listed: AtomicBool,
     /// Whether its session was closed and not used again since.
     is_closed: AtomicBool,
-    used: Mutex<Option<Instant>>,
+    used: Lock<Option<Instant>>,
 }
 
 /// One command of the session, while it runs.
+#[derive(Debug)]
 pub(crate) struct Running(Arc<Pool>);
 
 impl Drop for Running {
@@ -54,28 +56,29 @@ impl Pool {
     pub(crate) fn enter(self: &Arc<Self>) -> Running {
         self.running.fetch_add(1, Ordering::Relaxed);
         self.is_closed.store(false, Ordering::Relaxed);
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.used.lock() = Some(Instant::now());
         Running(Arc::clone(self))
     }
 
-    pub(crate) fn shape(&self) -> Shape {
-        self.shape.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// What the last call was like.
+    pub(crate) fn profile(&self) -> CallProfile {
+        self.profile.lock().clone()
     }
 
-    /// The last command was like this.
-    pub(crate) fn note_shape(&self, shape: &Shape) {
-        let mut last = self.shape.lock().unwrap_or_else(PoisonError::into_inner);
-        if *last != *shape {
-            last.clone_from(shape);
+    /// The last call was like this.
+    pub(crate) fn note_profile(&self, profile: &CallProfile) {
+        let mut last = self.profile.lock();
+        if *last != *profile {
+            last.clone_from(profile);
         }
     }
 
     /// A shell that waits for just such a command.
-    pub(crate) fn take(&self, fit: &Fit) -> Option<Spare> {
+    pub(crate) fn take(&self, wanted: &Requirements) -> Option<Spare> {
         let mut waiting = self.waiting();
         loop {
             // The oldest first: the latest may still be starting.
-            let place = waiting.iter().position(|spare| spare.serves(fit))?;
+            let place = waiting.iter().position(|spare| spare.satisfies(wanted))?;
             let mut spare = waiting.remove(place);
             if spare.is_there() {
                 return Some(spare);
@@ -95,18 +98,19 @@ impl Pool {
         None
     }
 
-    /// Lets go of those that are not there any more.
-    pub(crate) fn look_over(&self) {
+    /// Lets go of those that are gone.
+    pub(crate) fn drop_gone(&self) {
         self.waiting().retain_mut(Spare::is_there);
     }
 
-    /// Those that wait for another command than `fit`, as far as the session needs more that wait for this one.
-    pub(crate) fn take_stale(&self, fit: &Fit) -> Vec<Keeper> {
+    /// Those that wait for another command than `wanted`, as far as the session needs more that wait for this one.
+    pub(crate) fn take_stale(&self, wanted: &Requirements) -> Vec<Keeper> {
         let mut waiting = self.waiting();
-        let mut missing = self.wanted().min(USUAL).saturating_sub(waiting.iter().filter(|it| it.serves(fit)).count());
+        let mut missing =
+            self.wanted().min(USUAL_SPARES).saturating_sub(waiting.iter().filter(|it| it.satisfies(wanted)).count());
         let mut stale = Vec::new();
         while missing > 0 {
-            let Some(place) = waiting.iter().rposition(|spare| !spare.serves(fit)) else { break };
+            let Some(place) = waiting.iter().rposition(|spare| !spare.satisfies(wanted)) else { break };
             let mut spare = waiting.remove(place);
             if spare.is_there() {
                 stale.push(spare.into_keeper());
@@ -116,25 +120,25 @@ impl Pool {
         stale
     }
 
-    /// Whether one more that waits for `fit` would be used.
-    pub(crate) fn has_room(&self, fit: &Fit, limits: WarmLimits) -> bool {
+    /// Whether one more that waits for `wanted` would be used.
+    pub(crate) fn has_room(&self, wanted: &Requirements, limits: WarmLimits) -> bool {
         let waiting = self.waiting();
         !self.is_closed.load(Ordering::Relaxed)
             && waiting.len() < limits.per_session
-            && waiting.iter().filter(|spare| spare.serves(fit)).count() < self.wanted()
+            && waiting.iter().filter(|spare| spare.satisfies(wanted)).count() < self.wanted()
     }
 
-    /// Whether fewer wait for `fit` than always should.
-    pub(crate) fn is_short(&self, fit: &Fit) -> bool {
-        self.waiting().iter().filter(|spare| spare.serves(fit)).count() < USUAL
+    /// Whether fewer wait for `wanted` than always should.
+    pub(crate) fn is_short(&self, wanted: &Requirements) -> bool {
+        self.waiting().iter().filter(|spare| spare.satisfies(wanted)).count() < USUAL_SPARES
     }
 
     /// Whether hardly any wait, for whatever command.
     pub(crate) fn is_nearly_empty(&self) -> bool {
-        self.waiting().len() < USUAL
+        self.waiting().len() < USUAL_SPARES
     }
 
-    /// Has this one wait, unless nobody will ask for it any more.
+    /// Has this one wait, unless the session was closed.
     pub(crate) fn put(&self, spare: Spare) {
         let mut waiting = self.waiting();
         if !self.is_closed.load(Ordering::Relaxed) {
@@ -144,10 +148,10 @@ impl Pool {
 
     /// How many should wait.
     fn wanted(&self) -> usize {
-        self.running.load(Ordering::Relaxed).max(USUAL)
+        self.running.load(Ordering::Relaxed).max(USUAL_SPARES)
     }
 
-    /// Ends what has waited since before `time`; tells since when the oldest of the others waits.
+    /// Ends what has waited since before `time`; gives the time since which the oldest of the others waits.
     fn expire(&self, time: Option<Instant>) -> Option<Instant> {
         let mut waiting = self.waiting();
         if let Some(time) = time {
@@ -157,10 +161,10 @@ impl Pool {
     }
 
     fn waiting(&self) -> std::sync::MutexGuard<'_, Vec<Spare>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
-    /// Ends everything that waits. Nothing more will, not even for what ends only now, until the next command comes.
+    /// Ends everything that waits. Nothing waits again before the next command, not even a keeper that becomes free.
     pub(crate) fn close(&self) {
         let mut waiting = self.waiting();
         self.is_closed.store(true, Ordering::Relaxed);
@@ -173,7 +177,7 @@ impl Pool {
 pub struct WarmRoom(Arc<Pools>);
 
 impl WarmRoom {
-    /// Something was put into `pool`: it is known from now on, there are not too many in all, and it will go in time.
+    /// Something was put into `pool`: counts it, sees to it that there are not too many in all, and that it goes in time.
     pub(crate) fn note(&self, pool: &Arc<Pool>, limits: WarmLimits) {
         self.0.note(pool, limits);
     }
@@ -181,14 +185,14 @@ impl WarmRoom {
 
 #[derive(Debug, Default)]
 struct Pools {
-    known: Mutex<Vec<Weak<Pool>>>,
+    known: Lock<Vec<Weak<Pool>>>,
     /// Whether somebody waits for the time at which the oldest goes.
     is_watched: AtomicBool,
 }
 
 impl Pools {
     fn note(self: &Arc<Self>, pool: &Arc<Pool>, limits: WarmLimits) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if !pool.is_listed.swap(true, Ordering::Relaxed) {
             known.push(Arc::downgrade(pool));
         }
@@ -197,7 +201,7 @@ impl Pools {
         drop(known);
         let mut count: usize = alive.iter().map(|pool| pool.waiting().len()).sum();
         if count > limits.in_all {
-            alive.sort_by_key(|pool| *pool.used.lock().unwrap_or_else(PoisonError::into_inner));
+            alive.sort_by_key(|pool| *pool.used.lock());
             for pool in alive {
                 let mut waiting = pool.waiting();
                 let gone = waiting.len().min(count.saturating_sub(limits.in_all));
@@ -210,7 +214,7 @@ impl Pools {
         }
     }
 
-    /// Ends what nobody has used for so long, at the time that comes, until nothing waits any more.
+    /// Ends what nobody has used for the time `idle`, as that passes, until nothing waits any more.
     async fn watch(self: Arc<Self>, idle: Duration) {
         loop {
             let watching = Watching(Arc::clone(&self));
@@ -218,22 +222,22 @@ impl Pools {
                 tokio::time::sleep_until((oldest + idle).into()).await;
             }
             drop(watching);
-            // Something may have been put in between the look and this word.
+            // Something may have been put in between the check and the end of the watch.
             if self.oldest(None).is_none() || self.is_watched.swap(true, Ordering::Relaxed) {
                 return;
             }
         }
     }
 
-    /// Ends what waits since before `time`; gives since when the oldest of the others does.
+    /// Ends what has waited since before `time` in any session; gives the time since which the oldest other waits.
     fn oldest(&self, time: Option<Instant>) -> Option<Instant> {
-        let known: Vec<Weak<Pool>> = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known: Vec<Weak<Pool>> = self.known.lock().clone();
         known.iter().filter_map(|pool| pool.upgrade()?.expire(time)).min()
     }
 }
 
-/// Somebody waits for the time at which the oldest goes. Also where a runtime takes that down with it, the next one who
-/// puts something in looks after it.
+/// Somebody waits for the time at which the oldest goes. Where a runtime takes that task down with it, whoever puts
+/// something in next starts another.
 struct Watching(Arc<Pools>);
 
 impl Drop for Watching {

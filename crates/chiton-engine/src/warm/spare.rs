@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::bytes::ByteString;
 use crate::folder::RunFolder;
-use crate::process::delivery::{self, Boot};
+use crate::process::delivery;
 use crate::process::keeper_process::Keeper;
 use crate::process::order::{give_order, memory_file};
 use crate::process::{Shell, ShellKind};
@@ -19,26 +19,26 @@ use crate::protocol::{BEGIN, Forms, Input, Order, Report, RunPlan, ShellPlan, en
 use crate::run::Streams;
 use crate::state::DirectoryId;
 use crate::state::ShellState;
-use crate::state::bash::load::{self, LoadOptions};
+use crate::state::bash::load::{self, ExitTrap, LoadOptions};
 use chiton_redact::Mask;
 
-/// What a shell that waits can be used for.
+/// What a command requires of a shell that waits for it.
 #[derive(Clone, Debug)]
-pub(crate) struct Fit {
+pub(crate) struct Requirements {
     pub(crate) state: Arc<ShellState>,
     pub(crate) streams: Streams,
     pub(crate) called_as: Option<ByteString>,
     /// What is masked in its output.
     pub(crate) masks: Arc<[Mask]>,
     /// The directory it is in, whatever has that name by now.
-    pub(crate) place: DirectoryId,
+    pub(crate) directory_id: DirectoryId,
 }
 
-impl Fit {
-    /// Whether a shell for `self` is one for `wanted`.
-    fn serves(&self, wanted: &Self) -> bool {
+impl Requirements {
+    /// Whether a shell that was made for these is good for `wanted`.
+    fn satisfies(&self, wanted: &Self) -> bool {
         self.streams == wanted.streams
-            && self.place == wanted.place
+            && self.directory_id == wanted.directory_id
             && self.called_as == wanted.called_as
             && Arc::ptr_eq(&self.masks, &wanted.masks)
             && (Arc::ptr_eq(&self.state, &wanted.state) || self.state == wanted.state)
@@ -50,7 +50,7 @@ impl Fit {
 pub(crate) struct Spare {
     pub(super) keeper: Keeper,
     pub(crate) folder: RunFolder,
-    fit: Fit,
+    made_for: Requirements,
     /// Where its command goes.
     script: OwnedFd,
     pub(super) since: Instant,
@@ -59,19 +59,19 @@ pub(crate) struct Spare {
 
 impl Spare {
     /// Orders `keeper` to have one ready. It can be used at once: what is said to a keeper is done in order.
-    pub(crate) fn prepare(mut keeper: Keeper, runs: &Path, shell: &Shell, fit: Fit) -> io::Result<Self> {
+    pub(crate) fn prepare(mut keeper: Keeper, runs: &Path, shell: &Shell, made_for: Requirements) -> io::Result<Self> {
         let folder = RunFolder::plan(runs)?;
         keeper.prepared += 1;
-        let script = Self::order(&keeper, &folder, shell, &fit)?;
-        Ok(Self { keeper, folder, fit, script, since: Instant::now(), pid: None })
+        let script = Self::order(&keeper, &folder, shell, &made_for)?;
+        Ok(Self { keeper, folder, made_for, script, since: Instant::now(), pid: None })
     }
 
-    fn order(keeper: &Keeper, folder: &RunFolder, shell: &Shell, fit: &Fit) -> io::Result<OwnedFd> {
-        let called_as = fit.called_as.as_deref().unwrap_or(shell.usual_name());
-        let options = LoadOptions { keeper: keeper.pid, sets_exit_trap: false, hands_back: true };
-        let loader = memory_file(&Zeroizing::new(load::loader(&fit.state, called_as, options)))?;
+    fn order(keeper: &Keeper, folder: &RunFolder, shell: &Shell, made_for: &Requirements) -> io::Result<OwnedFd> {
+        let called_as = made_for.called_as.as_deref().unwrap_or(shell.usual_name());
+        let options = LoadOptions { keeper: keeper.pid, exit_trap: ExitTrap::Alone };
+        let loader = memory_file(&Zeroizing::new(load::loader(&made_for.state, called_as, options)))?;
         let (theirs, script) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        let boot = delivery::bootstrap(Boot { keeper: keeper.pid, delivery: None });
+        let boot = delivery::waiting_bootstrap(keeper.pid);
         let arguments = [called_as, b"--norc", b"--noprofile", b"-c", boot.as_bytes()];
         let plan = ShellPlan {
             folder: folder.path().to_owned(),
@@ -81,12 +81,12 @@ impl Spare {
                 argument: None,
                 only_well_formed: false,
             },
-            environment: load::environment(&fit.state).into_iter().map(Into::into).collect(),
-            directory: OsStr::as_encoded_bytes(fit.state.cwd.as_os_str()).into(),
+            environment: load::environment(&made_for.state).into_iter().map(Into::into).collect(),
+            directory: OsStr::as_encoded_bytes(made_for.state.cwd.as_os_str()).into(),
             input: Input::Nothing,
-            streams: fit.streams,
+            streams: made_for.streams,
             terminal: None,
-            masks: fit.masks.iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect(),
+            masks: made_for.masks.iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect(),
         };
         let files = [loader.as_fd(), theirs.as_fd()];
         give_order(keeper, Order::Prepare(Box::new(plan), keeper.prepared), &files)?;
@@ -100,8 +100,8 @@ impl Spare {
     }
 
     /// Whether it can run a command that needs `wanted`.
-    pub(crate) fn serves(&self, wanted: &Fit) -> bool {
-        self.fit.serves(wanted)
+    pub(crate) fn satisfies(&self, wanted: &Requirements) -> bool {
+        self.made_for.satisfies(wanted)
     }
 
     /// Whether it is still there, as far as its keeper has said by now.

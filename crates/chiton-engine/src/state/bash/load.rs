@@ -29,10 +29,19 @@ pub(crate) const SCRIPT_FD: i32 = 4;
 pub(crate) struct LoadOptions {
     /// The keeper whose descriptors receive the state.
     pub(crate) keeper: i32,
-    /// Whether the command may set an exit trap of its own.
-    pub(crate) sets_exit_trap: bool,
-    /// Whether the state is handed back at all.
-    pub(crate) hands_back: bool,
+    /// The exit trap that hands the state back.
+    pub(crate) exit_trap: ExitTrap,
+}
+
+/// The exit trap in which a shell hands its state back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExitTrap {
+    /// There is none, and nothing is handed back.
+    None,
+    /// It is the only one.
+    Alone,
+    /// It stands before one that the command may set.
+    BeforeOwn,
 }
 
 /// Whether a shell in this state can wait for its command. What it does after that uses these two words, after the
@@ -87,7 +96,7 @@ pub(crate) fn loader(state: &ShellState, called_as: &[u8], options: LoadOptions)
     }
     append_variables(&mut script, state);
     script.extend_from_slice(format!("umask {:04o}\n", state.umask).as_bytes());
-    if options.hands_back {
+    if options.exit_trap != ExitTrap::None {
         append_exit_trap(&mut script, options);
     }
     append_functions(&mut script, state);
@@ -195,7 +204,7 @@ fn append_exit_trap(script: &mut Vec<u8>, options: LoadOptions) {
     };
     // In front of a trap of the command's own it must leave the shell as it is, so it works in a subshell then, and
     // in a list that keeps its status without being taken for a failure.
-    let hand_back = if options.sets_exit_trap {
+    let hand_back = if options.exit_trap == ExitTrap::BeforeOwn {
         let hand_back = HAND_BACK.replace("ALONE", "");
         format!("( {hand_back};builtin exit \"${{__chiton[0]}}\" ) 2>/dev/null >|STATE&&builtin :;")
     } else {
@@ -207,7 +216,7 @@ fn append_exit_trap(script: &mut Vec<u8>, options: LoadOptions) {
     script.extend_from_slice(b"trap -- ");
     append_quoted(script, hand_back.as_bytes());
     script.extend_from_slice(b" EXIT\n");
-    if options.sets_exit_trap {
+    if options.exit_trap == ExitTrap::BeforeOwn {
         let mut quoted = Vec::new();
         append_quoted(&mut quoted, hand_back.as_bytes());
         script.extend_from_slice(b"__chiton_hand_back=");
@@ -279,7 +288,7 @@ mod tests {
         let text = "set () \n{ \n    :\n}\n".into();
         state.functions.insert("set".into(), crate::state::Function { attributes: "x".to_owned(), text });
         state.options.insert("noclobber".to_owned(), true);
-        let options = LoadOptions { keeper: 1, sets_exit_trap: false, hands_back: true };
+        let options = LoadOptions { keeper: 1, exit_trap: ExitTrap::Alone };
         let script = String::from_utf8(loader(&state, b"bash", options)).unwrap();
         let after = script.split_once("shopt -s extglob").unwrap().1;
         for line in after.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase())) {

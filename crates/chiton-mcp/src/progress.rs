@@ -19,21 +19,21 @@ const MOST_WAITING: usize = 256 << 10;
 
 /// Output on its way to the client.
 #[derive(Clone, Default)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     waiting: Arc<Mutex<Vec<u8>>>,
     more: Arc<Notify>,
     over: Arc<Notify>,
 }
 
 /// The one who tells.
-pub(super) struct Telling {
+pub(crate) struct Telling {
     over: Arc<Notify>,
     task: JoinHandle<()>,
 }
 
 impl Telling {
     /// Ends it. A message that is on its way is waited for: nothing may follow the answer.
-    pub(super) async fn end(self) {
+    pub(crate) async fn end(self) {
         self.over.notify_one();
         let _ = self.task.await;
     }
@@ -41,7 +41,7 @@ impl Telling {
 
 impl Progress {
     /// Takes new output.
-    pub(super) fn add(&self, bytes: &[u8]) {
+    pub(crate) fn add(&self, bytes: &[u8]) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.extend_from_slice(bytes);
         let surplus = waiting.len().saturating_sub(MOST_WAITING);
@@ -50,7 +50,7 @@ impl Progress {
     }
 
     /// Tells the client from now on. `progress` is the time in milliseconds, so it always increases.
-    pub(super) fn tell(&self, peer: Peer<RoleServer>, token: ProgressToken) -> Telling {
+    pub(crate) fn tell(&self, peer: Peer<RoleServer>, token: ProgressToken) -> Telling {
         let (progress, begun) = (self.clone(), Instant::now());
         let task = tokio::spawn(async move {
             loop {

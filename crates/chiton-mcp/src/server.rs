@@ -1,75 +1,38 @@
-//! The adapter to the MCP library: the one module that knows it.
-#![expect(
-    deprecated,
-    reason = "the newest revision drops log messages and resources/subscribe, the older ones have them"
-)]
-
-mod approval;
-mod client;
-mod gate;
-mod http;
-mod log;
-mod progress;
-mod resources;
-mod stdio;
+//! The methods of the protocol.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
+use chiton_dialects::ToolSpec;
 use chiton_dialects::tool::Effect;
-use chiton_dialects::{Reply, ToolSpec};
-use chiton_engine::consent::{Approver, Question};
 use chiton_engine::tasks::Cursor;
-use chiton_engine::{RunControl, RunEvent};
+use chiton_operator::Operator;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock, CustomRequest,
-    CustomResult, ErrorCode, GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ResourceUpdatedNotification, ResourceUpdatedNotificationParam,
-    ServerCapabilities, ServerConfig, ServerNotification, SetLevelRequestParams, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult, ErrorCode, GetTaskParams,
+    GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ResourceUpdatedNotification, ResourceUpdatedNotificationParam, ServerCapabilities,
+    ServerConfig, ServerNotification, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams, UpdateTaskParams,
 };
-use rmcp::service::{NotificationContext, RequestContext, RoleServer, ServiceExt, SubscriptionContext};
-use serde_json::{Map, json};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use crate::operator::{Caller, Operator};
-use approval::Way;
-use client::Client;
-use log::Log;
-use progress::Progress;
-
-pub use http::{Address, HttpError, HttpOptions, serve_http};
-
-/// A call that takes longer than this becomes a task, where the client knows tasks.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Serves one client on standard input and output until it goes away.
-///
-/// # Errors
-/// In words, when the client does not speak MCP.
-pub async fn serve_stdio(operator: Operator) -> Result<(), String> {
-    let (reader, writer) = rmcp::transport::stdio_pipes();
-    let gone = watch::Sender::new(false);
-    let transport = stdio::Lines::new(reader, writer, gone.clone());
-    let server = Server::new(Arc::new(Client::new(operator)), None, gone.clone());
-    let running = match server.serve(transport).await {
-        Ok(running) => running,
-        // A client that only looked and left is none that went wrong.
-        Err(_) if *gone.borrow() => return Ok(()),
-        Err(error) => return Err(error.to_string()),
-    };
-    running.waiting().await.map(|_| ()).map_err(|error| error.to_string())
-}
+use crate::approval::{self, Way};
+use crate::call::Running;
+use crate::client::Client;
+use crate::log::Log;
+use crate::progress::Progress;
+use crate::resources;
 
 /// Makes a client's own operator.
-type Maker = Arc<dyn Fn() -> Result<Operator, String> + Send + Sync>;
+pub(crate) type Maker = Arc<dyn Fn() -> Result<Operator, String> + Send + Sync>;
 
-struct Server {
+pub(crate) struct Server {
     /// Where calls go that belong to no session.
     shared: Arc<Client>,
     /// The client of this session, where sessions have their own.
@@ -83,7 +46,7 @@ struct Server {
 }
 
 impl Server {
-    fn new(shared: Arc<Client>, maker: Option<Maker>, gone: watch::Sender<bool>) -> Self {
+    pub(crate) fn new(shared: Arc<Client>, maker: Option<Maker>, gone: watch::Sender<bool>) -> Self {
         Self { shared, own: OnceLock::new(), maker, gone, log: Log::new(), watched: Mutex::default() }
     }
 
@@ -93,79 +56,6 @@ impl Server {
 
     fn operator(&self) -> &Operator {
         &self.client().operator
-    }
-
-    /// Waits for the answer of a call; where it takes long and the client knows tasks, makes one of it.
-    async fn answer(&self, call: &mut Running, context: &RequestContext<RoleServer>) -> CallToolResponse {
-        let knows_tasks = context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
-        let mut gone = self.gone.subscribe();
-        let patience = tokio::time::sleep(PATIENCE);
-        tokio::pin!(patience);
-        let (mut stopping, mut patient) = (false, knows_tasks);
-        loop {
-            tokio::select! {
-                () = call.ended() => break,
-                () = context.ct.cancelled(), if !stopping => stopping = true,
-                // The library would wait for us before it tells us that the client is gone.
-                () = closed(&mut gone), if !stopping => stopping = true,
-                () = &mut patience, if patient && !stopping => {
-                    patient = false;
-                    if let Some(id) = call.id.get() {
-                        return CallToolResponse::Task(self.client().keep(id, call.reply.clone(), call.control.clone()));
-                    }
-                }
-            }
-            if stopping {
-                call.control.cancel();
-            }
-        }
-        let reply = call.reply.borrow().clone();
-        CallToolResponse::Complete(as_result(reply.unwrap_or_else(|| Reply::bad("the call broke off", Map::default()))))
-    }
-}
-
-/// A call that is being carried out, by a task of its own.
-struct Running {
-    reply: watch::Receiver<Option<Reply>>,
-    /// What a person would have to agree to first.
-    question: Arc<OnceLock<Box<Question>>>,
-    control: RunControl,
-    /// The id of its run, once it has one.
-    id: Arc<OnceLock<String>>,
-}
-
-impl Running {
-    fn start(
-        client: &Arc<Client>,
-        request: CallToolRequestParams,
-        progress: Progress,
-        follows: bool,
-        approver: Option<Arc<dyn Approver>>,
-    ) -> Self {
-        let (control, id, question) = (RunControl::new(), Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
-        let (sender, reply) = watch::channel(None);
-        let running = Self { reply, question: Arc::clone(&question), control: control.clone(), id: Arc::clone(&id) };
-        let client = Arc::clone(client);
-        tokio::spawn(async move {
-            let heard = Arc::new(move |event: &RunEvent<'_>| match event {
-                RunEvent::Started { run_id, .. } => drop(id.set((*run_id).to_owned())),
-                RunEvent::Output { bytes, .. } => progress.add(bytes),
-                RunEvent::Passed { .. } => {}
-            });
-            let consent = approval::brought(&request);
-            let caller = Caller { heard, follows, control, approver, consent };
-            let called = client.operator.call(&request.name, &request.arguments.unwrap_or_default(), &caller).await;
-            if let Some(asked) = called.question {
-                let _ = question.set(asked);
-            }
-            sender.send_replace(Some(called.reply));
-        });
-        running
-    }
-
-    async fn ended(&mut self) {
-        // Not the guard of the value itself: it must not live across a wait.
-        let _ = self.reply.wait_for(Option::is_some).await.map(|_| ());
     }
 }
 
@@ -229,19 +119,14 @@ impl ServerHandler for Server {
         let way = approval::way(&context);
         let approver = if let Way::Now(approver) = &way { Some(Arc::clone(approver)) } else { None };
         let mut call = Running::start(self.client(), request, progress, telling.is_some(), approver);
-        let mut response = self.answer(&mut call, &context).await;
-        if let (Way::Later, Some(question)) = (&way, call.question.get())
-            && let Some(asking) = approval::ask_later(question)
-        {
-            response = CallToolResponse::InputRequired(asking);
-        }
+        let response = call.answer(self.client(), &way, &context, self.gone.subscribe()).await;
         if let Some(telling) = telling {
             telling.end().await;
         }
         let failed = matches!(&response, CallToolResponse::Complete(result) if result.is_error == Some(true));
         let level = if failed { LoggingLevel::Warning } else { LoggingLevel::Info };
         let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let told = || json!({"event": "answer", "tool": tool, "run": call.id.get(), "is_error": failed, "ms": millis});
+        let told = || json!({"event": "answer", "tool": tool, "run": call.id(), "is_error": failed, "ms": millis});
         self.log.tell(&context, level, told).await;
         Ok(response)
     }
@@ -304,7 +189,7 @@ impl ServerHandler for Server {
     ) -> Result<(), ErrorData> {
         self.operator().settled().await;
         let task = resources::find(self.operator(), &request.uri)?;
-        let (tasks, uri) = (self.operator().tasks(), request.uri.clone());
+        let (tasks, uri) = (self.operator().tasks().clone(), request.uri.clone());
         let watching = tokio::spawn(async move {
             let mut seen = Cursor::default();
             loop {
@@ -348,7 +233,7 @@ impl ServerHandler for Server {
         let mut watching = tokio::task::JoinSet::new();
         for uri in context.accepted().resource_subscriptions.clone().unwrap_or_default() {
             let task = resources::find(self.operator(), &uri)?;
-            let (tasks, sink) = (self.operator().tasks(), context.sink().clone());
+            let (tasks, sink) = (self.operator().tasks().clone(), context.sink().clone());
             watching.spawn(async move {
                 let mut seen = Cursor::default();
                 loop {
@@ -414,10 +299,6 @@ const METHODS: [&str; 12] = [
     "tasks/cancel",
 ];
 
-async fn closed(gone: &mut watch::Receiver<bool>) {
-    let _ = gone.wait_for(|gone| *gone).await.map(|_| ());
-}
-
 fn as_tool(spec: &ToolSpec) -> Option<Tool> {
     serde_json::from_value(json!({
         "name": spec.name,
@@ -432,11 +313,4 @@ fn as_tool(spec: &ToolSpec) -> Option<Tool> {
         },
     }))
     .ok()
-}
-
-fn as_result(reply: Reply) -> CallToolResult {
-    let mut result = CallToolResult::success(vec![ContentBlock::text(reply.text)]);
-    result.structured_content = Some(reply.structured.into());
-    result.is_error = Some(reply.is_error);
-    result
 }

@@ -5,24 +5,24 @@ use http::request::Parts;
 use http::{HeaderName, Method, StatusCode};
 
 /// The one path there is.
-pub(super) const PATH: &str = "/mcp";
+pub(crate) const PATH: &str = "/mcp";
 /// The largest body that is read.
-pub(super) const MOST_BYTES: usize = 32 << 20;
+pub(crate) const MOST_BYTES: usize = 32 << 20;
 
 /// What a request has to show.
-pub(super) struct Gate {
+pub(crate) struct Gate {
     /// Exactly what `Host` may be.
-    pub(super) hosts: Vec<String>,
+    pub(crate) hosts: Vec<String>,
     /// Exactly what `Origin` may be, where there is one.
-    pub(super) origins: Vec<String>,
-    pub(super) token: String,
+    pub(crate) origins: Vec<String>,
+    pub(crate) token: String,
 }
 
 /// Why a request may not come in.
-pub(super) type Turned = (StatusCode, &'static str);
+pub(crate) type Turned = (StatusCode, &'static str);
 
 impl Gate {
-    pub(super) fn check(&self, head: &Parts) -> Result<(), Turned> {
+    pub(crate) fn check(&self, head: &Parts) -> Result<(), Turned> {
         let host = only(head, &HOST, "one Host header is needed, no more and no less")?
             .ok_or((StatusCode::BAD_REQUEST, "a Host header is needed"))?;
         let named = head.uri.authority().map_or(host, http::uri::Authority::as_str);

@@ -7,23 +7,23 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 
 /// The level asked for; nothing is told before that.
-pub(super) struct Log {
+pub(crate) struct Log {
     level: AtomicU8,
 }
 
 const OFF: u8 = u8::MAX;
 
 impl Log {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { level: AtomicU8::new(OFF) }
     }
 
-    pub(super) fn set(&self, level: LoggingLevel) {
+    pub(crate) fn set(&self, level: LoggingLevel) {
         self.level.store(rank(level), Ordering::Relaxed);
     }
 
     /// Tells `data` if this level is wanted, by the session or by the request itself.
-    pub(super) async fn tell(
+    pub(crate) async fn tell(
         &self,
         context: &RequestContext<RoleServer>,
         level: LoggingLevel,

@@ -7,29 +7,30 @@ use std::time::{Duration, Instant};
 use chiton_dialects::Reply;
 use chiton_dialects::action::TaskRef;
 use chiton_engine::{RunControl, TaskStatus};
+use chiton_operator::{Called, Operator};
 use rmcp::ErrorData;
-use rmcp::model::{CreateTaskResult, DetailedTask, GetTaskResult, JsonObject, Task, TaskPayload, TaskStatus as Status};
+use rmcp::model::{
+    CallToolResult, ContentBlock, CreateTaskResult, DetailedTask, GetTaskResult, JsonObject, Task, TaskPayload,
+    TaskStatus as Status,
+};
 use rmcp::task_manager::current_timestamp;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-
-use super::as_result;
-use crate::operator::Operator;
 
 /// How long an answer is kept for a client that has not asked for it.
 const KEPT: Duration = Duration::from_hours(1);
 /// How often a client should ask.
 const POLL_MS: u64 = 1000;
 
-pub(super) struct Client {
-    pub(super) operator: Operator,
+pub(crate) struct Client {
+    pub(crate) operator: Operator,
     /// By the id of their run.
     calls: Mutex<HashMap<String, Call>>,
 }
 
 /// A call that goes on although its request was answered.
 struct Call {
-    reply: watch::Receiver<Option<Reply>>,
+    called: watch::Receiver<Option<Called>>,
     control: RunControl,
     cancelled: bool,
     begun: Instant,
@@ -37,33 +38,33 @@ struct Call {
 }
 
 impl Client {
-    pub(super) fn new(operator: Operator) -> Self {
+    pub(crate) fn new(operator: Operator) -> Self {
         Self { operator, calls: Mutex::default() }
     }
 
-    /// Makes a task of a call that runs as `id`; `reply` gets its answer.
-    pub(super) fn keep(
+    /// Makes a task of a call that runs as `id`; `called` gets its answer.
+    pub(crate) fn keep(
         &self,
         id: &str,
-        reply: watch::Receiver<Option<Reply>>,
+        called: watch::Receiver<Option<Called>>,
         control: RunControl,
     ) -> CreateTaskResult {
         let created = current_timestamp();
-        let call = Call { reply, control, cancelled: false, begun: Instant::now(), created: created.clone() };
+        let call = Call { called, control, cancelled: false, begun: Instant::now(), created: created.clone() };
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.retain(|_, call| call.reply.borrow().is_none() || call.begun.elapsed() < KEPT);
+        calls.retain(|_, call| call.called.borrow().is_none() || call.begun.elapsed() < KEPT);
         calls.insert(id.to_owned(), call);
         CreateTaskResult::new(task(id, Status::Working, &created))
     }
 
     /// How a task is.
-    pub(super) fn task(&self, id: &str) -> Result<GetTaskResult, ErrorData> {
+    pub(crate) fn task(&self, id: &str) -> Result<GetTaskResult, ErrorData> {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(call) = calls.get(id) {
-            let payload = match &*call.reply.borrow() {
+            let payload = match &*call.called.borrow() {
                 None => TaskPayload::Working,
                 Some(_) if call.cancelled => TaskPayload::Cancelled,
-                Some(reply) => TaskPayload::Completed { result: entries(&as_result(reply.clone())) },
+                Some(called) => TaskPayload::Completed { result: entries(&as_result(called.reply.clone())) },
             };
             let task = task(id, payload.status(), &call.created);
             return Ok(GetTaskResult::new(DetailedTask::new(task, payload)));
@@ -92,9 +93,9 @@ impl Client {
     }
 
     /// Asks for the end of a task.
-    pub(super) async fn cancel(&self, id: &str) -> Result<(), ErrorData> {
+    pub(crate) async fn cancel(&self, id: &str) -> Result<(), ErrorData> {
         if let Some(call) = self.calls.lock().unwrap_or_else(PoisonError::into_inner).get_mut(id) {
-            if call.reply.borrow().is_none() {
+            if call.called.borrow().is_none() {
                 call.cancelled = true;
                 call.control.cancel();
             }
@@ -118,4 +119,12 @@ fn entries(value: &impl serde::Serialize) -> JsonObject {
         Ok(Value::Object(entries)) => entries,
         _ => JsonObject::new(),
     }
+}
+
+/// A reply as the protocol has it.
+pub(crate) fn as_result(reply: Reply) -> CallToolResult {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(reply.text)]);
+    result.structured_content = Some(reply.structured.into());
+    result.is_error = Some(reply.is_error);
+    result
 }

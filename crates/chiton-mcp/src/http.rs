@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chiton_operator::Operator;
 use http::header::{CONNECTION, WWW_AUTHENTICATE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
@@ -23,10 +24,9 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::timeout;
 
-use super::client::Client;
-use super::gate::{Gate, MOST_BYTES, PATH};
-use super::{Maker, Server};
-use crate::operator::Operator;
+use crate::client::Client;
+use crate::gate::{Gate, MOST_BYTES, PATH};
+use crate::server::{Maker, Server};
 
 /// How long a client may take for the head of a request, and for its body.
 const HEAD: Duration = Duration::from_secs(10);

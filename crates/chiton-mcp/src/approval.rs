@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use chiton_engine::consent::{Answer, Approver, Asking, Question};
+use chiton_operator::Consent;
 use rmcp::model::{
     CallToolRequestParams, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
     InputRequest, InputRequests, InputRequiredResult, ServerRequest,
@@ -13,13 +14,11 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Value, json};
 
-use crate::operator::Consent;
-
 /// Under what name the question stands among the requests of a call.
 const KEY: &str = "consent";
 
 /// How a client can be asked.
-pub(super) enum Way {
+pub(crate) enum Way {
     /// It cannot.
     No,
     /// While the call runs.
@@ -28,7 +27,7 @@ pub(super) enum Way {
     Later,
 }
 
-pub(super) fn way(context: &RequestContext<RoleServer>) -> Way {
+pub(crate) fn way(context: &RequestContext<RoleServer>) -> Way {
     let can = context.client_capabilities().is_some_and(|capabilities| capabilities.elicitation.is_some());
     let modern = context.protocol_version().is_some_and(|version| version.as_str() >= "2026-07-28");
     match (can, modern) {
@@ -39,14 +38,14 @@ pub(super) fn way(context: &RequestContext<RoleServer>) -> Way {
 }
 
 /// The consent that a call brings along.
-pub(super) fn brought(request: &CallToolRequestParams) -> Option<Consent> {
+pub(crate) fn brought(request: &CallToolRequestParams) -> Option<Consent> {
     let answer = request.input_responses.as_ref()?.get(KEY)?;
     let answer = serde_json::to_value(answer).ok().and_then(|value| serde_json::from_value(value).ok())?;
     Some(Consent { id: request.request_state.clone()?, answer: read(&answer) })
 }
 
 /// The answer to a call that cannot be carried out without a consent.
-pub(super) fn ask_later(question: &Question) -> Option<InputRequiredResult> {
+pub(crate) fn ask_later(question: &Question) -> Option<InputRequiredResult> {
     let mut requests = InputRequests::new();
     requests.insert(KEY.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form(question)?)));
     Some(InputRequiredResult::new(Some(requests), Some(question.id.clone())))

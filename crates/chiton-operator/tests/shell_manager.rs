@@ -2,19 +2,24 @@
 
 mod harness;
 
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chiton_engine::TaskStatus;
-use chiton_engine::shell_manager::ShellManager;
-use chiton_engine::state::ShellState;
+use chiton_operator::shell_manager::ShellManager;
 use chiton_testkit::processes::eventually;
 use harness::{Harness, runtime, seconds};
 
-#[test]
-fn shells_are_created_found_read_cleaned_up_killed_and_reset() {
-    let harness = Harness::new();
-    let make = || Ok((harness.engine.clone(), ShellState::clone(&harness.session().state())));
+fn main() -> ExitCode {
+    harness::run(&[(
+        "shells_are_created_found_read_cleaned_up_killed_and_reset",
+        shells_are_created_found_read_cleaned_up_killed_and_reset,
+    )])
+}
+
+fn shells_are_created_found_read_cleaned_up_killed_and_reset(harness: &Harness) {
+    let make = || Ok((harness.engine.clone(), harness.state()));
     runtime().block_on(async {
         let manager = ShellManager::instance(make).unwrap();
         assert!(Arc::ptr_eq(&manager, &ShellManager::instance(|| panic!("there is one")).unwrap()));

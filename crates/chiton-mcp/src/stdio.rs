@@ -6,13 +6,17 @@
 use std::io;
 use std::sync::Arc;
 
+use chiton_operator::Operator;
 use rmcp::RoleServer;
 use rmcp::model::{ErrorData, JsonRpcMessage};
-use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::service::{RxJsonRpcMessage, ServiceExt, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Mutex, Semaphore, watch};
+
+use crate::client::Client;
+use crate::server::Server;
 
 /// The longest line that is read. Larger than any command that can be run.
 const MOST_BYTES: usize = 64 << 20;
@@ -21,7 +25,25 @@ const KEPT_BYTES: usize = 1 << 20;
 /// How many messages may wait for a client that does not read. Beyond it nothing more is read from that client.
 const MOST_WAITING: usize = 256;
 
-pub(crate) struct Lines<R, W> {
+/// Serves one client on standard input and output until it goes away.
+///
+/// # Errors
+/// In words, when the client does not speak MCP.
+pub async fn serve_stdio(operator: Operator) -> Result<(), String> {
+    let (reader, writer) = rmcp::transport::stdio_pipes();
+    let gone = watch::Sender::new(false);
+    let transport = Lines::new(reader, writer, gone.clone());
+    let server = Server::new(Arc::new(Client::new(operator)), None, gone.clone());
+    let running = match server.serve(transport).await {
+        Ok(running) => running,
+        // A client that only looked and left has done nothing wrong.
+        Err(_) if *gone.borrow() => return Ok(()),
+        Err(error) => return Err(error.to_string()),
+    };
+    running.waiting().await.map(|_| ()).map_err(|error| error.to_string())
+}
+
+struct Lines<R, W> {
     reader: BufReader<R>,
     line: Vec<u8>,
     /// Whether the rest of a line that is too long is skipped.
@@ -40,7 +62,7 @@ enum Found {
 }
 
 impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
-    pub(crate) fn new(reader: R, writer: W, gone: watch::Sender<bool>) -> Self {
+    fn new(reader: R, writer: W, gone: watch::Sender<bool>) -> Self {
         let (writer, room) = (Arc::new(Mutex::new(writer)), Arc::new(Semaphore::new(MOST_WAITING)));
         Self {
             reader: BufReader::with_capacity(64 << 10, reader),

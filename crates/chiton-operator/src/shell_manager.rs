@@ -5,15 +5,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::engine::{Engine, StartedTask};
-use crate::error::EngineError;
-use crate::request::{CommandRequest, TaskLifetime};
-use crate::run::Stream;
-use crate::session::Session;
-use crate::state::ShellState;
-use crate::tasks::link::Killed;
-use crate::tasks::list::{Task, TaskStatus};
-use crate::tasks::read::{Cursor, Marked, Part, ReadError, ReadRequest};
+use chiton_engine::error::StartError;
+use chiton_engine::tasks::link::Killed;
+use chiton_engine::tasks::{Cursor, Marked, Part, ReadError, ReadRequest};
+use chiton_engine::{
+    CommandRequest, Engine, EngineError, Session, ShellState, StartedTask, Stream, Task, TaskLifetime, TaskStatus,
+};
 
 static INSTANCE: Mutex<Option<Arc<ShellManager>>> = Mutex::new(None);
 
@@ -77,7 +74,7 @@ impl ShellManager {
         let task = match self.engine.start(&session, request).await? {
             StartedTask::Started(task) => task,
             StartedTask::Refused(response) => {
-                return Err(crate::error::StartError::Shell(response.outcome.to_string()).into());
+                return Err(StartError::Shell(response.outcome.to_string()).into());
             }
         };
         let shell = Arc::new(ShellProcess {

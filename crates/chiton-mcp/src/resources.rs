@@ -5,13 +5,12 @@ use std::time::Duration;
 use chiton_dialects::action::TaskRef;
 use chiton_engine::tasks::{Cursor, Part, ReadRequest, WaitFor, WaitReason};
 use chiton_engine::{Task, Tasks};
+use chiton_operator::Operator;
 use rmcp::ErrorData;
 use rmcp::model::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
 };
 use serde_json::json;
-
-use crate::operator::Operator;
 
 const TEMPLATE: &str = "chiton://runs/{id}/output{?tail}";
 const MIME: &str = "text/plain";
@@ -45,13 +44,13 @@ fn unknown(uri: &str) -> ErrorData {
 }
 
 /// The run that a resource belongs to.
-pub(super) fn find(operator: &Operator, uri: &str) -> Result<Task, ErrorData> {
+pub(crate) fn find(operator: &Operator, uri: &str) -> Result<Task, ErrorData> {
     let name = parse(uri).ok_or_else(|| unknown(uri))?;
     operator.known(&TaskRef::Id(name.id.to_owned())).map_err(|_| unknown(uri))
 }
 
 /// One page of all of them, the newest first; `cursor` is where the page before ended.
-pub(super) fn list(operator: &Operator, cursor: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
+pub(crate) fn list(operator: &Operator, cursor: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
     let runs = operator.runs().map_err(|failure| ErrorData::internal_error(failure.message, None))?;
     let start = match cursor {
         None => 0,
@@ -80,14 +79,14 @@ fn resource(run: &Task) -> Resource {
     }
 }
 
-pub(super) fn templates() -> ListResourceTemplatesResult {
+pub(crate) fn templates() -> ListResourceTemplatesResult {
     let template = ResourceTemplate::new(TEMPLATE, "output")
         .with_description("Output of a run by its id; tail: only so many lines from the end")
         .with_mime_type(MIME);
     ListResourceTemplatesResult::with_all_items(vec![template])
 }
 
-pub(super) fn read(operator: &Operator, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(crate) fn read(operator: &Operator, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let task = find(operator, uri)?;
     let part = parse(uri).and_then(|name| name.tail).map_or(Part::All, Part::Tail);
     let request = ReadRequest { part, limit: READ_BYTES, ..ReadRequest::default() };
@@ -101,7 +100,7 @@ pub(super) fn read(operator: &Operator, uri: &str) -> Result<ReadResourceResult,
 }
 
 /// Waits for output of `id` beyond `seen`, which moves on; false when nothing will follow.
-pub(super) async fn changed(tasks: &Tasks, id: &str, seen: &mut Cursor) -> bool {
+pub(crate) async fn changed(tasks: &Tasks, id: &str, seen: &mut Cursor) -> bool {
     let wanted = WaitFor { bytes: Some(1), from: *seen, ..WaitFor::default() };
     let Ok(waited) = tasks.wait(id, wanted).await else { return false };
     let _ = waited.task.read(seen, &ReadRequest { part: Part::New, limit: u64::MAX, ..ReadRequest::default() });

@@ -1,0 +1,195 @@
+//! What the engine does behind an answer, in the order that [`crate::warm::afterwork`] states.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::Engine;
+use crate::capture::collect::Reports;
+use crate::process::ShellKind;
+use crate::process::keeper_process::Keeper;
+use crate::protocol::Report;
+use crate::request::AnswerMode;
+use crate::response::StateReport;
+use crate::session::{self, Session, StartingPoint};
+use crate::spawn;
+use crate::state::bash;
+use crate::tasks::sweep;
+use crate::warm::afterwork::Entry;
+use crate::warm::pool::Running;
+use crate::warm::spare::{self, Requirements, Spare};
+
+/// How long the refill waits where many commands run at once: those that end together are followed by others, and what
+/// the next ones need goes before what later ones will.
+const CALM: Duration = Duration::from_millis(10);
+
+/// How many runs pass at most between two sweeps.
+pub(super) const UNSWEPT_RUNS: usize = 32;
+
+/// What one answer leaves to do.
+pub(super) struct FollowUp {
+    pub(super) session: Session,
+    /// What its command started from, and in which kind of shell.
+    pub(super) start: StartingPoint,
+    pub(super) shell: ShellKind,
+    pub(super) running: Option<Running>,
+    pub(super) reports: Reports,
+    /// What the answer did not wait for.
+    pub(super) owed: Option<Entry>,
+}
+
+/// What an answer owes, and who pays. Dropped when that has come, or never will: also where a runtime is taken down.
+struct Debt {
+    engine: Engine,
+    entry: Option<Entry>,
+}
+
+impl Debt {
+    fn owes_state(&self) -> bool {
+        self.entry.as_ref().is_some_and(Entry::owes_state)
+    }
+
+    /// The journal's line goes first, then whoever waits goes on.
+    fn pay(&mut self) {
+        if let Some(entry) = self.entry.take() {
+            self.engine.write_deferred();
+            drop(entry);
+        }
+    }
+}
+
+impl Drop for Debt {
+    fn drop(&mut self) {
+        self.pay();
+    }
+}
+
+impl Engine {
+    /// Does what an answer leaves to do, behind it.
+    pub(super) fn follow_up(&self, follow_up: FollowUp) {
+        if follow_up.owed.is_none() && !self.is_warm() {
+            return;
+        }
+        let FollowUp { session, start, shell, running, reports, owed } = follow_up;
+        let engine = self.clone();
+        let mut debt = Debt { engine: self.clone(), entry: owed };
+        tokio::spawn(async move {
+            let Some(keeper) = engine.see_off(&session, &start, shell, reports, &mut debt).await else { return };
+            debt.pay();
+            drop(running);
+            if !session.pool().is_nearly_empty() {
+                tokio::time::sleep(CALM).await;
+            }
+            engine.refill(&session, Some(keeper));
+        });
+    }
+
+    /// Waits until nothing is left of a run; gives its keeper.
+    async fn see_off(
+        &self,
+        session: &Session,
+        start: &StartingPoint,
+        shell: ShellKind,
+        mut reports: Reports,
+        debt: &mut Debt,
+    ) -> Option<Keeper> {
+        loop {
+            match reports.next().await {
+                Some(Report::State(state)) => {
+                    let commit = self.commit_state(session, start, shell, state.as_deref().unwrap_or_default());
+                    if let StateReport::Discarded(why) = &commit.report {
+                        session.say_later(format!("what the command before changed is not kept: {why}"));
+                    }
+                    for removed in &commit.not_carried {
+                        session.say_later(format!("the command before set {}, which {}", removed.name, removed.why));
+                    }
+                    debt.pay();
+                }
+                Some(Report::Free) => return Some(reports.into_keeper()),
+                Some(_) => {}
+                None => {
+                    if debt.owes_state() {
+                        let why = "its keeper was killed before it had handed its state back";
+                        session.say_later(format!("what the command before changed is not kept: {why}"));
+                    }
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Starts what its next command will need, so that it does not have to wait for that. Without it that happens with
+    /// the first command.
+    pub fn warm(&self, session: &Session) {
+        self.refill(session, None);
+    }
+
+    /// Whether shells wait for commands here.
+    pub(super) fn is_warm(&self) -> bool {
+        self.inner.config.limits.warm.per_session > 0
+    }
+
+    /// Has shells wait for the session's next commands, with this keeper, with those whose shells wait for something
+    /// else by now, and with new ones.
+    pub(super) fn refill(&self, session: &Session, keeper: Option<Keeper>) {
+        let (config, pool) = (&self.inner.config, session.pool());
+        if !self.is_warm() || !spare::can_wait(&config.shell) {
+            return;
+        }
+        let Some(wanted) = self.next_requirements(session) else { return };
+
+        pool.drop_gone();
+        let mut keepers = pool.take_stale(&wanted);
+        keepers.extend(keeper);
+        while pool.has_room(&wanted, config.limits.warm) {
+            let keeper = match keepers.pop() {
+                Some(keeper) => keeper,
+                None if pool.is_short(&wanted) => match spawn::start_keeper(&config.keeper) {
+                    Ok(keeper) => keeper,
+                    // The next command says what is wrong.
+                    Err(_) => break,
+                },
+                None => break,
+            };
+            match Spare::prepare(keeper, self.inner.tasks.folder(), &config.shell, wanted.clone()) {
+                Ok(spare) => pool.put(spare),
+                Err(_) => break,
+            }
+        }
+        config.room.note(pool, config.limits.warm);
+    }
+
+    /// What the session's next command will require, if it is like the last.
+    fn next_requirements(&self, session: &Session) -> Option<Requirements> {
+        let profile = session.pool().profile();
+        let policy = &self.inner.config.environment;
+        let start = session::begin_next(session, profile.directory.as_deref(), &profile.environment, policy)?;
+        let directory_id = start.directory_id.filter(|_| bash::load::can_wait(&start.state))?;
+        let masks = self.inner.known.masks();
+        let (streams, called_as) = (profile.streams, profile.called_as);
+        Some(Requirements { state: start.state, streams, called_as, masks, directory_id })
+    }
+
+    /// Old runs go, every so often: behind the answer, where that leaves early.
+    pub(super) fn sweep_after(&self, bytes: u64, answer: AnswerMode) {
+        let limits = &self.inner.config.limits;
+        let keeps_few = limits.retention.finished <= UNSWEPT_RUNS || !self.is_warm();
+        let unswept = self.inner.unswept.fetch_add(1, Ordering::Relaxed);
+        if !keeps_few && unswept < UNSWEPT_RUNS && bytes < sweep::LARGE_RUN {
+            return;
+        }
+
+        self.inner.unswept.store(0, Ordering::Relaxed);
+        let engine = self.clone();
+        let sweep = move || {
+            let limits = &engine.inner.config.limits;
+            let runs = engine.inner.tasks.folder();
+            if let Some(swept) = sweep::tidy(runs, bytes, limits.retention, limits.spool.in_all) {
+                engine.inner.quota.measured(swept.used);
+            }
+        };
+        match answer {
+            AnswerMode::WithState => sweep(),
+            AnswerMode::BeforeState => drop(tokio::task::spawn_blocking(sweep)),
+        }
+    }
+}

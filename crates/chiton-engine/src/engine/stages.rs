@@ -1,0 +1,414 @@
+//! The stages as the engine calls them: each with what the engine has for it.
+
+use tokio::sync::MutexGuard;
+
+use super::afterwork::FollowUp;
+use super::audit;
+use super::{Engine, Inner, StartedTask};
+use crate::bytes::ByteString;
+use crate::capture::collect::{Collected, Reports, collect, release};
+use crate::capture::intake::Captured;
+use crate::control::RunControl;
+use crate::error::{EngineError, RequestError, SessionError, StartError};
+use crate::folder::record::RequestRecord;
+use crate::process::{Shell, ShellKind};
+use crate::protocol::HandedBack;
+use crate::render::Views;
+use crate::request::{AcceptedRequest, AnswerMode, CommandInput, CommandRequest, TaskLifetime};
+use crate::response::{self, CommandResponse, Commit, RunParts, StateReport};
+use crate::review::{self, ApprovedCommand, Refusal, Reviewed};
+use crate::run::{Ending, InputWait, Lifetime, Listener, Outcome};
+use crate::secrets::{self, ResolvedCommand};
+use crate::session::{self, Session, StartingPoint, login};
+use crate::spawn::{self, Attendance, LaunchSettings, Launched, OpenRun, ShellChoice};
+use crate::state::change::Change;
+use crate::state::environment::RemovedVariable;
+use crate::state::{ShellState, Variable};
+use crate::tasks::Task;
+use crate::warm::afterwork::Entry;
+use chiton_redact::insert::Quotes;
+
+/// Why a call ran nothing.
+pub(super) enum NotRun {
+    Refused(Refusal),
+    /// The command is only looked at: this is what it would do.
+    Described(String),
+    Failed(EngineError),
+}
+
+impl From<Refusal> for NotRun {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<EngineError> for NotRun {
+    fn from(error: EngineError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<RequestError> for NotRun {
+    fn from(error: RequestError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<SessionError> for NotRun {
+    fn from(error: SessionError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<StartError> for NotRun {
+    fn from(error: StartError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// One call, as far as it matters where nothing comes of it.
+pub(super) struct Call<'a> {
+    engine: &'a Engine,
+    session: &'a Session,
+    /// The command, where a journal has to name it.
+    command: Option<ByteString>,
+}
+
+impl Call<'_> {
+    /// The response to a call that ran nothing.
+    pub(super) fn not_run(&self, why: NotRun) -> Result<CommandResponse, EngineError> {
+        let unwritten =
+            self.command.as_ref().and_then(|command| self.engine.write_not_run(self.session, command, &why));
+        let cwd = self.session.state().cwd.clone();
+        let protection = self.engine.inner.config.guard.protection();
+        let mut response = match why {
+            NotRun::Refused(refusal) => response::refuse(&refusal, cwd, protection),
+            NotRun::Described(description) => response::describe(description, cwd, protection),
+            NotRun::Failed(error) => return Err(error),
+        };
+        response.notices.extend(unwritten);
+        Ok(response)
+    }
+}
+
+/// A run that was handed to its keeper.
+pub(super) struct Attempt {
+    run: OpenRun,
+    launched: Launched,
+    /// Whether it can be launched once more, where its keeper turns out to be gone: a keeper that was there before may
+    /// have been killed a moment ago. Input that was given away cannot be given again.
+    can_repeat: bool,
+}
+
+/// A run whose end was reported, or that was handed back alive.
+pub(super) struct Ended {
+    run: OpenRun,
+    pid: i32,
+    warm: bool,
+    ending: Ending,
+    state: HandedBack,
+    waits: Option<InputWait>,
+    reports: Reports,
+}
+
+impl Engine {
+    pub(super) fn call<'a>(&'a self, session: &'a Session, request: &CommandRequest) -> Call<'a> {
+        let command = self.inner.config.audit.is_some().then(|| request.command.clone());
+        Call { engine: self, session, command }
+    }
+
+    /// The shell that runs a request.
+    fn shell_of<'a>(&'a self, request: &'a CommandRequest) -> &'a Shell {
+        request.shell.as_ref().unwrap_or(&self.inner.config.shell)
+    }
+
+    /// Stage 2: whether it may run, in the state that commands answered so far have left.
+    pub(super) async fn review(&self, session: &Session, request: AcceptedRequest) -> Result<ApprovedCommand, NotRun> {
+        let Inner { config, verdicts, consents, .. } = &*self.inner;
+        session.ready().await;
+        match review::review(request, &config.guard, verdicts, consents, session, &config.environment).await? {
+            Reviewed::Approved(approved) => Ok(*approved),
+            Reviewed::DryRun(description) => Err(NotRun::Described(description)),
+        }
+    }
+
+    /// Stage 3: with what values.
+    pub(super) async fn resolve(
+        &self,
+        session: &Session,
+        approved: ApprovedCommand,
+    ) -> Result<ResolvedCommand, Refusal> {
+        let Inner { config, known, .. } = &*self.inner;
+        let quotes = match self.shell_of(&approved.request).kind() {
+            ShellKind::Bash => Quotes::Bash,
+            ShellKind::Posix => Quotes::Posix,
+        };
+        secrets::resolve(approved, &config.secrets, known, session, quotes).await
+    }
+
+    /// Stage 4: from which state.
+    pub(super) async fn begin(
+        &self,
+        session: &Session,
+        command: &mut ResolvedCommand,
+    ) -> Result<StartingPoint, EngineError> {
+        let policy = &self.inner.config.environment;
+        let (agreed, now) = (command.agreed(), session.state());
+        if let Some(agreed) = agreed.filter(|agreed| *agreed != now.cwd) {
+            return Err(RequestError::Moved(agreed.to_owned(), now.cwd.clone()).into());
+        }
+
+        self.log_in(session).await;
+        let directory = command.request().directory.as_deref();
+        let mut start = session::begin(session, directory, command.environment(), policy)?;
+        start.notices.append(&mut command.take_notices());
+        start.notices.append(&mut session.take_late_notices());
+        for withheld in self.inner.withheld.lock().iter() {
+            if !start.state.variables.contains_key(&withheld.name) && !start.removed.contains(withheld) {
+                start.removed.push(withheld.clone());
+            }
+        }
+        Ok(start)
+    }
+
+    /// Adds what the login shell says, once.
+    async fn log_in(&self, session: &Session) {
+        let Inner { config, inherited_path, .. } = &*self.inner;
+        let Some(login) = config.login.as_ref().filter(|_| !session.is_logged_in()) else { return };
+        // A login shell that says nothing keeps no command from running; `chiton env` reports it.
+        let Ok(mut variables) = login.answer().await else { return };
+        if session.log_in() {
+            return;
+        }
+
+        let before = session.state();
+        let own = before.variables.get("PATH").and_then(Variable::scalar);
+        if own != inherited_path.lock().as_deref() {
+            variables.remove("PATH");
+        }
+        let mut state = ShellState::clone(&before);
+        let removed = login::add(&mut state, variables, &config.environment);
+        session.commit(&Change::between(&before, state));
+        self.note_withheld(removed);
+    }
+
+    pub(super) fn note_withheld(&self, withheld: Vec<RemovedVariable>) {
+        let mut all = self.inner.withheld.lock();
+        for one in withheld {
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+    }
+
+    /// Stage 5: the command goes to a shell.
+    pub(super) async fn launch(
+        &self,
+        session: &Session,
+        command: &mut ResolvedCommand,
+        start: &StartingPoint,
+        attendance: Attendance,
+    ) -> Result<Attempt, StartError> {
+        let can_repeat = self.is_warm() && matches!(command.request().input, CommandInput::Nothing);
+        let (run, launched) = self.launch_in(session, command, start, attendance, ShellChoice::WaitingOrNew).await?;
+        Ok(Attempt { run, launched, can_repeat })
+    }
+
+    /// Stage 5 once more, with a keeper and a shell that are started for it: what waited for the command was gone.
+    async fn launch_again(
+        &self,
+        session: &Session,
+        command: &mut ResolvedCommand,
+        start: &StartingPoint,
+        attendance: Attendance,
+        gone: OpenRun,
+    ) -> Result<Attempt, StartError> {
+        self.note_task(session, "not started", gone.folder.id());
+        drop(gone);
+        let (run, launched) = self.launch_in(session, command, start, attendance, ShellChoice::New).await?;
+        Ok(Attempt { run, launched, can_repeat: false })
+    }
+
+    async fn launch_in(
+        &self,
+        session: &Session,
+        command: &mut ResolvedCommand,
+        start: &StartingPoint,
+        attendance: Attendance,
+        choice: ShellChoice,
+    ) -> Result<(OpenRun, Launched), StartError> {
+        let Inner { config, tasks, known, quota, .. } = &*self.inner;
+        let announce = |command: &ResolvedCommand, record: &RequestRecord| self.write_start(session, command, record);
+        let settings = LaunchSettings {
+            keeper: &config.keeper,
+            usual_shell: &config.shell,
+            limits: &config.limits,
+            runs: tasks.folder(),
+            quota,
+            known,
+            session,
+            attendance,
+            choice,
+            announce: &announce,
+        };
+        spawn::launch(command, start, settings).await
+    }
+
+    /// Stage 6: the command runs, and what it prints is taken.
+    pub(super) async fn collect(
+        &self,
+        session: &Session,
+        command: &mut ResolvedCommand,
+        start: &StartingPoint,
+        mut attempt: Attempt,
+        listener: &mut dyn Listener,
+        control: &RunControl,
+    ) -> Result<(Ended, Captured), StartError> {
+        let view = command.request().view.unwrap_or(self.inner.config.limits.view);
+        loop {
+            let Attempt { run, launched, can_repeat } = attempt;
+            match collect(launched, command.request(), &run.folder, view, listener, control).await {
+                Ok(Some(collected)) => {
+                    let Collected { pid, warm, ending, state, captured, waits, reports } = collected;
+                    if ending.outcome == Outcome::Lost {
+                        run.write_record();
+                    }
+                    return Ok((Ended { run, pid, warm, ending, state, waits, reports }, captured));
+                }
+                Ok(None) => {}
+                Err(StartError::KeeperVanished(_)) if can_repeat => {}
+                Err(error) => return Err(error),
+            }
+            attempt = self.launch_again(session, command, start, Attendance::Foreground, run).await?;
+        }
+    }
+
+    /// Stage 8: what there is to say about the run, and what is left to do behind that.
+    pub(super) async fn respond(
+        &self,
+        session: &Session,
+        request: &CommandRequest,
+        start: StartingPoint,
+        ended: Ended,
+        views: Views,
+    ) -> CommandResponse {
+        let Ended { mut run, pid, warm, ending, state, waits, reports } = ended;
+        run.keep();
+        let shell = self.shell_of(request).kind();
+        let commit = self.commit(session, &start, shell, &ending, state);
+        let owed = owed_by(session, request, &commit, warm);
+        let reports = hold(session, request, &run, &ending, reports).await;
+        let owed = owed.filter(|_| reports.is_some());
+
+        let output_bytes = views.output_bytes();
+        let line = audit::end_of(run.folder.id(), &ending, output_bytes);
+        let unwritten = if owed.is_some() {
+            self.defer_line(session, line);
+            None
+        } else {
+            self.write_line(session, line)
+        };
+
+        let follow_up = reports.map(|reports| {
+            let (session, start, running) = (session.clone(), start.clone(), run.running.take());
+            FollowUp { session, start, shell, running, reports, owed }
+        });
+        let response = response::compose(RunParts {
+            run_id: run.folder.id(),
+            pid,
+            warm,
+            ending,
+            waits,
+            views,
+            start,
+            commit,
+            unwritten,
+            protection: self.inner.config.guard.protection(),
+        });
+        if let Some(follow_up) = follow_up {
+            self.follow_up(follow_up);
+        }
+        self.sweep_after(output_bytes, request.answer);
+        response
+    }
+
+    /// Waits until the session's tasks are known, and refuses one more where enough of them run. They stay locked.
+    pub(super) async fn room_for_task<'a>(
+        &self,
+        session: &'a Session,
+    ) -> Result<MutexGuard<'a, Vec<String>>, EngineError> {
+        session.settled().await;
+        let mut started = session.tasks().lock().await;
+        let Some(limit) = self.inner.config.limits.tasks_per_session else { return Ok(started) };
+        let tasks = &self.inner.tasks;
+        started.retain(|id| tasks.get(id).is_ok_and(|task| task.status.is_running()));
+        let mut running = started.len();
+        if let Some(name) = session.name() {
+            let all = tasks.running().unwrap_or_default();
+            let same = |task: &&Task| task.session.as_deref() == Some(name) && task.background;
+            running = all.iter().filter(same).count();
+        }
+        if running >= limit { Err(EngineError::TaskLimit(limit)) } else { Ok(started) }
+    }
+
+    /// Stages 6 to 8 of a task: nobody waits for its output, and its id is the response.
+    pub(super) async fn release(
+        &self,
+        session: &Session,
+        command: &mut ResolvedCommand,
+        start: &StartingPoint,
+        mut attempt: Attempt,
+        started: &mut Vec<String>,
+    ) -> Result<StartedTask, NotRun> {
+        let Inner { config, tasks, .. } = &*self.inner;
+        let (run, connection) = loop {
+            let Attempt { run, launched, .. } = attempt;
+            if let Some(connection) = release(launched, command.request(), &run.folder).await? {
+                break (run, connection);
+            }
+            attempt = self.launch_again(session, command, start, Attendance::Background, run).await?;
+        };
+        run.keep();
+
+        if config.limits.tasks_per_session.is_some() {
+            started.push(run.folder.id().to_owned());
+        }
+        if command.request().task_lifetime == TaskLifetime::Session {
+            session.hold(connection);
+        }
+        self.refill(session, None);
+        self.sweep_after(0, AnswerMode::WithState);
+        let task = tasks.get(run.folder.id()).map_err(|_| StartError::KeeperVanished(config.keeper.clone()))?;
+        Ok(StartedTask::Started(Box::new(task)))
+    }
+}
+
+/// What the answer does not wait for.
+fn owed_by(session: &Session, request: &CommandRequest, commit: &Commit, warm: bool) -> Option<Entry> {
+    match (&commit.report, request.answer) {
+        (StateReport::Follows, _) => Some(session.owe_state()),
+        (_, AnswerMode::BeforeState) if warm => Some(session.owe_record()),
+        _ => None,
+    }
+}
+
+/// Keeps the connection to a run that outlives its call and is to end with the session. Gives it back where nothing of
+/// the run is left.
+async fn hold(
+    session: &Session,
+    request: &CommandRequest,
+    run: &OpenRun,
+    ending: &Ending,
+    reports: Reports,
+) -> Option<Reports> {
+    let is_handed_back = ending.outcome == Outcome::Running;
+    if is_handed_back {
+        session.tasks().lock().await.push(run.folder.id().to_owned());
+    }
+    let is_task = is_handed_back && request.task_lifetime == TaskLifetime::Session;
+    if is_task || (request.lifetime == Lifetime::Session && !ending.leftovers.is_empty()) {
+        session.hold(reports.into_connection());
+        return None;
+    }
+    (!is_handed_back && ending.leftovers.is_empty()).then_some(reports)
+}

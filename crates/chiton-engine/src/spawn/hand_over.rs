@@ -1,0 +1,128 @@
+//! Gives a command to whoever runs it.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use zeroize::Zeroizing;
+
+use super::{LaunchSettings, Launched, OpenRun, Runner};
+use crate::error::StartError;
+use crate::process::delivery::{self, Delivery};
+use crate::process::keeper_process::Keeper;
+use crate::process::order::{give_order, memory_file};
+use crate::process::{Shell, ShellKind};
+use crate::protocol::{Input, Order, RunPlan, ShellPlan};
+use crate::request::{AnswerMode, CommandInput, OnTimeout};
+use crate::secrets::ResolvedCommand;
+use crate::session::StartingPoint;
+use crate::state::bash::load::{self, LoadOptions};
+use crate::state::posix;
+
+/// Hands the command over.
+pub(super) fn hand_over(
+    command: &ResolvedCommand,
+    delivery: Delivery,
+    start: &StartingPoint,
+    run: &OpenRun,
+    runner: Runner,
+    settings: &LaunchSettings<'_>,
+) -> Result<Launched, StartError> {
+    let program = settings.keeper.to_owned();
+    let plan = run_plan(command, delivery, start, run, settings);
+    let handed_over = match runner {
+        // Its keeper looks after the folder from now on, also where nothing is run in it.
+        Runner::Spare(spare) => spare.begin(command.script(), &plan).inspect(|_| run.keep()),
+        Runner::Keeper(keeper, lock) => {
+            let shell = command.request().shell.as_ref().unwrap_or(settings.usual_shell);
+            order_run(&keeper, &lock, shell, command, delivery, start, plan).map(|()| (keeper, None))
+        }
+    };
+    match handed_over {
+        Ok((keeper, pid)) => Ok(Launched { keeper, program, pid }),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(StartError::KeeperVanished(program)),
+        Err(error) => Err(StartError::HandOver(error)),
+    }
+}
+
+fn order_run(
+    keeper: &Keeper,
+    lock: &File,
+    shell: &Shell,
+    command: &ResolvedCommand,
+    delivery: Delivery,
+    start: &StartingPoint,
+    plan: RunPlan,
+) -> io::Result<()> {
+    let request = command.request();
+    let called_as = request.called_as.as_deref().unwrap_or(shell.usual_name());
+    let options = LoadOptions { keeper: keeper.pid, exit_trap: delivery.exit_trap() };
+    let (loader, script) = match shell.kind() {
+        ShellKind::Bash => (load::loader(&start.state, called_as, options), command.script().to_vec()),
+        ShellKind::Posix => (posix::loader(&start.state, keeper.pid), delivery::posix_script(command.script())),
+    };
+    let (loader, script) = (Zeroizing::new(loader), Zeroizing::new(script));
+
+    let text_input;
+    let input: Option<BorrowedFd<'_>> = match &request.input {
+        CommandInput::Nothing | CommandInput::Open => None,
+        CommandInput::Descriptor(descriptor) => Some(descriptor.as_fd()),
+        CommandInput::Text(text) => {
+            text_input = memory_file(text)?;
+            Some(text_input.as_fd())
+        }
+    };
+
+    let shell = ShellPlan {
+        folder: plan.folder.clone(),
+        program: shell.path().as_os_str().as_encoded_bytes().into(),
+        forms: delivery::forms(shell.kind(), called_as, &request.command, delivery, keeper.pid),
+        environment: load::environment(&start.state).into_iter().map(Into::into).collect(),
+        directory: OsStr::as_encoded_bytes(start.state.cwd.as_os_str()).into(),
+        input: match request.input {
+            CommandInput::Nothing => Input::Nothing,
+            CommandInput::Text(_) | CommandInput::Descriptor(_) => Input::Given,
+            CommandInput::Open => Input::Open,
+        },
+        streams: request.streams,
+        terminal: request.terminal,
+        masks: command.masks().iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect(),
+    };
+
+    let (loader, script) = (memory_file(&loader)?, memory_file(&script)?);
+    let order = Order::Run(Box::new(shell), Box::new(plan));
+    let files = [loader.as_fd(), script.as_fd(), lock.as_fd()];
+    give_order(keeper, order, &files.into_iter().chain(input).collect::<Vec<_>>())
+}
+
+fn run_plan(
+    command: &ResolvedCommand,
+    delivery: Delivery,
+    start: &StartingPoint,
+    run: &OpenRun,
+    settings: &LaunchSettings<'_>,
+) -> RunPlan {
+    let (request, folder) = (command.request(), run.folder.path());
+    let mut stop = settings.limits.stop;
+    stop.grace = request.grace.unwrap_or(stop.grace);
+    let mut spool = settings.limits.spool;
+    spool.per_run = run.allowance.bytes;
+    RunPlan {
+        folder: folder.to_owned(),
+        directory: OsStr::as_encoded_bytes(start.state.cwd.as_os_str()).into(),
+        tells_waiting: request.until_input && request.terminal.is_some(),
+        timeout: request.timeout.filter(|_| request.on_timeout == OnTimeout::Stop),
+        silence: request.silence,
+        lifetime: request.lifetime,
+        session: settings.session.name().map(str::to_owned),
+        client: settings.session.client().map(str::to_owned),
+        transcript: request.transcript.then(|| folder.join("output.log")),
+        // A value that the command knows may be in what it leaves, and its own answer has to say so.
+        answer_first: request.answer == AnswerMode::BeforeState && !command.holds_values(),
+        changes_nothing: delivery.expected().changes_nothing,
+        request: run.request.clone(),
+        stop,
+        spool,
+    }
+}

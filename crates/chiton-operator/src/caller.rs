@@ -1,0 +1,49 @@
+//! Who makes a call, and what they get.
+
+use std::sync::Arc;
+
+use chiton_dialects::Reply;
+use chiton_engine::consent::{Answer, Approver, Question};
+use chiton_engine::{RunControl, RunEvent};
+
+/// Who makes a call, and how they can be reached while it lasts.
+pub struct Caller {
+    /// Hears what happens while a command runs.
+    pub heard: Heard,
+    /// Whether it wants to hear all output. If not, it hears the first of it, and how much the rest was.
+    pub follows: bool,
+    /// Ends what it waits for.
+    pub control: RunControl,
+    /// Asks a person.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// What a person answered before.
+    pub consent: Option<Consent>,
+}
+
+impl Caller {
+    /// One that hears nothing and can ask nobody.
+    pub fn silent() -> Self {
+        Self { heard: Arc::new(|_| {}), follows: false, control: RunControl::new(), approver: None, consent: None }
+    }
+}
+
+/// The answer of a person to a question that was asked before.
+#[derive(Clone, Debug)]
+pub struct Consent {
+    /// The question.
+    pub id: String,
+    /// The answer.
+    pub answer: Answer,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug)]
+pub struct Called {
+    /// The answer.
+    pub reply: Reply,
+    /// What a person would have to agree to first.
+    pub question: Option<Box<Question>>,
+}
+
+/// Hears what happens while a command runs.
+pub type Heard = Arc<dyn Fn(&RunEvent<'_>) + Send + Sync>;

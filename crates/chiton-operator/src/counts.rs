@@ -1,0 +1,88 @@
+//! Counts the output of a command while it is passed on.
+
+use std::sync::Arc;
+
+use chiton_dialects::action::{Amount, Ran};
+use chiton_dialects::text::LineCount;
+use chiton_engine::tasks::Cursor;
+use chiton_engine::terminal::text::whole_characters;
+use chiton_engine::{CommandResponse, Listener, PassedAmount, RunEvent, Stream, characters};
+
+use crate::caller::{Caller, Heard};
+
+/// Counts what arrives and passes it on.
+pub(crate) struct Counts {
+    heard: Heard,
+    /// Whether that wants to hear all output.
+    follows: bool,
+    characters: [u64; 2],
+    bytes: [u64; 2],
+    /// The last few bytes of each stream.
+    ends: [Vec<u8>; 2],
+    lines: LineCount,
+}
+
+impl Counts {
+    pub(crate) fn new(caller: &Caller) -> Self {
+        let (heard, follows) = (Arc::clone(&caller.heard), caller.follows);
+        Self {
+            heard,
+            follows,
+            characters: [0; 2],
+            bytes: [0; 2],
+            ends: Default::default(),
+            lines: LineCount::default(),
+        }
+    }
+
+    /// Where a reader goes on. A character of which only the first half has come is left for then.
+    pub(crate) fn give_back_halves(&mut self, response: &mut CommandResponse) -> Cursor {
+        for (slot, view) in [&mut response.stdout, &mut response.stderr].into_iter().enumerate() {
+            let end = &self.ends[slot];
+            let half = end.len() - whole_characters(end);
+            if half > 0 {
+                self.bytes[slot] -= half as u64;
+                view.without_half_character();
+                response.output.without_half_character();
+            }
+        }
+        let [stdout, stderr] = self.bytes;
+        Cursor { stdout, stderr }
+    }
+
+    /// The response with what was counted.
+    pub(crate) fn into_ran(self, response: CommandResponse, moved: bool) -> Ran {
+        let [stdout_characters, stderr_characters] = self.characters;
+        let amount = Amount { bytes: self.bytes.iter().sum(), lines: self.lines.lines() };
+        Ran { response, stdout_characters, stderr_characters, amount, moved }
+    }
+}
+
+impl Listener for Counts {
+    fn receive(&mut self, event: RunEvent<'_>) {
+        (self.heard)(&event);
+        let (stream, amount, end) = match event {
+            RunEvent::Started { .. } => return,
+            RunEvent::Output { stream, bytes } => {
+                self.lines.count(bytes);
+                let (count, characters) = (bytes.len() as u64, characters(bytes));
+                let amount = PassedAmount { bytes: count, characters, lines: 0 };
+                (stream, amount, &bytes[bytes.len().saturating_sub(3)..])
+            }
+            RunEvent::Passed { stream, amount, end } => {
+                self.lines.add(amount.lines, end.last().copied());
+                (stream, amount, end)
+            }
+        };
+        let slot = usize::from(stream == Stream::Stderr);
+        self.characters[slot] += amount.characters;
+        self.bytes[slot] += amount.bytes;
+        let ends = &mut self.ends[slot];
+        ends.extend_from_slice(end);
+        ends.drain(..ends.len().saturating_sub(3));
+    }
+
+    fn wants_output(&self) -> bool {
+        self.follows
+    }
+}

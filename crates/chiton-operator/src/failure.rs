@@ -1,0 +1,39 @@
+//! What an error of the engine is in the words of a dialect.
+
+use chiton_dialects::action::{Failure, FailureKind};
+use chiton_engine::EngineError;
+use chiton_engine::tasks::{NotFound, ReadError, SendError};
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
+pub(crate) fn not_found(error: NotFound) -> Failure {
+    Failure { kind: FailureKind::NotFound, message: error.to_string() }
+}
+
+pub(crate) fn system(error: impl std::fmt::Display) -> Failure {
+    Failure { kind: FailureKind::System, message: error.to_string() }
+}
+
+pub(crate) fn not_possible(error: impl std::fmt::Display) -> Failure {
+    Failure { kind: FailureKind::NotPossible, message: error.to_string() }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
+pub(crate) fn engine_failure(error: EngineError) -> Failure {
+    let kind = if matches!(error, EngineError::TaskLimit(_)) { FailureKind::TaskLimit } else { FailureKind::System };
+    Failure { kind, message: error.to_string() }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
+pub(crate) fn read_failure(error: ReadError) -> Failure {
+    let kind = if matches!(error, ReadError::BadFilter { .. }) { FailureKind::BadFilter } else { FailureKind::System };
+    Failure { kind, message: error.to_string() }
+}
+
+pub(crate) fn send_failure(error: SendError) -> Failure {
+    match error {
+        SendError::NotFound(error) => not_found(error),
+        SendError::Read(error) => read_failure(error),
+        error @ SendError::InputClosed { .. } => Failure { kind: FailureKind::InputClosed, message: error.to_string() },
+        other => not_possible(other),
+    }
+}

@@ -1,0 +1,161 @@
+//! What of a command's state stays, and where.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use chiton_dialects::{Keeps, RunAction};
+use chiton_engine::error::StoreError;
+use chiton_engine::{AnswerMode, CommandResponse, Session, ShellState, StateReport, Warmth};
+
+use crate::named::NamedSessions;
+
+/// Named sessions for which shells may wait.
+const MOST_WARM: usize = 64;
+
+/// The sessions that a client's commands run in: its own, and those that calls name.
+pub(crate) struct Sessions {
+    /// The client's own.
+    own: Session,
+    /// What its own started from.
+    beginning: Arc<ShellState>,
+    named: NamedSessions,
+    /// What waits for the next commands of named sessions.
+    warmth: Mutex<HashMap<String, Warmth>>,
+}
+
+/// The session that one command runs in.
+pub(crate) struct Opened {
+    pub(crate) session: Session,
+    /// Its state before the command.
+    pub(crate) before: Arc<ShellState>,
+    /// What of the state after it the client's own session takes over. A session that the call names takes over
+    /// everything itself.
+    keeps: Option<Keeps>,
+}
+
+impl Sessions {
+    pub(crate) fn new(state: ShellState, named: NamedSessions) -> Self {
+        let own = Session::new(state);
+        Self { beginning: own.state(), own, named, warmth: Mutex::default() }
+    }
+
+    /// The client's own session goes on where the session of this name was left.
+    pub(crate) fn continue_named(&mut self, name: &str) -> Result<(), StoreError> {
+        self.own = self.for_client(self.named.open(name, &self.beginning)?);
+        Ok(())
+    }
+
+    /// The client's own session is that of one client of several.
+    pub(crate) fn set_client(&mut self, client: &str) {
+        self.own = self.own.clone().of_client(client);
+    }
+
+    /// The client's own session.
+    pub(crate) fn own(&self) -> &Session {
+        &self.own
+    }
+
+    /// The client's own session as it was at its start.
+    pub(crate) fn restart(&self) {
+        self.own.restore(Arc::clone(&self.beginning));
+    }
+
+    /// The session for a command that is waited for. A dialect that keeps only part of the state runs it in a copy, of
+    /// which that part is taken over; a named session is continued from where anybody left it.
+    pub(crate) fn open(&self, run: &RunAction) -> Result<Opened, StoreError> {
+        if let Some(name) = &run.session {
+            return self.open_named(name);
+        }
+        let before = self.own.state();
+        let session = if run.keeps == Keeps::Everything { self.own.clone() } else { self.own.branch() };
+        Ok(Opened { session, before, keeps: Some(run.keeps) })
+    }
+
+    /// The session for a command that becomes a task, of whose state nothing is kept.
+    pub(crate) fn open_for_task(&self, run: &RunAction) -> Result<Opened, StoreError> {
+        match &run.session {
+            Some(name) => self.open_named(name),
+            None => Ok(Opened { session: self.own.clone(), before: self.own.state(), keeps: Some(Keeps::Nothing) }),
+        }
+    }
+
+    fn open_named(&self, name: &str) -> Result<Opened, StoreError> {
+        let session = self.for_client(self.named.open(name, &self.beginning)?).with_warmth(&self.warmth_of(name));
+        Ok(Opened { before: session.state(), session, keeps: None })
+    }
+
+    fn for_client(&self, session: Session) -> Session {
+        match self.own.client() {
+            Some(client) => session.of_client(client),
+            None => session,
+        }
+    }
+
+    /// What waits for the next command of a named session, which is read anew for each.
+    fn warmth_of(&self, name: &str) -> Warmth {
+        let mut all = self.warmth.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() > MOST_WARM && !all.contains_key(name) {
+            all.clear();
+        }
+        all.entry(name.to_owned()).or_default().clone()
+    }
+
+    /// Notes in a session with a name which secrets its commands named, so that later ones mask them, too.
+    pub(crate) fn note_secrets(&self, opened: &Opened) -> Option<String> {
+        let noted = self.named.note_secrets(&opened.session, &opened.before);
+        noted.err().map(|error| format!("{error}; secrets of this command are not known to the next server"))
+    }
+
+    /// Takes over what is kept of a command's state, and says where the next one will start.
+    pub(crate) fn keep(&self, opened: &Opened, response: &mut CommandResponse) {
+        let before = &opened.before;
+        match (&response.state, opened.keeps) {
+            (StateReport::Follows, Some(Keeps::Nothing)) => response.cwd.clone_from(&before.cwd),
+            (StateReport::Follows, Some(Keeps::Directory)) if response.cwd != before.cwd => {
+                self.own.take_over(ShellState { cwd: response.cwd.clone(), ..ShellState::clone(before) });
+            }
+            (StateReport::Follows, _) => {}
+            (StateReport::Committed, None) => {
+                if let Err(error) = self.named.save(&opened.session, before) {
+                    response.notices.push(format!("{error}; the session stays as it was before"));
+                }
+            }
+            (StateReport::Committed, Some(keeps)) => {
+                if let Some(state) = kept(keeps, before, &opened.session.state()) {
+                    self.own.take_over(state);
+                }
+                if let Err(error) = self.named.save(&self.own, before) {
+                    response.notices.push(format!("{error}; the session is not written down"));
+                }
+                response.cwd.clone_from(&self.own.state().cwd);
+            }
+            (_, None) => {}
+            (_, Some(_)) => response.cwd.clone_from(&self.own.state().cwd),
+        }
+    }
+}
+
+impl Opened {
+    /// When a call is answered: before its shell has handed its state back, where the session takes that over by
+    /// itself, or needs no more of it than the answer tells.
+    pub(crate) fn answer_mode(&self) -> AnswerMode {
+        let needs_state = self.session.name().is_some() || self.keeps == Some(Keeps::Environment);
+        if needs_state { AnswerMode::WithState } else { AnswerMode::BeforeState }
+    }
+}
+
+/// The state that is kept from a command, where it is not all of it.
+fn kept(keeps: Keeps, before: &ShellState, after: &ShellState) -> Option<ShellState> {
+    let mut state = before.clone();
+    match keeps {
+        Keeps::Everything | Keeps::Nothing => return None,
+        Keeps::Directory => {}
+        Keeps::Environment => {
+            state.variables.retain(|_, variable| !variable.is_exported());
+            let exported = after.variables.iter().filter(|(_, variable)| variable.is_exported());
+            state.variables.extend(exported.map(|(name, variable)| (name.clone(), variable.clone())));
+        }
+    }
+    state.cwd.clone_from(&after.cwd);
+    Some(state)
+}

@@ -1,0 +1,43 @@
+//! Sessions that have a name, so that another process can continue them.
+
+use std::path::Path;
+
+use chiton_engine::error::StoreError;
+use chiton_engine::session::store::SessionStore;
+use chiton_engine::{Session, ShellState};
+
+/// The named sessions of a state directory.
+///
+/// A command in one of them is four calls: [`NamedSessions::open`], the command itself,
+/// [`NamedSessions::note_secrets`], and, where its state was committed, [`NamedSessions::save`].
+#[derive(Clone, Debug)]
+pub struct NamedSessions {
+    store: SessionStore,
+}
+
+impl NamedSessions {
+    /// Those of the state directory of an engine.
+    pub fn new(state_directory: &Path) -> Self {
+        Self { store: SessionStore::new(state_directory.join("sessions")) }
+    }
+
+    /// The session `name` as it was left, or one that starts from `base` where there is none yet.
+    pub fn open(&self, name: &str, base: &ShellState) -> Result<Session, StoreError> {
+        let session = Session::new(self.store.load(name, base)?).named(name);
+        session.uses(&self.store.secrets(name)?);
+        Ok(session)
+    }
+
+    /// Notes which secrets the commands of `session` named, so that another process masks them, too. `before` is the
+    /// state from which the session started. Does nothing for a session without a name.
+    pub fn note_secrets(&self, session: &Session, before: &ShellState) -> Result<(), StoreError> {
+        let Some(name) = session.name() else { return Ok(()) };
+        self.store.note_secrets(name, before, &session.secrets())
+    }
+
+    /// Writes down what changed in `session` since `before`. Does nothing for a session without a name.
+    pub fn save(&self, session: &Session, before: &ShellState) -> Result<(), StoreError> {
+        let Some(name) = session.name() else { return Ok(()) };
+        self.store.save(name, before, &session.state())
+    }
+}

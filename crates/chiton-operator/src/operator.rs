@@ -1,0 +1,243 @@
+//! Carries out what a call asks for.
+
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use chiton_dialects::action::{Failure, Ran, TaskRef};
+use chiton_dialects::arguments::short;
+use chiton_dialects::{Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Surroundings};
+use chiton_engine::error::StoreError;
+use chiton_engine::tasks::Part;
+use chiton_engine::{CommandInput, CommandRequest, Engine, Outcome, Shell, ShellState, StartedTask, Task, Tasks};
+use serde_json::{Map, Value};
+
+use crate::caller::{Called, Caller};
+use crate::counts::Counts;
+use crate::failure::{engine_failure, not_possible};
+use crate::keep::Sessions;
+use crate::named::NamedSessions;
+use crate::tasks::{ClientTasks, VIEW};
+
+/// One client's shell: an engine, a session, a dialect.
+pub struct Operator {
+    engine: Engine,
+    dialect: &'static dyn Dialect,
+    /// The names of its tools.
+    tools: OnceLock<Vec<&'static str>>,
+    around: Surroundings,
+    sessions: Sessions,
+    tasks: ClientTasks,
+}
+
+impl Operator {
+    /// An operator for a session that starts from `state`.
+    pub fn new(engine: Engine, dialect: &'static dyn Dialect, state: ShellState, timeout: Option<Duration>) -> Self {
+        let around = Surroundings { directory: state.cwd.clone(), timeout };
+        let sessions = Sessions::new(state, NamedSessions::new(&engine.config().state_directory));
+        let tasks = ClientTasks::new(engine.clone(), sessions.own().clone());
+        Self { engine, dialect, tools: OnceLock::new(), around, sessions, tasks }
+    }
+
+    /// The same for one client of several: it knows no tasks but its own.
+    #[must_use]
+    pub fn of_client(mut self, client: &str) -> Self {
+        self.sessions.set_client(client);
+        self.tasks = ClientTasks::new(self.engine.clone(), self.sessions.own().clone());
+        self
+    }
+
+    /// The same, going on where the session of this name was left, and leaving it as commands leave it.
+    ///
+    /// # Errors
+    /// When the session cannot be read.
+    pub fn named(mut self, name: &str) -> Result<Self, StoreError> {
+        self.sessions.continue_named(name)?;
+        self.tasks = ClientTasks::new(self.engine.clone(), self.sessions.own().clone());
+        Ok(self)
+    }
+
+    /// The dialect it speaks.
+    pub fn dialect(&self) -> &'static dyn Dialect {
+        self.dialect
+    }
+
+    fn tools(&self) -> &[&'static str] {
+        self.tools.get_or_init(|| self.dialect.tools(&self.around).iter().map(|spec| spec.name).collect())
+    }
+
+    /// Where it is.
+    pub fn surroundings(&self) -> &Surroundings {
+        &self.around
+    }
+
+    /// One call, from arguments to reply.
+    pub async fn call(&self, tool: &str, arguments: &Map<String, Value>, caller: &Caller) -> Called {
+        let unreadable = |error: &CallError| Called { reply: Reply::unreadable(error), question: None };
+        if !self.tools().contains(&tool) {
+            let known = self.tools().iter().map(|&name| name.to_owned()).collect();
+            return unreadable(&CallError::UnknownTool { name: short(tool), known });
+        }
+        match self.dialect.read(tool, arguments, &self.around) {
+            Ok(action) => {
+                let mut done = self.perform(&action, caller).await.unwrap_or_else(Done::Failed);
+                let question = if let Done::Ran(ran) = &mut done { ran.response.question.take() } else { None };
+                // A task that was not started is answered like a command that was not run.
+                let action = match (action, &done) {
+                    (Action::Start(run), Done::Ran(_)) => Action::Run(run),
+                    (action, _) => action,
+                };
+                Called { reply: self.dialect.write(&action, &done), question }
+            }
+            Err(error) => unreadable(&error),
+        }
+    }
+
+    async fn perform(&self, action: &Action, caller: &Caller) -> Result<Done, Failure> {
+        let control = &caller.control;
+        if !matches!(action, Action::Run(_)) {
+            self.settled().await;
+        }
+        self.note(action);
+        match action {
+            Action::Run(run) => self.run(run, caller).await,
+            Action::Start(run) => self.start(run, caller).await,
+            Action::Read(read) => self.tasks.read(read, control).await,
+            Action::Send { task, messages, then } => self.tasks.send(task, messages, then.as_deref(), control).await,
+            Action::Exchange(exchange) => self.tasks.exchange(exchange, control).await,
+            Action::Kill { task } => self.tasks.kill(task).await,
+            Action::Restart => {
+                self.sessions.restart();
+                Ok(Done::Restarted)
+            }
+            Action::List => self.tasks.list().map(Done::Listed),
+        }
+    }
+
+    /// Commands write themselves down; what is done to a task is written down here.
+    fn note(&self, action: &Action) {
+        let (what, task) = match action {
+            Action::Read(read) => ("read", &read.task),
+            Action::Send { task, .. } => ("written_to", task),
+            Action::Exchange(exchange) => ("written_to", &exchange.task),
+            Action::Kill { task } => ("kill", task),
+            Action::Run(_) | Action::Start(_) | Action::Restart | Action::List => return,
+        };
+        let id = match task {
+            TaskRef::Id(id) => id.clone(),
+            TaskRef::Pid(pid) => pid.to_string(),
+        };
+        self.engine.note_task(self.sessions.own(), what, &id);
+    }
+
+    async fn run(&self, run: &RunAction, caller: &Caller) -> Result<Done, Failure> {
+        let mut counts = Counts::new(caller);
+        self.sessions.own().ready().await;
+        let opened = self.sessions.open(run).map_err(not_possible)?;
+
+        let mut request = request(run, caller)?;
+        request.answer = opened.answer_mode();
+        let response = self.engine.run(&opened.session, request, &mut counts, &caller.control).await;
+        let mut response = response.map_err(engine_failure)?;
+        if response.run_id.is_empty() {
+            return Ok(Done::Ran(Box::new(Ran::unrun(response))));
+        }
+
+        self.sessions.keep(&opened, &mut response);
+        response.notices.extend(self.sessions.note_secrets(&opened));
+        if response.outcome == Outcome::Running {
+            // What this reply gives is not new any more, but for half a character at its end.
+            let cursor = counts.give_back_halves(&mut response);
+            self.tasks.read_up_to(&response.run_id, cursor);
+        }
+
+        let moved = response.cwd != opened.before.cwd;
+        Ok(Done::Ran(Box::new(counts.into_ran(response, moved))))
+    }
+
+    async fn start(&self, run: &RunAction, caller: &Caller) -> Result<Done, Failure> {
+        self.settled().await;
+        let opened = self.sessions.open_for_task(run).map_err(not_possible)?;
+
+        let started = self.engine.start(&opened.session, request(run, caller)?).await.map_err(engine_failure)?;
+        self.sessions.note_secrets(&opened);
+        match started {
+            StartedTask::Started(task) => {
+                let transcript = run.transcript.then(|| task.folder().join("output.log"));
+                Ok(Done::Started { task, transcript })
+            }
+            StartedTask::Refused(response) => Ok(Done::Ran(Box::new(Ran::unrun(*response)))),
+        }
+    }
+
+    /// Waits until the commands that were answered are found among the runs.
+    pub async fn settled(&self) {
+        self.sessions.own().settled().await;
+    }
+
+    /// Starts what the first command will need.
+    pub fn warm(&self) {
+        self.engine.warm(self.sessions.own());
+        self.tools();
+    }
+
+    /// All runs that this client may know of, the newest first.
+    pub fn runs(&self) -> Result<Vec<Task>, Failure> {
+        self.tasks.list()
+    }
+
+    /// The task that is meant, where this client may know of it.
+    pub fn known(&self, task: &TaskRef) -> Result<Task, Failure> {
+        self.tasks.known(task)
+    }
+
+    /// A task with what the dialect says of its output.
+    pub fn look_up(&self, id: &str) -> Result<(Task, Reply), Failure> {
+        let task = self.tasks.known(&TaskRef::Id(id.to_owned()))?;
+        let action = ReadAction::new(TaskRef::Id(task.id.clone()), Part::All);
+        let done = self.tasks.read_now(&action, None, None).unwrap_or_else(Done::Failed);
+        Ok((task, self.dialect.write(&Action::Read(action), &done)))
+    }
+
+    /// Stops a task with everything it started.
+    pub async fn kill(&self, task: &TaskRef) -> Result<Done, Failure> {
+        self.tasks.kill(task).await
+    }
+
+    /// The tasks of all clients.
+    pub fn tasks(&self) -> &Tasks {
+        self.engine.tasks()
+    }
+}
+
+/// The shell that a call asks for.
+fn find_shell(name: &Path) -> Result<Shell, Failure> {
+    let places = ["/bin", "/usr/bin", "/usr/local/bin"].map(|place| Path::new(place).join(name));
+    Shell::find_in(places.iter().map(AsRef::as_ref)).map_err(not_possible)
+}
+
+fn request(run: &RunAction, caller: &Caller) -> Result<CommandRequest, Failure> {
+    let mut request = CommandRequest::new(run.command.as_str());
+    (request.timeout, request.silence) = (run.timeout, run.silence);
+    request.wait = run.wait;
+    request.on_timeout = run.on_timeout;
+    request.grace = Some(run.grace);
+    request.directory.clone_from(&run.directory);
+    request.environment = run.environment.clone();
+    request.input = match &run.stdin {
+        Some(text) => CommandInput::Text(text.as_str().into()),
+        None if run.open_input => CommandInput::Open,
+        None => CommandInput::Nothing,
+    };
+    request.shell = run.shell.as_deref().map(find_shell).transpose()?;
+    request.streams = run.streams;
+    (request.terminal, request.until_input) = (run.terminal, run.until_input);
+    request.task_lifetime = run.lifetime;
+    request.transcript = run.transcript;
+    request.description.clone_from(&run.description);
+    request.called_as = run.called_as.as_deref().map(Into::into);
+    request.view = Some(VIEW);
+    request.approver.clone_from(&caller.approver);
+    request.consent = caller.consent.as_ref().map(|consent| (consent.id.clone(), consent.answer));
+    Ok(request)
+}

@@ -1,0 +1,284 @@
+//! What a client does with its tasks: it reads them, waits for them, writes to them and stops them.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use chiton_dialects::action::{Amount, Exchange, Exchanged, Failure, FailureKind, Message, TaskOutput, TaskRef, View};
+use chiton_dialects::text::LineCount;
+use chiton_dialects::{Done, ReadAction};
+use chiton_engine::capture::HeadTail;
+use chiton_engine::limits::ViewLimits;
+use chiton_engine::tasks::link::Killed;
+use chiton_engine::tasks::{Cursor, Filter, NotFound, Output, Part, ReadRequest, SendError, WaitFor, WaitReason};
+use chiton_engine::{Engine, Look, RunControl, Session, Signal, Stream, Task, Typing};
+
+use crate::failure::{not_found, not_possible, read_failure, send_failure, system};
+
+/// What of a stream is in memory for a reply: more than any dialect shows, so that each can cut as it likes.
+pub(crate) const VIEW: ViewLimits = ViewLimits { head: 160 << 10, tail: 160 << 10 };
+/// How long something typed may take to be answered before the screen is given as it is, and how long where a call says
+/// what it waits for.
+const ANSWER: Duration = Duration::from_secs(2);
+const LONG_ANSWER: Duration = Duration::from_secs(30);
+/// What one read of a task gives at most.
+const READ_BYTES: u64 = 1 << 20;
+
+/// The tasks that one client may know of.
+pub(crate) struct ClientTasks {
+    engine: Engine,
+    /// The client's own session.
+    session: Session,
+    /// How far each task was read.
+    cursors: Mutex<HashMap<String, Cursor>>,
+    /// Tasks that were read to their end in a dialect that forgets them then.
+    forgotten: Mutex<HashSet<String>>,
+}
+
+impl ClientTasks {
+    pub(crate) fn new(engine: Engine, session: Session) -> Self {
+        Self { engine, session, cursors: Mutex::default(), forgotten: Mutex::default() }
+    }
+
+    pub(crate) async fn read(&self, read: &ReadAction, control: &RunControl) -> Result<Done, Failure> {
+        // Before anything else, so that a mistake in it moves nothing.
+        read.filter.as_deref().map(Filter::new).transpose().map_err(read_failure)?;
+        let task = self.known(&read.task)?;
+        let waited = self.wait(read, &task, control).await?;
+        let look = self.look(&task).await;
+        if read.view == Some(View::Screen) && look.is_none() {
+            return Err(send_failure(SendError::NoTerminal { id: task.id }));
+        }
+        self.read_now(read, waited, look)
+    }
+
+    /// What the terminal of a task shows, where it has one.
+    async fn look(&self, task: &Task) -> Option<Box<Look>> {
+        task.terminal?;
+        self.engine.tasks().look(&task.id).await.ok().map(Box::new)
+    }
+
+    /// The answer to something sent: what comes of it, where the task has a terminal or the call asks to wait.
+    async fn after_sending(
+        &self,
+        task: &Task,
+        then: Option<&ReadAction>,
+        control: &RunControl,
+    ) -> Result<Done, Failure> {
+        let wanted = |then: &&ReadAction| {
+            task.terminal.is_some() || then.wait.is_some() || then.wait_for.is_some() || then.view.is_some()
+        };
+        let Some(then) = then.filter(wanted) else { return Ok(Done::Sent { id: task.id.clone() }) };
+        let mut read = then.clone();
+        if task.terminal.is_some() {
+            read.wait = read.wait.or(Some(if read.wait_for.is_some() { LONG_ANSWER } else { ANSWER }));
+            read.view = read.view.or(Some(View::Screen));
+        }
+        self.read(&read, control).await
+    }
+
+    pub(crate) fn read_now(
+        &self,
+        read: &ReadAction,
+        waited: Option<String>,
+        look: Option<Box<Look>>,
+    ) -> Result<Done, Failure> {
+        let filter = read.filter.as_deref().map(Filter::new).transpose().map_err(read_failure)?;
+        let task = self.known(&read.task)?;
+        let limit = read.limit.unwrap_or(READ_BYTES);
+        let request = ReadRequest { part: read.part.clone(), filter, limit, ..ReadRequest::default() };
+        let output = self.advance(&task, &request)?;
+        if read.forgets && !task.status.is_running() {
+            self.forgotten.lock().unwrap_or_else(PoisonError::into_inner).insert(task.id.clone());
+        }
+        Ok(Done::Read(Box::new(TaskOutput {
+            stdout: output.of(Stream::Stdout),
+            stderr: output.of(Stream::Stderr),
+            output: output.to_text(),
+            left_out: output.left_out,
+            not_kept: output.not_kept,
+            end: output.end,
+            waited,
+            // The screen is what there is to see of a full-screen program; its output is how it got there.
+            view: read.view.unwrap_or(match &look {
+                Some(look) if look.screen.alternate => View::Screen,
+                _ => View::Plain,
+            }),
+            look,
+            task,
+        })))
+    }
+
+    /// The client has read the task `id` up to here.
+    pub(crate) fn read_up_to(&self, id: &str, cursor: Cursor) {
+        self.cursors.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), cursor);
+    }
+
+    /// Reads a task from where this client is in it, and moves on.
+    fn advance(&self, task: &Task, request: &ReadRequest) -> Result<Output, Failure> {
+        let mut cursors = self.cursors.lock().unwrap_or_else(PoisonError::into_inner);
+        let cursor = cursors.entry(task.id.clone()).or_default();
+        task.read(cursor, request).map_err(read_failure)
+    }
+
+    /// Waits where the call asks for it; tells in words why it is over.
+    async fn wait(&self, read: &ReadAction, task: &Task, control: &RunControl) -> Result<Option<String>, Failure> {
+        if read.wait_for.is_none() && read.wait.is_none() {
+            return Ok(None);
+        }
+        let pattern = read.wait_for.as_deref().map(regex::bytes::Regex::new).transpose().map_err(|error| Failure {
+            kind: FailureKind::BadFilter,
+            message: format!("Invalid regex in wait_for: {error}"),
+        })?;
+        let mut wanted = WaitFor { timeout: read.wait, ..WaitFor::default() };
+        let shown = task.terminal.is_some() && matches!(read.view, Some(View::Screen));
+        // Who waits for a line waits for that, even where the program asks something meanwhile.
+        wanted.input = read.until_input && task.terminal.is_some() && pattern.is_none();
+        *(if shown { &mut wanted.screen } else { &mut wanted.pattern }) = pattern;
+        Ok(Some(match self.wait_for(&task.id, wanted, control).await? {
+            WaitReason::Ended => "it has ended".to_owned(),
+            WaitReason::Matched(line) => format!("a line matches: {line}"),
+            WaitReason::Idle => "it is silent".to_owned(),
+            WaitReason::Bytes => "there is output".to_owned(),
+            WaitReason::Input(_) => "it waits for input".to_owned(),
+            WaitReason::TimedOut => "the time is over".to_owned(),
+        }))
+    }
+
+    async fn wait_for(&self, id: &str, wanted: WaitFor, control: &RunControl) -> Result<WaitReason, Failure> {
+        tokio::select! {
+            waited = self.engine.tasks().wait(id, wanted) => waited.map(|waited| waited.reason).map_err(send_failure),
+            () = control.stopped() => {
+                let message = "the call was withdrawn; the command goes on".to_owned();
+                Err(Failure { kind: FailureKind::Withdrawn, message })
+            }
+        }
+    }
+
+    /// Sends all of `messages`, and reads what comes of it.
+    pub(crate) async fn send(
+        &self,
+        task: &TaskRef,
+        messages: &[Message],
+        then: Option<&ReadAction>,
+        control: &RunControl,
+    ) -> Result<Done, Failure> {
+        let task = self.known(task)?;
+        for message in messages {
+            self.may_send(&task, message)?;
+            self.deliver(&task, message).await.map_err(send_failure)?;
+        }
+        self.after_sending(&task, then, control).await
+    }
+
+    /// Text for a shell is a command like any other.
+    fn may_send(&self, task: &Task, message: &Message) -> Result<(), Failure> {
+        let (Message::Text(text) | Message::Typed(Typing::Text(text) | Typing::Paste(text))) = message else {
+            return Ok(());
+        };
+        let reviewed = self.engine.review_input(&self.session, task, text);
+        reviewed.map_err(|refusal| not_possible(refusal.reason))
+    }
+
+    async fn deliver(&self, task: &Task, message: &Message) -> Result<(), SendError> {
+        let (tasks, id) = (self.engine.tasks(), task.id.as_str());
+        let typed = |what| self.engine.type_into(&self.session, id, what);
+        match message {
+            Message::Text(text) if text.is_empty() => Ok(()),
+            Message::Text(text) if task.terminal.is_some() => typed(Typing::Text(text.clone())).await,
+            Message::Text(text) => tasks.write(id, text.as_str()).await,
+            Message::Typed(what) => typed(what.clone()).await,
+            Message::Resize(size) => tasks.resize(id, *size).await,
+            Message::Interrupt if task.terminal.is_some() => typed(Typing::Raw("\u{3}".into())).await,
+            Message::Interrupt => tasks.signal(id, Signal::INT).await,
+            Message::End => tasks.end_input(id).await,
+            Message::Signal(signal) => tasks.signal(id, *signal).await,
+        }
+    }
+
+    /// Sends, waits, reads all that is new: its beginning and its end, however much it is.
+    pub(crate) async fn exchange(&self, exchange: &Exchange, control: &RunControl) -> Result<Done, Failure> {
+        let begun = Instant::now();
+        let task = self.known(&exchange.task)?;
+        let id = task.id.clone();
+        if let Some(message) = &exchange.message {
+            self.may_send(&task, message)?;
+            match self.deliver(&task, message).await {
+                // The answer says how it ended.
+                Ok(()) | Err(SendError::Ended { .. }) => {}
+                Err(error) => return Err(send_failure(error)),
+            }
+        }
+        let wanted = WaitFor { timeout: Some(exchange.wait), ..WaitFor::default() };
+        self.wait_for(&id, wanted, control).await?;
+        let task = self.known(&TaskRef::Id(id))?;
+        let (mut kept, mut lines, mut not_kept) = (HeadTail::new(VIEW), LineCount::default(), 0);
+        let request = ReadRequest { part: Part::New, limit: READ_BYTES, ..ReadRequest::default() };
+        // What there is now, and not what comes while we read it.
+        let mut left = None;
+        loop {
+            let output = self.advance(&task, &request)?;
+            let text = output.to_text();
+            kept.push(text.as_bytes());
+            lines.count(text.as_bytes());
+            not_kept += output.not_kept;
+            let still = left.unwrap_or(output.left_out + READ_BYTES).saturating_sub(READ_BYTES);
+            if output.left_out == 0 || still == 0 {
+                break;
+            }
+            left = Some(still);
+        }
+        let amount = Amount { bytes: kept.total() + not_kept, lines: lines.lines() };
+        Ok(Done::Exchanged(Box::new(Exchanged { task, output: kept.into(), amount, not_kept, took: begun.elapsed() })))
+    }
+
+    /// Stops a task with everything it started.
+    pub(crate) async fn kill(&self, task: &TaskRef) -> Result<Done, Failure> {
+        let id = self.known(task)?.id;
+        let killed = self.engine.tasks().kill(&id, None).await.map_err(not_found)?;
+        if let Killed::Survived(task) = &killed {
+            let message = format!("{} was told to end and is still there", task.id);
+            return Err(Failure { kind: FailureKind::NotPossible, message });
+        }
+        let already = matches!(killed, Killed::AlreadyStopped(_));
+        Ok(Done::Killed { task: Box::new(killed.task().clone()), already })
+    }
+
+    /// All runs that this client may know of, the newest first.
+    pub(crate) fn list(&self) -> Result<Vec<Task>, Failure> {
+        let (mut tasks, _) = self.engine.tasks().list().map_err(system)?;
+        tasks.retain(|task| self.may_know(task));
+        Ok(tasks)
+    }
+
+    fn may_know(&self, task: &Task) -> bool {
+        self.session.client().is_none_or(|client| task.client.as_deref() == Some(client))
+    }
+
+    /// The task that is meant, where this client may know of it.
+    pub(crate) fn known(&self, task: &TaskRef) -> Result<Task, Failure> {
+        let id = match task {
+            TaskRef::Id(id) => id.clone(),
+            TaskRef::Pid(pid) => self.by_pid(*pid)?,
+        };
+        let unknown = |id| not_found(NotFound { id, nearest: Vec::new(), reason: None });
+        let forgotten = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner).contains(&id);
+        if forgotten {
+            return Err(unknown(id));
+        }
+        match self.engine.tasks().get(&id) {
+            Ok(task) if self.may_know(&task) => Ok(task),
+            // Not even by a suggestion does one client learn of another's tasks.
+            _ if self.session.client().is_some() => Err(unknown(id)),
+            found => found.map_err(not_found),
+        }
+    }
+
+    fn by_pid(&self, pid: u64) -> Result<String, Failure> {
+        // The newest come first: a number that was used again is that of the last one.
+        let found =
+            self.list()?.into_iter().find(|task| task.pid.and_then(|found| u64::try_from(found).ok()) == Some(pid));
+        let message = format!("no task has the process id {pid}");
+        found.map(|task| task.id).ok_or(Failure { kind: FailureKind::NotFound, message })
+    }
+}
