@@ -316,7 +316,7 @@ fn input(arguments: &RunArguments) -> Result<CommandInput> {
     } else {
         File::open(path).with_context(|| format!("--stdin {}", path.display()))?.into()
     };
-    Ok(CommandInput::Descriptor(descriptor))
+    Ok(CommandInput::Descriptor(descriptor.into()))
 }
 
 /// The first signal asks the command to stop, the second kills it, the third leaves at once; its keeper sees to the
