@@ -12,14 +12,14 @@ use chiton_operator::Operator;
 use clap::Args;
 
 use crate::env;
-use crate::protection::ProtectionArguments;
-use crate::secret_sources::Passphrase;
-use crate::setting;
+use crate::passphrase::Passphrase;
+use crate::protection_arguments::ProtectionArguments;
 use crate::settings::Settings;
+use crate::surroundings;
 
 /// How the shell looks and where it starts.
 #[derive(Args)]
-pub(crate) struct OperatorArguments {
+pub(crate) struct SessionArguments {
     /// The tool surface; `chiton dialects` lists them [default: native]
     #[arg(long, value_name = "NAME", value_parser = dialect)]
     dialect: Option<&'static dyn Dialect>,
@@ -42,8 +42,8 @@ pub(crate) struct OperatorArguments {
     login_env: bool,
 }
 
-/// The same with the settings in it: everything an operator is made from.
-pub(crate) struct Operate {
+/// What both say: everything that an operator is made from.
+pub(crate) struct SessionSetup {
     dialect: &'static dyn Dialect,
     timeout: Option<Duration>,
     directory: PathBuf,
@@ -52,12 +52,28 @@ pub(crate) struct Operate {
     protection: ProtectionArguments,
     guard: Guard,
     login: bool,
-    /// What the journal says of who asked.
-    who: String,
-    /// Whether more than one command will come.
-    lasts: bool,
+    purpose: Purpose,
     /// The shells of all clients that wait for commands.
     room: WarmRoom,
+}
+
+/// What an operator is made for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// `chiton mcp`: commands will follow one another, so shells may wait for them.
+    Server,
+    /// `chiton call`: nothing follows the one call.
+    OneCall,
+}
+
+impl Purpose {
+    /// What the journal says of it.
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Server => "mcp",
+            Self::OneCall => "call",
+        }
+    }
 }
 
 pub(crate) fn dialect(name: &str) -> Result<&'static dyn Dialect> {
@@ -66,9 +82,9 @@ pub(crate) fn dialect(name: &str) -> Result<&'static dyn Dialect> {
         .with_context(|| format!("there is no dialect of the name '{name}'; there are: {}", names()))
 }
 
-impl OperatorArguments {
-    /// `verb` is what the journal says of who asked.
-    pub(crate) fn resolve(&self, settings: &Settings, verb: &str) -> Result<Operate> {
+impl SessionArguments {
+    /// What the flags say, and the settings where a flag does not.
+    pub(crate) fn resolve(&self, settings: &Settings, purpose: Purpose) -> Result<SessionSetup> {
         let given = &settings.mcp;
         let directory = match self.dir.as_ref().or(given.dir.as_ref()) {
             Some(path) => {
@@ -76,14 +92,14 @@ impl OperatorArguments {
                 anyhow::ensure!(path.is_dir(), "--dir {}: not a directory", path.display());
                 path
             }
-            None => setting::working_directory()?,
+            None => surroundings::working_directory()?,
         };
         let dialect = match self.dialect {
             Some(dialect) => dialect,
             None => dialect(given.dialect.as_deref().unwrap_or("native"))?,
         };
         let guard = self.protection.guard(settings, &directory)?;
-        Ok(Operate {
+        Ok(SessionSetup {
             dialect,
             guard,
             timeout: self.timeout.or(given.timeout).map(Duration::from_secs),
@@ -92,26 +108,26 @@ impl OperatorArguments {
             max_tasks: self.max_tasks.or(given.max_tasks),
             protection: self.protection.with(settings),
             login: self.login_env || settings.environment.login,
-            who: format!("{verb} {}", dialect.name()),
-            lasts: verb == "mcp",
+            purpose,
             room: WarmRoom::default(),
         })
     }
 }
 
-impl Operate {
+impl SessionSetup {
     pub(crate) fn operator(&self, state: &Path) -> Result<Operator> {
         let mut config = EngineConfig::new(state)?;
         config.room = self.room.clone();
-        if !self.lasts {
+        if self.purpose == Purpose::OneCall {
             config.limits.warm = WarmLimits::none();
         }
-        self.protection.apply(&mut config, Passphrase::FromEnvironment, &self.who, state)?;
+        let who = format!("{} {}", self.purpose.verb(), self.dialect.name());
+        self.protection.apply(&mut config, Passphrase::FromEnvironment, &who, state)?;
         config.guard = self.guard.clone();
         config.login = self.login.then(|| env::ask_login_shell(&LoginConfig::default()));
         config.limits.tasks_per_session = self.max_tasks.or(self.dialect.task_limit());
         let engine = Engine::new(config)?;
-        let start = engine.fresh_state(&self.directory, setting::environment(), setting::umask());
+        let start = engine.fresh_state(&self.directory, surroundings::environment(), surroundings::umask());
         let operator = Operator::new(engine, self.dialect, start, self.timeout);
         match &self.session {
             Some(name) => Ok(operator.named(name)?),

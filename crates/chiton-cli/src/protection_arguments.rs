@@ -10,8 +10,9 @@ use clap::Args;
 
 use crate::audit;
 use crate::env::EnvironmentArguments;
-use crate::guarding::GuardArguments;
-use crate::secret_sources::{Passphrase, SecretSourceArguments};
+use crate::guard_arguments::GuardArguments;
+use crate::passphrase::Passphrase;
+use crate::secret_sources::SecretSourceArguments;
 use crate::settings::Settings;
 
 /// Secrets, environment and journal.

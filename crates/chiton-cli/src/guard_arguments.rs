@@ -10,8 +10,8 @@ use chiton_engine::guard::{Context, OwnProcess};
 use chiton_engine::review::Guard;
 use clap::{Args, ValueEnum};
 
+use crate::messages::remark;
 use crate::settings::Settings;
-use crate::terminal::remark;
 
 /// What commands may do.
 #[derive(Args, Clone)]

@@ -1,4 +1,4 @@
-//! What surfaces with `Bash`, `BashOutput` and a tool to kill have in common, and the limits that most have.
+//! What surfaces with `Bash`, `BashOutput` and a tool to kill have in common.
 
 use std::time::Duration;
 
@@ -7,15 +7,14 @@ use chiton_engine::tasks::Part;
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Ran, ReadAction, RunAction, TaskRef};
-use crate::arguments::{Arguments, CallError};
-use crate::facts::{any_of, ran, task};
+use crate::arguments::Arguments;
+use crate::call_error::CallError;
+use crate::facts::{ran, task};
+use crate::shape::{Field, any_of};
 use crate::text::first_characters;
-use crate::tool::{Effect, Surroundings, ToolSpec, boolean, string};
+use crate::timeouts::DEFAULT_TIMEOUT;
+use crate::tool::{Surroundings, ToolEffect, ToolSpec, boolean, string};
 
-/// What a command may take where neither the call nor the server says otherwise.
-pub(crate) const USUAL: Duration = Duration::from_mins(2);
-/// What a call may ask for at most.
-pub(crate) const MOST_MS: u64 = 600_000;
 /// Characters of output that a reply gives.
 pub(crate) const LIMIT: usize = 30_000;
 
@@ -35,7 +34,7 @@ pub(crate) fn bash_tool(description: String, timeout: Value, runs: Value) -> Too
             ("run_in_background", boolean("Come back at once with its id, for BashOutput.")),
         ],
         required: &["command"],
-        effect: Effect::Runs,
+        effect: ToolEffect::Runs,
         output_schema: runs,
     }
 }
@@ -47,7 +46,7 @@ pub(crate) fn output_tool(description: &str, filter: &str, reads: Value) -> Tool
         description: description.to_owned(),
         parameters: vec![("bash_id", string("The id that Bash gave.")), ("filter", string(filter))],
         required: &["bash_id"],
-        effect: Effect::Looks,
+        effect: ToolEffect::Looks,
         output_schema: reads,
     }
 }
@@ -59,19 +58,22 @@ pub(crate) fn kill_tool(name: &'static str, kills: Value) -> ToolSpec {
         description: "Stop a background command with everything it started.".to_owned(),
         parameters: vec![("shell_id", string("The id that Bash gave."))],
         required: &["shell_id"],
-        effect: Effect::Stops,
+        effect: ToolEffect::Stops,
         output_schema: kills,
     }
 }
 
 /// What `Bash` gives: a command that ran with its output, or a task.
 pub(crate) fn bash_replies() -> Value {
-    any_of([ran(&[("output", "string"), ("truncated", "boolean"), ("description", "string?")]), task(&[])])
+    any_of([
+        ran(&[Field::text("output"), Field::boolean("truncated"), Field::text("description").or_null()]),
+        task(&[]),
+    ])
 }
 
 /// What a tool that kills gives.
 pub(crate) fn kill_replies() -> Value {
-    any_of([task(&[("already_stopped", "boolean")])])
+    any_of([task(&[Field::boolean("already_stopped")])])
 }
 
 /// Reads a call of `BashOutput` or of the tool that kills; `None` for any other tool.
@@ -101,37 +103,14 @@ pub(crate) fn read_bash(
 ) -> Result<Action, CallError> {
     let arguments = Arguments::new(values, &["command", "timeout", "description", "run_in_background"])?;
     let mut run = RunAction::new(arguments.required("command")?);
-    run.description = arguments.text("description")?;
+    run.request.description = arguments.text("description")?;
     adjust(&mut run);
     let given = timeout(&arguments, &mut run)?;
     if arguments.flag("run_in_background")? {
         return Ok(Action::Start(Box::new(run)));
     }
-    run.timeout = given.or(around.timeout).or(Some(USUAL));
+    run.request.timeout = given.or(around.timeout).or(Some(DEFAULT_TIMEOUT));
     Ok(Action::Run(Box::new(run)))
-}
-
-/// A limit that has to be in its range.
-pub(crate) fn strict_timeout(arguments: &Arguments<'_>, _: &mut RunAction) -> Result<Option<Duration>, CallError> {
-    match arguments.number("timeout")? {
-        Some(given) if given == 0 || given > MOST_MS => {
-            let problem = format!("is from 1 to the maximum {MOST_MS} milliseconds, not {given}");
-            Err(CallError::BadValue { name: "timeout", problem })
-        }
-        given => Ok(given.map(Duration::from_millis)),
-    }
-}
-
-/// A limit of which too much counts as the most there is, and the reply says so.
-pub(crate) fn clamped_timeout(arguments: &Arguments<'_>, run: &mut RunAction) -> Result<Option<Duration>, CallError> {
-    let given = arguments.number("timeout")?;
-    if given == Some(0) {
-        return Err(CallError::BadValue { name: "timeout", problem: "is at least 1".to_owned() });
-    }
-    if let Some(above) = given.filter(|given| *given > MOST_MS) {
-        run.notes.push(format!("timeout {above} is more than the maximum; {MOST_MS} was used"));
-    }
-    Ok(given.map(|given| Duration::from_millis(given.min(MOST_MS))))
 }
 
 /// Both streams, each cut to its first characters, and whether anything was cut.
