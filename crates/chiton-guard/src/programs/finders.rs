@@ -9,7 +9,7 @@ use crate::machine::glob;
 use crate::machine::path::{self, Extent, Target};
 use crate::machine::state::World;
 use crate::machine::value::Arg;
-use crate::machine::value::{Flow, Labels, Piece, Text, What};
+use crate::machine::value::{Flow, FoundBelow, Labels, Piece, Text, What};
 use crate::machine::{Machine, Ran};
 use crate::programs::options::{Grammar, Options};
 
@@ -70,7 +70,7 @@ impl Machine<'_> {
         }
         let expression = &args[at..];
         let narrowed = is_narrowed(expression);
-        let found = found(&roots, &world, !narrowed);
+        let found = found(&roots, &world, if narrowed { FoundBelow::Some } else { FoundBelow::Everything });
         let mut rest = expression.iter().enumerate();
         while let Some((index, arg)) = rest.next() {
             let Some(word) = arg.text.as_known() else { continue };
@@ -141,7 +141,7 @@ impl Machine<'_> {
         let options = Options::read(before, &grammar);
         let roots: Vec<Arg> = options.operands.iter().skip(1).cloned().collect();
         let roots = if roots.is_empty() { vec![Arg::known(".", call.span)] } else { roots };
-        let found = found(&roots, &world, false);
+        let found = found(&roots, &world, FoundBelow::Some);
         if let Some(at) = at {
             let words: Vec<Arg> = call.args[at + 1..].iter().take_while(|arg| !arg.text.is(";")).cloned().collect();
             let marked = words.iter().any(|arg| arg.text.display().contains('{'));
@@ -254,8 +254,8 @@ fn flow_of(found: &Text) -> Flow {
     }
 }
 
-/// What a search below `roots` finds; `whole` if it leaves nothing out, which is written `root/*`.
-pub(crate) fn found(roots: &[Arg], world: &World, whole: bool) -> Text {
+/// What a search below `roots` finds: `much` of each.
+pub(crate) fn found(roots: &[Arg], world: &World, much: fn(String) -> FoundBelow) -> Text {
     let mut places = Vec::new();
     for root in roots {
         for target in path::targets(&root.text, world.cwd.as_deref()) {
@@ -265,13 +265,10 @@ pub(crate) fn found(roots: &[Arg], world: &World, whole: bool) -> Text {
                         .split('/')
                         .take_while(|part| extent == Extent::Itself || !path::is_pattern(part))
                         .collect();
-                    let path = fixed.join("/");
-                    let all = whole && extent != Extent::Within;
-                    places.push(match (all, path.is_empty()) {
-                        (true, _) => format!("{path}/*"),
-                        (false, true) => "/".to_owned(),
-                        (false, false) => path,
-                    });
+                    let directory = Some(fixed.join("/")).filter(|path| !path.is_empty());
+                    let directory = directory.unwrap_or_else(|| "/".to_owned());
+                    let much = if extent == Extent::Within { FoundBelow::Some } else { much };
+                    places.push(much(directory));
                 }
                 Target::Somewhere => return Text::unknown(What::Temporary, true),
                 Target::Anything => return Text::unknown(What::Variable("found".to_owned()), true),

@@ -7,7 +7,7 @@ use crate::machine::command::Call;
 use crate::machine::path;
 use crate::machine::state::World;
 use crate::machine::value::Arg;
-use crate::machine::value::{Flow, Labels, Piece, Text, What};
+use crate::machine::value::{Flow, FoundBelow, Labels, Piece, Text, What};
 use crate::programs::options::{Grammar, Options};
 
 pub(super) const ROWS: &[Program] = &[];
@@ -264,7 +264,7 @@ impl Machine<'_> {
                     _ if operands.is_empty() => vec![Arg::known(".", call.span)],
                     _ => operands,
                 };
-                let found = crate::programs::finders::found(&operands, world, true);
+                let found = crate::programs::finders::found(&operands, world, FoundBelow::Everything);
                 Some(match found.0.first() {
                     Some(Piece::Unknown(unknown)) => match &unknown.what {
                         What::Found(roots) => Flow { text: None, labels: Labels::default(), roots: roots.to_vec() },
@@ -384,7 +384,7 @@ impl Machine<'_> {
         let recursive = options.has(&["r", "R", "recursive"]) || matches!(call.name.as_str(), "rg" | "ag" | "ack");
         if names_only {
             let roots = if files.is_empty() { vec![Arg::known(".", call.span)] } else { files };
-            let found = crate::programs::finders::found(&roots, world, false);
+            let found = crate::programs::finders::found(&roots, world, FoundBelow::Some);
             if let Some(Piece::Unknown(unknown)) = found.0.first()
                 && let What::Found(roots) = &unknown.what
             {
@@ -396,7 +396,7 @@ impl Machine<'_> {
             let mut flow = filtered(call);
             // Chosen by what it says: no longer all of them.
             for root in &mut flow.roots {
-                *root = root.strip_suffix("/*").filter(|root| !root.is_empty()).unwrap_or(root).to_owned();
+                *root = FoundBelow::Some(root.directory().to_owned());
             }
             let inverted = options.has(&["v", "invert-match"]);
             if flow.labels.has(Labels::PROCESSES) && !inverted {
