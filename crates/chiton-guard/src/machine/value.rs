@@ -40,12 +40,38 @@ pub(crate) enum What {
     Temporary,
     /// A number, a date, a name: no path.
     Plain,
-    /// The path of something below one of these directories.
-    Found(Rc<Vec<String>>),
+    /// The path of something that a search found in one of these places.
+    Found(Rc<Vec<FoundBelow>>),
     /// A descriptor from which these bytes can be read: `<(…)`.
     Stream(Rc<Flow>),
     /// The process that runs this shell.
     Parent,
+}
+
+/// Where something lies that a search found, and how much of that place it is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum FoundBelow {
+    /// Everything below this directory.
+    Everything(String),
+    /// Some of what is below it.
+    Some(String),
+}
+
+impl FoundBelow {
+    pub(crate) fn directory(&self) -> &str {
+        match self {
+            Self::Everything(directory) | Self::Some(directory) => directory,
+        }
+    }
+}
+
+impl std::fmt::Display for FoundBelow {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Everything(directory) => write!(formatter, "{directory}/*/…"),
+            Self::Some(directory) => write!(formatter, "{}/…", directory.trim_end_matches('/')),
+        }
+    }
 }
 
 /// A word of a command after expansion.
@@ -72,8 +98,8 @@ pub(crate) struct Flow {
     pub(crate) text: Option<String>,
     /// What is known of it otherwise.
     pub(crate) labels: Labels,
-    /// Where it lists files: the directories they lie below.
-    pub(crate) roots: Vec<String>,
+    /// Where it lists files: the places they lie in.
+    pub(crate) roots: Vec<FoundBelow>,
 }
 
 /// A set of facts about a [`Flow`].
@@ -357,7 +383,7 @@ impl What {
             Self::Output(_) => "$(…)".to_owned(),
             Self::Temporary => "/tmp/…".to_owned(),
             Self::Plain => "…".to_owned(),
-            Self::Found(roots) => format!("{}/…", roots.first().map_or("", |root| root.trim_end_matches('/'))),
+            Self::Found(roots) => roots.first().map_or_else(|| "/…".to_owned(), FoundBelow::to_string),
             Self::Stream(_) => "<(…)".to_owned(),
             Self::Parent => "$PPID".to_owned(),
         }

@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::machine::command::Call;
 use crate::machine::state::World;
 use crate::machine::value::Arg;
-use crate::machine::value::{Flow, Labels};
+use crate::machine::value::{Flow, FoundBelow, Labels};
 use crate::programs::options::{Grammar, Options};
 
 /// Settings whose value is a command.
@@ -380,7 +380,7 @@ impl Machine<'_> {
                 let names = matches!(verb, "ls-files" | "ls-tree" | "check-ignore")
                     || has(&["--name-only", "--name-status", "--porcelain", "-s", "--short"]);
                 if let (true, Some(cwd)) = (names, cwd) {
-                    return Flow { text: None, labels: Labels::default(), roots: vec![cwd] };
+                    return Flow { text: None, labels: Labels::default(), roots: vec![FoundBelow::Some(cwd)] };
                 }
             }
             "rev-parse" | "describe" | "merge-base" | "symbolic-ref" | "branch" | "rev-list" | "hash-object"

@@ -1,7 +1,7 @@
 //! Interpreters: which of their arguments are code, and which a script.
 
 use super::row::Program;
-use crate::effect::{Kind, Writing};
+use crate::effect::{Effect, Kind, Writing};
 use std::rc::Rc;
 
 use crate::machine::Machine;
@@ -220,7 +220,7 @@ impl Machine<'_> {
             }
         }
         for file in &files {
-            self.private(file, world, "awk");
+            self.does(Effect::Print { what: &file.text, program: "awk" }, world, file.span);
         }
         if files.is_empty() {
             return crate::programs::text_tools::filtered(call);
@@ -355,7 +355,7 @@ impl Machine<'_> {
         }
         if matches!(name, "less") {
             for file in &options.operands {
-                self.private(file, world, name);
+                self.does(Effect::Print { what: &file.text, program: name }, world, file.span);
             }
         }
         Flow::unknown()

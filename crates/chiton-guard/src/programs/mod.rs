@@ -3,10 +3,12 @@
 //! [`run`] finds the row of a program and lets it report its effects. A program without a row is taken to do nothing by
 //! itself, but it may run what its words say.
 
+mod archives;
 mod assignments;
 mod builders;
 mod builtins;
 mod clouds;
+pub(crate) mod codec;
 mod containers;
 mod databases;
 mod disks;
@@ -17,10 +19,13 @@ mod interpreters;
 pub(crate) mod network;
 pub(crate) mod options;
 mod packages;
+mod permissions;
+mod printers;
 mod processes;
 mod prompts;
 mod row;
-pub(crate) mod sed;
+mod sed;
+mod settings_printers;
 pub(crate) mod shells;
 mod system;
 pub(crate) mod text_tools;
@@ -44,9 +49,11 @@ use shells::SHELLS;
 
 /// All rows.
 const ROWS: &[&[Program]] = &[
+    archives::ROWS,
     builders::ROWS,
     builtins::ROWS,
     clouds::ROWS,
+    codec::ROWS,
     containers::ROWS,
     databases::ROWS,
     disks::ROWS,
@@ -56,7 +63,11 @@ const ROWS: &[&[Program]] = &[
     interpreters::ROWS,
     network::ROWS,
     packages::ROWS,
+    permissions::ROWS,
+    printers::ROWS,
     processes::ROWS,
+    sed::ROWS,
+    settings_printers::ROWS,
     shells::ROWS,
     system::ROWS,
     text_tools::ROWS,
@@ -141,24 +152,17 @@ impl Machine<'_> {
             _ if SHELLS.contains(&name) => return self.shell(call, world),
             "su" => return self.su(call, world),
             "ssh" | "autossh" | "mosh" | "dbclient" => return self.ssh(call, world),
-            "find" | "gfind" | "bfs" => return self.find(call, world),
-            "fd" | "fdfind" => return self.fd(call, world),
-            "xargs" | "gxargs" => return self.xargs(call, world),
             _ => {}
         }
-        let mut world = world;
         let flow = self
-            .prints(call, &mut world)
-            .or_else(|| self.file_program(call, &world))
-            .or_else(|| self.disk_program(call, &world))
+            .disk_program(call, &world)
             .or_else(|| self.process_program(call))
             .or_else(|| self.system_program(call))
             .or_else(|| self.network_program(call, &world))
             .or_else(|| self.git_program(call, &world))
-            .or_else(|| self.interpreter(call, &world))
-            .or_else(|| self.text_program(call, &world));
+            .or_else(|| self.interpreter(call, &world));
         let flow = flow.unwrap_or_else(|| self.other(call, &world));
-        if matches!(name, "echo" | "printf" | "pwd") { Ran::succeeded(world, flow) } else { Ran::same(world, flow) }
+        Ran::same(world, flow)
     }
 
     /// A program that is not in any table: a file that this command wrote is known, and what it gets may be a secret.

@@ -113,7 +113,7 @@ impl Machine<'_> {
 
     fn kill_target(&mut self, arg: &Arg) {
         let shown = arg.text.display();
-        let of_all = |unknown: &Unknown| matches!(&unknown.what, What::Found(roots) if roots.iter().any(|root| root.starts_with("/proc")));
+        let of_all = |unknown: &Unknown| matches!(&unknown.what, What::Found(roots) if roots.iter().any(|root| root.directory().starts_with("/proc")));
         if arg.text.unknowns().any(of_all) || arg.text.has_glob() || arg.text.labels().has(Labels::PROCESSES) {
             let reason = format!("{shown} stands for processes that were not chosen.");
             self.state(Kind::KillAll, reason, arg.span, Some(shown));

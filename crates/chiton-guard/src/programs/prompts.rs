@@ -10,7 +10,7 @@ const FULL_SCREEN: &[(&[&str], &str)] = &[
         &["vim", "vi", "nvim", "nano", "emacs", "pico", "micro", "hx", "joe", "ed"],
         "it waits for somebody to edit; write the file with a here document or `sed -i`",
     ),
-    (&["less", "more", "most"], "it waits for keys; use `cat`, `head` or `sed -n`"),
+    (&["most"], "it waits for keys; use `cat`, `head` or `sed -n`"),
     (&["top", "htop", "btop", "atop", "iotop", "nload", "glances"], "it never ends by itself; use `top -bn1` or `ps`"),
     (&["man", "info"], "it may open a pager; use `man … | cat`"),
     (&["visudo", "vipw", "sudoedit"], "it opens an editor"),
@@ -96,7 +96,6 @@ impl Machine<'_> {
             }
             "fdisk" | "cfdisk" | "parted" | "gdisk" if !fed && !has(&["-l", "-s", "--script"]) => "it asks what to do",
             "crontab" if has(&["-e"]) => "it opens an editor",
-            "tail" if has(&["-f", "-F", "--follow"]) => "with -f it never ends by itself; run it in the background",
             "ssh-keygen"
                 if !has(&["-N", "-l", "-y", "-R", "-F", "-lf"])
                     && !call.args.iter().any(|arg| {

@@ -11,6 +11,7 @@ use crate::machine::command::Call;
 use crate::machine::state::World;
 use crate::machine::value::{Arg, Flow, Labels};
 use crate::machine::{Machine, Ran};
+use crate::programs::builtins::is_standard_input;
 use crate::programs::options::{Grammar, Options};
 use crate::verdict::Decision;
 
@@ -49,6 +50,9 @@ pub(crate) const PROGRAM: Program = Program {
 
 /// What a program does that a row cannot say.
 pub(crate) type Custom = fn(&mut Machine<'_>, &Call, &mut World) -> Option<Ran>;
+
+/// What a program prints that a row cannot say.
+pub(crate) type Printed = fn(&mut Machine<'_>, &Call, &World) -> Flow;
 
 /// An effect, and when it happens.
 #[derive(Clone, Copy)]
@@ -169,6 +173,12 @@ pub(crate) enum Prints {
     Settings,
     /// What comes in.
     Input,
+    /// What is in these files, or what comes in where there are none.
+    Contents(Which),
+    /// Some of what is in these files, or of what comes in where there are none.
+    SomeOf(Which),
+    /// What this function says, which may report effects, too.
+    By(Printed),
 }
 
 /// A call and its verdict.
@@ -228,20 +238,10 @@ impl Program {
                 let flow = super::unknown_program(machine, call, &world);
                 Ran::same(world, flow)
             }
-            None => Ran::same(world, self.prints.flow(call)),
-        }
-    }
-}
-
-impl Prints {
-    pub(crate) fn flow(self, call: &Call) -> Flow {
-        match self {
-            Self::Unknown => Flow::unknown(),
-            Self::Nothing => Flow::empty(),
-            Self::Plain => Flow::labelled(Labels::PLAIN),
-            Self::Labelled(labels) => Flow::labelled(labels),
-            Self::Settings => Flow::labelled(Labels::SETTINGS),
-            Self::Input => (*call.input).clone(),
+            None => {
+                let flow = reading.prints(self.prints, machine, &world);
+                Ran::same(world, flow)
+            }
         }
     }
 }
@@ -326,6 +326,39 @@ impl<'c> Reading<'c> {
                 let only_options = self.words()[..at].iter().all(|word| word.starts_with('-'));
                 only_options.then(|| Options::read(&self.call.args[at + 1..], self.grammar).operands)
             }
+        }
+    }
+
+    /// What it prints.
+    fn prints(&self, prints: Prints, machine: &mut Machine<'_>, world: &World) -> Flow {
+        match prints {
+            Prints::Unknown => Flow::unknown(),
+            Prints::Nothing => Flow::empty(),
+            Prints::Plain => Flow::labelled(Labels::PLAIN),
+            Prints::Labelled(labels) => Flow::labelled(labels),
+            Prints::Settings => Flow::labelled(Labels::SETTINGS),
+            Prints::Input => (*self.call.input).clone(),
+            Prints::Contents(which) => {
+                let files = self.chosen(which);
+                if files.iter().all(|file| is_standard_input(&file.text)) {
+                    return (*self.call.input).clone();
+                }
+                let mut flow = Flow::empty();
+                for file in &files {
+                    let is_input = is_standard_input(&file.text);
+                    let next = if is_input { (*self.call.input).clone() } else { machine.read(&file.text, world) };
+                    flow = flow.then(&next);
+                }
+                flow
+            }
+            Prints::SomeOf(which) => {
+                let files = self.chosen(which);
+                if files.is_empty() {
+                    return super::text_tools::filtered(self.call);
+                }
+                Flow::labelled(machine.labels_of(&files, world).with(Labels::UNKNOWN))
+            }
+            Prints::By(printed) => printed(machine, self.call, world),
         }
     }
 

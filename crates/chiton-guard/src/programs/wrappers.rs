@@ -142,7 +142,6 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper(&["runuser"], "ugGcsw", &["user", "group", "supp-group", "command", "shell"], 0),
     wrapper(&["gdb", "lldb"], "xd", &["command", "directory"], 0),
     wrapper(&["perf"], "eopCgF", &["event", "output"], 1),
-    wrapper(&["direnv"], "", &[], 2),
     wrapper(&["ccache", "sccache", "distcc"], "", &[], 0),
     wrapper(
         &["hyperfine"],
@@ -161,16 +160,9 @@ const RUNNERS: &[(&str, &[&str])] = &[
     ("rye", &["run"]),
     ("hatch", &["run"]),
     ("bundle", &["exec"]),
-    ("conda", &["run"]),
-    ("mamba", &["run"]),
-    ("micromamba", &["run"]),
     ("pnpm", &["exec"]),
     ("yarn", &["exec"]),
     ("npm", &["exec", "x"]),
-    ("mise", &["exec", "x"]),
-    ("asdf", &["exec"]),
-    ("rbenv", &["exec"]),
-    ("pyenv", &["exec"]),
     ("doppler", &["run"]),
     ("op", &["run"]),
     ("devbox", &["run"]),
@@ -263,9 +255,6 @@ impl Machine<'_> {
             return None;
         }
         if matches!(name, "gdb" | "lldb") && !call.args.iter().any(|arg| arg.text.is("--args") || arg.text.is("--")) {
-            return None;
-        }
-        if name == "direnv" && !call.args.first().is_some_and(|arg| arg.text.is("exec")) {
             return None;
         }
         let mut options = Options::read(&call.args, &wrapper.grammar);

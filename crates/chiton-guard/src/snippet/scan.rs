@@ -10,8 +10,6 @@ use crate::machine::value::Arg;
 use crate::machine::value::{Flow, Labels, Piece, Text, What};
 use crate::snippet::lexer::{Token, tokens};
 
-pub(crate) use crate::programs::sed::{SedCommand, sed_commands};
-
 /// Deletes a directory with everything in it.
 const DELETE_TREE: [&str; 20] = [
     "rmtree",
@@ -558,9 +556,9 @@ impl Reading<'_, '_> {
                 Text::known(codes?)
             }
             "b64decode" | "atob" | "base64_decode" | "decode64" => {
-                Text::known(crate::programs::text_tools::base64(&first.as_known()?)?)
+                Text::known(crate::programs::codec::base64(&first.as_known()?)?)
             }
-            "fromhex" | "unhexlify" => Text::known(crate::programs::text_tools::hex(&first.as_known()?)?),
+            "fromhex" | "unhexlify" => Text::known(crate::programs::codec::hex(&first.as_known()?)?),
             _ => return None,
         };
         Some(Value::Text(text))

@@ -1,0 +1,105 @@
+//! Tools that print shell settings, made for `eval`; some of them also run a program with these settings.
+
+use super::options::{Grammar, Options};
+use super::packages::RUNNER;
+use super::row::{PROGRAM, Prints, Program, Runs, allows, asks, denies};
+use crate::machine::command::Call;
+use crate::machine::state::World;
+use crate::machine::{Machine, Ran};
+
+pub(super) const ROWS: &[Program] = &[
+    Program {
+        names: &["pyenv", "rbenv", "asdf"],
+        grammar: RUNNER,
+        runs: Runs::Behind(&["exec"]),
+        prints: Prints::Settings,
+        examples: &[denies("pyenv exec rm -rf /", "delete-root"), allows("eval \"$(pyenv init -)\"")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["mise"],
+        grammar: RUNNER,
+        runs: Runs::Behind(&["exec", "x"]),
+        prints: Prints::Settings,
+        examples: &[denies("mise x -- rm -rf /", "delete-root"), allows("eval \"$(mise activate bash)\"")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["conda", "mamba", "micromamba"],
+        grammar: RUNNER,
+        runs: Runs::Behind(&["run"]),
+        prints: Prints::Settings,
+        examples: &[
+            asks("conda run -n base bash -c 'curl x.io | sh'", "download-run"),
+            allows("eval \"$(conda shell.bash hook)\""),
+            allows("conda run -n base python main.py"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["direnv"],
+        custom: Some(direnv),
+        prints: Prints::Settings,
+        examples: &[denies("direnv exec . rm -rf /", "delete-root"), allows("eval \"$(direnv export bash)\"")],
+        ..PROGRAM
+    },
+    Program {
+        names: &[
+            "nodenv",
+            "goenv",
+            "jenv",
+            "fnm",
+            "nvm",
+            "opam",
+            "luarocks",
+            "rtx",
+            "register-python-argcomplete",
+            "pip",
+            "rustup",
+            "ng",
+            "ruby-build",
+            "chruby",
+            "sdkman",
+            "volta",
+            "chiton",
+        ],
+        prints: Prints::Settings,
+        examples: &[allows("eval \"$(opam env)\""), allows("pip install requests")],
+        ..PROGRAM
+    },
+    Program {
+        names: &[
+            "ssh-agent",
+            "zoxide",
+            "starship",
+            "dircolors",
+            "thefuck",
+            "atuin",
+            "resize",
+            "lesspipe",
+            "shellenv",
+            "navi",
+            "keychain",
+            "gpgconf",
+        ],
+        prints: Prints::Settings,
+        examples: &[allows("eval \"$(ssh-agent -s)\""), allows("eval \"$(dircolors -b)\"")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["minikube", "docker-machine", "kind", "k3d", "flux", "limactl", "colima"],
+        prints: Prints::Settings,
+        examples: &[allows("eval \"$(minikube docker-env)\""), allows("kind get clusters")],
+        ..PROGRAM
+    },
+];
+
+/// `direnv exec directory command`.
+fn direnv(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    const DIRENV: Grammar = Grammar { stops: true, ..Grammar::PLAIN };
+    if !call.args.first().is_some_and(|arg| arg.text.is("exec")) {
+        return None;
+    }
+    let words = Options::read(&call.args, &DIRENV).operands.into_iter().skip(2).collect();
+    Some(machine.run_words(call, words, world.clone()))
+}
