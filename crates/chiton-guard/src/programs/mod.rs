@@ -9,9 +9,12 @@ mod clouds;
 mod containers;
 mod databases;
 mod disks;
+mod downloads;
 mod files;
 mod finders;
+mod full_screen;
 mod git;
+mod git_settings;
 mod interpreters;
 pub(crate) mod network;
 pub(crate) mod options;
@@ -20,7 +23,9 @@ mod processes;
 mod prompts;
 mod row;
 pub(crate) mod sed;
-pub(crate) mod shells;
+mod shells;
+mod ssh;
+mod starters;
 mod system;
 pub(crate) mod text_tools;
 mod wrappers;
@@ -38,7 +43,6 @@ use crate::verdict::Decision;
 use network::suspicious_helper;
 pub use row::Example;
 use row::Program;
-use shells::SHELLS;
 
 /// All rows.
 const ROWS: &[&[Program]] = &[
@@ -48,14 +52,18 @@ const ROWS: &[&[Program]] = &[
     containers::ROWS,
     databases::ROWS,
     disks::ROWS,
+    downloads::ROWS,
     files::ROWS,
     finders::ROWS,
+    full_screen::ROWS,
     git::ROWS,
     interpreters::ROWS,
     network::ROWS,
     packages::ROWS,
     processes::ROWS,
     shells::ROWS,
+    ssh::ROWS,
+    starters::ROWS,
     system::ROWS,
     text_tools::ROWS,
     wrappers::ROWS,
@@ -83,7 +91,7 @@ pub struct KnownProgram {
 
 /// Every program that the guard knows, with examples of what it says about it.
 pub fn programs() -> impl Iterator<Item = KnownProgram> {
-    let rows = ROWS.iter().copied().flatten();
+    let rows = ROWS.iter().copied().flatten().chain(git::VERBS);
     rows.map(|row| KnownProgram { names: row.names, examples: row.examples })
 }
 
@@ -113,7 +121,7 @@ pub(crate) fn run_helper(machine: &mut Machine<'_>, program: &Arg, world: &World
         if program.text.unknowns().any(|unknown| !matches!(unknown.what, What::Plain | What::Temporary))
             && program.text.known_start().is_empty()
         {
-            let reason = format!("Which program {} is, the text does not decide.", program.text.display());
+            let reason = format!("The text does not decide which program {} is.", program.text.display());
             machine.state(Kind::RunUnknown, reason, program.span, Some(program.text.display()));
         }
         return;
@@ -131,17 +139,8 @@ impl Machine<'_> {
         if let Some(ran) = self.builtin(call, &world) {
             return ran;
         }
-        if let Some(ran) = self.wrapped(call, &world) {
-            return ran;
-        }
-        if let Some(ran) = self.starter(call, &world) {
-            return ran;
-        }
         let name = call.name.as_str();
         match name {
-            _ if SHELLS.contains(&name) => return self.shell(call, world),
-            "su" => return self.su(call, world),
-            "ssh" | "autossh" | "mosh" | "dbclient" => return self.ssh(call, world),
             "find" | "gfind" | "bfs" => return self.find(call, world),
             "fd" | "fdfind" => return self.fd(call, world),
             "xargs" | "gxargs" => return self.xargs(call, world),
@@ -154,8 +153,6 @@ impl Machine<'_> {
             .or_else(|| self.disk_program(call, &world))
             .or_else(|| self.process_program(call))
             .or_else(|| self.system_program(call))
-            .or_else(|| self.network_program(call, &world))
-            .or_else(|| self.git_program(call, &world))
             .or_else(|| self.interpreter(call, &world))
             .or_else(|| self.text_program(call, &world));
         let flow = flow.unwrap_or_else(|| self.other(call, &world));
@@ -262,7 +259,7 @@ impl Machine<'_> {
             return Flow::unknown();
         }
         let inner = Call { name: "bash".to_owned(), args: [vec![file], call.args.clone()].concat(), ..call.clone() };
-        self.shell(&inner, world.clone()).flow
+        shells::start(self, &inner, world.clone()).flow
     }
 }
 
