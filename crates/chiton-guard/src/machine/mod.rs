@@ -4,6 +4,7 @@
 //! simple ones; [`expand`], [`parameter`], [`arithmetic`] and [`brace`] make words of them. What a program does is asked
 //! of whoever made the machine ([`Machine::new`]); what speaks against an effect is asked of [`crate::protected`].
 
+pub(crate) mod address;
 pub(crate) mod arithmetic;
 pub(crate) mod brace;
 pub(crate) mod command;

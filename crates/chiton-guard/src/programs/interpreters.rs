@@ -280,7 +280,7 @@ impl Machine<'_> {
     }
 
     /// Editors and other programs that run commands given in an option.
-    fn editor(&mut self, call: &Call, world: &World) -> Flow {
+    pub(crate) fn editor(&mut self, call: &Call, world: &World) -> Flow {
         let name = call.name.as_str();
         let grammar = match name {
             "gdb" | "lldb" => Grammar {

@@ -12,9 +12,12 @@ pub(crate) mod codec;
 mod containers;
 mod databases;
 mod disks;
+mod downloads;
 mod files;
 mod finders;
+mod full_screen;
 mod git;
+mod git_settings;
 mod interpreters;
 pub(crate) mod network;
 pub(crate) mod options;
@@ -26,7 +29,9 @@ mod prompts;
 mod row;
 mod sed;
 mod settings_printers;
-pub(crate) mod shells;
+mod shells;
+mod ssh;
+mod starters;
 mod system;
 pub(crate) mod text_tools;
 mod wrappers;
@@ -45,7 +50,6 @@ pub(crate) use assignments::judge as judge_variable;
 use network::suspicious_helper;
 pub use row::Example;
 use row::Program;
-use shells::SHELLS;
 
 /// All rows.
 const ROWS: &[&[Program]] = &[
@@ -57,8 +61,10 @@ const ROWS: &[&[Program]] = &[
     containers::ROWS,
     databases::ROWS,
     disks::ROWS,
+    downloads::ROWS,
     files::ROWS,
     finders::ROWS,
+    full_screen::ROWS,
     git::ROWS,
     interpreters::ROWS,
     network::ROWS,
@@ -69,6 +75,8 @@ const ROWS: &[&[Program]] = &[
     sed::ROWS,
     settings_printers::ROWS,
     shells::ROWS,
+    ssh::ROWS,
+    starters::ROWS,
     system::ROWS,
     text_tools::ROWS,
     wrappers::ROWS,
@@ -96,7 +104,7 @@ pub struct KnownProgram {
 
 /// Every program that the guard knows, with examples of what it says about it.
 pub fn programs() -> impl Iterator<Item = KnownProgram> {
-    let rows = ROWS.iter().copied().flatten();
+    let rows = ROWS.iter().copied().flatten().chain(git::VERBS);
     rows.map(|row| KnownProgram { names: row.names, examples: row.examples })
 }
 
@@ -126,7 +134,7 @@ pub(crate) fn run_helper(machine: &mut Machine<'_>, program: &Arg, world: &World
         if program.text.unknowns().any(|unknown| !matches!(unknown.what, What::Plain | What::Temporary))
             && program.text.known_start().is_empty()
         {
-            let reason = format!("Which program {} is, the text does not decide.", program.text.display());
+            let reason = format!("The text does not decide which program {} is.", program.text.display());
             machine.state(Kind::RunUnknown, reason, program.span, Some(program.text.display()));
         }
         return;
@@ -141,25 +149,10 @@ impl Machine<'_> {
     /// Goes through a program that has no row yet.
     pub(crate) fn run_old(&mut self, call: &Call, world: World) -> Ran {
         self.may_wait(call);
-        if let Some(ran) = self.wrapped(call, &world) {
-            return ran;
-        }
-        if let Some(ran) = self.starter(call, &world) {
-            return ran;
-        }
-        let name = call.name.as_str();
-        match name {
-            _ if SHELLS.contains(&name) => return self.shell(call, world),
-            "su" => return self.su(call, world),
-            "ssh" | "autossh" | "mosh" | "dbclient" => return self.ssh(call, world),
-            _ => {}
-        }
         let flow = self
             .disk_program(call, &world)
             .or_else(|| self.process_program(call))
             .or_else(|| self.system_program(call))
-            .or_else(|| self.network_program(call, &world))
-            .or_else(|| self.git_program(call, &world))
             .or_else(|| self.interpreter(call, &world));
         let flow = flow.unwrap_or_else(|| self.other(call, &world));
         Ran::same(world, flow)
@@ -265,7 +258,7 @@ impl Machine<'_> {
             return Flow::unknown();
         }
         let inner = Call { name: "bash".to_owned(), args: [vec![file], call.args.clone()].concat(), ..call.clone() };
-        self.shell(&inner, world.clone()).flow
+        shells::start(self, &inner, world.clone()).flow
     }
 }
 

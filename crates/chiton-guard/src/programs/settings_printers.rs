@@ -37,13 +37,6 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["direnv"],
-        custom: Some(direnv),
-        prints: Prints::Settings,
-        examples: &[denies("direnv exec . rm -rf /", "delete-root"), allows("eval \"$(direnv export bash)\"")],
-        ..PROGRAM
-    },
-    Program {
         names: &[
             "nodenv",
             "goenv",
@@ -94,12 +87,3 @@ pub(super) const ROWS: &[Program] = &[
     },
 ];
 
-/// `direnv exec directory command`.
-fn direnv(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
-    const DIRENV: Grammar = Grammar { stops: true, ..Grammar::PLAIN };
-    if !call.args.first().is_some_and(|arg| arg.text.is("exec")) {
-        return None;
-    }
-    let words = Options::read(&call.args, &DIRENV).operands.into_iter().skip(2).collect();
-    Some(machine.run_words(call, words, world.clone()))
-}
