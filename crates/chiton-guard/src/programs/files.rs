@@ -472,16 +472,16 @@ impl Machine<'_> {
     /// `e` runs commands, `w` writes files.
     fn sed_script(&mut self, script: &Arg, world: &World, call: &Call) {
         let Some(text) = script.text.as_literal() else { return };
-        for command in crate::snippet::scan::sed_commands(&text) {
+        for command in crate::programs::sed::sed_commands(&text) {
             match command {
-                crate::snippet::scan::SedCommand::Run(inner) => {
+                crate::programs::sed::SedCommand::Run(inner) => {
                     let reason = "The `e` of sed runs commands.".to_owned();
                     self.state(Kind::RunHidden, reason, script.span, None);
                     if !inner.is_empty() {
                         self.script(&inner, world.clone(), &call.input, script.span);
                     }
                 }
-                crate::snippet::scan::SedCommand::Write(file) => {
+                crate::programs::sed::SedCommand::Write(file) => {
                     self.writes("This would write to", &Text::known(file), Writing::Replaces, world, script.span);
                 }
             }

@@ -3,12 +3,14 @@
 //! [`run`] finds the row of a program and lets it report its effects. A program without a row is taken to do nothing by
 //! itself, but it may run what its words say.
 
+mod awk;
 mod builders;
 mod builtins;
 mod clouds;
 mod containers;
 mod databases;
 mod disks;
+mod editors;
 mod files;
 mod finders;
 mod git;
@@ -22,6 +24,7 @@ mod row;
 pub(crate) mod sed;
 pub(crate) mod shells;
 mod system;
+mod system_network;
 pub(crate) mod text_tools;
 mod wrappers;
 
@@ -34,6 +37,7 @@ use crate::machine::command::Call;
 use crate::machine::state::World;
 use crate::machine::value::{Arg, Flow, Labels, What};
 use crate::machine::{Machine, Ran};
+use crate::snippet::{Language, run_code};
 use crate::verdict::Decision;
 use network::suspicious_helper;
 pub use row::Example;
@@ -42,12 +46,14 @@ use shells::SHELLS;
 
 /// All rows.
 const ROWS: &[&[Program]] = &[
+    awk::ROWS,
     builders::ROWS,
     builtins::ROWS,
     clouds::ROWS,
     containers::ROWS,
     databases::ROWS,
     disks::ROWS,
+    editors::ROWS,
     files::ROWS,
     finders::ROWS,
     git::ROWS,
@@ -57,6 +63,7 @@ const ROWS: &[&[Program]] = &[
     processes::ROWS,
     shells::ROWS,
     system::ROWS,
+    system_network::ROWS,
     text_tools::ROWS,
     wrappers::ROWS,
 ];
@@ -156,7 +163,6 @@ impl Machine<'_> {
             .or_else(|| self.system_program(call))
             .or_else(|| self.network_program(call, &world))
             .or_else(|| self.git_program(call, &world))
-            .or_else(|| self.interpreter(call, &world))
             .or_else(|| self.text_program(call, &world));
         let flow = flow.unwrap_or_else(|| self.other(call, &world));
         if matches!(name, "echo" | "printf" | "pwd") { Ran::succeeded(world, flow) } else { Ran::same(world, flow) }
@@ -255,10 +261,10 @@ impl Machine<'_> {
         };
         let Some(content) = self.files.get(&path).cloned() else { return Flow::unknown() };
         let file = Arg::new(call.path.clone(), call.span);
-        let interpreter = content.text.as_deref().and_then(crate::snippet::scan::interpreter_of);
-        if let Some(language) = interpreter.filter(|language| *language != "sh") {
-            let text = crate::machine::value::Text::known(content.text.clone().unwrap_or_default());
-            self.code(&Arg::new(text, call.span), language, world, &call.input);
+        if let Some(text) = &content.text
+            && let Some(language) = Language::of_script(text)
+        {
+            run_code(self, &Arg::known(text.clone(), call.span), language, world, &call.input);
             return Flow::unknown();
         }
         let inner = Call { name: "bash".to_owned(), args: [vec![file], call.args.clone()].concat(), ..call.clone() };

@@ -7,12 +7,12 @@ use crate::machine::value::Flow;
 /// Programs that take over the terminal, with what to do instead.
 const FULL_SCREEN: &[(&[&str], &str)] = &[
     (
-        &["vim", "vi", "nvim", "nano", "emacs", "pico", "micro", "hx", "joe", "ed"],
+        &["nano", "pico", "micro", "hx", "joe"],
         "it waits for somebody to edit; write the file with a here document or `sed -i`",
     ),
     (&["less", "more", "most"], "it waits for keys; use `cat`, `head` or `sed -n`"),
     (&["top", "htop", "btop", "atop", "iotop", "nload", "glances"], "it never ends by itself; use `top -bn1` or `ps`"),
-    (&["man", "info"], "it may open a pager; use `man … | cat`"),
+    (&["info"], "it may open a pager; use `man … | cat`"),
     (&["visudo", "vipw", "sudoedit"], "it opens an editor"),
     (&["passwd", "chsh"], "it asks for a password"),
     (

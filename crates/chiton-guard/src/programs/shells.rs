@@ -303,7 +303,7 @@ impl Machine<'_> {
             "expect" => {
                 let (options, _) = inner("cdf", &[], 0);
                 if let Some(code) = options.value(&["c"]).cloned() {
-                    self.code(&code, "tcl", world, &call.input);
+                    crate::snippet::run_code(self, &code, crate::snippet::Language::Tcl, world, &call.input);
                 }
                 Some(Ran::same(world.clone(), Flow::unknown()))
             }

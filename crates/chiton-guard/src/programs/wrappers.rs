@@ -140,7 +140,6 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper(&["entr", "retry"], "tdm", &["times", "delay"], 0),
     wrapper(&["cross-env"], "", &[], 0),
     wrapper(&["runuser"], "ugGcsw", &["user", "group", "supp-group", "command", "shell"], 0),
-    wrapper(&["gdb", "lldb"], "xd", &["command", "directory"], 0),
     wrapper(&["perf"], "eopCgF", &["event", "output"], 1),
     wrapper(&["direnv"], "", &[], 2),
     wrapper(&["ccache", "sccache", "distcc"], "", &[], 0),
@@ -260,9 +259,6 @@ impl Machine<'_> {
         if name == "perf"
             && !call.args.first().is_some_and(|arg| ["stat", "record", "trace"].iter().any(|word| arg.text.is(word)))
         {
-            return None;
-        }
-        if matches!(name, "gdb" | "lldb") && !call.args.iter().any(|arg| arg.text.is("--args") || arg.text.is("--")) {
             return None;
         }
         if name == "direnv" && !call.args.first().is_some_and(|arg| arg.text.is("exec")) {
