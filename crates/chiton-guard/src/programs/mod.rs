@@ -25,6 +25,7 @@ pub(crate) mod sed;
 pub(crate) mod shells;
 mod system;
 mod system_network;
+mod system_packages;
 pub(crate) mod text_tools;
 mod wrappers;
 
@@ -64,6 +65,7 @@ const ROWS: &[&[Program]] = &[
     shells::ROWS,
     system::ROWS,
     system_network::ROWS,
+    system_packages::ROWS,
     text_tools::ROWS,
     wrappers::ROWS,
 ];
@@ -158,9 +160,6 @@ impl Machine<'_> {
         let flow = self
             .prints(call, &mut world)
             .or_else(|| self.file_program(call, &world))
-            .or_else(|| self.disk_program(call, &world))
-            .or_else(|| self.process_program(call))
-            .or_else(|| self.system_program(call))
             .or_else(|| self.network_program(call, &world))
             .or_else(|| self.git_program(call, &world))
             .or_else(|| self.text_program(call, &world));

@@ -13,8 +13,7 @@ const FULL_SCREEN: &[(&[&str], &str)] = &[
     (&["less", "more", "most"], "it waits for keys; use `cat`, `head` or `sed -n`"),
     (&["top", "htop", "btop", "atop", "iotop", "nload", "glances"], "it never ends by itself; use `top -bn1` or `ps`"),
     (&["info"], "it may open a pager; use `man … | cat`"),
-    (&["visudo", "vipw", "sudoedit"], "it opens an editor"),
-    (&["passwd", "chsh"], "it asks for a password"),
+    (&["sudoedit"], "it opens an editor"),
     (
         &[
             "telnet", "ftp", "sftp", "mutt", "lynx", "tig", "lazygit", "ranger", "mc", "ncdu", "fzf", "dialog",
@@ -74,12 +73,6 @@ impl Machine<'_> {
             {
                 "without -m it opens an editor"
             }
-            "apt" | "apt-get" | "dnf" | "yum"
-                if has(&["install", "remove", "upgrade", "dist-upgrade", "purge"])
-                    && !has(&["-y", "--yes", "-qy", "-yq", "--assume-yes", "-qqy"]) =>
-            {
-                "it asks before it goes on; use -y"
-            }
             "npm" if has(&["init"]) && !has(&["-y", "--yes"]) => "it asks questions; use -y",
             "npm" | "yarn" | "pnpm" if has(&["login", "adduser"]) => "it asks for a login",
             "gh" if has(&["login"]) && !has(&["--with-token"]) => "it asks for a login; use --with-token",
@@ -94,8 +87,6 @@ impl Machine<'_> {
             {
                 "without a statement it waits for some; give one with an option"
             }
-            "fdisk" | "cfdisk" | "parted" | "gdisk" if !fed && !has(&["-l", "-s", "--script"]) => "it asks what to do",
-            "crontab" if has(&["-e"]) => "it opens an editor",
             "tail" if has(&["-f", "-F", "--follow"]) => "with -f it never ends by itself; run it in the background",
             "read" if !fed => "it waits for a line that nobody types",
             "ssh-keygen"
@@ -107,9 +98,6 @@ impl Machine<'_> {
                 "it asks for a passphrase; use -N ''"
             }
             "kubectl" if has(&["edit"]) => "it opens an editor; use patch or apply",
-            "journalctl" if !has(&["--no-pager"]) && !fed && has(&["-f", "--follow"]) => {
-                "with -f it never ends by itself"
-            }
             _ => return,
         };
         self.waits_for_a_person(name, hint, call.span);
