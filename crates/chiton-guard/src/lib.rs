@@ -11,6 +11,7 @@
 //! [`ApprovedCommand`].
 
 mod context;
+mod decode;
 mod effect;
 mod machine;
 pub mod policy;

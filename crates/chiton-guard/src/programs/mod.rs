@@ -5,6 +5,7 @@
 
 mod archives;
 mod assignments;
+mod awk;
 mod builders;
 mod builtins;
 mod clouds;
@@ -13,6 +14,7 @@ mod containers;
 mod databases;
 mod disks;
 mod downloads;
+mod editors;
 mod files;
 mod finders;
 mod full_screen;
@@ -25,7 +27,6 @@ mod packages;
 mod permissions;
 mod printers;
 mod processes;
-mod prompts;
 mod row;
 mod sed;
 mod settings_printers;
@@ -33,6 +34,8 @@ mod shells;
 mod ssh;
 mod starters;
 mod system;
+mod system_network;
+mod system_packages;
 pub(crate) mod text_tools;
 mod wrappers;
 
@@ -45,6 +48,7 @@ use crate::machine::command::Call;
 use crate::machine::state::World;
 use crate::machine::value::{Arg, Flow, Labels, What};
 use crate::machine::{Machine, Ran};
+use crate::snippet::{Language, run_code};
 use crate::verdict::Decision;
 pub(crate) use assignments::judge as judge_variable;
 use network::suspicious_helper;
@@ -54,6 +58,7 @@ use row::Program;
 /// All rows.
 const ROWS: &[&[Program]] = &[
     archives::ROWS,
+    awk::ROWS,
     builders::ROWS,
     builtins::ROWS,
     clouds::ROWS,
@@ -62,6 +67,7 @@ const ROWS: &[&[Program]] = &[
     databases::ROWS,
     disks::ROWS,
     downloads::ROWS,
+    editors::ROWS,
     files::ROWS,
     finders::ROWS,
     full_screen::ROWS,
@@ -78,6 +84,8 @@ const ROWS: &[&[Program]] = &[
     ssh::ROWS,
     starters::ROWS,
     system::ROWS,
+    system_network::ROWS,
+    system_packages::ROWS,
     text_tools::ROWS,
     wrappers::ROWS,
 ];
@@ -115,17 +123,15 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
     }
     let mut ran = match row_of(&call.name) {
         Some(row) => row.run(machine, call, world),
-        None => machine.run_old(call, world),
+        None => {
+            let flow = unknown_program(machine, call, &world);
+            Ran::same(world, flow)
+        }
     };
     if prints_settings(call) {
         ran.flow = Flow::labelled(Labels::SETTINGS);
     }
     ran
-}
-
-/// What comes of a program that nobody knows.
-fn unknown_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
-    machine.other(call, world)
 }
 
 /// Judges a program that another one runs as its helper.
@@ -145,121 +151,105 @@ pub(crate) fn run_helper(machine: &mut Machine<'_>, program: &Arg, world: &World
     machine.script(&text, world.clone(), &Rc::new(Flow::empty()), program.span);
 }
 
-impl Machine<'_> {
-    /// Goes through a program that has no row yet.
-    pub(crate) fn run_old(&mut self, call: &Call, world: World) -> Ran {
-        self.may_wait(call);
-        let flow = self
-            .disk_program(call, &world)
-            .or_else(|| self.process_program(call))
-            .or_else(|| self.system_program(call))
-            .or_else(|| self.interpreter(call, &world));
-        let flow = flow.unwrap_or_else(|| self.other(call, &world));
-        Ran::same(world, flow)
+/// A program that is not in any table: a file that this command wrote is known, and what it gets may be a secret.
+fn unknown_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
+    may_be_a_wrapper(machine, call, world);
+    may_write_to_a_disk(machine, call, world);
+    if call.path.known_start().contains('/') || call.path.known_start().is_empty() {
+        return written_program(machine, call, world);
     }
+    Flow::unknown()
+}
 
-    /// A program that is not in any table: a file that this command wrote is known, and what it gets may be a secret.
-    pub(crate) fn other(&mut self, call: &Call, world: &World) -> Flow {
-        self.may_be_a_wrapper(call, world);
-        self.may_write_to_a_disk(call, world);
-        if call.path.known_start().contains('/') || call.path.known_start().is_empty() {
-            return self.written_program(call, world);
+/// A program that nobody knows may run what its words say. If that would be refused by itself, it is asked about.
+fn may_be_a_wrapper(machine: &mut Machine<'_>, call: &Call, world: &World) {
+    const TELLING: [&str; 22] = [
+        "rm",
+        "dd",
+        "sh",
+        "bash",
+        "dash",
+        "zsh",
+        "chmod",
+        "chown",
+        "kill",
+        "killall",
+        "pkill",
+        "reboot",
+        "shutdown",
+        "poweroff",
+        "halt",
+        "find",
+        "shred",
+        "mkfs",
+        "mkfs.ext4",
+        "wipefs",
+        "sudo",
+        "env",
+    ];
+    let frame = machine.frame("maybe");
+    let before = machine.findings.len();
+    let text_option = |arg: &Arg| ["-c", "--command", "--exec", "--cmd", "-exec"].iter().any(|name| arg.text.is(name));
+    for (at, arg) in call.args.iter().enumerate() {
+        if text_option(arg)
+            && let Some(text) = call.args.get(at + 1).and_then(|next| next.text.as_known())
+            && chiton_shell::parse(text.as_bytes()).is_ok()
+        {
+            machine.frames.push(frame.clone());
+            machine.script(&text, world.clone(), &call.input, call.args[at + 1].span);
+            machine.frames.pop();
         }
-        Flow::unknown()
-    }
-
-    /// A program that nobody knows may run what its words say. If that would be refused by itself, it is asked about.
-    fn may_be_a_wrapper(&mut self, call: &Call, world: &World) {
-        const TELLING: [&str; 22] = [
-            "rm",
-            "dd",
-            "sh",
-            "bash",
-            "dash",
-            "zsh",
-            "chmod",
-            "chown",
-            "kill",
-            "killall",
-            "pkill",
-            "reboot",
-            "shutdown",
-            "poweroff",
-            "halt",
-            "find",
-            "shred",
-            "mkfs",
-            "mkfs.ext4",
-            "wipefs",
-            "sudo",
-            "env",
-        ];
-        let frame = self.frame("maybe");
-        let before = self.findings.len();
-        let text_option =
-            |arg: &Arg| ["-c", "--command", "--exec", "--cmd", "-exec"].iter().any(|name| arg.text.is(name));
-        for (at, arg) in call.args.iter().enumerate() {
-            if text_option(arg)
-                && let Some(text) = call.args.get(at + 1).and_then(|next| next.text.as_known())
-                && chiton_shell::parse(text.as_bytes()).is_ok()
-            {
-                self.frames.push(frame.clone());
-                self.script(&text, world.clone(), &call.input, call.args[at + 1].span);
-                self.frames.pop();
+        let name = crate::machine::command::program_name(&arg.text).unwrap_or_default();
+        if TELLING.contains(&name.as_str()) && machine.frames.len() < crate::machine::DEEPEST_CALLS / 2 {
+            let mut words = call.args[at..].to_vec();
+            // `daemon --exec rm -- -rf x`.
+            if words.get(1).is_some_and(|word| word.text.is("--")) {
+                words.remove(1);
             }
-            let name = crate::machine::command::program_name(&arg.text).unwrap_or_default();
-            if TELLING.contains(&name.as_str()) && self.frames.len() < crate::machine::DEEPEST_CALLS / 2 {
-                let mut words = call.args[at..].to_vec();
-                // `daemon --exec rm -- -rf x`.
-                if words.get(1).is_some_and(|word| word.text.is("--")) {
-                    words.remove(1);
-                }
-                self.frames.push(frame.clone());
-                self.invoke(&words, world.clone(), &call.input, call.span);
-                self.frames.pop();
-                break;
-            }
-        }
-        let found = self.findings.split_off(before);
-        for mut finding in found.into_iter().filter(|finding| finding.decision == Decision::Deny) {
-            finding.decision = Decision::Ask;
-            finding.reason = format!("If `{}` runs what it is given: {}", call.name, finding.reason);
-            self.findings.push(finding);
+            machine.frames.push(frame.clone());
+            machine.invoke(&words, world.clone(), &call.input, call.span);
+            machine.frames.pop();
+            break;
         }
     }
+    let found = machine.findings.split_off(before);
+    for mut finding in found.into_iter().filter(|finding| finding.decision == Decision::Deny) {
+        finding.decision = Decision::Ask;
+        finding.reason = format!("If `{}` runs what it is given: {}", call.name, finding.reason);
+        machine.findings.push(finding);
+    }
+}
 
-    /// A program that nobody knows and that is given a disk may write to it.
-    fn may_write_to_a_disk(&mut self, call: &Call, world: &World) {
-        for arg in &call.args {
-            let start = arg.text.known_start();
-            let skip = start.find("=/dev/").map_or(0, |at| at + 1);
-            let device = arg.text.skip(skip);
-            if !device.known_start().starts_with("/dev/") {
-                continue;
-            }
-            let (writing, certainty) = (Writing::Replaces, Certainty::May);
-            self.does(Effect::Write { what: &device, writing, certainty, doing: "This may write to" }, world, arg.span);
+/// A program that nobody knows and that is given a disk may write to it.
+fn may_write_to_a_disk(machine: &mut Machine<'_>, call: &Call, world: &World) {
+    for arg in &call.args {
+        let start = arg.text.known_start();
+        let skip = start.find("=/dev/").map_or(0, |at| at + 1);
+        let device = arg.text.skip(skip);
+        if !device.known_start().starts_with("/dev/") {
+            continue;
         }
+        let (writing, certainty) = (Writing::Replaces, Certainty::May);
+        machine.does(Effect::Write { what: &device, writing, certainty, doing: "This may write to" }, world, arg.span);
     }
+}
 
-    /// A program given by its path: if this very command wrote it, what is in it is judged.
-    fn written_program(&mut self, call: &Call, world: &World) -> Flow {
-        let Some(path) =
-            call.path.as_known().and_then(|path| crate::machine::path::absolute(&path, world.cwd.as_deref()))
-        else {
-            return Flow::unknown();
-        };
-        let Some(content) = self.files.get(&path).cloned() else { return Flow::unknown() };
-        let file = Arg::new(call.path.clone(), call.span);
-        let interpreter = content.text.as_deref().and_then(crate::snippet::scan::interpreter_of);
-        if let Some(language) = interpreter.filter(|language| *language != "sh") {
-            let text = crate::machine::value::Text::known(content.text.clone().unwrap_or_default());
-            self.code(&Arg::new(text, call.span), language, world, &call.input);
-            return Flow::unknown();
-        }
-        let inner = Call { name: "bash".to_owned(), args: [vec![file], call.args.clone()].concat(), ..call.clone() };
-        shells::start(self, &inner, world.clone()).flow
+/// A program given by its path: if this very command wrote it, what is in it is judged.
+fn written_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
+    let Some(path) = call.path.as_known().and_then(|path| crate::machine::path::absolute(&path, world.cwd.as_deref()))
+    else {
+        return Flow::unknown();
+    };
+    let Some(content) = machine.files.get(&path).cloned() else { return Flow::unknown() };
+    let file = Arg::new(call.path.clone(), call.span);
+    if let Some(text) = &content.text
+        && let Some(language) = Language::of_script(text)
+    {
+        run_code(machine, &Arg::known(text.clone(), call.span), language, world, &call.input);
+        return Flow::unknown();
     }
+    let inner = Call { name: "bash".to_owned(), args: [vec![file], call.args.clone()].concat(), ..call.clone() };
+    shells::start(machine, &inner, world.clone()).flow
 }
 
 /// Whether a program is asked for text that is made to be run: `kubectl completion bash`, `brew shellenv`.

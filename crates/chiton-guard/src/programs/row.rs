@@ -67,6 +67,8 @@ pub(crate) enum When {
     Has(&'static [&'static str]),
     /// The first argument that is not an option is one of these words.
     Verb(&'static [&'static str]),
+    /// No argument is a verb: all are options, or the text does not decide the first that is not one.
+    NoVerb,
     /// The first argument of all is one of these words.
     First(&'static [&'static str]),
     /// An argument begins like this.
@@ -98,7 +100,7 @@ pub(crate) enum When {
 /// An effect as a row names it.
 #[derive(Clone, Copy)]
 pub(crate) enum Does {
-    /// This kind of thing, for this reason.
+    /// This kind of thing, for this reason. `{program}` in it is the name that the program was called by.
     Is(Kind, &'static str),
     /// This kind of thing, for each of these arguments, which are named.
     IsOn(Which, Kind, &'static str),
@@ -145,6 +147,10 @@ pub(crate) enum Which {
     Values(&'static [&'static str]),
     /// Everything behind the first of these words.
     Behind(&'static [&'static str]),
+    /// Those that contain this.
+    Containing(&'static [&'static str]),
+    /// Those that are not options and name a place, with a slash or a pattern; without one, all operands.
+    Places,
 }
 
 /// The command that the arguments of a program are.
@@ -152,7 +158,7 @@ pub(crate) enum Which {
 pub(crate) enum Runs {
     /// None.
     Nothing,
-    /// Nobody knows: it may run what its words say, like any program without a row.
+    /// Nobody knows, unless one of its effects happens: it may run what its words say, like any program without a row.
     Perhaps,
     /// The operands behind this many.
     Operands(usize),
@@ -243,13 +249,17 @@ impl Program {
             return ran;
         }
 
+        let mut is_known = false;
         for On(when, does) in self.effects {
             if reading.holds(when) {
                 reading.apply(does, machine, &world);
+                is_known = true;
             }
         }
 
-        if let Some(ran) = reading.run(&self.runs, machine, &world) {
+        // A call whose effect is known does not run its words besides.
+        let runs = if is_known && matches!(self.runs, Runs::Perhaps) { &Runs::Nothing } else { &self.runs };
+        if let Some(ran) = reading.run(runs, machine, &world) {
             return ran;
         }
 
@@ -291,6 +301,11 @@ impl<'c> Reading<'c> {
                 let verb = self.words().iter().find(|word| !word.starts_with('-'));
                 verb.is_some_and(|verb| words.contains(&&**verb))
             }
+            When::NoVerb => {
+                let mut args = self.call.args.iter();
+                let verb = args.find(|arg| !arg.text.known_start().starts_with('-'));
+                verb.is_none_or(|verb| verb.text.as_known().is_none_or(|known| known.is_empty()))
+            }
             When::First(words) => self.words().first().is_some_and(|first| words.contains(&&**first)),
             When::Starts(starts) => self.words().iter().any(|word| starts.iter().any(|start| word.starts_with(start))),
             When::Contains(parts) => self.words().iter().any(|word| parts.iter().any(|part| word.contains(part))),
@@ -324,6 +339,19 @@ impl<'c> Reading<'c> {
             Which::Behind(words) => {
                 let at = self.words().iter().position(|word| words.contains(&&**word));
                 at.map(|at| self.call.args[at + 1..].to_vec()).unwrap_or_default()
+            }
+            Which::Containing(parts) => {
+                let contains = |arg: &&Arg| parts.iter().any(|part| arg.text.shown().contains(part));
+                self.call.args.iter().filter(contains).cloned().collect()
+            }
+            Which::Places => {
+                let names_place = |arg: &&Arg| {
+                    let start = arg.text.known_start();
+                    !start.starts_with('-')
+                        && (start.contains('/') || arg.text.known_end().contains('/') || arg.text.has_glob())
+                };
+                let places: Vec<Arg> = self.call.args.iter().filter(names_place).cloned().collect();
+                if places.is_empty() { operands().clone() } else { places }
             }
         }
     }
@@ -410,7 +438,7 @@ impl<'c> Reading<'c> {
                     self.apply(does, machine, world);
                 }
             }
-            Does::Is(kind, reason) => machine.state(kind, reason, call.span, None),
+            Does::Is(kind, reason) => machine.state(kind, reason.replace("{program}", &call.name), call.span, None),
             Does::Send(which) => super::network::sends(machine, &self.chosen(which), world, call),
             Does::SendText(which) => super::network::sends_text(machine, &self.chosen(which)),
             Does::Run(which) => drop(machine.run_words(call, self.chosen(which), world.clone())),

@@ -86,4 +86,3 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
 ];
-

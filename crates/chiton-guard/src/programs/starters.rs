@@ -292,7 +292,7 @@ fn later(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
 fn expect(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     let options = Options::read(&call.args, &Grammar { short: "cdf", stops: true, ..Grammar::PLAIN });
     if let Some(code) = options.value(&["c"]) {
-        machine.code(code, "tcl", world, &call.input);
+        crate::snippet::run_code(machine, code, crate::snippet::Language::Tcl, world, &call.input);
     }
     None
 }
