@@ -6,12 +6,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::machine::address;
-use crate::machine::glob;
-use crate::machine::path::{self};
 use crate::machine::state::{Value, World, Worlds};
-use crate::machine::value::Arg;
-use crate::machine::value::{Flow, Labels, Piece, Text, Unknown};
 use crate::machine::{DEEPEST_CALLS, Lasting, Machine, Ran};
+use crate::value::Arg;
+use crate::value::glob;
+use crate::value::path::{self};
+use crate::value::{Flow, Labels, Piece, Text, Unknown};
 use crate::verdict::{Access, SeenCommand, SeenRedirection, TouchedFile};
 use chiton_shell as syntax;
 use chiton_shell::tree::{

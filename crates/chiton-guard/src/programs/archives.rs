@@ -8,8 +8,8 @@ use super::row::{On, PROGRAM, Prints, Program, allows, asks, denies};
 use crate::effect::{Depth, Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels};
 use crate::machine::{Machine, Ran};
+use crate::value::{Arg, Flow, Labels};
 
 pub(super) const ROWS: &[Program] = &[
     Program {

@@ -8,10 +8,10 @@ use super::text_tools::filtered;
 use crate::effect::{Effect, Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels, Text};
 use crate::machine::{Machine, Ran};
 use crate::snippet::Language;
 use crate::snippet::lexer::{Token, tokens};
+use crate::value::{Arg, Flow, Labels, Text};
 
 pub(super) const ROWS: &[Program] = &[Program {
     names: &["awk", "gawk", "mawk", "nawk", "original-awk"],

@@ -6,7 +6,7 @@ use crate::effect::Effect;
 use crate::machine::Machine;
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels};
+use crate::value::{Arg, Flow, Labels};
 
 pub(super) const ROWS: &[Program] = &[
     Program {

@@ -7,9 +7,9 @@ use super::row::{On, PROGRAM, Prints, Program, Runs, When, Which, allows, asks, 
 use crate::effect::Kind::{DestroyVolume, Volumes};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Flow, Labels};
 use crate::machine::{Machine, Ran};
 use crate::protected;
+use crate::value::{Flow, Labels};
 
 pub(super) const ROWS: &[Program] = &[
     Program {

@@ -12,7 +12,7 @@ use crate::machine::Machine;
 use crate::machine::address::is_local;
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels, Text};
+use crate::value::{Arg, Flow, Labels, Text};
 
 pub(super) const ROWS: &[Program] = &[
     Program {

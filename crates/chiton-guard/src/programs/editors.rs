@@ -7,9 +7,9 @@ use super::row::{On, PROGRAM, Program, When, Which, allows, asks, denies};
 use crate::effect::Writing;
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Text};
 use crate::machine::{Machine, Ran};
 use crate::snippet::{Language, run_code};
+use crate::value::{Arg, Text};
 
 pub(super) const ROWS: &[Program] = &[
     Program {
@@ -123,7 +123,7 @@ fn debugger(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option
     };
     if call.args.iter().any(|arg| arg.text.is("--args") || arg.text.is("--")) {
         let words = Options::read(&call.args, &RUN).operands;
-        return Some(machine.run_words(call, words, world.clone()));
+        return Some(machine.run_words(call, &words, world.clone()));
     }
 
     let options = Options::read(&call.args, &DEBUG);

@@ -7,11 +7,11 @@ use super::row::Which::{Arguments, FirstOperand, Operands, Values};
 use super::row::{On, PROGRAM, Prints, Program, allows, asks, denies};
 use crate::effect::{Depth, Kind, Writing};
 use crate::machine::command::Call;
-use crate::machine::path::{self, Target};
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels, Piece, Text};
 use crate::machine::{Machine, Ran};
 use crate::protected;
+use crate::value::path::{self, Target};
+use crate::value::{Arg, Flow, Labels, Piece, Text};
 
 const fn grammar(short: &'static str, long: &'static [&'static str], flags: &'static [&'static str]) -> Grammar {
     Grammar { short, long, flags, ..Grammar::PLAIN }

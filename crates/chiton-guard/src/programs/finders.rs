@@ -6,11 +6,11 @@ use super::options::{Grammar, Options};
 use super::row::{PROGRAM, Prints, Program, allows, asks, denies};
 use crate::effect::{Certainty, Depth, Effect, Writing};
 use crate::machine::command::Call;
-use crate::machine::glob;
-use crate::machine::path::{self, Extent, Target};
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, FoundBelow, Labels, Piece, Text, What};
 use crate::machine::{Machine, Ran};
+use crate::value::glob;
+use crate::value::path::{self, Extent, Target};
+use crate::value::{Arg, Flow, FoundBelow, Labels, Piece, Text, What};
 
 /// Tests of `find` that narrow down what is found.
 const NARROWING: [&str; 30] = [
@@ -170,7 +170,7 @@ fn find_deletes(machine: &mut Machine<'_>, roots: &[Arg], depth: Depth, world: &
 /// Runs `words` once for `item`, which takes the place of `mark`.
 fn run_on(machine: &mut Machine<'_>, words: &[Arg], mark: &str, item: &Text, world: &World, call: &Call) -> Ran {
     let args: Vec<Arg> = words.iter().map(|arg| Arg::new(substitute(&arg.text, mark, item).0, arg.span)).collect();
-    machine.run_words(call, args, world.clone())
+    machine.run_words(call, &args, world.clone())
 }
 
 fn fd(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
@@ -189,7 +189,7 @@ fn fd(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
         if !marked {
             words.push(Arg::new(found.clone(), call.span));
         }
-        machine.run_words(call, words, world.clone());
+        machine.run_words(call, &words, world.clone());
     }
     flow_of(&found)
 }
@@ -227,7 +227,7 @@ fn xargs(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
     } else {
         let span = words[0].span;
         words.extend(items.into_iter().take(256).map(|item| Arg::new(item, span)));
-        flow = machine.run_words(call, words, world.clone()).flow;
+        flow = machine.run_words(call, &words, world.clone()).flow;
     }
     flow
 }

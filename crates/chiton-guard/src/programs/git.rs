@@ -9,10 +9,10 @@ use super::row::{On, PROGRAM, Prints, Program, Which, allows, asks, denies};
 use super::{git_settings, run_helper};
 use crate::effect::Kind::{Discard, Publish, RunHidden};
 use crate::machine::command::Call;
-use crate::machine::path;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels};
 use crate::machine::{Machine, Ran};
+use crate::value::path;
+use crate::value::{Arg, Flow, Labels};
 
 pub(super) const ROWS: &[Program] = &[
     Program {
@@ -395,7 +395,7 @@ fn submodule(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Optio
 
     match words.as_slice() {
         [line] => machine.run_text(line, world.clone(), &call.input),
-        _ => machine.run_words(call, words, world.clone()),
+        _ => machine.run_words(call, &words, world.clone()),
     };
     None
 }
@@ -456,9 +456,7 @@ fn grep(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran
 /// Paths below the current directory.
 fn files_below(world: &World) -> Flow {
     match world.cwd.clone() {
-        Some(root) => {
-            Flow { text: None, labels: Labels::default(), roots: vec![crate::machine::value::FoundBelow::Some(root)] }
-        }
+        Some(root) => Flow { text: None, labels: Labels::default(), roots: vec![crate::value::FoundBelow::Some(root)] },
         None => Flow::unknown(),
     }
 }

@@ -6,7 +6,7 @@ use super::network::suspicious_helper;
 use crate::effect::Kind::RunHidden;
 use crate::machine::Machine;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow};
+use crate::value::{Arg, Flow};
 
 /// Settings whose values mean the same.
 struct Setting {

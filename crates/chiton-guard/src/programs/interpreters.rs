@@ -10,9 +10,9 @@ use super::text_tools::filtered;
 use crate::effect::{Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels};
 use crate::machine::{Machine, Ran};
 use crate::snippet::{Language, run_code};
+use crate::value::{Arg, Flow, Labels};
 
 pub(super) const ROWS: &[Program] = &[
     Program {

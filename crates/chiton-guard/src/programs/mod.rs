@@ -46,9 +46,9 @@ use std::sync::LazyLock;
 use crate::effect::{Certainty, Effect, Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels, What};
 use crate::machine::{Machine, Ran};
 use crate::snippet::{Language, run_code};
+use crate::value::{Arg, Flow, Labels, What};
 use crate::verdict::Decision;
 pub(crate) use assignments::judge as judge_variable;
 use network::suspicious_helper;
@@ -121,12 +121,11 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
     if only_explains(call) {
         return Ran::same(world, Flow::labelled(Labels::PLAIN));
     }
-    let mut ran = match row_of(&call.name) {
-        Some(row) => row.run(machine, call, world),
-        None => {
-            let flow = unknown_program(machine, call, &world);
-            Ran::same(world, flow)
-        }
+    let mut ran = if let Some(row) = row_of(&call.name) {
+        row.run(machine, call, world)
+    } else {
+        let flow = unknown_program(machine, call, &world);
+        Ran::same(world, flow)
     };
     if prints_settings(call) {
         ran.flow = Flow::labelled(Labels::SETTINGS);
@@ -236,7 +235,7 @@ fn may_write_to_a_disk(machine: &mut Machine<'_>, call: &Call, world: &World) {
 
 /// A program given by its path: if this very command wrote it, what is in it is judged.
 fn written_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
-    let Some(path) = call.path.as_known().and_then(|path| crate::machine::path::absolute(&path, world.cwd.as_deref()))
+    let Some(path) = call.path.as_known().and_then(|path| crate::value::path::absolute(&path, world.cwd.as_deref()))
     else {
         return Flow::unknown();
     };

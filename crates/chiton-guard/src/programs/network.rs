@@ -10,9 +10,9 @@ use crate::effect::Kind::{OpenMachine, RunHidden};
 use crate::machine::Machine;
 use crate::machine::address::is_local;
 use crate::machine::command::Call;
-use crate::machine::path::{self, Target};
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels, Text};
+use crate::value::path::{self, Target};
+use crate::value::{Arg, Flow, Labels, Text};
 
 pub(super) const ROWS: &[Program] = &[
     Program {

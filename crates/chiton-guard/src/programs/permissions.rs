@@ -8,8 +8,8 @@ use super::row::{On, PROGRAM, Prints, Program, allows, asks, denies};
 use crate::effect::{Depth, Effect, Kind};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::Text;
 use crate::machine::{Machine, Ran};
+use crate::value::Text;
 
 const RIGHTS: Grammar = Grammar {
     long: &["reference", "from"],

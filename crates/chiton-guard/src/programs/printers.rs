@@ -4,10 +4,10 @@ use super::codec::escapes;
 use super::options::{Grammar, Options};
 use super::row::{PROGRAM, Prints, Program, allows, asks, denies};
 use crate::machine::command::Call;
-use crate::machine::path;
 use crate::machine::state::{Value, World};
-use crate::machine::value::{Arg, Flow, Labels, Piece, Text, What};
 use crate::machine::{Machine, Ran};
+use crate::value::path;
+use crate::value::{Arg, Flow, Labels, Piece, Text, What};
 
 pub(super) const ROWS: &[Program] = &[
     Program {

@@ -7,8 +7,8 @@ use super::row::{On, PROGRAM, Prints, Program, allows, denies};
 use crate::effect::Kind::{KillAll, KillOwn};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels, Unknown, What};
 use crate::machine::{Machine, Ran};
+use crate::value::{Arg, Flow, Labels, Unknown, What};
 
 pub(super) const ROWS: &[Program] = &[
     Program {

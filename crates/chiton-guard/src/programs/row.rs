@@ -9,10 +9,10 @@ use std::cell::OnceCell;
 use crate::effect::{Depth, Effect, Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels};
 use crate::machine::{Machine, Ran};
 use crate::programs::builtins::is_standard_input;
 use crate::programs::options::{Grammar, Options};
+use crate::value::{Arg, Flow, Labels};
 use crate::verdict::Decision;
 
 /// One program, or several that behave alike.
@@ -126,8 +126,6 @@ pub(crate) enum Does {
     RunHelper(Which),
     /// Of these, only the first whose condition holds.
     OneOf(&'static [On]),
-    /// Nothing: for the head of a [`Does::OneOf`].
-    Nothing,
 }
 
 /// Which arguments of a call.
@@ -141,8 +139,6 @@ pub(crate) enum Which {
     OperandsFrom(usize),
     /// The first operand.
     FirstOperand,
-    /// The last operand, where there is more than one.
-    LastOperand,
     /// The values of these options.
     Values(&'static [&'static str]),
     /// Everything behind the first of these words.
@@ -334,7 +330,6 @@ impl<'c> Reading<'c> {
             Which::Operands => operands().clone(),
             Which::OperandsFrom(first) => operands().iter().skip(first).cloned().collect(),
             Which::FirstOperand => operands().first().cloned().into_iter().collect(),
-            Which::LastOperand => operands().iter().skip(1).next_back().cloned().into_iter().collect(),
             Which::Values(names) => self.options().values(names).cloned().collect(),
             Which::Behind(words) => {
                 let at = self.words().iter().position(|word| words.contains(&&**word));
@@ -374,7 +369,7 @@ impl<'c> Reading<'c> {
             Runs::Joined => super::shells::run_joined(machine, &self.options().operands, call, world),
             Runs::Input => super::shells::reading_input(machine, call, world),
             Runs::Words(_) | Runs::Operands(_) | Runs::OperandsAfterAssignments | Runs::Behind(_) => {
-                machine.run_words(call, self.words_to_run(runs)?, world)
+                machine.run_words(call, &self.words_to_run(runs)?, world)
             }
         })
     }
@@ -432,7 +427,6 @@ impl<'c> Reading<'c> {
     fn apply(&self, does: &Does, machine: &mut Machine<'_>, world: &World) {
         let call = self.call;
         match *does {
-            Does::Nothing => {}
             Does::OneOf(choices) => {
                 if let Some(On(_, does)) = choices.iter().find(|On(when, _)| self.holds(when)) {
                     self.apply(does, machine, world);
@@ -441,7 +435,7 @@ impl<'c> Reading<'c> {
             Does::Is(kind, reason) => machine.state(kind, reason.replace("{program}", &call.name), call.span, None),
             Does::Send(which) => super::network::sends(machine, &self.chosen(which), world, call),
             Does::SendText(which) => super::network::sends_text(machine, &self.chosen(which)),
-            Does::Run(which) => drop(machine.run_words(call, self.chosen(which), world.clone())),
+            Does::Run(which) => drop(machine.run_words(call, &self.chosen(which), world.clone())),
             Does::IsOn(which, ..)
             | Does::Delete(which, ..)
             | Does::Write(which, ..)

@@ -6,7 +6,7 @@ use crate::effect::{Kind, Writing};
 use crate::machine::Machine;
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels, Text};
+use crate::value::{Arg, Flow, Labels, Text};
 
 const SED: Grammar = Grammar {
     short: "efl",

@@ -1,11 +1,7 @@
 //! Tools that print shell settings, made for `eval`; some of them also run a program with these settings.
 
-use super::options::{Grammar, Options};
 use super::packages::RUNNER;
 use super::row::{PROGRAM, Prints, Program, Runs, allows, asks, denies};
-use crate::machine::command::Call;
-use crate::machine::state::World;
-use crate::machine::{Machine, Ran};
 
 pub(super) const ROWS: &[Program] = &[
     Program {

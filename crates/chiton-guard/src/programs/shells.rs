@@ -8,8 +8,8 @@ use super::row::When::Always;
 use super::row::{PROGRAM, Program, Runs, Which, allows, asks, denies};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels, Piece, Text};
 use crate::machine::{Machine, Ran};
+use crate::value::{Arg, Flow, Labels, Piece, Text};
 
 /// The shells.
 pub(crate) const SHELLS: [&str; 14] =

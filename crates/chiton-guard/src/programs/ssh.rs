@@ -11,8 +11,8 @@ use super::shells;
 use crate::effect::{Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels};
 use crate::machine::{Machine, Ran};
+use crate::value::{Arg, Flow, Labels};
 
 pub(super) const ROWS: &[Program] = &[
     Program {

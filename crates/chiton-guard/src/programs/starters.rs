@@ -9,8 +9,8 @@ use super::row::{PROGRAM, Prints, Program, Runs, Which, allows, asks, denies};
 use crate::effect::Kind;
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Piece, Text};
 use crate::machine::{Machine, Ran};
+use crate::value::{Arg, Flow, Piece, Text};
 
 pub(super) const ROWS: &[Program] = &[
     Program {
@@ -256,7 +256,7 @@ fn in_another_terminal(machine: &mut Machine<'_>, call: &Call, world: &mut World
     let short = if is_tmux { "cFnstxye" } else { "cehpstSTX" };
     let behind_verb = call.args.get(usize::from(is_tmux)..).unwrap_or_default();
     let operands = Options::read(behind_verb, &Grammar { short, stops: true, ..Grammar::PLAIN }).operands;
-    (!operands.is_empty() && !types_keys).then(|| machine.run_words(call, operands, world.clone()))
+    (!operands.is_empty() && !types_keys).then(|| machine.run_words(call, &operands, world.clone()))
 }
 
 /// Goes through those of `args` that are command lines.

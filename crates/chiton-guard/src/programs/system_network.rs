@@ -7,8 +7,8 @@ use super::row::{Does, On, PROGRAM, Prints, Program, Which, allows, asks};
 use crate::effect::Kind::{Firewall, RunHidden};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Flow, Labels};
 use crate::machine::{Machine, Ran};
+use crate::value::{Arg, Flow, Labels};
 
 pub(super) const ROWS: &[Program] = &[
     Program {
@@ -197,8 +197,8 @@ fn ip(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> 
     if let [object, verb, ..] = words.as_slice()
         && (object.as_str(), verb.as_str()) == ("netns", "exec")
     {
-        let words = call.args.iter().skip_while(|arg| !arg.text.is("exec")).skip(2).cloned().collect();
-        machine.run_words(call, words, World::new(machine.context));
+        let words: Vec<Arg> = call.args.iter().skip_while(|arg| !arg.text.is("exec")).skip(2).cloned().collect();
+        machine.run_words(call, &words, World::new(machine.context));
         return Some(Ran::same(world.clone(), Flow::labelled(Labels::PLAIN)));
     }
 

@@ -11,7 +11,7 @@ use crate::effect::{Kind, Writing};
 use crate::machine::Machine;
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, FoundBelow, Labels};
+use crate::value::{Arg, Flow, FoundBelow, Labels};
 
 /// Private keys and password files are not printed without asking.
 const PRINTS_FILES: &[On] = &[On(Always, Print(Operands))];

@@ -9,10 +9,10 @@ use super::shells;
 use crate::effect::Kind::{self, Escape, Persist};
 use crate::effect::Writing;
 use crate::machine::command::Call;
-use crate::machine::path;
 use crate::machine::state::{self, World};
-use crate::machine::value::{Arg, Flow, Labels, Text};
 use crate::machine::{DEEPEST_CALLS, Machine, Ran};
+use crate::value::path;
+use crate::value::{Arg, Flow, Labels, Text};
 
 /// The options of a wrapper end where the other program begins.
 const fn wrapper(short: &'static str, long: &'static [&'static str]) -> Grammar {
@@ -489,7 +489,7 @@ fn as_another_user(machine: &mut Machine<'_>, call: &Call, world: &mut World) ->
     Some(if starts_a_shell {
         shells::reading_input(machine, call, world.clone())
     } else {
-        machine.run_words(call, options.operands, world.clone())
+        machine.run_words(call, &options.operands, world.clone())
     })
 }
 
@@ -525,7 +525,7 @@ fn env(machine: &mut Machine<'_>, call: &Call, mut world: World) -> Ran {
     if options.operands.is_empty() {
         return Ran::same(world, Flow::labelled(Labels::SECRET));
     }
-    machine.run_words(call, options.operands, world)
+    machine.run_words(call, &options.operands, world)
 }
 
 /// `env -S text rest`: the rest follows the words that the text is split into.
@@ -544,7 +544,7 @@ fn env_of_text(machine: &mut Machine<'_>, call: &Call, text: &Arg, rest: Vec<Arg
     let ran = if machine.frames.len() < DEEPEST_CALLS {
         env(machine, &inner, world)
     } else {
-        machine.run_words(call, inner.args, world)
+        machine.run_words(call, &inner.args, world)
     };
     machine.frames.pop();
     ran

@@ -6,7 +6,7 @@ use super::lexer::Token;
 use super::scan::{CodeCall, Scan};
 use super::values::Value;
 use crate::effect::{Depth, Effect, Kind, Writing};
-use crate::machine::value::Text;
+use crate::value::Text;
 
 /// Reports what a call does.
 pub(super) fn report(scan: &mut Scan<'_, '_>, does: Does, call: &CodeCall<'_>) {

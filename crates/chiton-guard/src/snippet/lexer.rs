@@ -1,7 +1,7 @@
 //! Code of scripting languages as tokens: enough to see which calls it makes with which text.
 
 use super::Language;
-use crate::machine::value::{Piece, Text, Unknown, What};
+use crate::value::{Piece, Text, Unknown, What};
 
 /// A piece of code.
 #[derive(Clone, Debug)]

@@ -15,8 +15,8 @@ mod whole;
 use std::rc::Rc;
 
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels, Piece};
 use crate::machine::{DEEPEST_CALLS, Machine};
+use crate::value::{Arg, Flow, Labels, Piece};
 
 /// A language that an interpreter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

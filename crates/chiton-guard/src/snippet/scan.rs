@@ -13,7 +13,7 @@ use super::values::Code;
 use super::{Language, run_code};
 use crate::machine::Machine;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Text};
+use crate::value::{Arg, Flow, Text};
 
 /// Goes through code that stands at `span` of the command.
 pub(super) fn scan(

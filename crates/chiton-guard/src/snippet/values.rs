@@ -7,7 +7,7 @@ use super::calls::{self, Gives};
 use super::lexer::Token;
 use crate::decode;
 use crate::machine::expand::patterned;
-use crate::machine::value::{Piece, Text, What};
+use crate::value::{Piece, Text, What};
 
 /// What an expression is.
 #[derive(Clone, Debug)]

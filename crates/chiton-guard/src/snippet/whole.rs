@@ -8,8 +8,8 @@ use crate::effect::{Certainty, Depth, Effect, Kind};
 use crate::machine::Machine;
 use crate::machine::expand::patterned;
 use crate::machine::state::World;
-use crate::machine::value::Text;
 use crate::protected::start_files;
+use crate::value::Text;
 
 /// Loops, as far as they may end.
 const LOOPS: &[&str] = &["while", "for", "loop", "times", "until", "range"];

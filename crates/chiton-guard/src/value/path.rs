@@ -1,7 +1,7 @@
 //! From words to the paths that they mean.
 
-use crate::machine::glob;
-use crate::machine::value::{FoundBelow, Piece, Text, What};
+use crate::value::glob;
+use crate::value::{FoundBelow, Piece, Text, What};
 
 /// What a word that names files means.
 #[derive(Clone, Debug, PartialEq, Eq)]
