@@ -212,6 +212,10 @@ fn one_link_serves_many_requests_and_never_answers_with_something_old() {
                 panic!("no question {number}")
             };
             assert_eq!(wait.prompt.trim(), format!("question {number}?"));
+            // The wait for the screen may leave looks behind that are older than the one asked for next.
+            let shown = Regex::new(&format!("question {number}")).unwrap();
+            let wanted = WaitFor { screen: Some(shown), timeout: Some(seconds(30)), ..WaitFor::default() };
+            assert!(matches!(link.wait(wanted).await.unwrap().reason, WaitReason::Matched(_)));
             let look = link.look().await.unwrap();
             assert_eq!(look.waits.map(|wait| wait.prompt), Some(wait.prompt));
             link.type_in(Typing::Text(format!("answer {number}\n")), Typist::Caller).await.unwrap();
