@@ -11,7 +11,7 @@ use clap::Args;
 use crate::audit;
 use crate::env::EnvironmentArguments;
 use crate::guard_arguments::GuardArguments;
-use crate::passphrase::Passphrase;
+use crate::passphrase::PassphraseSource;
 use crate::secret_sources::SecretSourceArguments;
 use crate::settings::Settings;
 
@@ -49,7 +49,7 @@ impl ProtectionArguments {
     pub(crate) fn apply(
         &self,
         config: &mut EngineConfig,
-        passphrase: Passphrase,
+        passphrase: PassphraseSource,
         who: &str,
         state: &Path,
     ) -> Result<()> {

@@ -11,7 +11,7 @@ use chiton_engine::secrets::{SecretStore, SecretsConfig};
 use chiton_engine::state::environment::EnvironmentPolicy;
 use clap::Args;
 
-use crate::passphrase::{self, Passphrase};
+use crate::passphrase::{self, PassphraseSource};
 use crate::settings::SecretSettings;
 use crate::surroundings;
 
@@ -58,7 +58,7 @@ impl SecretSourceArguments {
     }
 
     /// The store: variables and programs first, then the encrypted file.
-    pub(crate) fn store(&self, passphrase: Passphrase) -> Result<SecretStore> {
+    pub(crate) fn store(&self, passphrase: PassphraseSource) -> Result<SecretStore> {
         let environment: Vec<(String, Vec<u8>)> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_vec())))
             .collect();
@@ -80,6 +80,6 @@ impl SecretSourceArguments {
 }
 
 /// The encrypted file in `folder`.
-pub(crate) fn file(folder: PathBuf, passphrase: Passphrase) -> AgeFile {
+pub(crate) fn file(folder: PathBuf, passphrase: PassphraseSource) -> AgeFile {
     AgeFile::new(folder).with_passphrase(Arc::new(move || passphrase.find()))
 }

@@ -67,7 +67,7 @@ pub enum Message {
 
 /// How output is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum View {
+pub enum OutputView {
     /// As text: no escapes, what was drawn over itself once.
     Plain,
     /// Byte for byte.
@@ -103,7 +103,7 @@ pub struct RunAction {
     /// What of the shell's state is there for the next call.
     pub keeps: Keeps,
     /// How its output is shown, where the dialect leaves that to the call.
-    pub view: View,
+    pub view: OutputView,
     /// How many bytes of output the reply has room for.
     pub room: usize,
     /// What the reply has to say besides the result: a value that was clamped.
@@ -112,13 +112,13 @@ pub struct RunAction {
 
 impl RunAction {
     /// A command with the values most dialects have.
-    pub fn new(command: String) -> Self {
+    pub fn new(command: &str) -> Self {
         Self {
-            request: CommandRequest::new(command.as_str()),
+            request: CommandRequest::new(command),
             shell: None,
             session: None,
             keeps: Keeps::Everything,
-            view: View::Raw,
+            view: OutputView::Raw,
             room: 30_000,
             notes: Vec::new(),
         }
@@ -159,7 +159,7 @@ pub struct ReadAction {
     /// Whether a wait is over too when the task waits for input.
     pub until_input: bool,
     /// How it is shown; without it, the screen of a full-screen program, else text.
-    pub view: Option<View>,
+    pub view: Option<OutputView>,
     /// How many bytes at most; without it, as many as one read gives.
     pub limit: Option<u64>,
     /// Whether a task that has ended is forgotten once it was read.
@@ -275,7 +275,7 @@ pub struct TaskOutput {
     /// What its terminal shows, where it has one.
     pub look: Option<Box<Look>>,
     /// How the output is to be shown.
-    pub view: View,
+    pub view: OutputView,
 }
 
 /// The answer of a task.

@@ -20,14 +20,14 @@ use crate::progress::Progress;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A call that is being carried out, by a task of its own.
-pub(crate) struct Running {
+pub(crate) struct RunningCall {
     called: watch::Receiver<Option<Called>>,
     control: RunControl,
     /// The id of its run, once it has one.
     id: Arc<OnceLock<String>>,
 }
 
-impl Running {
+impl RunningCall {
     pub(crate) fn start(
         client: &Arc<Client>,
         request: CallToolRequestParams,
@@ -41,13 +41,13 @@ impl Running {
 
         let client = Arc::clone(client);
         tokio::spawn(async move {
-            let heard = Arc::new(move |event: &RunEvent<'_>| match event {
+            let on_event = Arc::new(move |event: &RunEvent<'_>| match event {
                 RunEvent::Started { run_id, .. } => drop(id.set((*run_id).to_owned())),
                 RunEvent::Output { bytes, .. } => progress.add(bytes),
                 RunEvent::Passed { .. } => {}
             });
             let consent = approval::brought(&request);
-            let caller = Caller { heard, follows, control, approver, consent };
+            let caller = Caller { on_event, follows, control, approver, consent };
             let called = client.operator.call(&request.name, &request.arguments.unwrap_or_default(), &caller).await;
             sender.send_replace(Some(called));
         });

@@ -25,11 +25,11 @@ const POLL_MS: u64 = 1000;
 pub(crate) struct Client {
     pub(crate) operator: Operator,
     /// By the id of their run.
-    calls: Mutex<HashMap<String, Call>>,
+    calls: Mutex<HashMap<String, KeptCall>>,
 }
 
 /// A call that goes on although its request was answered.
-struct Call {
+struct KeptCall {
     called: watch::Receiver<Option<Called>>,
     control: RunControl,
     cancelled: bool,
@@ -50,7 +50,7 @@ impl Client {
         control: RunControl,
     ) -> CreateTaskResult {
         let created = current_timestamp();
-        let call = Call { called, control, cancelled: false, begun: Instant::now(), created: created.clone() };
+        let call = KeptCall { called, control, cancelled: false, begun: Instant::now(), created: created.clone() };
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.retain(|_, call| call.called.borrow().is_none() || call.begun.elapsed() < KEPT);
         calls.insert(id.to_owned(), call);

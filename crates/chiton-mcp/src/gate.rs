@@ -51,7 +51,8 @@ impl Gate {
             }
         }
         let length = only(head, &CONTENT_LENGTH, "there is more than one Content-Length header")?;
-        if length.is_some_and(|length| length.parse::<u64>().map_or(true, |length| length > MOST_BYTES as u64)) {
+        let fits = |length: &str| length.parse::<u64>().is_ok_and(|length| length <= MOST_BYTES as u64);
+        if length.is_some_and(|length| !fits(length)) {
             return Err((StatusCode::PAYLOAD_TOO_LARGE, "the body may have 32 MiB at most"));
         }
         Ok(())

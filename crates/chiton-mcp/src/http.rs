@@ -97,7 +97,7 @@ pub async fn serve_http(
     ready: impl FnOnce(&str),
     over: impl Future<Output = ()>,
 ) -> Result<(), HttpError> {
-    let (listener, place, mut hosts) = Listener::open(&options).await?;
+    let (listener, place, mut hosts) = HttpListener::open(&options).await?;
     hosts.extend(options.hosts);
     let gate = Arc::new(Gate { hosts, origins: options.origins, token: options.token });
     let service = service(make).map_err(|problem| HttpError::Listen(place.clone(), io::Error::other(problem)))?;
@@ -152,12 +152,12 @@ fn random() -> String {
     format!("{:016x}", u64::from_ne_bytes(bytes))
 }
 
-enum Listener {
+enum HttpListener {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
-impl Listener {
+impl HttpListener {
     /// A listener, where it listens, and by what names.
     async fn open(options: &HttpOptions) -> Result<(Self, String, Vec<String>), HttpError> {
         match &options.address {
@@ -240,9 +240,9 @@ impl Connection {
     }
 }
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
 
-async fn answer(gate: Arc<Gate>, service: Service, request: Request<Incoming>) -> Result<Answer, Infallible> {
+async fn answer(gate: Arc<Gate>, service: Service, request: Request<Incoming>) -> Result<HttpAnswer, Infallible> {
     let (head, body) = request.into_parts();
     if let Err((status, why)) = gate.check(&head) {
         return Ok(turn_away(status, why));
@@ -265,7 +265,7 @@ async fn answer(gate: Arc<Gate>, service: Service, request: Request<Incoming>) -
 }
 
 /// Says no and hangs up, so that no more of the request has to be read.
-fn turn_away(status: StatusCode, why: &'static str) -> Answer {
+fn turn_away(status: StatusCode, why: &'static str) -> HttpAnswer {
     let mut response = Response::new(Full::new(Bytes::from_static(why.as_bytes())).boxed());
     *response.status_mut() = status;
     let headers = response.headers_mut();

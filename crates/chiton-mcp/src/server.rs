@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use crate::approval::{self, Way};
-use crate::call::Running;
+use crate::call::RunningCall;
 use crate::client::Client;
 use crate::log::Log;
 use crate::progress::Progress;
@@ -118,7 +118,7 @@ impl ServerHandler for Server {
         let begun = std::time::Instant::now();
         let way = approval::way(&context);
         let approver = if let Way::Now(approver) = &way { Some(Arc::clone(approver)) } else { None };
-        let mut call = Running::start(self.client(), request, progress, telling.is_some(), approver);
+        let mut call = RunningCall::start(self.client(), request, progress, telling.is_some(), approver);
         let response = call.answer(self.client(), &way, &context, self.gone.subscribe()).await;
         if let Some(telling) = telling {
             telling.end().await;

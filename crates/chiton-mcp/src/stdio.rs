@@ -55,7 +55,7 @@ struct Lines<R, W> {
 }
 
 /// What was found on the input.
-enum Found {
+enum InputLine {
     Line,
     TooLong,
     End,
@@ -75,11 +75,11 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
     }
 
     /// The next line into `self.line`. May be dropped at any moment: what was read so far stays.
-    async fn next_line(&mut self) -> io::Result<Found> {
+    async fn next_line(&mut self) -> io::Result<InputLine> {
         loop {
             let available = self.reader.fill_buf().await?;
             if available.is_empty() {
-                return Ok(Found::End);
+                return Ok(InputLine::End);
             }
             let end = available.iter().position(|byte| *byte == b'\n');
             let taken = end.map_or(available.len(), |end| end + 1);
@@ -94,9 +94,9 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             } else if !fits {
                 self.line.clear();
                 self.skipping = end.is_none();
-                return Ok(Found::TooLong);
+                return Ok(InputLine::TooLong);
             } else if end.is_some() {
-                return Ok(Found::Line);
+                return Ok(InputLine::Line);
             }
         }
     }
@@ -115,12 +115,12 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
     async fn next_message(&mut self) -> io::Result<Option<RxJsonRpcMessage<RoleServer>>> {
         loop {
             match self.next_line().await? {
-                Found::End => return Ok(None),
-                Found::TooLong => {
+                InputLine::End => return Ok(None),
+                InputLine::TooLong => {
                     let problem = format!("a message may have {MOST_BYTES} bytes at most; this one was skipped");
                     self.object(&Value::Null, &ErrorData::invalid_request(problem, None));
                 }
-                Found::Line => {
+                InputLine::Line => {
                     let read = read(&self.line);
                     self.line.clear();
                     self.line.shrink_to(KEPT_BYTES);

@@ -9,7 +9,7 @@ use chiton_engine::{RunControl, RunEvent};
 /// Who makes a call, and how they can be reached while it lasts.
 pub struct Caller {
     /// Hears what happens while a command runs.
-    pub heard: Heard,
+    pub on_event: OnEvent,
     /// Whether it wants to hear all output. If not, it hears the first of it, and how much the rest was.
     pub follows: bool,
     /// Ends what it waits for.
@@ -23,7 +23,7 @@ pub struct Caller {
 impl Caller {
     /// One that hears nothing and can ask nobody.
     pub fn silent() -> Self {
-        Self { heard: Arc::new(|_| {}), follows: false, control: RunControl::new(), approver: None, consent: None }
+        Self { on_event: Arc::new(|_| {}), follows: false, control: RunControl::new(), approver: None, consent: None }
     }
 }
 
@@ -46,4 +46,4 @@ pub struct Called {
 }
 
 /// Hears what happens while a command runs.
-pub type Heard = Arc<dyn Fn(&RunEvent<'_>) + Send + Sync>;
+pub type OnEvent = Arc<dyn Fn(&RunEvent<'_>) + Send + Sync>;

@@ -8,11 +8,11 @@ use chiton_engine::tasks::Cursor;
 use chiton_engine::terminal::text::whole_characters;
 use chiton_engine::{CommandResponse, Listener, PassedAmount, RunEvent, Stream, characters};
 
-use crate::caller::{Caller, Heard};
+use crate::caller::{Caller, OnEvent};
 
 /// Counts what arrives and passes it on.
-pub(crate) struct Counts {
-    heard: Heard,
+pub(crate) struct OutputCounts {
+    on_event: OnEvent,
     /// Whether that wants to hear all output.
     follows: bool,
     characters: [u64; 2],
@@ -22,11 +22,11 @@ pub(crate) struct Counts {
     lines: LineCount,
 }
 
-impl Counts {
+impl OutputCounts {
     pub(crate) fn new(caller: &Caller) -> Self {
-        let (heard, follows) = (Arc::clone(&caller.heard), caller.follows);
+        let (on_event, follows) = (Arc::clone(&caller.on_event), caller.follows);
         Self {
-            heard,
+            on_event,
             follows,
             characters: [0; 2],
             bytes: [0; 2],
@@ -58,9 +58,9 @@ impl Counts {
     }
 }
 
-impl Listener for Counts {
+impl Listener for OutputCounts {
     fn hear(&mut self, event: RunEvent<'_>) {
-        (self.heard)(&event);
+        (self.on_event)(&event);
         let (stream, amount, end) = match event {
             RunEvent::Started { .. } => return,
             RunEvent::Output { stream, bytes } => {

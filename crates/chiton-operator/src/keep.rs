@@ -108,29 +108,40 @@ impl Sessions {
 
     /// Takes over what is kept of a command's state, and says where the next one will start.
     pub(crate) fn keep(&self, opened: &Opened, response: &mut CommandResponse) {
-        let before = &opened.before;
         match (&response.state, opened.keeps) {
-            (StateReport::Follows, Some(Keeps::Nothing)) => response.cwd.clone_from(&before.cwd),
-            (StateReport::Follows, Some(Keeps::Directory)) if response.cwd != before.cwd => {
-                self.own.take_over(ShellState { cwd: response.cwd.clone(), ..ShellState::clone(before) });
-            }
-            (StateReport::Follows, _) => {}
+            (StateReport::Follows, Some(keeps)) => self.keep_before_state(keeps, &opened.before, response),
             (StateReport::Committed, None) => {
-                if let Err(error) = self.named.save(&opened.session, before) {
+                if let Err(error) = self.named.save(&opened.session, &opened.before) {
                     response.notices.push(format!("{error}; the session stays as it was before"));
                 }
             }
             (StateReport::Committed, Some(keeps)) => {
-                if let Some(state) = kept(keeps, before, &opened.session.state()) {
-                    self.own.take_over(state);
-                }
-                if let Err(error) = self.named.save(&self.own, before) {
-                    response.notices.push(format!("{error}; the session is not written down"));
-                }
+                self.take_over(keeps, opened, response);
                 response.cwd.clone_from(&self.own.state().cwd);
             }
-            (_, None) => {}
             (_, Some(_)) => response.cwd.clone_from(&self.own.state().cwd),
+            (_, None) => {}
+        }
+    }
+
+    /// The state will follow the answer, which only says where the command left its shell.
+    fn keep_before_state(&self, keeps: Keeps, before: &ShellState, response: &mut CommandResponse) {
+        match keeps {
+            Keeps::Nothing => response.cwd.clone_from(&before.cwd),
+            Keeps::Directory if response.cwd != before.cwd => {
+                self.own.take_over(ShellState { cwd: response.cwd.clone(), ..before.clone() });
+            }
+            // The session takes over all of it by itself.
+            Keeps::Directory | Keeps::Everything | Keeps::Environment => {}
+        }
+    }
+
+    fn take_over(&self, keeps: Keeps, opened: &Opened, response: &mut CommandResponse) {
+        if let Some(state) = kept(keeps, &opened.before, &opened.session.state()) {
+            self.own.take_over(state);
+        }
+        if let Err(error) = self.named.save(&self.own, &opened.before) {
+            response.notices.push(format!("{error}; the session is not written down"));
         }
     }
 }

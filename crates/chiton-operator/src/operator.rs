@@ -13,7 +13,7 @@ use chiton_engine::{CommandRequest, Engine, EngineConfig, Outcome, Shell, ShellS
 use serde_json::{Map, Value};
 
 use crate::caller::{Called, Caller};
-use crate::counts::Counts;
+use crate::counts::OutputCounts;
 use crate::failure::{engine_failure, not_possible, system};
 use crate::keep::Sessions;
 use crate::named::NamedSessions;
@@ -131,7 +131,7 @@ impl Operator {
     }
 
     async fn run(&self, run: &RunAction, caller: &Caller) -> Result<Done, Failure> {
-        let mut counts = Counts::new(caller);
+        let mut counts = OutputCounts::new(caller);
         self.sessions.own().ready().await;
         let opened = self.sessions.open(run).map_err(not_possible)?;
         let engine = self.engine_for(run)?;

@@ -3,7 +3,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use chiton_dialects::action::{Amount, Exchange, Exchanged, Failure, FailureKind, Message, TaskOutput, TaskRef, View};
+use chiton_dialects::action::{
+    Amount, Exchange, Exchanged, Failure, FailureKind, Message, OutputView, TaskOutput, TaskRef,
+};
 use chiton_dialects::text::LineCount;
 use chiton_dialects::{Done, ReadAction};
 use chiton_engine::capture::HeadTail;
@@ -59,7 +61,7 @@ impl ClientTasks {
     ) -> Result<Done, Failure> {
         let (task, waited) = self.wait(read, task, control).await?;
         let look = self.look(&task).await;
-        if read.view == Some(View::Screen) && look.is_none() {
+        if read.view == Some(OutputView::Screen) && look.is_none() {
             return Err(send_failure(SendError::NoTerminal { id: task.id }));
         }
         let output = self.output(task, read, filter)?;
@@ -92,7 +94,7 @@ impl ClientTasks {
         let mut read = then.clone();
         if task.terminal.is_some() {
             read.wait = read.wait.or(Some(if read.wait_for.is_some() { LONG_ANSWER } else { ANSWER }));
-            read.view = read.view.or(Some(View::Screen));
+            read.view = read.view.or(Some(OutputView::Screen));
         }
         let filter = filter(&read)?;
         self.read_after_wait(task, &read, filter, control).await
@@ -115,7 +117,7 @@ impl ClientTasks {
             not_kept: output.not_kept,
             end: output.end,
             waited: None,
-            view: read.view.unwrap_or(View::Plain),
+            view: read.view.unwrap_or(OutputView::Plain),
             look: None,
             task,
         })
@@ -159,7 +161,7 @@ impl ClientTasks {
         let mut wanted = WaitFor { timeout: read.wait, ..WaitFor::default() };
         // A call that waits for a line waits for that, even where the program asks something meanwhile.
         wanted.input = read.until_input && task.terminal.is_some() && pattern.is_none();
-        let shown = task.terminal.is_some() && matches!(read.view, Some(View::Screen));
+        let shown = task.terminal.is_some() && matches!(read.view, Some(OutputView::Screen));
         *(if shown { &mut wanted.screen } else { &mut wanted.pattern }) = pattern;
 
         let waited = self.wait_for(&task.id, wanted, control).await?;
@@ -316,6 +318,6 @@ fn filter(read: &ReadAction) -> Result<Option<Filter>, Failure> {
 /// how it got there.
 fn with_look(output: TaskOutput, read: &ReadAction, look: Option<Box<Look>>) -> TaskOutput {
     let full_screen = look.as_ref().is_some_and(|look| look.screen.alternate);
-    let view = read.view.unwrap_or(if full_screen { View::Screen } else { View::Plain });
+    let view = read.view.unwrap_or(if full_screen { OutputView::Screen } else { OutputView::Plain });
     TaskOutput { look, view, ..output }
 }

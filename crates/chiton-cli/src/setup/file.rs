@@ -20,7 +20,7 @@ pub(crate) struct SettingsFile {
 
 /// How a write ended.
 #[derive(PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum WriteResult {
     Done,
     /// Somebody else wrote it meanwhile, so nothing was written.
     Changed,
@@ -67,22 +67,22 @@ impl SettingsFile {
     }
 
     /// Puts new text in its place, unless it is no longer what was read.
-    pub(crate) fn replace(&self, text: &str) -> Result<Written> {
+    pub(crate) fn replace(&self, text: &str) -> Result<WriteResult> {
         let shown = self.target.display();
         if !self.is_unchanged() {
-            return Ok(Written::Changed);
+            return Ok(WriteResult::Changed);
         }
         self.put(&self.target, text).with_context(|| format!("{shown} cannot be written; nothing was changed"))?;
-        Ok(Written::Done)
+        Ok(WriteResult::Done)
     }
 
     /// Removes it, unless it is no longer what was read.
-    pub(crate) fn remove(&self) -> Result<Written> {
+    pub(crate) fn remove(&self) -> Result<WriteResult> {
         if !self.is_unchanged() {
-            return Ok(Written::Changed);
+            return Ok(WriteResult::Changed);
         }
         fs::remove_file(&self.target).with_context(|| format!("{} cannot be removed", self.target.display()))?;
-        Ok(Written::Done)
+        Ok(WriteResult::Done)
     }
 
     fn is_unchanged(&self) -> bool {
@@ -153,8 +153,8 @@ mod tests {
             }
             let read = SettingsFile::read(&path).expect("a file or none");
             fs::write(&path, "theirs").expect("a file");
-            assert!(read.replace("ours").expect("no error") == Written::Changed);
-            assert!(read.remove().expect("no error") == Written::Changed);
+            assert!(read.replace("ours").expect("no error") == WriteResult::Changed);
+            assert!(read.remove().expect("no error") == WriteResult::Changed);
             assert_eq!(fs::read_to_string(&path).expect("a file"), "theirs");
             fs::remove_file(&path).expect("a file");
         }

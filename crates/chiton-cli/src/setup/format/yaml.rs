@@ -6,7 +6,7 @@ use std::ops::Range;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput};
 use serde_json::json;
 
-use super::{Edit, Fields, FormatError, Spot, Value, newline};
+use super::{Edit, EntryFields, EntryValue, FormatError, Spot, newline};
 
 /// Settings nest a few levels deep; a text that nests deeper is none.
 const DEEPEST: usize = 100;
@@ -236,7 +236,7 @@ impl Cuts<'_> {
         self.put(at, format!("{}{lines}", if open { end } else { "" }));
     }
 
-    fn insert_container(&mut self, root: Option<&Node>, spot: Spot, fields: Fields) {
+    fn insert_container(&mut self, root: Option<&Node>, spot: Spot, fields: EntryFields) {
         if let Some(Node { at, kind: Kind::Mapping { style: Style::Flow, pairs }, .. }) = root {
             let more = if pairs.is_empty() { "" } else { ", " };
             return self.put(at.start + 1, format!("{}: {{{}}}{more}", json!(spot.container), flow(spot, fields)));
@@ -246,7 +246,13 @@ impl Cuts<'_> {
         self.put_lines(self.text.len(), &(head + &block(spot, fields, column + 2, newline(self.text))));
     }
 
-    fn insert_entry(&mut self, key: &Node, container: &Node, spot: Spot, fields: Fields) -> Result<(), FormatError> {
+    fn insert_entry(
+        &mut self,
+        key: &Node,
+        container: &Node,
+        spot: Spot,
+        fields: EntryFields,
+    ) -> Result<(), FormatError> {
         let end = newline(self.text);
         let same_line = !self.text[key.at.end..container.at.end.max(key.at.end)].contains('\n');
         match &container.kind {
@@ -270,7 +276,7 @@ impl Cuts<'_> {
         Ok(())
     }
 
-    fn change(&mut self, entry: &Node, fields: Fields, spot: Spot) -> Result<(), FormatError> {
+    fn change(&mut self, entry: &Node, fields: EntryFields, spot: Spot) -> Result<(), FormatError> {
         let Kind::Mapping { style, pairs } = &entry.kind else { return Err(no_mapping(spot.name)) };
         for (key, value) in fields {
             match entry.get(key) {
@@ -293,8 +299,8 @@ impl Cuts<'_> {
     }
 
     /// A list with one item a line stays one.
-    fn change_lines(&mut self, items: &[Node], value: &Value) {
-        let (Some(first), Some(last), Value::List(list)) = (items.first(), items.last(), value) else { return };
+    fn change_lines(&mut self, items: &[Node], value: &EntryValue) {
+        let (Some(first), Some(last), EntryValue::List(list)) = (items.first(), items.last(), value) else { return };
         let dash = self.text[..first.at.start].rfind('-').unwrap_or(first.at.start);
         let indent = " ".repeat(self.text[self.start_of_line(dash)..dash].chars().count());
         let lines: Vec<String> = list.iter().map(|one| format!("- {}", quoted(one))).collect();
@@ -332,7 +338,7 @@ impl Cuts<'_> {
 }
 
 /// The entry as lines.
-fn block(spot: Spot, fields: Fields, column: usize, end: &str) -> String {
+fn block(spot: Spot, fields: EntryFields, column: usize, end: &str) -> String {
     let indent = " ".repeat(column);
     let mut lines = format!("{indent}{}:{end}", spot.name);
     for (key, value) in fields {
@@ -342,17 +348,17 @@ fn block(spot: Spot, fields: Fields, column: usize, end: &str) -> String {
 }
 
 /// The entry in braces.
-fn flow(spot: Spot, fields: Fields) -> String {
+fn flow(spot: Spot, fields: EntryFields) -> String {
     let fields: Vec<String> = fields.iter().map(|(key, value)| format!("{}: {}", json!(key), written(value))).collect();
     format!("{}: {{{}}}", json!(spot.name), fields.join(", "))
 }
 
-fn written(value: &Value) -> String {
+fn written(value: &EntryValue) -> String {
     match value {
-        Value::Text(text) => quoted(text),
-        Value::List(list) => format!("[{}]", list.iter().map(|one| quoted(one)).collect::<Vec<_>>().join(", ")),
-        Value::Number(number) => number.to_string(),
-        Value::Yes => "true".to_owned(),
+        EntryValue::Text(text) => quoted(text),
+        EntryValue::List(list) => format!("[{}]", list.iter().map(|one| quoted(one)).collect::<Vec<_>>().join(", ")),
+        EntryValue::Number(number) => number.to_string(),
+        EntryValue::Yes => "true".to_owned(),
     }
 }
 
@@ -363,13 +369,13 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Format;
+    use super::super::FileFormat;
     use super::*;
 
     const SPOT: Spot = Spot { container: "extensions", name: "chiton" };
 
-    fn fields() -> Vec<(&'static str, Value)> {
-        vec![("cmd", Value::Text("/bin/chiton".into())), ("args", Value::List(vec!["mcp".into()]))]
+    fn fields() -> Vec<(&'static str, EntryValue)> {
+        vec![("cmd", EntryValue::Text("/bin/chiton".into())), ("args", EntryValue::List(vec!["mcp".into()]))]
     }
 
     /// Before, and after the entry was put in.
@@ -408,9 +414,9 @@ mod tests {
     #[test]
     fn an_entry_is_put_in_beside_the_others() {
         for (before, after) in INSERTED {
-            let edited = Format::Yaml.edit(before, SPOT, &Edit::Insert(&fields())).expect(before);
+            let edited = FileFormat::Yaml.edit(before, SPOT, &Edit::Insert(&fields())).expect(before);
             assert_eq!(edited, after);
-            let removed = Format::Yaml.edit(after, SPOT, &Edit::Remove).expect(after);
+            let removed = FileFormat::Yaml.edit(after, SPOT, &Edit::Remove).expect(after);
             assert_eq!(
                 split_value(&removed),
                 split_value(before),
@@ -420,7 +426,7 @@ mod tests {
     }
 
     fn split_value(text: &str) -> serde_json::Value {
-        super::super::split(Format::Yaml.read(text).expect(text), SPOT).0
+        super::super::split(FileFormat::Yaml.read(text).expect(text), SPOT).0
     }
 
     /// Before, and after the entry was taken out.
@@ -436,7 +442,7 @@ mod tests {
     #[test]
     fn an_entry_is_taken_out_and_its_neighbours_stay() {
         for (before, after) in REMOVED {
-            assert_eq!(Format::Yaml.edit(before, SPOT, &Edit::Remove).expect(before), after);
+            assert_eq!(FileFormat::Yaml.edit(before, SPOT, &Edit::Remove).expect(before), after);
         }
     }
 
@@ -468,7 +474,7 @@ mod tests {
     #[test]
     fn only_what_is_started_changes_in_an_entry() {
         for (before, after) in CHANGED {
-            assert_eq!(Format::Yaml.edit(before, SPOT, &Edit::Change(&fields())).expect(before), after);
+            assert_eq!(FileFormat::Yaml.edit(before, SPOT, &Edit::Change(&fields())).expect(before), after);
         }
     }
 
@@ -485,7 +491,7 @@ mod tests {
             "a: [1\n",
             "a: b: c\n",
         ] {
-            assert!(Format::Yaml.edit(text, SPOT, &Edit::Insert(&fields())).is_err(), "{text}");
+            assert!(FileFormat::Yaml.edit(text, SPOT, &Edit::Insert(&fields())).is_err(), "{text}");
         }
     }
 }
