@@ -45,7 +45,7 @@ impl ProtectionArguments {
         self.guard.guard(settings, directory)
     }
 
-    /// Puts it into the configuration of an engine. `who` is what the journal says of who asked.
+    /// Puts it into the configuration of an engine. `who` names the caller in the journal.
     pub(crate) fn apply(
         &self,
         config: &mut EngineConfig,

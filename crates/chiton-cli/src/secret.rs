@@ -46,11 +46,11 @@ pub(crate) struct SecretArguments {
 
 #[derive(Subcommand)]
 enum SecretVerb {
-    /// Set a secret, anew or in the place of another
+    /// Set a secret, a new one or in place of another
     Set {
         /// Its name: up to 64 letters, digits, '_', '.' or '-'
         name: String,
-        /// Do not mask it in output: for short values, and those that are no secret
+        /// Do not mask it in output: for short values, and those that are not secret
         #[arg(long)]
         no_mask: bool,
     },

@@ -63,7 +63,7 @@ impl SecretSourceArguments {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_vec())))
             .collect();
         let store = self.config()?.add_to(SecretStore::empty(), &environment)?;
-        // Without a home there is no file, and commands run all the same.
+        // Without a home directory there is no file, and commands still run.
         let folder = self.secrets_dir.clone().map_or_else(|| surroundings::secrets_directory().ok(), Some);
         Ok(match folder {
             Some(folder) => store.and(file(folder, passphrase)),

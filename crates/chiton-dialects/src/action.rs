@@ -76,18 +76,18 @@ pub enum OutputView {
     Screen,
 }
 
-/// A word to a task and the answer to it.
+/// Input for a task, and a read of its answer.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     /// The task.
     pub task: TaskRef,
-    /// What is sent; without it, this is a look.
+    /// What is sent; without it, this only reads.
     pub message: Option<Message>,
     /// How long it may go on before it is read, unless it ends before.
     pub wait: Duration,
     /// How many bytes of new output the reply has room for.
     pub room: usize,
-    /// What the reply has to say besides the result: a value that was clamped.
+    /// What the reply has to say besides the result, such as that a value was clamped.
     pub notes: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ pub struct RunAction {
     pub view: OutputView,
     /// How many bytes of output the reply has room for.
     pub room: usize,
-    /// What the reply has to say besides the result: a value that was clamped.
+    /// What the reply has to say besides the result, such as that a value was clamped.
     pub notes: Vec<String>,
 }
 
@@ -143,7 +143,7 @@ pub enum Keeps {
     Nothing,
 }
 
-/// A wish to read a task's output.
+/// A request to read a task's output.
 #[derive(Clone, Debug)]
 pub struct ReadAction {
     /// The task.
@@ -156,7 +156,7 @@ pub struct ReadAction {
     pub wait_for: Option<String>,
     /// How long to wait.
     pub wait: Option<Duration>,
-    /// Whether a wait is over too when the task waits for input.
+    /// Whether a wait also ends when the task waits for input.
     pub until_input: bool,
     /// How it is shown; without it, the screen of a full-screen program, else text.
     pub view: Option<OutputView>,
@@ -244,7 +244,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// One that was not run: refused, or only looked at.
+    /// A command that was not run: it was refused, or only judged.
     pub fn unrun(response: CommandResponse) -> Self {
         let text = &response.output.head;
         let amount = Amount { bytes: text.len() as u64, lines: text.lines().count() as u64 };
@@ -311,7 +311,7 @@ pub enum FailureKind {
     System,
     /// As many tasks run as may.
     TaskLimit,
-    /// The filter is no regular expression.
+    /// The filter is not a regular expression.
     BadFilter,
     /// The task takes no input.
     InputClosed,

@@ -14,7 +14,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Value, json};
 
-/// Under what name the question stands among the requests of a call.
+/// The name of the question among the requests of a call.
 const KEY: &str = "consent";
 
 /// How a client can be asked.

@@ -76,7 +76,7 @@ impl RunningCall {
             tokio::select! {
                 () = self.ended() => break,
                 () = context.ct.cancelled(), if !stopping => stopping = true,
-                // The library would wait for us before it tells us that the client is gone.
+                // The library would wait for this call before it reports that the client is gone.
                 () = closed(&mut gone), if !stopping => stopping = true,
                 () = &mut patience, if patient && !stopping => {
                     patient = false;
@@ -104,7 +104,7 @@ impl RunningCall {
     }
 
     async fn ended(&mut self) {
-        // Not the guard of the value itself: it must not live across a wait.
+        // The guard of the value is dropped at once: it must not live across a wait.
         let _ = self.called.wait_for(Option::is_some).await.map(|_| ());
     }
 }

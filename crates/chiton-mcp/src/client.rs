@@ -1,4 +1,4 @@
-//! What one client has: its operator, and the calls of it that became tasks.
+//! What one client has: its operator, and its calls that became tasks.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -57,7 +57,7 @@ impl Client {
         CreateTaskResult::new(task(id, Status::Working, &created))
     }
 
-    /// How a task is.
+    /// The state of a task.
     pub(crate) fn task(&self, id: &str) -> Result<GetTaskResult, ErrorData> {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(call) = calls.get(id) {
@@ -73,8 +73,8 @@ impl Client {
         self.stored(id)
     }
 
-    /// One that this server does not know, but the state directory does: started in the background, or before a
-    /// restart.
+    /// A task that this server does not know, but the state directory does: one that was started in the background, or
+    /// before a restart.
     fn stored(&self, id: &str) -> Result<GetTaskResult, ErrorData> {
         let unknown = |error: String| ErrorData::invalid_params(error, None);
         let (found, reply) = self.operator.look_up(id).map_err(|failure| unknown(failure.message))?;

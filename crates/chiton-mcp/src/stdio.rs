@@ -1,7 +1,7 @@
 //! Messages as lines on standard input and output.
 //!
-//! The library's own reader says nothing about a line that is no JSON, drops a long one in silence, and tells of the
-//! end of input only after a wait; this one answers the first two and tells of the third at once.
+//! The library's own reader ignores a line that is not JSON, drops a long one silently, and reports the end of input
+//! only after a wait. This one answers the first two and reports the third at once.
 
 use std::io;
 use std::sync::Arc;
@@ -46,11 +46,11 @@ pub async fn serve_stdio(operator: Operator) -> Result<(), String> {
 struct Lines<R, W> {
     reader: BufReader<R>,
     line: Vec<u8>,
-    /// Whether the rest of a line that is too long is skipped.
+    /// Whether it skips the rest of a line that is too long.
     skipping: bool,
     writer: Arc<Mutex<W>>,
     room: Arc<Semaphore>,
-    /// Set when the client has closed its end.
+    /// Set once the client has closed its end.
     gone: watch::Sender<bool>,
 }
 
@@ -105,7 +105,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
     fn object(&self, id: &Value, error: &ErrorData) {
         let (writer, place) = (Arc::clone(&self.writer), Arc::clone(&self.room).try_acquire_owned());
         let answer = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
-        // Not waited for here: whoever reads may be dropped at any moment, and the answer with it.
+        // Nobody waits for it here: the reader may be dropped at any moment, and the answer with it.
         tokio::spawn(async move {
             let _place = place;
             let _ = write(&writer, answer.into_bytes()).await;
@@ -144,7 +144,7 @@ where
 
     fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let (writer, room) = (Arc::clone(&self.writer), Arc::clone(&self.room));
-        // Taken now, not when the future is first polled: what waits is counted from the moment it exists.
+        // Taken now and not at the first poll: a message counts as waiting from the moment it exists.
         let place = room.try_acquire_owned();
         async move {
             let _place = place;
@@ -155,7 +155,7 @@ where
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        // A client that asks without ever reading the answers waits here.
+        // A client that asks and never reads the answers has to wait here.
         let room = Arc::clone(&self.room);
         drop(room.acquire().await);
         let message = self.next_message().await.ok().flatten();
@@ -177,21 +177,21 @@ async fn write<W: AsyncWrite + Unpin>(writer: &Mutex<W>, mut text: Vec<u8>) -> i
     writer.flush().await
 }
 
-/// One line as a message; nothing where it is to be ignored; what to answer where it cannot be read.
+/// One line as a message; `None` if it is to be ignored; what to answer if it cannot be read.
 fn read(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, (Value, ErrorData)> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return Ok(None);
     }
     let notification = match serde_json::from_slice(line) {
-        // A request whose parameters make no sense passes for a notification, which nobody would answer.
+        // The library takes a request with senseless parameters for a notification, which nobody would answer.
         Ok(message @ JsonRpcMessage::Notification(_)) => Some(message),
         Ok(message) => return Ok(Some(message)),
         Err(_) => None,
     };
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
-        Err(error) => return Err((Value::Null, ErrorData::parse_error(format!("this is no JSON: {error}"), None))),
+        Err(error) => return Err((Value::Null, ErrorData::parse_error(format!("this is not JSON: {error}"), None))),
     };
     if notification.is_some() && value.get("id").is_none() {
         return Ok(notification);
@@ -202,7 +202,7 @@ fn read(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, (Value, Err
     };
     let id = entries.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
     match (id, entries.get("method").and_then(Value::as_str)) {
-        // A notification that is not understood is to be ignored.
+        // The protocol says to ignore a notification that one does not understand.
         (None, Some(_)) if !entries.contains_key("id") => Ok(None),
         (Some(id), Some(method)) => {
             Err((id, ErrorData::invalid_params(format!("the parameters of {method} are not what it takes"), None)))
@@ -211,7 +211,7 @@ fn read(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, (Value, Err
     }
 }
 
-const NO_MESSAGE: &str = "this is no JSON-RPC message: it needs \"jsonrpc\": \"2.0\", an id and a method";
+const NO_MESSAGE: &str = "this is not a JSON-RPC message: it needs \"jsonrpc\": \"2.0\", an id and a method";
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,7 @@ use crate::caller::{Caller, OnEvent};
 /// Counts what arrives and passes it on.
 pub(crate) struct OutputCounts {
     on_event: OnEvent,
-    /// Whether that wants to hear all output.
+    /// Whether it wants to receive all output.
     follows: bool,
     characters: [u64; 2],
     bytes: [u64; 2],
@@ -35,7 +35,7 @@ impl OutputCounts {
         }
     }
 
-    /// Where a reader goes on. A character of which only the first half has come is left for then.
+    /// Where a reader goes on. A character of which only the first half has arrived is left for the next read.
     pub(crate) fn give_back_halves(&mut self, response: &mut CommandResponse) -> Cursor {
         for (slot, view) in [&mut response.stdout, &mut response.stderr].into_iter().enumerate() {
             let end = &self.ends[slot];

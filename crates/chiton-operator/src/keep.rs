@@ -28,8 +28,8 @@ pub(crate) struct Opened {
     pub(crate) session: Session,
     /// Its state before the command.
     pub(crate) before: Arc<ShellState>,
-    /// What of the state after it the client's own session takes over. A session that the call names takes over
-    /// everything itself.
+    /// How much of the state after the command the client's own session takes over. A session that the call names takes
+    /// over everything itself.
     keeps: Option<Keeps>,
 }
 
@@ -91,7 +91,7 @@ impl Sessions {
         }
     }
 
-    /// What waits for the next command of a named session, which is read anew for each.
+    /// What waits for the next command of a named session. The session itself is read again for each command.
     fn warmth_of(&self, name: &str) -> Warmth {
         let mut all = self.warmth.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() > MOST_WARM && !all.contains_key(name) {
@@ -100,7 +100,7 @@ impl Sessions {
         all.entry(name.to_owned()).or_default().clone()
     }
 
-    /// Notes in a session with a name which secrets its commands named, so that later ones mask them, too.
+    /// Notes in a named session which secrets its commands used, so that later ones mask them, too.
     pub(crate) fn note_secrets(&self, opened: &Opened) -> Option<String> {
         let noted = self.named.note_secrets(&opened.session, &opened.before);
         noted.err().map(|error| format!("{error}; secrets of this command are not known to the next server"))
@@ -147,8 +147,8 @@ impl Sessions {
 }
 
 impl Opened {
-    /// Whether a call is answered before its shell has handed its state back: where the session takes that over by
-    /// itself, or needs no more of it than the answer tells.
+    /// Whether a call is answered before its shell has handed its state back: it is where the session takes the state
+    /// over by itself, or needs no more of it than the answer says.
     pub(crate) fn answers_first(&self) -> bool {
         self.session.name().is_none() && self.keeps != Some(Keeps::Environment)
     }

@@ -19,10 +19,10 @@ use chiton_engine::{Engine, Look, RunControl, Session, Signal, Stream, Task, Typ
 use crate::failure::{not_found, not_possible, read_failure, send_failure, system};
 use crate::remembered::Remembered;
 
-/// What of a stream is in memory for a reply: more than any dialect shows, so that each can cut as it likes.
+/// How much of a stream is in memory for a reply: more than any dialect shows, so that each can cut it in its own way.
 pub(crate) const VIEW: ViewLimits = ViewLimits { head: 160 << 10, tail: 160 << 10 };
-/// How long something typed may take to be answered before the screen is given as it is, and how long where a call says
-/// what it waits for.
+/// How long a program may take to answer what was typed before the reply shows the screen as it is, and how long if the
+/// call says what it waits for.
 const ANSWER: Duration = Duration::from_secs(2);
 const LONG_ANSWER: Duration = Duration::from_secs(30);
 /// What one read of a task gives at most.
@@ -244,7 +244,7 @@ impl ClientTasks {
 
         let (mut kept, mut lines, mut not_kept) = (HeadTail::new(VIEW), LineCount::default(), 0);
         let request = ReadRequest { part: Part::New, limit: READ_BYTES, ..ReadRequest::default() };
-        // What there is now, and not what comes while we read it.
+        // Only what there is now, and not what arrives while we read it.
         let mut left = None;
         loop {
             let output = self.advance(&task, &request)?;
@@ -267,7 +267,7 @@ impl ClientTasks {
         let id = self.known(task)?.id;
         let killed = self.engine.tasks().kill(&id, None).await.map_err(not_found)?;
         if let Killed::Survived(task) = &killed {
-            let message = format!("{} was told to end and is still there", task.id);
+            let message = format!("{} was asked to end and is still there", task.id);
             return Err(Failure { kind: FailureKind::NotPossible, message });
         }
         let already = matches!(killed, Killed::AlreadyStopped(_));
@@ -295,14 +295,14 @@ impl ClientTasks {
         match self.engine.tasks().get(&id) {
             Ok(task) if self.lock_forgotten().has(&task.id) => Err(unknown(id)),
             Ok(task) if self.may_know(&task) => Ok(task),
-            // Not even by a suggestion does one client learn of another's tasks.
+            // A client does not learn of another's tasks, not even by a suggestion.
             _ if self.session.client().is_some() => Err(unknown(id)),
             found => found.map_err(not_found),
         }
     }
 
     fn by_pid(&self, pid: u64) -> Result<String, Failure> {
-        // The newest come first: a number that was used again is that of the last one.
+        // The newest come first: a number that was used twice is that of the last task.
         let found =
             self.list()?.into_iter().find(|task| task.pid.and_then(|found| u64::try_from(found).ok()) == Some(pid));
         let message = format!("no task has the process id {pid}");

@@ -8,7 +8,7 @@ const AREA: &str = "clients";
 pub(super) fn clients() -> Vec<Finding> {
     let all = match survey("chiton") {
         Ok(all) => all,
-        Err(error) => return vec![Finding::note(AREA, format!("they cannot be looked for: {error:#}"))],
+        Err(error) => return vec![Finding::note(AREA, format!("the search for them failed: {error:#}"))],
     };
     let (here, missing): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|settings| settings.found || !matches!(settings.state, SetupState::Absent));

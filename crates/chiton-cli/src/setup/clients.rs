@@ -73,7 +73,7 @@ pub(crate) const CLIENTS: [Client; 8] = [
         container: "mcpServers",
         fields: TYPED,
         dialect: "claude",
-        next: "start Claude Code anew; `/mcp` lists its servers (before it uses one of a project, it asks)",
+        next: "restart Claude Code; `/mcp` lists its servers (before it uses one of a project, it asks)",
     },
     Client {
         name: "claude-desktop",
@@ -119,7 +119,7 @@ pub(crate) const CLIENTS: [Client; 8] = [
             ("tool_timeout_sec", LONGEST_CALL),
         ],
         dialect: "codex",
-        next: "start Codex anew; `/mcp` lists its servers (those of a project only where the project is trusted)",
+        next: "restart Codex; `/mcp` lists its servers (those of a project only where the project is trusted)",
     },
     Client {
         name: "gemini",
@@ -133,7 +133,7 @@ pub(crate) const CLIENTS: [Client; 8] = [
         container: "mcpServers",
         fields: PLAIN,
         dialect: "gemini",
-        next: "start Gemini CLI anew; `/mcp` lists its servers",
+        next: "restart Gemini CLI; `/mcp` lists its servers",
     },
     Client {
         name: "vscode",

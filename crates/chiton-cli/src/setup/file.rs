@@ -14,7 +14,7 @@ use super::format::position;
 pub(crate) struct SettingsFile {
     /// Where it really is: links are followed.
     target: PathBuf,
-    /// What it said; nothing where there was none.
+    /// Its text; `None` where there was no file.
     text: Option<String>,
 }
 
@@ -126,8 +126,8 @@ fn keep_owner(file: &File, like: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps other calls of setup away from the folder of a file until it is dropped. Where that cannot be had, it is done
-/// without: a change meanwhile is noticed anyway, but for an instant.
+/// Keeps other calls of setup away from the folder of a file until it is dropped. Where no lock is possible,
+/// setup goes on without: it notices a change meanwhile anyway, except for an instant.
 pub(crate) fn keep_others_out(path: &Path) -> Option<File> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = File::open(target.parent()?).ok()?;

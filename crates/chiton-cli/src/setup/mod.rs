@@ -64,7 +64,7 @@ pub(crate) struct SetupArguments {
 
 fn client_parser() -> impl TypedValueParser<Value = &'static Client> {
     let names = PossibleValuesParser::new(CLIENTS.iter().map(|client| client.name));
-    names.try_map(|name| Client::find(&name).ok_or_else(|| anyhow!("there is no client of this name")))
+    names.try_map(|name| Client::find(&name).ok_or_else(|| anyhow!("there is no such client")))
 }
 
 /// Every client takes such a name; some take no other.
@@ -123,7 +123,7 @@ struct Job<'a> {
     path: PathBuf,
 }
 
-/// What stands under our name.
+/// What is there under our name.
 enum FoundEntry {
     Nothing,
     Ours(Launch),
@@ -289,7 +289,10 @@ pub(crate) fn own_path() -> Result<String> {
     let path = std::env::current_exe().context("the path of this program cannot be found")?;
     ensure!(path.is_file(), "this program is no longer at {}: start it from where it is now", path.display());
     path.into_os_string().into_string().map_err(|path: OsString| {
-        anyhow!("the path of this program is no UTF-8, and settings can hold no other: {}", path.to_string_lossy())
+        anyhow!(
+            "the path of this program is not UTF-8, which is all that settings can hold: {}",
+            path.to_string_lossy()
+        )
     })
 }
 
@@ -297,7 +300,7 @@ pub(crate) fn own_path() -> Result<String> {
 fn launch(client: &Client, arguments: &SetupArguments, given_state: Option<&Path>) -> Result<Launch> {
     let mut given = vec!["mcp".to_owned()];
     if let Some(state) = given_state {
-        let state = state.to_str().context("--state-dir is no UTF-8, and settings can hold no other")?;
+        let state = state.to_str().context("--state-dir is not UTF-8, which is all that settings can hold")?;
         given.extend(["--state-dir".to_owned(), state.to_owned()]);
     }
     if !arguments.arguments.is_empty() {
@@ -307,7 +310,7 @@ fn launch(client: &Client, arguments: &SetupArguments, given_state: Option<&Path
     }
     match Cli::try_parse_from(std::iter::once("chiton").chain(given.iter().map(String::as_str))) {
         Ok(Cli { verb: Verb::Mcp(_), .. }) => Ok(Launch { command: own_path()?, arguments: given }),
-        Ok(_) => bail!("these are no arguments for `chiton mcp`: {}", arguments.arguments.join(" ")),
+        Ok(_) => bail!("these are not arguments for `chiton mcp`: {}", arguments.arguments.join(" ")),
         Err(error) if error.use_stderr() => {
             let text = error.to_string();
             let what = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default().trim().to_owned();

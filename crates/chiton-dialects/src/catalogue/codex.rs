@@ -1,5 +1,5 @@
 //! `codex`: the surface that Codex's models know. A command is given back after a while, ended or not; what goes on is a
-//! session with a number, and writing nothing to it is how one looks again. Nothing carries over from call to call.
+//! session with a number, and writing nothing to it is how one reads it again. Nothing carries over from call to call.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -26,7 +26,7 @@ struct Yield(u64, u64, u64);
 
 const EXEC: Yield = Yield(10_000, 250, 30_000);
 const WRITE: Yield = Yield(250, 250, 30_000);
-/// To look again is to wait: a model that polls pays for every look.
+/// To read again is to wait: a model that polls pays for every call.
 const POLL: Yield = Yield(5_000, 5_000, 300_000);
 
 /// Tokens of output that a reply gives at most, and bytes that are taken for one.

@@ -41,13 +41,13 @@ pub(super) fn read_with_comments(text: &str) -> Result<serde_json::Value, Format
 }
 
 fn object_only(value: serde_json::Value) -> Result<serde_json::Value, FormatError> {
-    if value.is_object() { Ok(value) } else { Err(FormatError::Unfit("it holds no object".to_owned())) }
+    if value.is_object() { Ok(value) } else { Err(FormatError::Unfit("it does not hold an object".to_owned())) }
 }
 
 pub(super) fn edit(text: &str, spot: Spot, edit: &Edit) -> Result<String, FormatError> {
     let root = CstRootNode::parse(text, &ParseOptions::default())
         .map_err(|error| FormatError::Unfit(error.kind().to_string()))?;
-    let no_object = |key: &str| FormatError::Unfit(format!("'{key}' in it is no object"));
+    let no_object = |key: &str| FormatError::Unfit(format!("'{key}' in it is not an object"));
     let top = root.object_value_or_create().ok_or_else(|| no_object("the whole"))?;
     match edit {
         Edit::Insert(fields) => {

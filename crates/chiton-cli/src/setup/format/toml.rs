@@ -29,7 +29,7 @@ pub(super) fn edit(text: &str, spot: Spot, edit: &Edit) -> Result<String, Format
     if let (Edit::Insert(fields), false) = (edit, written_inline) {
         return Ok(appended(text, spot, fields));
     }
-    let missing = || FormatError::Unfit(format!("'{}' in it is no table", spot.container));
+    let missing = || FormatError::Unfit(format!("'{}' in it is not a table", spot.container));
     let container = container.and_then(Item::as_table_like_mut).ok_or_else(missing)?;
     match edit {
         Edit::Insert(fields) => {

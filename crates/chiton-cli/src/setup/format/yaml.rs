@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Edit, EntryFields, EntryValue, FormatError, Spot, newline};
 
-/// Settings nest a few levels deep; a text that nests deeper is none.
+/// Settings nest a few levels deep; a text that nests deeper is not settings.
 const DEEPEST: usize = 100;
 
 /// A value and where it stands, in bytes.
@@ -38,7 +38,7 @@ pub(super) fn read(text: &str) -> Result<serde_json::Value, FormatError> {
         None => Ok(json!({})),
         Some(root) if root.is_nothing() => Ok(json!({})),
         Some(Node { kind: Kind::Mapping { pairs, .. }, .. }) => value_of_pairs(&pairs, text),
-        Some(_) => Err(FormatError::Unfit("it holds no mapping".to_owned())),
+        Some(_) => Err(FormatError::Unfit("it does not hold a mapping".to_owned())),
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) fn edit(text: &str, spot: Spot, edit: &Edit) -> Result<String, Format
 }
 
 fn no_mapping(key: &str) -> FormatError {
-    FormatError::Unfit(format!("'{key}' in it is no mapping"))
+    FormatError::Unfit(format!("'{key}' in it is not a mapping"))
 }
 
 impl Node {

@@ -82,7 +82,7 @@ pub(super) fn output() -> ToolSpec {
             ("wait_for", string("Wait until a line matches this regular expression, or it ends.")),
             ("since", integer("From this byte on, in place of what is new; 0 is the beginning.")),
             ("range", string("These alone: 'lines 1-100' or 'bytes 0-4095'.")),
-            ("tail", integer("Only so many lines from the end.")),
+            ("tail", integer("Only this many lines from the end.")),
             ("filter", string("A regular expression: only lines that match. Nothing counts as read.")),
             view(
                 "plain: text without escapes; raw: as printed; screen: what its terminal shows, and wait_for matches that.",
