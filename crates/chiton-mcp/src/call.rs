@@ -13,8 +13,8 @@ use serde_json::Map;
 use tokio::sync::watch;
 
 use crate::approval::{self, Way};
-use crate::client::{Client, as_result};
-use crate::progress::Progress;
+use crate::client::{ServedClient, as_result};
+use crate::progress::OutputProgress;
 
 /// A call that takes longer than this becomes a task, where the client knows tasks.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -29,9 +29,9 @@ pub(crate) struct RunningCall {
 
 impl RunningCall {
     pub(crate) fn start(
-        client: &Arc<Client>,
+        client: &Arc<ServedClient>,
         request: CallToolRequestParams,
-        progress: Progress,
+        progress: OutputProgress,
         follows: bool,
         approver: Option<Arc<dyn Approver>>,
     ) -> Self {
@@ -63,7 +63,7 @@ impl RunningCall {
     /// gone, or withdraws the call, what runs is stopped.
     pub(crate) async fn answer(
         &mut self,
-        client: &Client,
+        client: &ServedClient,
         way: &Way,
         context: &RequestContext<RoleServer>,
         mut gone: watch::Receiver<bool>,

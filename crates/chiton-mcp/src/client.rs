@@ -22,7 +22,7 @@ const KEPT: Duration = Duration::from_hours(1);
 /// How often a client should ask.
 const POLL_MS: u64 = 1000;
 
-pub(crate) struct Client {
+pub(crate) struct ServedClient {
     pub(crate) operator: Operator,
     /// By the id of their run.
     calls: Mutex<HashMap<String, KeptCall>>,
@@ -37,7 +37,7 @@ struct KeptCall {
     created: String,
 }
 
-impl Client {
+impl ServedClient {
     pub(crate) fn new(operator: Operator) -> Self {
         Self { operator, calls: Mutex::default() }
     }

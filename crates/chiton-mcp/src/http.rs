@@ -24,7 +24,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::timeout;
 
-use crate::client::Client;
+use crate::client::ServedClient;
 use crate::gate::{Gate, MOST_BYTES, PATH};
 use crate::server::{Maker, Server};
 
@@ -128,7 +128,7 @@ type Service = StreamableHttpService<Server, LocalSessionManager>;
 /// Sessions of the older revisions have an operator each; requests of the newest, which knows none, share one: the
 /// token says whose they are.
 fn service(make: impl Fn(&str) -> Result<Operator, String> + Send + Sync + 'static) -> Result<Service, String> {
-    let shared = Arc::new(Client::new(make("http")?));
+    let shared = Arc::new(ServedClient::new(make("http")?));
     let make = Arc::new(make);
     let maker: Maker = Arc::new(move || make(&format!("http-{}", random())));
     let factory = move || Ok(Server::new(Arc::clone(&shared), Some(Arc::clone(&maker)), watch::Sender::new(false)));

@@ -19,7 +19,7 @@ const MOST_WAITING: usize = 256 << 10;
 
 /// Output on its way to the client.
 #[derive(Clone, Default)]
-pub(crate) struct Progress {
+pub(crate) struct OutputProgress {
     waiting: Arc<Mutex<Vec<u8>>>,
     more: Arc<Notify>,
     over: Arc<Notify>,
@@ -39,7 +39,7 @@ impl Sending {
     }
 }
 
-impl Progress {
+impl OutputProgress {
     /// Takes new output.
     pub(crate) fn add(&self, bytes: &[u8]) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);

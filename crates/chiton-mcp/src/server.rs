@@ -24,9 +24,9 @@ use tokio::task::AbortHandle;
 
 use crate::approval::{self, Way};
 use crate::call::RunningCall;
-use crate::client::Client;
+use crate::client::ServedClient;
 use crate::log::Log;
-use crate::progress::Progress;
+use crate::progress::OutputProgress;
 use crate::resources;
 
 /// Makes a client's own operator.
@@ -34,9 +34,9 @@ pub(crate) type Maker = Arc<dyn Fn() -> Result<Operator, String> + Send + Sync>;
 
 pub(crate) struct Server {
     /// The client of calls that belong to no session.
-    shared: Arc<Client>,
+    shared: Arc<ServedClient>,
     /// The client of this session, where sessions have their own.
-    own: OnceLock<Arc<Client>>,
+    own: OnceLock<Arc<ServedClient>>,
     maker: Option<Maker>,
     /// Whether the client has closed its end.
     gone: watch::Sender<bool>,
@@ -46,11 +46,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(shared: Arc<Client>, maker: Option<Maker>, gone: watch::Sender<bool>) -> Self {
+    pub(crate) fn new(shared: Arc<ServedClient>, maker: Option<Maker>, gone: watch::Sender<bool>) -> Self {
         Self { shared, own: OnceLock::new(), maker, gone, log: Log::new(), watched: Mutex::default() }
     }
 
-    fn client(&self) -> &Arc<Client> {
+    fn client(&self) -> &Arc<ServedClient> {
         self.own.get().unwrap_or(&self.shared)
     }
 
@@ -82,7 +82,7 @@ impl ServerHandler for Server {
     ) -> Result<InitializeResult, ErrorData> {
         if let Some(maker) = &self.maker {
             let operator = maker().map_err(|problem| ErrorData::internal_error(problem, None))?;
-            let _ = self.own.set(Arc::new(Client::new(operator)));
+            let _ = self.own.set(Arc::new(ServedClient::new(operator)));
         }
         context.peer.set_peer_info(request.clone());
         self.negotiate_initialize(&request)
@@ -112,7 +112,7 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let (progress, tool) = (Progress::default(), request.name.clone());
+        let (progress, tool) = (OutputProgress::default(), request.name.clone());
         self.log.send(&context, LoggingLevel::Debug, || json!({"event": "call", "tool": tool})).await;
         let sending = context.meta.get_progress_token().map(|token| progress.send(context.peer.clone(), token));
         let begun = std::time::Instant::now();

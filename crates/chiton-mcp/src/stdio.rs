@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Mutex, Semaphore, watch};
 
-use crate::client::Client;
+use crate::client::ServedClient;
 use crate::server::Server;
 
 /// The longest line that is read. Larger than any command that can be run.
@@ -33,7 +33,7 @@ pub async fn serve_stdio(operator: Operator) -> Result<(), String> {
     let (reader, writer) = rmcp::transport::stdio_pipes();
     let gone = watch::Sender::new(false);
     let transport = Lines::new(reader, writer, gone.clone());
-    let server = Server::new(Arc::new(Client::new(operator)), None, gone.clone());
+    let server = Server::new(Arc::new(ServedClient::new(operator)), None, gone.clone());
     let running = match server.serve(transport).await {
         Ok(running) => running,
         // A client that only looked and left has done nothing wrong.

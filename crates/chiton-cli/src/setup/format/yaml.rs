@@ -15,18 +15,18 @@ const DEEPEST: usize = 100;
 struct Node {
     at: Range<usize>,
     column: usize,
-    kind: Kind,
+    kind: NodeKind,
 }
 
-enum Kind {
+enum NodeKind {
     Scalar { text: String, plain: bool },
-    Sequence { style: Style, items: Vec<Node> },
-    Mapping { style: Style, pairs: Vec<(Node, Node)> },
+    Sequence { style: NodeStyle, items: Vec<Node> },
+    Mapping { style: NodeStyle, pairs: Vec<(Node, Node)> },
     Alias,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Style {
+enum NodeStyle {
     /// Indented lines.
     Block,
     /// In brackets or braces.
@@ -37,7 +37,7 @@ pub(super) fn read(text: &str) -> Result<serde_json::Value, FormatError> {
     match Tree::parse(text)? {
         None => Ok(json!({})),
         Some(root) if root.is_nothing() => Ok(json!({})),
-        Some(Node { kind: Kind::Mapping { pairs, .. }, .. }) => value_of_pairs(&pairs, text),
+        Some(Node { kind: NodeKind::Mapping { pairs, .. }, .. }) => value_of_pairs(&pairs, text),
         Some(_) => Err(FormatError::Unfit("it does not hold a mapping".to_owned())),
     }
 }
@@ -66,24 +66,24 @@ fn no_mapping(key: &str) -> FormatError {
 impl Node {
     /// An empty value, or one of the words for it.
     fn is_nothing(&self) -> bool {
-        matches!(&self.kind, Kind::Scalar { text, plain: true } if ["", "~", "null", "Null", "NULL"].contains(&text.as_str()))
+        matches!(&self.kind, NodeKind::Scalar { text, plain: true } if ["", "~", "null", "Null", "NULL"].contains(&text.as_str()))
     }
 
     fn get(&self, wanted: &str) -> Option<(&Node, &Node)> {
-        let Kind::Mapping { pairs, .. } = &self.kind else { return None };
-        let is = |key: &Node| matches!(&key.kind, Kind::Scalar { text, .. } if text == wanted);
+        let NodeKind::Mapping { pairs, .. } = &self.kind else { return None };
+        let is = |key: &Node| matches!(&key.kind, NodeKind::Scalar { text, .. } if text == wanted);
         pairs.iter().find(|(key, _)| is(key)).map(|(key, value)| (key, value))
     }
 }
 
 fn value_of(node: &Node, whole: &str) -> Result<serde_json::Value, FormatError> {
     match &node.kind {
-        Kind::Scalar { .. } if node.is_nothing() => Ok(serde_json::Value::Null),
-        Kind::Scalar { text, .. } => Ok(text.as_str().into()),
-        Kind::Sequence { items, .. } => items.iter().map(|item| value_of(item, whole)).collect(),
-        Kind::Mapping { pairs, .. } => value_of_pairs(pairs, whole),
+        NodeKind::Scalar { .. } if node.is_nothing() => Ok(serde_json::Value::Null),
+        NodeKind::Scalar { text, .. } => Ok(text.as_str().into()),
+        NodeKind::Sequence { items, .. } => items.iter().map(|item| value_of(item, whole)).collect(),
+        NodeKind::Mapping { pairs, .. } => value_of_pairs(pairs, whole),
         // What it stands for is elsewhere; here it is enough that it is the same.
-        Kind::Alias => Ok(json!({ "alias": whole.get(node.at.clone()) })),
+        NodeKind::Alias => Ok(json!({ "alias": whole.get(node.at.clone()) })),
     }
 }
 
@@ -91,7 +91,7 @@ fn value_of_pairs(pairs: &[(Node, Node)], whole: &str) -> Result<serde_json::Val
     let mut map = serde_json::Map::new();
     for (key, value) in pairs {
         let name = match &key.kind {
-            Kind::Scalar { text, .. } => text.clone(),
+            NodeKind::Scalar { text, .. } => text.clone(),
             _ => value_of(key, whole)?.to_string(),
         };
         if map.insert(name.clone(), value_of(value, whole)?).is_some() {
@@ -144,9 +144,9 @@ impl<'a> Tree<'a> {
     }
 
     /// The end of a collection. The span of a bracket goes on over a comment behind it.
-    fn end(&self, style: Style, span: Span) -> usize {
+    fn end(&self, style: NodeStyle, span: Span) -> usize {
         let start = self.byte(span.start.index());
-        let bracket = style == Style::Flow && self.text[start..].starts_with([']', '}']);
+        let bracket = style == NodeStyle::Flow && self.text[start..].starts_with([']', '}']);
         start + usize::from(bracket)
     }
 
@@ -155,10 +155,11 @@ impl<'a> Tree<'a> {
             return Err(FormatError::Unfit("it is nested too deeply".to_owned()));
         }
         let mut at = self.byte(span.start.index())..self.byte(span.end.index());
-        let style = |open: char| if self.text[at.start..].starts_with(open) { Style::Flow } else { Style::Block };
+        let style =
+            |open: char| if self.text[at.start..].starts_with(open) { NodeStyle::Flow } else { NodeStyle::Block };
         let kind = match event {
             Event::Scalar(text, scalar, ..) => {
-                Kind::Scalar { text: text.into_owned(), plain: scalar == ScalarStyle::Plain }
+                NodeKind::Scalar { text: text.into_owned(), plain: scalar == ScalarStyle::Plain }
             }
             Event::SequenceStart(..) => {
                 let style = style('[');
@@ -169,8 +170,8 @@ impl<'a> Tree<'a> {
                         (event, span) => items.push(self.node(event, span, depth + 1)?),
                     }
                 };
-                at.end = if style == Style::Flow { end } else { items.last().map_or(at.start, |item| item.at.end) };
-                Kind::Sequence { style, items }
+                at.end = if style == NodeStyle::Flow { end } else { items.last().map_or(at.start, |item| item.at.end) };
+                NodeKind::Sequence { style, items }
             }
             Event::MappingStart(..) => {
                 let style = style('{');
@@ -186,10 +187,10 @@ impl<'a> Tree<'a> {
                     }
                 };
                 let last = |(key, value): &(Node, Node)| value.at.end.max(key.at.end);
-                at.end = if style == Style::Flow { end } else { pairs.last().map_or(at.start, last) };
-                Kind::Mapping { style, pairs }
+                at.end = if style == NodeStyle::Flow { end } else { pairs.last().map_or(at.start, last) };
+                NodeKind::Mapping { style, pairs }
             }
-            _ => Kind::Alias,
+            _ => NodeKind::Alias,
         };
         Ok(Node { at, column: span.start.col(), kind })
     }
@@ -237,7 +238,7 @@ impl Cuts<'_> {
     }
 
     fn insert_container(&mut self, root: Option<&Node>, spot: Spot, fields: EntryFields) {
-        if let Some(Node { at, kind: Kind::Mapping { style: Style::Flow, pairs }, .. }) = root {
+        if let Some(Node { at, kind: NodeKind::Mapping { style: NodeStyle::Flow, pairs }, .. }) = root {
             let more = if pairs.is_empty() { "" } else { ", " };
             return self.put(at.start + 1, format!("{}: {{{}}}{more}", json!(spot.container), flow(spot, fields)));
         }
@@ -256,16 +257,16 @@ impl Cuts<'_> {
         let end = newline(self.text);
         let same_line = !self.text[key.at.end..container.at.end.max(key.at.end)].contains('\n');
         match &container.kind {
-            Kind::Mapping { style: Style::Block, pairs } => {
+            NodeKind::Mapping { style: NodeStyle::Block, pairs } => {
                 let column = pairs.first().map_or(key.column + 2, |(first, _)| first.column);
                 self.put_lines(self.next_line(key.at.end), &block(spot, fields, column, end));
             }
-            Kind::Mapping { style: Style::Flow, pairs } if !pairs.is_empty() || !same_line => {
+            NodeKind::Mapping { style: NodeStyle::Flow, pairs } if !pairs.is_empty() || !same_line => {
                 let more = if pairs.is_empty() { "" } else { ", " };
                 self.put(container.at.start + 1, flow(spot, fields) + more);
             }
             // Nothing, in one of its spellings: lines take its place.
-            _ if container.is_nothing() || matches!(container.kind, Kind::Mapping { .. }) => {
+            _ if container.is_nothing() || matches!(container.kind, NodeKind::Mapping { .. }) => {
                 if same_line {
                     self.cuts.push((container.at.clone(), String::new()));
                 }
@@ -277,15 +278,15 @@ impl Cuts<'_> {
     }
 
     fn change(&mut self, entry: &Node, fields: EntryFields, spot: Spot) -> Result<(), FormatError> {
-        let Kind::Mapping { style, pairs } = &entry.kind else { return Err(no_mapping(spot.name)) };
+        let NodeKind::Mapping { style, pairs } = &entry.kind else { return Err(no_mapping(spot.name)) };
         for (key, value) in fields {
             match entry.get(key) {
                 Some((_, there)) if value_of(there, self.text).is_ok_and(|there| value.is(&there)) => {}
-                Some((_, Node { kind: Kind::Sequence { style: Style::Block, items }, .. })) => {
+                Some((_, Node { kind: NodeKind::Sequence { style: NodeStyle::Block, items }, .. })) => {
                     self.change_lines(items, value);
                 }
                 Some((_, there)) => self.cuts.push((there.at.clone(), written(value))),
-                None if *style == Style::Flow => {
+                None if *style == NodeStyle::Flow => {
                     self.put(entry.at.start + 1, format!("{}: {}, ", json!(key), written(value)));
                 }
                 None => {
@@ -310,11 +311,12 @@ impl Cuts<'_> {
     }
 
     fn remove(&mut self, container_key: &Node, container: &Node, spot: Spot) {
-        let (Some((key, value)), Kind::Mapping { style, pairs }) = (container.get(spot.name), &container.kind) else {
+        let (Some((key, value)), NodeKind::Mapping { style, pairs }) = (container.get(spot.name), &container.kind)
+        else {
             return;
         };
         let end = value.at.end.max(key.at.end);
-        if *style == Style::Block {
+        if *style == NodeStyle::Block {
             // A literal block ends where the next line begins.
             let end = key.at.start + self.text[key.at.start..end].trim_end().len();
             self.cuts.push((self.start_of_line(key.at.start)..self.next_line(end), String::new()));
