@@ -34,7 +34,7 @@ pub(crate) struct AttachArguments {
     watch: bool,
 }
 
-/// What begins a word to us, not to the command.
+/// What begins a key for us and not for the command.
 const ESCAPE: u8 = 0x1c;
 
 enum Left {
@@ -44,7 +44,7 @@ enum Left {
 
 pub(crate) async fn attach(arguments: AttachArguments, state: &Path) -> Result<ExitCode> {
     if !arguments.watch && !io::stdin().is_terminal() {
-        bail!("what you type is no terminal: use --watch to only look, or `chiton send` to send text");
+        bail!("standard input is not a terminal: use --watch to only look, or `chiton send` to send text");
     }
     let tasks = Tasks::new(state);
     let task = tasks.get(&arguments.id)?;
@@ -112,7 +112,7 @@ fn write(bytes: &[u8]) -> Result<()> {
     stdout.write_all(bytes).and_then(|()| stdout.flush()).context("the screen cannot be shown")
 }
 
-/// Finds the word to us among the keys.
+/// Finds the key for us among all others.
 #[derive(Default)]
 struct Keys {
     escaped: bool,

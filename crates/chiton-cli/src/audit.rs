@@ -68,7 +68,7 @@ fn folder(state: &Path) -> PathBuf {
     state.join("audit")
 }
 
-/// The journal that the engine writes; `what` is said of who asked.
+/// The journal that the engine writes; `what` names the caller in it.
 pub(crate) fn journal(state: &Path, what: &str) -> Journal {
     let who = format!("{what} (uid {}, pid {})", rustix::process::geteuid().as_raw(), std::process::id());
     Journal::new(folder(state), AuditConfig::default(), who)

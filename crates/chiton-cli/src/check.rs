@@ -61,7 +61,7 @@ pub(crate) fn check(arguments: &CheckArguments, settings: &Settings) -> Result<E
     }))
 }
 
-/// What the guard is told: the flags, or what is around this process.
+/// What the guard assumes: the flags, or what is around this process.
 fn assumed(arguments: &CheckArguments) -> Result<Context> {
     let home = arguments.home.clone().or_else(|| env::var_os("HOME").map(PathBuf::from));
     let user = arguments.user.clone().or_else(|| env::var("USER").ok()).or_else(|| env::var("LOGNAME").ok());

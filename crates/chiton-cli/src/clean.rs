@@ -18,7 +18,7 @@ pub(crate) struct CleanArguments {
     /// Only those that ended longer ago than this
     #[arg(long, value_name = "TIME", value_parser = duration)]
     older_than: Option<Duration>,
-    /// Only as many as it takes to have no more than this many left
+    /// Only as many as it takes until no more than this many are left
     #[arg(long, value_name = "COUNT")]
     keep: Option<usize>,
 }

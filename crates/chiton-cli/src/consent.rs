@@ -1,4 +1,4 @@
-//! The person at the terminal is asked.
+//! Asks the person at the terminal.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use chiton_dialects::{Dialect, Surroundings, catalogue, schema};
+use chiton_dialects::schema::{self, SchemaFormat};
+use chiton_dialects::{Dialect, Surroundings, catalogue};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
@@ -22,12 +23,12 @@ pub(crate) struct SchemaArguments {
     #[arg(long, default_value = "native", value_parser = session_arguments::dialect)]
     dialect: &'static dyn Dialect,
     /// For whom
-    #[arg(long, value_enum, default_value_t = Format::Mcp)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = FormatArgument::Mcp)]
+    format: FormatArgument,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Format {
+enum FormatArgument {
     /// An MCP client
     Mcp,
     /// `OpenAI`: functions
@@ -48,10 +49,10 @@ pub(crate) fn dialects() -> Result<ExitCode> {
 pub(crate) fn print_schema(arguments: &SchemaArguments) -> Result<ExitCode> {
     let around = Surroundings { directory: surroundings::working_directory()?, timeout: None };
     let format = match arguments.format {
-        Format::Mcp => schema::Format::Mcp,
-        Format::Openai => schema::Format::Openai,
-        Format::Anthropic => schema::Format::Anthropic,
-        Format::Gemini => schema::Format::Gemini,
+        FormatArgument::Mcp => SchemaFormat::Mcp,
+        FormatArgument::Openai => SchemaFormat::Openai,
+        FormatArgument::Anthropic => SchemaFormat::Anthropic,
+        FormatArgument::Gemini => SchemaFormat::Gemini,
     };
     let tools: Vec<Value> = arguments.dialect.tools(&around).iter().map(|tool| schema::of(tool, format)).collect();
     writeln!(std::io::stdout().lock(), "{}", serde_json::to_string_pretty(&tools)?)?;

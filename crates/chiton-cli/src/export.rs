@@ -11,7 +11,7 @@ use chiton_engine::terminal::picture::svg;
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
-/// Give out the recording of a command's terminal
+/// Write the recording of a command's terminal
 #[derive(Args)]
 #[command(after_help = "\
 Secrets are masked in it, as in all output.
@@ -31,7 +31,7 @@ pub(crate) struct ExportArguments {
     output: Option<PathBuf>,
 }
 
-/// Give out a picture of what a command's terminal shows, or showed last
+/// Draw a picture of what a command's terminal shows, or showed last
 #[derive(Args)]
 #[command(after_help = "\
 The picture is an SVG, which every browser shows and in which text stays text.

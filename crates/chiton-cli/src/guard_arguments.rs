@@ -59,11 +59,11 @@ impl GuardArguments {
     }
 }
 
-/// Settings of the guard are not taken from where the work is done: commands write there.
+/// Settings of the guard must not be in the working directory: commands write there.
 fn not_in_reach(file: &Path, policy: &GuardPolicy, directory: &Path) -> Result<()> {
     let inside = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let reached = inside(file).starts_with(inside(directory)) && *policy != GuardPolicy::default();
-    // A home directory holds the settings of its user, and is no place of work by itself.
+    // A home directory holds the settings of its user, and is not a place of work by itself.
     let home = env::var_os("HOME").map(PathBuf::from);
     let at_home = home.is_some_and(|home| inside(directory) == inside(&home));
     ensure!(
@@ -75,7 +75,7 @@ fn not_in_reach(file: &Path, policy: &GuardPolicy, directory: &Path) -> Result<(
     Ok(())
 }
 
-/// What the guard is told about this machine.
+/// What the guard knows about this machine.
 pub(crate) fn around(directory: PathBuf) -> Context {
     let home = env::var_os("HOME").map_or_else(|| PathBuf::from("/root"), PathBuf::from);
     let user = env::var("USER").or_else(|_| env::var("LOGNAME")).unwrap_or_else(|_| "root".to_owned());

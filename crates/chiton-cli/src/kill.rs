@@ -16,7 +16,7 @@ use crate::messages::complain;
 /// End commands with everything they started
 #[derive(Args)]
 #[command(after_help = "\
-SIGTERM first, SIGKILL after the grace; it returns when no process of the command is left, wherever it went.")]
+SIGTERM first, SIGKILL after the grace; `chiton kill` returns when no process of the command is left, wherever it went.")]
 pub(crate) struct KillArguments {
     /// Ids, or beginnings of them that no other has
     #[arg(required_unless_present = "all", add = ArgValueCandidates::new(crate::known_ids))]
@@ -49,7 +49,7 @@ pub(crate) async fn kill(arguments: KillArguments, state: &Path) -> Result<ExitC
             }
             Ok(Killed::AlreadyStopped(task)) => println!("{} already stopped ({})", task.id, task.status),
             Ok(Killed::Survived(task)) => {
-                complain(&format!("{} was told to end and is still there", task.id));
+                complain(&format!("{} was asked to end and is still there", task.id));
                 code = ExitCode::FAILURE;
             }
             Err(error) => {

@@ -13,7 +13,7 @@ use clap_complete::engine::ArgValueCandidates;
 
 use crate::messages::remark;
 
-/// Show what a command printed, also while it runs
+/// Show what a command printed, even while it runs
 #[derive(Args)]
 #[command(after_help = "\
 What the command printed to standard error goes to standard error here too, in the order it came.
@@ -50,7 +50,7 @@ pub(crate) struct LogsArguments {
     /// Only standard error
     #[arg(long)]
     stderr: bool,
-    /// As text: no escape sequences, and what was drawn over itself as it was last
+    /// As text: no escape sequences, and the last state of what was drawn over itself
     #[arg(long, conflicts_with_all = ["raw", "screen"])]
     plain: bool,
     /// As it was printed, escape sequences and all [default]
@@ -94,7 +94,7 @@ pub(crate) async fn logs(arguments: LogsArguments, state: &Path) -> Result<ExitC
         _ => None,
     };
     if let Some(part) = part {
-        // One look, of which the lines asked for are shown, and from whose end on is followed.
+        // One read: it shows the lines asked for, and --follow goes on from its end.
         cursor = Cursor::default();
         let mut seen = task.read(&mut cursor, &ReadRequest { streams, part: Part::New, ..ReadRequest::default() })?;
         seen.keep(&part);
@@ -125,7 +125,7 @@ async fn follow(
             Marked::Only(Stream::Stdout) => Stream::Stderr,
             Marked::Only(Stream::Stderr) => Stream::Stdout,
         };
-        // What the other stream says is passed over, and it alone.
+        // Passes over the other stream, and nothing else.
         let passed_over = ReadRequest { streams: Marked::Only(other), part: Part::New, ..ReadRequest::default() };
         task.read(&mut cursor, &passed_over)?;
     }

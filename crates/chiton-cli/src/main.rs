@@ -118,7 +118,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
     let given = cli.state_dir.as_ref().or(settings.state_dir.as_ref()).map(std::path::absolute).transpose()?;
     let state = given.clone().map_or_else(surroundings::state_directory, Ok);
     match cli.verb {
-        // These have something to say where there is no state directory as well.
+        // These have something to say even without a state directory.
         Verb::Check(arguments) => check::check(&arguments, &settings),
         Verb::Setup(arguments) => setup::setup(&arguments, given.as_deref()),
         Verb::Doctor(arguments) => doctor::doctor(&arguments, state),

@@ -62,7 +62,7 @@ pub(crate) struct McpArguments {
 
 pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
     log_to_stderr(arguments.log_level.as_deref().or(settings.mcp.log_level.as_deref()))?;
-    // One client on a pipe is served by this very thread: handing a message from one to another takes longer than what
+    // This very thread serves a client on a pipe: handing a message from one thread to another takes longer than what
     // is done with it.
     let is_http = arguments.http.is_some() || settings.http.listen.is_some();
     let mut builder = if is_http { Builder::new_multi_thread() } else { Builder::new_current_thread() };
@@ -94,7 +94,7 @@ async fn over_http(address: &str, arguments: &McpArguments, settings: &Settings,
     let file = arguments.http_token_file.as_ref().or(token_file.as_ref());
     let file = file.map_or_else(|| state.join("http-token"), Clone::clone);
     let setup = arguments.session.resolve(settings, Purpose::Server)?;
-    // A mistake in the settings is said now, not to the first client.
+    // A mistake in the settings is reported now, and not to the first client.
     drop(setup.operator(state)?);
     let options = HttpOptions {
         address: parse_address(address)?,
@@ -126,7 +126,7 @@ fn parse_address(text: &str) -> Result<Address> {
     let text = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
     let text = text.strip_prefix("localhost:").map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
     let address: SocketAddr = text.parse().map_err(|_| {
-        anyhow!("'{text}' is no address to listen on: it is IP:PORT, as in 127.0.0.1:8765, or unix:PATH")
+        anyhow!("'{text}' is not an address to listen on: write IP:PORT, as in 127.0.0.1:8765, or unix:PATH")
     })?;
     Ok(Address::Tcp(address))
 }
@@ -147,12 +147,12 @@ fn token(path: &Path) -> Result<String> {
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let about = |what: &str| format!("the token file {}: {what}", path.display());
-            let found = fs::metadata(path).with_context(|| about("cannot be looked at"))?;
+            let found = fs::metadata(path).with_context(|| about("it cannot be examined"))?;
             let mine = found.uid() == rustix::process::geteuid().as_raw();
             let open = found.mode() & 0o077;
             ensure!(mine && open == 0, about("others can read it; make it yours alone (chmod 600)"));
-            let token = fs::read_to_string(path).with_context(|| about("cannot be read"))?.trim().to_owned();
-            ensure!(token.len() >= 32, about("a token has 32 characters at least; remove the file for a new one"));
+            let token = fs::read_to_string(path).with_context(|| about("it cannot be read"))?.trim().to_owned();
+            ensure!(token.len() >= 32, about("a token has at least 32 characters; remove the file for a new one"));
             Ok(token)
         }
         Err(error) => Err(error).with_context(|| format!("the token file {} cannot be made", path.display())),

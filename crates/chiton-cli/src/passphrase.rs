@@ -12,14 +12,14 @@ pub(crate) const VARIABLE: &str = "CHITON_PASSPHRASE";
 
 /// Where the passphrase of a locked key comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Passphrase {
+pub(crate) enum PassphraseSource {
     /// From [`VARIABLE`] alone: our own input belongs to somebody else.
     FromEnvironment,
     /// From there, or from the person at the terminal.
     Asked,
 }
 
-impl Passphrase {
+impl PassphraseSource {
     /// The passphrase, where somebody knows it.
     pub(crate) fn find(self) -> Option<SecretString> {
         if let Ok(given) = std::env::var(VARIABLE) {

@@ -11,7 +11,7 @@ use clap::Args;
 use crate::audit;
 use crate::env::EnvironmentArguments;
 use crate::guard_arguments::GuardArguments;
-use crate::passphrase::Passphrase;
+use crate::passphrase::PassphraseSource;
 use crate::secret_sources::SecretSourceArguments;
 use crate::settings::Settings;
 
@@ -45,11 +45,11 @@ impl ProtectionArguments {
         self.guard.guard(settings, directory)
     }
 
-    /// Puts it into the configuration of an engine. `who` is what the journal says of who asked.
+    /// Puts it into the configuration of an engine. `who` names the caller in the journal.
     pub(crate) fn apply(
         &self,
         config: &mut EngineConfig,
-        passphrase: Passphrase,
+        passphrase: PassphraseSource,
         who: &str,
         state: &Path,
     ) -> Result<()> {

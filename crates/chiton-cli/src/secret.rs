@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use zeroize::Zeroizing;
 
 use crate::messages::remark;
-use crate::passphrase::{Passphrase, ask};
+use crate::passphrase::{PassphraseSource, ask};
 use crate::secret_sources;
 use crate::settings::Settings;
 use crate::surroundings;
@@ -46,11 +46,11 @@ pub(crate) struct SecretArguments {
 
 #[derive(Subcommand)]
 enum SecretVerb {
-    /// Set a secret, anew or in the place of another
+    /// Set a secret, a new one or in place of another
     Set {
         /// Its name: up to 64 letters, digits, '_', '.' or '-'
         name: String,
-        /// Do not mask it in output: for short values, and those that are no secret
+        /// Do not mask it in output: for short values, and those that are not secret
         #[arg(long)]
         no_mask: bool,
     },
@@ -80,7 +80,7 @@ pub(crate) fn secret(arguments: &SecretArguments, settings: &Settings) -> Result
         Some(folder) => std::path::absolute(folder)?,
         None => surroundings::secrets_directory()?,
     };
-    let store = secret_sources::file(folder, Passphrase::Asked);
+    let store = secret_sources::file(folder, PassphraseSource::Asked);
     match &arguments.verb {
         SecretVerb::Set { name, no_mask } => set(&store, name, *no_mask)?,
         SecretVerb::List => list(&store)?,
@@ -124,8 +124,9 @@ fn list(store: &AgeFile) -> Result<()> {
 }
 
 fn lock(store: &AgeFile) -> Result<()> {
-    let first =
-        Passphrase::Asked.find().context("there is no terminal to ask for the passphrase, and no CHITON_PASSPHRASE")?;
+    let first = PassphraseSource::Asked
+        .find()
+        .context("there is no terminal to ask for the passphrase, and no CHITON_PASSPHRASE")?;
     store.create_locked(first)?;
     remark("the key is under this passphrase; a server finds it in CHITON_PASSPHRASE");
     Ok(())

@@ -11,7 +11,7 @@ use chiton_engine::secrets::{SecretStore, SecretsConfig};
 use chiton_engine::state::environment::EnvironmentPolicy;
 use clap::Args;
 
-use crate::passphrase::{self, Passphrase};
+use crate::passphrase::{self, PassphraseSource};
 use crate::settings::SecretSettings;
 use crate::surroundings;
 
@@ -58,12 +58,12 @@ impl SecretSourceArguments {
     }
 
     /// The store: variables and programs first, then the encrypted file.
-    pub(crate) fn store(&self, passphrase: Passphrase) -> Result<SecretStore> {
+    pub(crate) fn store(&self, passphrase: PassphraseSource) -> Result<SecretStore> {
         let environment: Vec<(String, Vec<u8>)> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_vec())))
             .collect();
         let store = self.config()?.add_to(SecretStore::empty(), &environment)?;
-        // Without a home there is no file, and commands run all the same.
+        // Without a home directory there is no file, and commands still run.
         let folder = self.secrets_dir.clone().map_or_else(|| surroundings::secrets_directory().ok(), Some);
         Ok(match folder {
             Some(folder) => store.and(file(folder, passphrase)),
@@ -80,6 +80,6 @@ impl SecretSourceArguments {
 }
 
 /// The encrypted file in `folder`.
-pub(crate) fn file(folder: PathBuf, passphrase: Passphrase) -> AgeFile {
+pub(crate) fn file(folder: PathBuf, passphrase: PassphraseSource) -> AgeFile {
     AgeFile::new(folder).with_passphrase(Arc::new(move || passphrase.find()))
 }

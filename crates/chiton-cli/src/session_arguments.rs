@@ -12,7 +12,7 @@ use chiton_operator::Operator;
 use clap::Args;
 
 use crate::env;
-use crate::passphrase::Passphrase;
+use crate::passphrase::PassphraseSource;
 use crate::protection_arguments::ProtectionArguments;
 use crate::settings::Settings;
 use crate::surroundings;
@@ -122,7 +122,7 @@ impl SessionSetup {
             config.limits.warm = WarmLimits::none();
         }
         let who = format!("{} {}", self.purpose.verb(), self.dialect.name());
-        self.protection.apply(&mut config, Passphrase::FromEnvironment, &who, state)?;
+        self.protection.apply(&mut config, PassphraseSource::FromEnvironment, &who, state)?;
         config.guard = self.guard.clone();
         config.login = self.login.then(|| env::ask_login_shell(&LoginConfig::default()));
         config.limits.tasks_per_session = self.max_tasks.or(self.dialect.task_limit());

@@ -114,7 +114,7 @@ fn read(path: &Path) -> Result<Option<Table>> {
 fn parse(text: &str) -> Result<Table> {
     let table: Table = toml::from_str(text)?;
     check(&table, &known(), "")?;
-    // Once more for the types, with the place in the text.
+    // Once more, for the types and where in the text they are wrong.
     toml::from_str::<Settings>(text)?;
     Ok(table)
 }
@@ -152,7 +152,7 @@ fn overlay(table: &mut Table) -> Result<()> {
     for path in leaves {
         let name = format!("CHITON_{}", path.join("_").to_uppercase());
         let Some(text) = env::var_os(&name) else { continue };
-        let text = text.into_string().ok().with_context(|| format!("{name} is no text"))?;
+        let text = text.into_string().ok().with_context(|| format!("{name} is not text"))?;
         // As a string where the setting is one, as a TOML value otherwise.
         let read = toml::from_str::<Table>(&format!("value = {text}")).ok().and_then(|mut table| table.remove("value"));
         let candidates = [Some(toml::Value::String(text.clone())), read];

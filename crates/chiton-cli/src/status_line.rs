@@ -1,4 +1,4 @@
-//! One quiet line on a terminal while a long command runs: how long, how much, what it said last. It goes away.
+//! One quiet line on a terminal while a long command runs: how long, how much, what it printed last. It goes away.
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +32,7 @@ impl StatusLine {
     }
 
     /// Makes room for output and remembers its last line.
-    pub(crate) fn heard(&self, bytes: &[u8]) {
+    pub(crate) fn passes(&self, bytes: &[u8]) {
         let Some(inner) = &self.inner else { return };
         let mut inner = inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.erase();
@@ -63,7 +63,7 @@ impl StatusLine {
 
 impl Inner {
     fn draw(&mut self) {
-        // In the middle of a line of output there is no place for ours.
+        // In the middle of a line of output there is no room for ours.
         if self.open_line {
             return;
         }

@@ -1,4 +1,4 @@
-//! What the command line finds around it and hands to the engine, which looks at nothing by itself.
+//! What the command line finds around it and gives to the engine, which looks for nothing by itself.
 
 use std::env;
 use std::fs;
@@ -23,8 +23,8 @@ pub(crate) fn state_directory() -> Result<PathBuf> {
     }
 }
 
-/// Where the encrypted secrets are kept: `$XDG_DATA_HOME/chiton/secrets`, or below the home directory. They are no
-/// state: who clears that does not mean to lose them.
+/// Where the encrypted secrets are kept: `$XDG_DATA_HOME/chiton/secrets`, or below the home directory. They are not
+/// state: somebody who clears that does not mean to lose them.
 pub(crate) fn secrets_directory() -> Result<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
@@ -50,7 +50,7 @@ pub(crate) fn working_directory() -> Result<PathBuf> {
     Ok(logical.filter(same).unwrap_or(physical))
 }
 
-/// The environment; names that are no text are none a shell could have.
+/// The environment, without names that are not text: a shell cannot have those.
 pub(crate) fn environment() -> impl Iterator<Item = (String, ByteString)> {
     env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_vec().into())))
 }

@@ -27,7 +27,7 @@ pub(crate) struct WaitArguments {
     /// The command's id, or a beginning of it that no other has
     #[arg(add = ArgValueCandidates::new(crate::known_ids))]
     id: String,
-    /// Until a line of its output matches, also one that is there already
+    /// Until a line of its output matches; one that is there already counts
     #[arg(long = "for", value_name = "REGEX")]
     pattern: Option<String>,
     /// Until it has printed nothing for this long

@@ -40,7 +40,7 @@ pub(crate) fn size() -> Option<TerminalSize> {
     Some(TerminalSize::nearest(size.ws_col, size.ws_row))
 }
 
-/// What is typed, as it comes. A thread reads, since a terminal cannot be waited for otherwise; it ends with us.
+/// What is typed, as it arrives. A thread reads it, since there is no other way to wait for a terminal; it ends with us.
 pub(crate) fn typed() -> UnboundedReceiver<Vec<u8>> {
     let (sender, receiver) = unbounded_channel();
     std::thread::spawn(move || {
@@ -54,8 +54,8 @@ pub(crate) fn typed() -> UnboundedReceiver<Vec<u8>> {
     receiver
 }
 
-/// What a person typed, without what their terminal said by itself: it answers the questions of the program, which has
-/// its answers from the terminal that it runs in.
+/// What a person typed, without what their terminal sent by itself. It answers the program's questions, but the program
+/// already has its answers from the terminal that it runs in.
 pub(crate) fn without_answers(bytes: &[u8]) -> Vec<u8> {
     let mut typed = Vec::with_capacity(bytes.len());
     let mut rest = bytes;

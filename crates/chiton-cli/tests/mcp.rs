@@ -51,7 +51,7 @@ fn mistakes_in_a_call_can_be_repaired_from_the_answer() {
         let reply = call(&place, "native", tool, &arguments);
         assert!(reply["is_error"] == true && reply["text"].as_str().unwrap().contains(words), "{arguments}: {reply}");
     }
-    assert!(text(&place.call(&["call", "Bash", "{nonsense"]).stderr).contains("no JSON object"));
+    assert!(text(&place.call(&["call", "Bash", "{nonsense"]).stderr).contains("not a JSON object"));
     assert!(text(&place.call(&["mcp", "--dialect", "klingon"]).stderr).contains("native"));
 }
 

@@ -67,7 +67,7 @@ pub enum Message {
 
 /// How output is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum View {
+pub enum OutputView {
     /// As text: no escapes, what was drawn over itself once.
     Plain,
     /// Byte for byte.
@@ -76,18 +76,18 @@ pub enum View {
     Screen,
 }
 
-/// A word to a task and the answer to it.
+/// Input for a task, and a read of its answer.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     /// The task.
     pub task: TaskRef,
-    /// What is sent; without it, this is a look.
+    /// What is sent; without it, this only reads.
     pub message: Option<Message>,
     /// How long it may go on before it is read, unless it ends before.
     pub wait: Duration,
     /// How many bytes of new output the reply has room for.
     pub room: usize,
-    /// What the reply has to say besides the result: a value that was clamped.
+    /// What the reply has to say besides the result, such as that a value was clamped.
     pub notes: Vec<String>,
 }
 
@@ -103,22 +103,22 @@ pub struct RunAction {
     /// What of the shell's state is there for the next call.
     pub keeps: Keeps,
     /// How its output is shown, where the dialect leaves that to the call.
-    pub view: View,
+    pub view: OutputView,
     /// How many bytes of output the reply has room for.
     pub room: usize,
-    /// What the reply has to say besides the result: a value that was clamped.
+    /// What the reply has to say besides the result, such as that a value was clamped.
     pub notes: Vec<String>,
 }
 
 impl RunAction {
     /// A command with the values most dialects have.
-    pub fn new(command: String) -> Self {
+    pub fn new(command: &str) -> Self {
         Self {
-            request: CommandRequest::new(command.as_str()),
+            request: CommandRequest::new(command),
             shell: None,
             session: None,
             keeps: Keeps::Everything,
-            view: View::Raw,
+            view: OutputView::Raw,
             room: 30_000,
             notes: Vec::new(),
         }
@@ -143,7 +143,7 @@ pub enum Keeps {
     Nothing,
 }
 
-/// A wish to read a task's output.
+/// A request to read a task's output.
 #[derive(Clone, Debug)]
 pub struct ReadAction {
     /// The task.
@@ -156,10 +156,10 @@ pub struct ReadAction {
     pub wait_for: Option<String>,
     /// How long to wait.
     pub wait: Option<Duration>,
-    /// Whether a wait is over too when the task waits for input.
+    /// Whether a wait also ends when the task waits for input.
     pub until_input: bool,
     /// How it is shown; without it, the screen of a full-screen program, else text.
-    pub view: Option<View>,
+    pub view: Option<OutputView>,
     /// How many bytes at most; without it, as many as one read gives.
     pub limit: Option<u64>,
     /// Whether a task that has ended is forgotten once it was read.
@@ -244,7 +244,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// One that was not run: refused, or only looked at.
+    /// A command that was not run: it was refused, or only judged.
     pub fn unrun(response: CommandResponse) -> Self {
         let text = &response.output.head;
         let amount = Amount { bytes: text.len() as u64, lines: text.lines().count() as u64 };
@@ -275,7 +275,7 @@ pub struct TaskOutput {
     /// What its terminal shows, where it has one.
     pub look: Option<Box<Look>>,
     /// How the output is to be shown.
-    pub view: View,
+    pub view: OutputView,
 }
 
 /// The answer of a task.
@@ -311,7 +311,7 @@ pub enum FailureKind {
     System,
     /// As many tasks run as may.
     TaskLimit,
-    /// The filter is no regular expression.
+    /// The filter is not a regular expression.
     BadFilter,
     /// The task takes no input.
     InputClosed,

@@ -102,7 +102,7 @@ pub(crate) fn read_bash(
     timeout: impl FnOnce(&Arguments<'_>, &mut RunAction) -> Result<Option<Duration>, CallError>,
 ) -> Result<Action, CallError> {
     let arguments = Arguments::new(values, &["command", "timeout", "description", "run_in_background"])?;
-    let mut run = RunAction::new(arguments.required("command")?);
+    let mut run = RunAction::new(&arguments.required("command")?);
     run.request.description = arguments.text("description")?;
     adjust(&mut run);
     let given = timeout(&arguments, &mut run)?;

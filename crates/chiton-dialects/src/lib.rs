@@ -1,10 +1,26 @@
 //! Tool surfaces: how the shell looks to an agent.
 //!
-//! A [`Dialect`] is one file of [`catalogue`]: its tools and their schemas, how a call is read into an [`Action`], how
-//! what came of it ([`Done`]) is written into a [`Reply`]. Pure translation: nothing here runs, reads or writes
-//! anything.
+//! 1. A [`Dialect`] is one file of [`catalogue`] and names its tools with their schemas ([`ToolSpec`]).
+//! 2. It reads a call into an [`Action`], in words that all dialects share.
+//! 3. Somebody else carries the action out; `chiton-operator` does.
+//! 4. It writes what came of it ([`Done`]) into a [`Reply`].
+//!
+//! This is pure translation: nothing here runs a command, and nothing reads or writes a file.
 //!
 //! What differs between dialects is a choice of values in an action, not a code path in the engine.
+//!
+//! ```
+//! use chiton_dialects::{Action, Surroundings};
+//! use serde_json::json;
+//!
+//! let around = Surroundings { directory: "/home/user".into(), timeout: None };
+//! let dialect = chiton_dialects::find("native").unwrap();
+//! let arguments = json!({"command": "make", "timeout": 5000});
+//!
+//! let action = dialect.read("Bash", arguments.as_object().unwrap(), &around).unwrap();
+//! let Action::Run(run) = action else { panic!("it is a command to wait for") };
+//! assert_eq!(run.request.timeout.unwrap().as_secs(), 5);
+//! ```
 
 pub mod action;
 pub mod arguments;

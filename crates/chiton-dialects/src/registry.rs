@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::tool::{Dialect, Surroundings, ToolSpec};
 
-/// What kind of tool one is.
+/// What kind of tool it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
     /// Runs something.

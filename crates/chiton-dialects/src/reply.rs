@@ -39,7 +39,7 @@ impl Reply {
         Self::bad(failure.message.clone(), facts::failure(failure))
     }
 
-    /// The reply to everything that a dialect has no words of its own for: failures, and what it never asks for.
+    /// The reply to everything for which a dialect has no words of its own: failures, and what it never asks for.
     pub fn otherwise(done: &Done) -> Self {
         match done {
             Done::Failed(failure) => Self::failed(failure),

@@ -6,7 +6,7 @@ use crate::tool::{Dialect, Surroundings, ToolSpec};
 
 /// For whom a schema is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum SchemaFormat {
     /// An MCP client.
     Mcp,
     /// `OpenAI`: functions.
@@ -17,7 +17,7 @@ pub enum Format {
     Gemini,
 }
 
-impl Format {
+impl SchemaFormat {
     /// All of them by name.
     pub const ALL: [(&str, Self); 4] =
         [("mcp", Self::Mcp), ("openai", Self::Openai), ("anthropic", Self::Anthropic), ("gemini", Self::Gemini)];
@@ -29,19 +29,19 @@ impl Format {
 }
 
 /// One tool in a format.
-pub fn of(tool: &ToolSpec, format: Format) -> Value {
+pub fn of(tool: &ToolSpec, format: SchemaFormat) -> Value {
     let (name, description, schema) = (tool.name, &tool.description, tool.input_schema());
     match format {
-        Format::Mcp => json!({
+        SchemaFormat::Mcp => json!({
             "name": name, "description": description, "inputSchema": schema, "outputSchema": tool.output_schema,
         }),
-        Format::Openai => {
+        SchemaFormat::Openai => {
             json!({"type": "function", "function": {"name": name, "description": description, "parameters": schema}})
         }
-        Format::Anthropic => json!({"name": name, "description": description, "input_schema": schema}),
+        SchemaFormat::Anthropic => json!({"name": name, "description": description, "input_schema": schema}),
         // An object without properties is refused, also for a tool without parameters.
-        Format::Gemini if tool.parameters.is_empty() => json!({"name": name, "description": description}),
-        Format::Gemini => json!({"name": name, "description": description, "parameters": for_gemini(schema)}),
+        SchemaFormat::Gemini if tool.parameters.is_empty() => json!({"name": name, "description": description}),
+        SchemaFormat::Gemini => json!({"name": name, "description": description, "parameters": for_gemini(schema)}),
     }
 }
 
@@ -50,7 +50,7 @@ pub fn of(tool: &ToolSpec, format: Format) -> Value {
 /// # Errors
 /// In words, when there is no such format.
 pub fn get_all_schemas(dialect: &dyn Dialect, around: &Surroundings, format: &str) -> Result<Vec<Value>, String> {
-    let format = Format::parse(format)
+    let format = SchemaFormat::parse(format)
         .ok_or_else(|| format!("Unknown schema format: {format}; there are mcp, openai, anthropic and gemini"))?;
     Ok(dialect.tools(around).iter().map(|tool| of(tool, format)).collect())
 }

@@ -35,7 +35,7 @@ impl LineCount {
         self.open = bytes.last().map_or(self.open, |last| *last != b'\n');
     }
 
-    /// More that was only counted, with so many ends of lines. `last` is the last byte of it.
+    /// Output that was only counted, with this many line ends. `last` is its last byte.
     pub fn add(&mut self, ends: u64, last: Option<u8>) {
         self.finished += ends;
         self.open = last.map_or(self.open, |last| last != b'\n');
@@ -54,7 +54,7 @@ pub fn leftover_lines(response: &CommandResponse) -> Vec<String> {
     response.leftovers.iter().map(line).collect()
 }
 
-/// Output as plain text: escape sequences gone, and what was drawn over itself there once, as it was last.
+/// Output as plain text: without escape sequences, and with the last state of what was drawn over itself.
 pub fn without_escapes(text: &str) -> String {
     chiton_engine::terminal::text::plain_text(text)
 }

@@ -37,7 +37,7 @@ pub(crate) fn strict(arguments: &Arguments<'_>, _: &mut RunAction) -> Result<Opt
     }
 }
 
-/// A limit of which too much counts as the most there is, and the reply says so.
+/// A limit; one above the maximum counts as the maximum, and the reply says so.
 pub(crate) fn clamped(arguments: &Arguments<'_>, run: &mut RunAction) -> Result<Option<Duration>, CallError> {
     let given = arguments.number("timeout")?;
     if given == Some(0) {

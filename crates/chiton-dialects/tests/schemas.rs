@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use chiton_dialects::schema::{self, Format};
+use chiton_dialects::schema::{self, SchemaFormat};
 use chiton_dialects::{Dialect, Surroundings, ToolSpec, catalogue};
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ fn the_checked_in_schemas_are_those_of_the_tools() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas");
     let mut expected = BTreeSet::new();
     for dialect in catalogue::all() {
-        for (format, _) in Format::ALL {
+        for (format, _) in SchemaFormat::ALL {
             let path = folder.join(format!("{}.{format}.json", dialect.name()));
             check_file(&path, *dialect, format);
             expected.insert(path);
@@ -80,29 +80,29 @@ fn keys(value: &Value) -> Vec<&str> {
 #[test]
 fn every_tool_keeps_the_rules_of_each_provider() {
     for (dialect, tool) in tools() {
-        for (format, kind) in Format::ALL {
+        for (format, kind) in SchemaFormat::ALL {
             let declared = schema::of(&tool, kind);
             let place = format!("{dialect} {} for {format}: {declared}", tool.name);
-            let function = if kind == Format::Openai { &declared["function"] } else { &declared };
+            let function = if kind == SchemaFormat::Openai { &declared["function"] } else { &declared };
             assert!(good_name(&function["name"]), "{place}");
             assert!(function["description"].as_str().is_some_and(|text| (1..=1024).contains(&text.len())), "{place}");
             match kind {
-                Format::Mcp => {
+                SchemaFormat::Mcp => {
                     assert_eq!(keys(&declared), ["description", "inputSchema", "name", "outputSchema"], "{place}");
                     check_object(&declared["inputSchema"], &place);
                     assert_eq!(declared["outputSchema"]["type"], "object", "{place}");
                 }
-                Format::Openai => {
+                SchemaFormat::Openai => {
                     assert_eq!(keys(&declared), ["function", "type"], "{place}");
                     assert_eq!(declared["type"], "function", "{place}");
                     assert_eq!(keys(function), ["description", "name", "parameters"], "{place}");
                     check_object(&function["parameters"], &place);
                 }
-                Format::Anthropic => {
+                SchemaFormat::Anthropic => {
                     assert_eq!(keys(&declared), ["description", "input_schema", "name"], "{place}");
                     check_object(&declared["input_schema"], &place);
                 }
-                Format::Gemini => match declared.get("parameters") {
+                SchemaFormat::Gemini => match declared.get("parameters") {
                     Some(parameters) => check_gemini(parameters, &place),
                     None => assert!(tool.parameters.is_empty(), "{place}"),
                 },

@@ -14,7 +14,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Value, json};
 
-/// Under what name the question stands among the requests of a call.
+/// The name of the question among the requests of a call.
 const KEY: &str = "consent";
 
 /// How a client can be asked.
@@ -33,7 +33,7 @@ pub(crate) fn way(context: &RequestContext<RoleServer>) -> Way {
     match (can, modern) {
         (false, _) => Way::No,
         (true, true) => Way::Later,
-        (true, false) => Way::Now(Arc::new(Client(context.peer.clone()))),
+        (true, false) => Way::Now(Arc::new(ClientApprover(context.peer.clone()))),
     }
 }
 
@@ -52,9 +52,9 @@ pub(crate) fn ask_later(question: &Question) -> Option<InputRequiredResult> {
 }
 
 #[derive(Debug)]
-struct Client(Peer<RoleServer>);
+struct ClientApprover(Peer<RoleServer>);
 
-impl Approver for Client {
+impl Approver for ClientApprover {
     fn ask<'a>(&'a self, question: &'a Question) -> Asking<'a> {
         Box::pin(async move {
             let form = form(question).ok_or("the question cannot be put into a form")?;

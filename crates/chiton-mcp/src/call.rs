@@ -13,25 +13,25 @@ use serde_json::Map;
 use tokio::sync::watch;
 
 use crate::approval::{self, Way};
-use crate::client::{Client, as_result};
-use crate::progress::Progress;
+use crate::client::{ServedClient, as_result};
+use crate::progress::OutputProgress;
 
 /// A call that takes longer than this becomes a task, where the client knows tasks.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A call that is being carried out, by a task of its own.
-pub(crate) struct Running {
+pub(crate) struct RunningCall {
     called: watch::Receiver<Option<Called>>,
     control: RunControl,
     /// The id of its run, once it has one.
     id: Arc<OnceLock<String>>,
 }
 
-impl Running {
+impl RunningCall {
     pub(crate) fn start(
-        client: &Arc<Client>,
+        client: &Arc<ServedClient>,
         request: CallToolRequestParams,
-        progress: Progress,
+        progress: OutputProgress,
         follows: bool,
         approver: Option<Arc<dyn Approver>>,
     ) -> Self {
@@ -41,13 +41,13 @@ impl Running {
 
         let client = Arc::clone(client);
         tokio::spawn(async move {
-            let heard = Arc::new(move |event: &RunEvent<'_>| match event {
+            let on_event = Arc::new(move |event: &RunEvent<'_>| match event {
                 RunEvent::Started { run_id, .. } => drop(id.set((*run_id).to_owned())),
                 RunEvent::Output { bytes, .. } => progress.add(bytes),
                 RunEvent::Passed { .. } => {}
             });
             let consent = approval::brought(&request);
-            let caller = Caller { heard, follows, control, approver, consent };
+            let caller = Caller { on_event, follows, control, approver, consent };
             let called = client.operator.call(&request.name, &request.arguments.unwrap_or_default(), &caller).await;
             sender.send_replace(Some(called));
         });
@@ -63,7 +63,7 @@ impl Running {
     /// gone, or withdraws the call, what runs is stopped.
     pub(crate) async fn answer(
         &mut self,
-        client: &Client,
+        client: &ServedClient,
         way: &Way,
         context: &RequestContext<RoleServer>,
         mut gone: watch::Receiver<bool>,
@@ -76,7 +76,7 @@ impl Running {
             tokio::select! {
                 () = self.ended() => break,
                 () = context.ct.cancelled(), if !stopping => stopping = true,
-                // The library would wait for us before it tells us that the client is gone.
+                // The library would wait for this call before it reports that the client is gone.
                 () = closed(&mut gone), if !stopping => stopping = true,
                 () = &mut patience, if patient && !stopping => {
                     patient = false;
@@ -104,7 +104,7 @@ impl Running {
     }
 
     async fn ended(&mut self) {
-        // Not the guard of the value itself: it must not live across a wait.
+        // The guard of the value is dropped at once: it must not live across a wait.
         let _ = self.called.wait_for(Option::is_some).await.map(|_| ());
     }
 }

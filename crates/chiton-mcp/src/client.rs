@@ -1,4 +1,4 @@
-//! What one client has: its operator, and the calls of it that became tasks.
+//! What one client has: its operator, and its calls that became tasks.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -22,14 +22,14 @@ const KEPT: Duration = Duration::from_hours(1);
 /// How often a client should ask.
 const POLL_MS: u64 = 1000;
 
-pub(crate) struct Client {
+pub(crate) struct ServedClient {
     pub(crate) operator: Operator,
     /// By the id of their run.
-    calls: Mutex<HashMap<String, Call>>,
+    calls: Mutex<HashMap<String, KeptCall>>,
 }
 
 /// A call that goes on although its request was answered.
-struct Call {
+struct KeptCall {
     called: watch::Receiver<Option<Called>>,
     control: RunControl,
     cancelled: bool,
@@ -37,7 +37,7 @@ struct Call {
     created: String,
 }
 
-impl Client {
+impl ServedClient {
     pub(crate) fn new(operator: Operator) -> Self {
         Self { operator, calls: Mutex::default() }
     }
@@ -50,14 +50,14 @@ impl Client {
         control: RunControl,
     ) -> CreateTaskResult {
         let created = current_timestamp();
-        let call = Call { called, control, cancelled: false, begun: Instant::now(), created: created.clone() };
+        let call = KeptCall { called, control, cancelled: false, begun: Instant::now(), created: created.clone() };
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.retain(|_, call| call.called.borrow().is_none() || call.begun.elapsed() < KEPT);
         calls.insert(id.to_owned(), call);
         CreateTaskResult::new(task(id, Status::Working, &created))
     }
 
-    /// How a task is.
+    /// The state of a task.
     pub(crate) fn task(&self, id: &str) -> Result<GetTaskResult, ErrorData> {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(call) = calls.get(id) {
@@ -73,8 +73,8 @@ impl Client {
         self.stored(id)
     }
 
-    /// One that this server does not know, but the state directory does: started in the background, or before a
-    /// restart.
+    /// A task that this server does not know, but the state directory does: one that was started in the background, or
+    /// before a restart.
     fn stored(&self, id: &str) -> Result<GetTaskResult, ErrorData> {
         let unknown = |error: String| ErrorData::invalid_params(error, None);
         let (found, reply) = self.operator.look_up(id).map_err(|failure| unknown(failure.message))?;

@@ -1,4 +1,4 @@
-//! Who may come in over HTTP. Everything is judged by the head of a request, before a byte of its body is read.
+//! Which HTTP requests are accepted. The head of a request decides, before anybody reads a byte of its body.
 
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN};
 use http::request::Parts;
@@ -18,7 +18,7 @@ pub(crate) struct Gate {
     pub(crate) token: String,
 }
 
-/// Why a request may not come in.
+/// Why a request is not accepted.
 pub(crate) type Turned = (StatusCode, &'static str);
 
 impl Gate {
@@ -51,7 +51,8 @@ impl Gate {
             }
         }
         let length = only(head, &CONTENT_LENGTH, "there is more than one Content-Length header")?;
-        if length.is_some_and(|length| length.parse::<u64>().map_or(true, |length| length > MOST_BYTES as u64)) {
+        let fits = |length: &str| length.parse::<u64>().is_ok_and(|length| length <= MOST_BYTES as u64);
+        if length.is_some_and(|length| !fits(length)) {
             return Err((StatusCode::PAYLOAD_TOO_LARGE, "the body may have 32 MiB at most"));
         }
         Ok(())
@@ -64,12 +65,12 @@ fn only<'a>(head: &'a Parts, name: &HeaderName, otherwise: &'static str) -> Resu
     let (first, second) = (values.next(), values.next());
     match (first, second) {
         (None, _) => Ok(None),
-        (Some(value), None) => value.to_str().map(Some).map_err(|_| (StatusCode::BAD_REQUEST, "a header is no text")),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| (StatusCode::BAD_REQUEST, "a header is not text")),
         (Some(_), Some(_)) => Err((StatusCode::BAD_REQUEST, otherwise)),
     }
 }
 
-/// Compares in a time that does not tell where the first difference is.
+/// Compares in a time that does not reveal where the first difference is.
 fn same(one: &[u8], other: &[u8]) -> bool {
     let differences = one.iter().zip(other).fold(0, |sum, (one, other)| sum | (one ^ other));
     std::hint::black_box(differences) == 0 && one.len() == other.len()

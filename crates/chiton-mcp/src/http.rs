@@ -24,7 +24,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::timeout;
 
-use crate::client::Client;
+use crate::client::ServedClient;
 use crate::gate::{Gate, MOST_BYTES, PATH};
 use crate::server::{Maker, Server};
 
@@ -36,7 +36,7 @@ const HEAD_BYTES: usize = 64 << 10;
 const MOST_HEADERS: usize = 64;
 /// Clients at a time.
 const MOST_CONNECTIONS: usize = 256;
-/// How long a session waits for a client that says nothing. Long: a command that runs for an hour is silent, too.
+/// How long a session waits for a silent client. Long, since a client says nothing while its command runs for an hour.
 const SESSION: Duration = Duration::from_hours(24);
 
 /// Where to listen.
@@ -68,26 +68,26 @@ pub struct HttpOptions {
 pub enum HttpError {
     /// The address is not of this machine alone.
     #[error(
-        "{0} can be reached from other machines, and whoever has the token can run any command here. To want that, say \
+        "{0} can be reached from other machines, and whoever has the token can run any command here. If you want that, give \
          --http-allow-remote, name the host that clients use with --http-host, and put TLS in front"
     )]
     Remote(SocketAddr),
-    /// It can be reached from elsewhere, and nobody said by what name.
+    /// Other machines can reach it, and no flag says by what name.
     #[error("with --http-allow-remote, --http-host has to name the host (and port) that clients use")]
     NoHost,
-    /// The address cannot be had.
+    /// The address cannot be listened on.
     #[error("cannot listen on {0}: {1}")]
     Listen(String, io::Error),
     /// The folder of a socket is open to others.
     #[error("the folder of the socket, {0}, is open to others: make it yours alone (chmod 700)")]
     OpenFolder(PathBuf),
     /// Something else has the path of the socket.
-    #[error("{0} exists and is no socket that nobody listens on; remove it, or choose another path")]
+    #[error("{0} exists, and it is not a socket that a server left behind; remove it, or choose another path")]
     Taken(PathBuf),
 }
 
-/// Serves clients over HTTP until `over` is done. `make` makes the operator of a client with this name; `ready` hears
-/// where it is served.
+/// Serves clients over HTTP until `over` is done. `make` makes the operator of a client with this name; `ready` receives
+/// the address.
 ///
 /// # Errors
 /// When the address may not or cannot be used.
@@ -97,7 +97,7 @@ pub async fn serve_http(
     ready: impl FnOnce(&str),
     over: impl Future<Output = ()>,
 ) -> Result<(), HttpError> {
-    let (listener, place, mut hosts) = Listener::open(&options).await?;
+    let (listener, place, mut hosts) = HttpListener::open(&options).await?;
     hosts.extend(options.hosts);
     let gate = Arc::new(Gate { hosts, origins: options.origins, token: options.token });
     let service = service(make).map_err(|problem| HttpError::Listen(place.clone(), io::Error::other(problem)))?;
@@ -112,7 +112,7 @@ pub async fn serve_http(
                 Ok(Some(connection)) => connection.serve(Arc::clone(&gate), service.clone(), permit),
                 // Not the same user, or gone again.
                 Ok(None) => {}
-                // Out of descriptors, as a rule: those in use have to end first.
+                // Usually there are no descriptors left, and connections have to end first.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
         }
@@ -128,7 +128,7 @@ type Service = StreamableHttpService<Server, LocalSessionManager>;
 /// Sessions of the older revisions have an operator each; requests of the newest, which knows none, share one: the
 /// token says whose they are.
 fn service(make: impl Fn(&str) -> Result<Operator, String> + Send + Sync + 'static) -> Result<Service, String> {
-    let shared = Arc::new(Client::new(make("http")?));
+    let shared = Arc::new(ServedClient::new(make("http")?));
     let make = Arc::new(make);
     let maker: Maker = Arc::new(move || make(&format!("http-{}", random())));
     let factory = move || Ok(Server::new(Arc::clone(&shared), Some(Arc::clone(&maker)), watch::Sender::new(false)));
@@ -136,7 +136,7 @@ fn service(make: impl Fn(&str) -> Result<Operator, String> + Send + Sync + 'stat
     sessions.keep_alive = Some(SESSION);
     let mut manager = LocalSessionManager::default();
     manager.session_config = sessions;
-    // The gate has judged Host and Origin before.
+    // The gate has checked Host and Origin before.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .enforce_origin_validation()
@@ -145,19 +145,19 @@ fn service(make: impl Fn(&str) -> Result<Operator, String> + Send + Sync + 'stat
     Ok(StreamableHttpService::new(factory, Arc::new(manager), config))
 }
 
-/// Sixteen digits that nobody can guess.
+/// Sixteen hexadecimal digits that nobody can guess.
 fn random() -> String {
     let mut bytes = [0; 8];
     let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
     format!("{:016x}", u64::from_ne_bytes(bytes))
 }
 
-enum Listener {
+enum HttpListener {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
-impl Listener {
+impl HttpListener {
     /// A listener, where it listens, and by what names.
     async fn open(options: &HttpOptions) -> Result<(Self, String, Vec<String>), HttpError> {
         match &options.address {
@@ -188,7 +188,7 @@ impl Listener {
         match self {
             Self::Tcp(listener) => {
                 let (stream, _) = listener.accept().await?;
-                // Without it, an answer waits 40 ms for a packet that does not come.
+                // Without this, an answer waits 40 ms for a packet that does not come.
                 stream.set_nodelay(true)?;
                 Ok(Some(Connection(Box::new(stream))))
             }
@@ -209,7 +209,7 @@ fn open_socket(path: &Path) -> Result<UnixListener, HttpError> {
         return Err(HttpError::OpenFolder(folder.to_owned()));
     }
     if let Ok(found) = std::fs::symlink_metadata(path) {
-        // One that a server left behind when it was killed.
+        // A server that was killed leaves its socket behind.
         let abandoned = found.file_type().is_socket() && std::os::unix::net::UnixStream::connect(path).is_err();
         if !abandoned {
             return Err(HttpError::Taken(path.to_owned()));
@@ -240,9 +240,9 @@ impl Connection {
     }
 }
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
 
-async fn answer(gate: Arc<Gate>, service: Service, request: Request<Incoming>) -> Result<Answer, Infallible> {
+async fn answer(gate: Arc<Gate>, service: Service, request: Request<Incoming>) -> Result<HttpAnswer, Infallible> {
     let (head, body) = request.into_parts();
     if let Err((status, why)) = gate.check(&head) {
         return Ok(turn_away(status, why));
@@ -258,14 +258,14 @@ async fn answer(gate: Arc<Gate>, service: Service, request: Request<Incoming>) -
     let ends = head.method == Method::DELETE;
     let mut answer = service.handle(Request::from_parts(head, Full::new(body))).await;
     if ends && answer.status() == StatusCode::ACCEPTED {
-        // It has ended when this is said; "accepted" is taken for a failure by some.
+        // The session has ended by now, and some clients take "accepted" for a failure.
         *answer.status_mut() = StatusCode::NO_CONTENT;
     }
     Ok(answer)
 }
 
-/// Says no and hangs up, so that no more of the request has to be read.
-fn turn_away(status: StatusCode, why: &'static str) -> Answer {
+/// Refuses and closes the connection, so that nobody has to read the rest of the request.
+fn turn_away(status: StatusCode, why: &'static str) -> HttpAnswer {
     let mut response = Response::new(Full::new(Bytes::from_static(why.as_bytes())).boxed());
     *response.status_mut() = status;
     let headers = response.headers_mut();

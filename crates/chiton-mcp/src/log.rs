@@ -1,4 +1,4 @@
-//! What happens, told to a client that asks for it.
+//! Log messages for a client that asks for them.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -6,7 +6,7 @@ use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 
-/// The level asked for; nothing is told before that.
+/// The level that the client asked for; it receives nothing before that.
 pub(crate) struct Log {
     level: AtomicU8,
 }
@@ -22,8 +22,8 @@ impl Log {
         self.level.store(rank(level), Ordering::Relaxed);
     }
 
-    /// Tells `data` if this level is wanted, by the session or by the request itself.
-    pub(crate) async fn tell(
+    /// Sends `data` if the session or the request itself asked for this level.
+    pub(crate) async fn send(
         &self,
         context: &RequestContext<RoleServer>,
         level: LoggingLevel,

@@ -1,4 +1,4 @@
-//! What a client is told while a command runs: new output, at most ten times a second, and a sign of life in silence.
+//! What a client receives while a command runs: new output, at most ten times a second, and a sign of life in silence.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,32 +14,32 @@ use tokio::time::{Instant, sleep, timeout};
 const PACE: Duration = Duration::from_millis(100);
 /// The longest silence.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// Output that waits for a client that does not read. Beyond it the oldest goes: the result has all of it anyway.
+/// Output that waits for a client that does not read. Beyond this the oldest is dropped: the result has all of it anyway.
 const MOST_WAITING: usize = 256 << 10;
 
 /// Output on its way to the client.
 #[derive(Clone, Default)]
-pub(crate) struct Progress {
+pub(crate) struct OutputProgress {
     waiting: Arc<Mutex<Vec<u8>>>,
     more: Arc<Notify>,
     over: Arc<Notify>,
 }
 
-/// The one who tells.
-pub(crate) struct Telling {
+/// The task that sends it.
+pub(crate) struct Sending {
     over: Arc<Notify>,
     task: JoinHandle<()>,
 }
 
-impl Telling {
-    /// Ends it. A message that is on its way is waited for: nothing may follow the answer.
+impl Sending {
+    /// Ends it, after the message that is on its way: nothing may follow the answer.
     pub(crate) async fn end(self) {
         self.over.notify_one();
         let _ = self.task.await;
     }
 }
 
-impl Progress {
+impl OutputProgress {
     /// Takes new output.
     pub(crate) fn add(&self, bytes: &[u8]) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -49,8 +49,8 @@ impl Progress {
         self.more.notify_one();
     }
 
-    /// Tells the client from now on. `progress` is the time in milliseconds, so it always increases.
-    pub(crate) fn tell(&self, peer: Peer<RoleServer>, token: ProgressToken) -> Telling {
+    /// Sends it to the client from now on. `progress` is the time in milliseconds, so it always increases.
+    pub(crate) fn send(&self, peer: Peer<RoleServer>, token: ProgressToken) -> Sending {
         let (progress, begun) = (self.clone(), Instant::now());
         let task = tokio::spawn(async move {
             loop {
@@ -75,7 +75,7 @@ impl Progress {
                 }
             }
         });
-        Telling { over: Arc::clone(&self.over), task }
+        Sending { over: Arc::clone(&self.over), task }
     }
 
     /// Whole characters that wait.

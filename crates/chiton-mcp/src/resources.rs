@@ -16,9 +16,9 @@ const TEMPLATE: &str = "chiton://runs/{id}/output{?tail}";
 const MIME: &str = "text/plain";
 /// Resources on one page of the list.
 const PAGE: usize = 100;
-/// What one reading gives at most.
+/// What one read gives at most.
 const READ_BYTES: u64 = 1 << 20;
-/// The least time between two signs of a change.
+/// The least time between two notifications of a change.
 const PACE: Duration = Duration::from_millis(250);
 
 /// What a resource names.
@@ -56,7 +56,9 @@ pub(crate) fn list(operator: &Operator, cursor: Option<&str>) -> Result<ListReso
         None => 0,
         Some(last) => {
             let place = runs.iter().position(|run| run.id == last);
-            place.ok_or_else(|| ErrorData::invalid_params(format!("the list does not go on at '{last}'"), None))? + 1
+            place
+                .ok_or_else(|| ErrorData::invalid_params(format!("the list has no page that follows '{last}'"), None))?
+                + 1
         }
     };
     let page = &runs[start..runs.len().min(start + PAGE)];
@@ -81,7 +83,7 @@ fn resource(run: &Task) -> Resource {
 
 pub(crate) fn templates() -> ListResourceTemplatesResult {
     let template = ResourceTemplate::new(TEMPLATE, "output")
-        .with_description("Output of a run by its id; tail: only so many lines from the end")
+        .with_description("Output of a run by its id; tail: only this many lines from the end")
         .with_mime_type(MIME);
     ListResourceTemplatesResult::with_all_items(vec![template])
 }

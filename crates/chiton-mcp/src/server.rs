@@ -23,20 +23,20 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use crate::approval::{self, Way};
-use crate::call::Running;
-use crate::client::Client;
+use crate::call::RunningCall;
+use crate::client::ServedClient;
 use crate::log::Log;
-use crate::progress::Progress;
+use crate::progress::OutputProgress;
 use crate::resources;
 
 /// Makes a client's own operator.
 pub(crate) type Maker = Arc<dyn Fn() -> Result<Operator, String> + Send + Sync>;
 
 pub(crate) struct Server {
-    /// Where calls go that belong to no session.
-    shared: Arc<Client>,
+    /// The client of calls that belong to no session.
+    shared: Arc<ServedClient>,
     /// The client of this session, where sessions have their own.
-    own: OnceLock<Arc<Client>>,
+    own: OnceLock<Arc<ServedClient>>,
     maker: Option<Maker>,
     /// Whether the client has closed its end.
     gone: watch::Sender<bool>,
@@ -46,11 +46,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(shared: Arc<Client>, maker: Option<Maker>, gone: watch::Sender<bool>) -> Self {
+    pub(crate) fn new(shared: Arc<ServedClient>, maker: Option<Maker>, gone: watch::Sender<bool>) -> Self {
         Self { shared, own: OnceLock::new(), maker, gone, log: Log::new(), watched: Mutex::default() }
     }
 
-    fn client(&self) -> &Arc<Client> {
+    fn client(&self) -> &Arc<ServedClient> {
         self.own.get().unwrap_or(&self.shared)
     }
 
@@ -82,13 +82,13 @@ impl ServerHandler for Server {
     ) -> Result<InitializeResult, ErrorData> {
         if let Some(maker) = &self.maker {
             let operator = maker().map_err(|problem| ErrorData::internal_error(problem, None))?;
-            let _ = self.own.set(Arc::new(Client::new(operator)));
+            let _ = self.own.set(Arc::new(ServedClient::new(operator)));
         }
         context.peer.set_peer_info(request.clone());
         self.negotiate_initialize(&request)
     }
 
-    /// The client will call soon: what its first command needs is started meanwhile.
+    /// The client will call soon, so this starts what its first command needs.
     async fn on_initialized(&self, _: NotificationContext<RoleServer>) {
         self.client().operator.warm();
     }
@@ -112,22 +112,22 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let (progress, tool) = (Progress::default(), request.name.clone());
-        self.log.tell(&context, LoggingLevel::Debug, || json!({"event": "call", "tool": tool})).await;
-        let telling = context.meta.get_progress_token().map(|token| progress.tell(context.peer.clone(), token));
+        let (progress, tool) = (OutputProgress::default(), request.name.clone());
+        self.log.send(&context, LoggingLevel::Debug, || json!({"event": "call", "tool": tool})).await;
+        let sending = context.meta.get_progress_token().map(|token| progress.send(context.peer.clone(), token));
         let begun = std::time::Instant::now();
         let way = approval::way(&context);
         let approver = if let Way::Now(approver) = &way { Some(Arc::clone(approver)) } else { None };
-        let mut call = Running::start(self.client(), request, progress, telling.is_some(), approver);
+        let mut call = RunningCall::start(self.client(), request, progress, sending.is_some(), approver);
         let response = call.answer(self.client(), &way, &context, self.gone.subscribe()).await;
-        if let Some(telling) = telling {
-            telling.end().await;
+        if let Some(sending) = sending {
+            sending.end().await;
         }
         let failed = matches!(&response, CallToolResponse::Complete(result) if result.is_error == Some(true));
         let level = if failed { LoggingLevel::Warning } else { LoggingLevel::Info };
         let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let told = || json!({"event": "answer", "tool": tool, "run": call.id(), "is_error": failed, "ms": millis});
-        self.log.tell(&context, level, told).await;
+        let answer = || json!({"event": "answer", "tool": tool, "run": call.id(), "is_error": failed, "ms": millis});
+        self.log.send(&context, level, answer).await;
         Ok(response)
     }
 
@@ -144,7 +144,7 @@ impl ServerHandler for Server {
         request: UpdateTaskParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        // Nothing is ever asked of the client in the middle of a task, so there is nothing to take.
+        // We never ask the client anything in the middle of a task, so there is no answer to take.
         self.client().task(&request.task_id).map(|_| ())
     }
 
@@ -194,9 +194,9 @@ impl ServerHandler for Server {
             let mut seen = Cursor::default();
             loop {
                 let more = resources::changed(&tasks, &task.id, &mut seen).await;
-                let told =
+                let sent =
                     context.peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri.clone())).await;
-                if !more || told.is_err() {
+                if !more || sent.is_err() {
                     return;
                 }
             }
@@ -240,8 +240,8 @@ impl ServerHandler for Server {
                     let more = resources::changed(&tasks, &task.id, &mut seen).await;
                     let params = ResourceUpdatedNotificationParam::new(uri.clone());
                     let update = ResourceUpdatedNotification::new(params);
-                    let told = sink.send(ServerNotification::ResourceUpdatedNotification(update)).await;
-                    if !more || told.is_err() {
+                    let sent = sink.send(ServerNotification::ResourceUpdatedNotification(update)).await;
+                    if !more || sent.is_err() {
                         return;
                     }
                 }
@@ -265,7 +265,7 @@ impl ServerHandler for Server {
         request: CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        // A method that exists ends up here when its parameters could not be read.
+        // A method that exists ends up here if the library could not read its parameters.
         let known = METHODS.contains(&request.method.as_str());
         let (code, problem) = if known {
             (ErrorCode::INVALID_PARAMS, format!("the parameters of {} are not what it takes", request.method))

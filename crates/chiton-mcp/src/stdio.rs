@@ -1,7 +1,7 @@
 //! Messages as lines on standard input and output.
 //!
-//! The library's own reader says nothing about a line that is no JSON, drops a long one in silence, and tells of the
-//! end of input only after a wait; this one answers the first two and tells of the third at once.
+//! The library's own reader ignores a line that is not JSON, drops a long one silently, and reports the end of input
+//! only after a wait. This one answers the first two and reports the third at once.
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Mutex, Semaphore, watch};
 
-use crate::client::Client;
+use crate::client::ServedClient;
 use crate::server::Server;
 
 /// The longest line that is read. Larger than any command that can be run.
@@ -33,7 +33,7 @@ pub async fn serve_stdio(operator: Operator) -> Result<(), String> {
     let (reader, writer) = rmcp::transport::stdio_pipes();
     let gone = watch::Sender::new(false);
     let transport = Lines::new(reader, writer, gone.clone());
-    let server = Server::new(Arc::new(Client::new(operator)), None, gone.clone());
+    let server = Server::new(Arc::new(ServedClient::new(operator)), None, gone.clone());
     let running = match server.serve(transport).await {
         Ok(running) => running,
         // A client that only looked and left has done nothing wrong.
@@ -46,16 +46,16 @@ pub async fn serve_stdio(operator: Operator) -> Result<(), String> {
 struct Lines<R, W> {
     reader: BufReader<R>,
     line: Vec<u8>,
-    /// Whether the rest of a line that is too long is skipped.
+    /// Whether it skips the rest of a line that is too long.
     skipping: bool,
     writer: Arc<Mutex<W>>,
     room: Arc<Semaphore>,
-    /// Set when the client has closed its end.
+    /// Set once the client has closed its end.
     gone: watch::Sender<bool>,
 }
 
 /// What was found on the input.
-enum Found {
+enum InputLine {
     Line,
     TooLong,
     End,
@@ -75,11 +75,11 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
     }
 
     /// The next line into `self.line`. May be dropped at any moment: what was read so far stays.
-    async fn next_line(&mut self) -> io::Result<Found> {
+    async fn next_line(&mut self) -> io::Result<InputLine> {
         loop {
             let available = self.reader.fill_buf().await?;
             if available.is_empty() {
-                return Ok(Found::End);
+                return Ok(InputLine::End);
             }
             let end = available.iter().position(|byte| *byte == b'\n');
             let taken = end.map_or(available.len(), |end| end + 1);
@@ -94,9 +94,9 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             } else if !fits {
                 self.line.clear();
                 self.skipping = end.is_none();
-                return Ok(Found::TooLong);
+                return Ok(InputLine::TooLong);
             } else if end.is_some() {
-                return Ok(Found::Line);
+                return Ok(InputLine::Line);
             }
         }
     }
@@ -105,7 +105,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
     fn object(&self, id: &Value, error: &ErrorData) {
         let (writer, place) = (Arc::clone(&self.writer), Arc::clone(&self.room).try_acquire_owned());
         let answer = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
-        // Not waited for here: whoever reads may be dropped at any moment, and the answer with it.
+        // Nobody waits for it here: the reader may be dropped at any moment, and the answer with it.
         tokio::spawn(async move {
             let _place = place;
             let _ = write(&writer, answer.into_bytes()).await;
@@ -115,12 +115,12 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
     async fn next_message(&mut self) -> io::Result<Option<RxJsonRpcMessage<RoleServer>>> {
         loop {
             match self.next_line().await? {
-                Found::End => return Ok(None),
-                Found::TooLong => {
+                InputLine::End => return Ok(None),
+                InputLine::TooLong => {
                     let problem = format!("a message may have {MOST_BYTES} bytes at most; this one was skipped");
                     self.object(&Value::Null, &ErrorData::invalid_request(problem, None));
                 }
-                Found::Line => {
+                InputLine::Line => {
                     let read = read(&self.line);
                     self.line.clear();
                     self.line.shrink_to(KEPT_BYTES);
@@ -144,7 +144,7 @@ where
 
     fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let (writer, room) = (Arc::clone(&self.writer), Arc::clone(&self.room));
-        // Taken now, not when the future is first polled: what waits is counted from the moment it exists.
+        // Taken now and not at the first poll: a message counts as waiting from the moment it exists.
         let place = room.try_acquire_owned();
         async move {
             let _place = place;
@@ -155,7 +155,7 @@ where
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        // A client that asks without ever reading the answers waits here.
+        // A client that asks and never reads the answers has to wait here.
         let room = Arc::clone(&self.room);
         drop(room.acquire().await);
         let message = self.next_message().await.ok().flatten();
@@ -177,21 +177,21 @@ async fn write<W: AsyncWrite + Unpin>(writer: &Mutex<W>, mut text: Vec<u8>) -> i
     writer.flush().await
 }
 
-/// One line as a message; nothing where it is to be ignored; what to answer where it cannot be read.
+/// One line as a message; `None` if it is to be ignored; what to answer if it cannot be read.
 fn read(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, (Value, ErrorData)> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return Ok(None);
     }
     let notification = match serde_json::from_slice(line) {
-        // A request whose parameters make no sense passes for a notification, which nobody would answer.
+        // The library takes a request with senseless parameters for a notification, which nobody would answer.
         Ok(message @ JsonRpcMessage::Notification(_)) => Some(message),
         Ok(message) => return Ok(Some(message)),
         Err(_) => None,
     };
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
-        Err(error) => return Err((Value::Null, ErrorData::parse_error(format!("this is no JSON: {error}"), None))),
+        Err(error) => return Err((Value::Null, ErrorData::parse_error(format!("this is not JSON: {error}"), None))),
     };
     if notification.is_some() && value.get("id").is_none() {
         return Ok(notification);
@@ -202,7 +202,7 @@ fn read(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, (Value, Err
     };
     let id = entries.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
     match (id, entries.get("method").and_then(Value::as_str)) {
-        // A notification that is not understood is to be ignored.
+        // The protocol says to ignore a notification that one does not understand.
         (None, Some(_)) if !entries.contains_key("id") => Ok(None),
         (Some(id), Some(method)) => {
             Err((id, ErrorData::invalid_params(format!("the parameters of {method} are not what it takes"), None)))
@@ -211,7 +211,7 @@ fn read(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, (Value, Err
     }
 }
 
-const NO_MESSAGE: &str = "this is no JSON-RPC message: it needs \"jsonrpc\": \"2.0\", an id and a method";
+const NO_MESSAGE: &str = "this is not a JSON-RPC message: it needs \"jsonrpc\": \"2.0\", an id and a method";
 
 #[cfg(test)]
 mod tests {

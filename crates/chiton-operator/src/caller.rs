@@ -8,9 +8,9 @@ use chiton_engine::{RunControl, RunEvent};
 
 /// Who makes a call, and how they can be reached while it lasts.
 pub struct Caller {
-    /// Hears what happens while a command runs.
-    pub heard: Heard,
-    /// Whether it wants to hear all output. If not, it hears the first of it, and how much the rest was.
+    /// Receives what happens while a command runs.
+    pub on_event: OnEvent,
+    /// Whether it wants to receive all output. If not, it receives the beginning, and how much the rest was.
     pub follows: bool,
     /// Ends what it waits for.
     pub control: RunControl,
@@ -21,9 +21,9 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// One that hears nothing and can ask nobody.
+    /// A caller that receives nothing meanwhile and can ask nobody.
     pub fn silent() -> Self {
-        Self { heard: Arc::new(|_| {}), follows: false, control: RunControl::new(), approver: None, consent: None }
+        Self { on_event: Arc::new(|_| {}), follows: false, control: RunControl::new(), approver: None, consent: None }
     }
 }
 
@@ -41,9 +41,9 @@ pub struct Consent {
 pub struct Called {
     /// The answer.
     pub reply: Reply,
-    /// What a person would have to agree to first.
+    /// What a person would have to agree to first, where the command was refused for want of consent.
     pub question: Option<Box<Question>>,
 }
 
-/// Hears what happens while a command runs.
-pub type Heard = Arc<dyn Fn(&RunEvent<'_>) + Send + Sync>;
+/// Receives what happens while a command runs.
+pub type OnEvent = Arc<dyn Fn(&RunEvent<'_>) + Send + Sync>;

@@ -8,12 +8,12 @@ use chiton_engine::tasks::Cursor;
 use chiton_engine::terminal::text::whole_characters;
 use chiton_engine::{CommandResponse, Listener, PassedAmount, RunEvent, Stream, characters};
 
-use crate::caller::{Caller, Heard};
+use crate::caller::{Caller, OnEvent};
 
 /// Counts what arrives and passes it on.
-pub(crate) struct Counts {
-    heard: Heard,
-    /// Whether that wants to hear all output.
+pub(crate) struct OutputCounts {
+    on_event: OnEvent,
+    /// Whether it wants to receive all output.
     follows: bool,
     characters: [u64; 2],
     bytes: [u64; 2],
@@ -22,11 +22,11 @@ pub(crate) struct Counts {
     lines: LineCount,
 }
 
-impl Counts {
+impl OutputCounts {
     pub(crate) fn new(caller: &Caller) -> Self {
-        let (heard, follows) = (Arc::clone(&caller.heard), caller.follows);
+        let (on_event, follows) = (Arc::clone(&caller.on_event), caller.follows);
         Self {
-            heard,
+            on_event,
             follows,
             characters: [0; 2],
             bytes: [0; 2],
@@ -35,7 +35,7 @@ impl Counts {
         }
     }
 
-    /// Where a reader goes on. A character of which only the first half has come is left for then.
+    /// Where a reader goes on. A character of which only the first half has arrived is left for the next read.
     pub(crate) fn give_back_halves(&mut self, response: &mut CommandResponse) -> Cursor {
         for (slot, view) in [&mut response.stdout, &mut response.stderr].into_iter().enumerate() {
             let end = &self.ends[slot];
@@ -58,9 +58,9 @@ impl Counts {
     }
 }
 
-impl Listener for Counts {
+impl Listener for OutputCounts {
     fn receive(&mut self, event: RunEvent<'_>) {
-        (self.heard)(&event);
+        (self.on_event)(&event);
         let (stream, amount, end) = match event {
             RunEvent::Started { .. } => return,
             RunEvent::Output { stream, bytes } => {

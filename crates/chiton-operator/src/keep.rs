@@ -28,8 +28,8 @@ pub(crate) struct Opened {
     pub(crate) session: Session,
     /// Its state before the command.
     pub(crate) before: Arc<ShellState>,
-    /// What of the state after it the client's own session takes over. A session that the call names takes over
-    /// everything itself.
+    /// How much of the state after the command the client's own session takes over. A session that the call names takes
+    /// over everything itself.
     keeps: Option<Keeps>,
 }
 
@@ -91,7 +91,7 @@ impl Sessions {
         }
     }
 
-    /// What waits for the next command of a named session, which is read anew for each.
+    /// What waits for the next command of a named session. The session itself is read again for each command.
     fn warmth_of(&self, name: &str) -> Warmth {
         let mut all = self.warmth.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() > MOST_WARM && !all.contains_key(name) {
@@ -100,7 +100,7 @@ impl Sessions {
         all.entry(name.to_owned()).or_default().clone()
     }
 
-    /// Notes in a session with a name which secrets its commands named, so that later ones mask them, too.
+    /// Notes in a named session which secrets its commands used, so that later ones mask them, too.
     pub(crate) fn note_secrets(&self, opened: &Opened) -> Option<String> {
         let noted = self.named.note_secrets(&opened.session, &opened.before);
         noted.err().map(|error| format!("{error}; secrets of this command are not known to the next server"))
@@ -108,36 +108,47 @@ impl Sessions {
 
     /// Takes over what is kept of a command's state, and says where the next one will start.
     pub(crate) fn keep(&self, opened: &Opened, response: &mut CommandResponse) {
-        let before = &opened.before;
         match (&response.state, opened.keeps) {
-            (StateReport::Follows, Some(Keeps::Nothing)) => response.cwd.clone_from(&before.cwd),
-            (StateReport::Follows, Some(Keeps::Directory)) if response.cwd != before.cwd => {
-                self.own.take_over(ShellState { cwd: response.cwd.clone(), ..ShellState::clone(before) });
-            }
-            (StateReport::Follows, _) => {}
+            (StateReport::Follows, Some(keeps)) => self.keep_before_state(keeps, &opened.before, response),
             (StateReport::Committed, None) => {
-                if let Err(error) = self.named.save(&opened.session, before) {
+                if let Err(error) = self.named.save(&opened.session, &opened.before) {
                     response.notices.push(format!("{error}; the session stays as it was before"));
                 }
             }
             (StateReport::Committed, Some(keeps)) => {
-                if let Some(state) = kept(keeps, before, &opened.session.state()) {
-                    self.own.take_over(state);
-                }
-                if let Err(error) = self.named.save(&self.own, before) {
-                    response.notices.push(format!("{error}; the session is not written down"));
-                }
+                self.take_over(keeps, opened, response);
                 response.cwd.clone_from(&self.own.state().cwd);
             }
-            (_, None) => {}
             (_, Some(_)) => response.cwd.clone_from(&self.own.state().cwd),
+            (_, None) => {}
+        }
+    }
+
+    /// The state will follow the answer, which only says where the command left its shell.
+    fn keep_before_state(&self, keeps: Keeps, before: &ShellState, response: &mut CommandResponse) {
+        match keeps {
+            Keeps::Nothing => response.cwd.clone_from(&before.cwd),
+            Keeps::Directory if response.cwd != before.cwd => {
+                self.own.take_over(ShellState { cwd: response.cwd.clone(), ..before.clone() });
+            }
+            // The session takes over all of it by itself.
+            Keeps::Directory | Keeps::Everything | Keeps::Environment => {}
+        }
+    }
+
+    fn take_over(&self, keeps: Keeps, opened: &Opened, response: &mut CommandResponse) {
+        if let Some(state) = kept(keeps, &opened.before, &opened.session.state()) {
+            self.own.take_over(state);
+        }
+        if let Err(error) = self.named.save(&self.own, &opened.before) {
+            response.notices.push(format!("{error}; the session is not written down"));
         }
     }
 }
 
 impl Opened {
-    /// When a call is answered: before its shell has handed its state back, where the session takes that over by
-    /// itself, or needs no more of it than the answer tells.
+    /// When a call is answered: before its shell has handed its state back, if the session takes the state over by
+    /// itself, or needs no more of it than the answer says.
     pub(crate) fn answer_mode(&self) -> AnswerMode {
         let needs_state = self.session.name().is_some() || self.keeps == Some(Keeps::Environment);
         if needs_state { AnswerMode::WithState } else { AnswerMode::BeforeState }

@@ -42,7 +42,7 @@ mod remembered;
 pub mod shell_manager;
 mod tasks;
 
-pub use caller::{Called, Caller, Consent, Heard};
+pub use caller::{Called, Caller, Consent, OnEvent};
 pub use named::NamedSessions;
 pub use operator::Operator;
 

@@ -13,7 +13,7 @@ use chiton_engine::{CommandRequest, Engine, Outcome, Shell, ShellState, StartedT
 use serde_json::{Map, Value};
 
 use crate::caller::{Called, Caller};
-use crate::counts::Counts;
+use crate::counts::OutputCounts;
 use crate::failure::{engine_failure, not_possible};
 use crate::keep::Sessions;
 use crate::named::NamedSessions;
@@ -39,7 +39,7 @@ impl Operator {
         Self { engine, dialect, tools: OnceLock::new(), around, sessions, tasks }
     }
 
-    /// The same for one client of several: it knows no tasks but its own.
+    /// The same for one client of several, which knows its own tasks and no others.
     #[must_use]
     pub fn of_client(mut self, client: &str) -> Self {
         self.sessions.set_client(client);
@@ -47,7 +47,7 @@ impl Operator {
         self
     }
 
-    /// The same, going on where the session of this name was left, and leaving it as commands leave it.
+    /// The same in the session of this name: it goes on where that was left, and leaves it as commands leave it.
     ///
     /// # Errors
     /// When the session cannot be read.
@@ -114,7 +114,7 @@ impl Operator {
         }
     }
 
-    /// Commands write themselves down; what is done to a task is written down here.
+    /// The engine writes commands into the journal; this adds what a call does to a task.
     fn note(&self, action: &Action) {
         let (what, task) = match action {
             Action::Read(read) => ("read", &read.task),
@@ -131,7 +131,7 @@ impl Operator {
     }
 
     async fn run(&self, run: &RunAction, caller: &Caller) -> Result<Done, Failure> {
-        let mut counts = Counts::new(caller);
+        let mut counts = OutputCounts::new(caller);
         self.sessions.own().ready().await;
         let opened = self.sessions.open(run).map_err(not_possible)?;
 
@@ -146,7 +146,7 @@ impl Operator {
         self.sessions.keep(&opened, &mut response);
         response.notices.extend(self.sessions.note_secrets(&opened));
         if response.outcome == Outcome::Running {
-            // What this reply gives is not new any more, but for half a character at its end.
+            // What this reply shows is not new to the next read, except for half a character at its end.
             let cursor = counts.give_back_halves(&mut response);
             self.tasks.read_up_to(&response.run_id, cursor);
         }
@@ -170,7 +170,7 @@ impl Operator {
         }
     }
 
-    /// Waits until the commands that were answered are found among the runs.
+    /// Waits until the runs include all commands that were answered.
     pub async fn settled(&self) {
         self.sessions.own().settled().await;
     }

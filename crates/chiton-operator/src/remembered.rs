@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// So many entries are kept before anybody checks whether their tasks are still there.
+/// This many entries are kept before anybody checks whether their tasks are still there.
 const LEAST: usize = 64;
 
 /// Something known of each of many tasks. Tasks come and go for as long as a server lives, so entries of tasks that are

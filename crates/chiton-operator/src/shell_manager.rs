@@ -1,6 +1,6 @@
 //! A small face for programs that think in shells: one manager per process, shells with a status and new output.
 //!
-//! There is nothing behind it but the tasks of an engine; a shell created here is a task like any other.
+//! Behind it are the tasks of an engine and nothing else: a shell created here is a task like any other.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub struct ShellProcess {
     pub command: String,
     engine: Engine,
     read: Mutex<Cursor>,
-    /// Held so that the shell lives as long as this.
+    /// Held, so that the shell lives as long as this does.
     session: Session,
 }
 
@@ -103,7 +103,7 @@ impl ShellManager {
         self.list_shells().into_iter().filter(|shell| shell.is_running()).collect()
     }
 
-    /// Forgets shells that ended longer ago than `max_age`; tells how many.
+    /// Forgets shells that ended longer ago than `max_age`; returns how many.
     pub fn cleanup_completed(&self, max_age: Duration) -> usize {
         let old = |shell: &Arc<ShellProcess>| {
             shell.task().is_none_or(|task| {
@@ -117,7 +117,7 @@ impl ShellManager {
         before - shells.len()
     }
 
-    /// Kills all that run; tells how many.
+    /// Kills all that run; returns how many.
     pub async fn kill_all(&self) -> usize {
         let mut kills = tokio::task::JoinSet::new();
         for shell in self.list_running() {
@@ -157,7 +157,7 @@ impl ShellProcess {
         self.task().map_or(0, |task| u64::try_from(task.duration.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// What it printed since this was called last: stdout, then, where it is asked for, stderr after a `[stderr]` line.
+    /// What it printed since this was called last: stdout, then, if asked for, stderr after a `[stderr]` line.
     pub fn get_new_output(&self, include_stderr: bool) -> Result<String, ReadError> {
         let Some(task) = self.task() else { return Ok(String::new()) };
         let mut cursor = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -191,7 +191,7 @@ impl ShellProcess {
         matches!(self.engine.tasks().kill(&self.id, None).await, Ok(Killed::Stopped(_)))
     }
 
-    /// Lets go of it: it ends now, if it still runs.
+    /// Releases it: if it still runs, it ends now.
     pub fn close(&self) {
         self.session.close();
     }

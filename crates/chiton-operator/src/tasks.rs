@@ -3,7 +3,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use chiton_dialects::action::{Amount, Exchange, Exchanged, Failure, FailureKind, Message, TaskOutput, TaskRef, View};
+use chiton_dialects::action::{
+    Amount, Exchange, Exchanged, Failure, FailureKind, Message, OutputView, TaskOutput, TaskRef,
+};
 use chiton_dialects::text::LineCount;
 use chiton_dialects::{Done, ReadAction};
 use chiton_engine::capture::HeadTail;
@@ -17,10 +19,10 @@ use chiton_engine::{Engine, Look, RunControl, Session, Signal, Stream, Task, Typ
 use crate::failure::{not_found, not_possible, read_failure, send_failure, system};
 use crate::remembered::Remembered;
 
-/// What of a stream is in memory for a reply: more than any dialect shows, so that each can cut as it likes.
+/// How much of a stream is in memory for a reply: more than any dialect shows, so that each can cut it in its own way.
 pub(crate) const VIEW: ViewLimits = ViewLimits { head: 160 << 10, tail: 160 << 10 };
-/// How long something typed may take to be answered before the screen is given as it is, and how long where a call says
-/// what it waits for.
+/// How long a program may take to answer what was typed before the reply shows the screen as it is, and how long if the
+/// call says what it waits for.
 const ANSWER: Duration = Duration::from_secs(2);
 const LONG_ANSWER: Duration = Duration::from_secs(30);
 /// What one read of a task gives at most.
@@ -59,7 +61,7 @@ impl ClientTasks {
     ) -> Result<Done, Failure> {
         let (task, waited) = self.wait(read, task, control).await?;
         let look = self.look(&task).await;
-        if read.view == Some(View::Screen) && look.is_none() {
+        if read.view == Some(OutputView::Screen) && look.is_none() {
             return Err(send_failure(SendError::NoTerminal { id: task.id }));
         }
         let output = self.output(task, read, filter)?;
@@ -92,7 +94,7 @@ impl ClientTasks {
         let mut read = then.clone();
         if task.terminal.is_some() {
             read.wait = read.wait.or(Some(if read.wait_for.is_some() { LONG_ANSWER } else { ANSWER }));
-            read.view = read.view.or(Some(View::Screen));
+            read.view = read.view.or(Some(OutputView::Screen));
         }
         let filter = filter(&read)?;
         self.read_after_wait(task, &read, filter, control).await
@@ -115,7 +117,7 @@ impl ClientTasks {
             not_kept: output.not_kept,
             end: output.end,
             waited: None,
-            view: read.view.unwrap_or(View::Plain),
+            view: read.view.unwrap_or(OutputView::Plain),
             look: None,
             task,
         })
@@ -159,7 +161,7 @@ impl ClientTasks {
         let mut wanted = WaitFor { timeout: read.wait, ..WaitFor::default() };
         // A call that waits for a line waits for that, even where the program asks something meanwhile.
         wanted.input = read.until_input && task.terminal.is_some() && pattern.is_none();
-        let shown = task.terminal.is_some() && matches!(read.view, Some(View::Screen));
+        let shown = task.terminal.is_some() && matches!(read.view, Some(OutputView::Screen));
         *(if shown { &mut wanted.screen } else { &mut wanted.pattern }) = pattern;
 
         let waited = self.wait_for(&task.id, wanted, control).await?;
@@ -242,7 +244,7 @@ impl ClientTasks {
 
         let (mut kept, mut lines, mut not_kept) = (HeadTail::new(VIEW), LineCount::default(), 0);
         let request = ReadRequest { part: Part::New, limit: READ_BYTES, ..ReadRequest::default() };
-        // What there is now, and not what comes while we read it.
+        // Only what there is now, and not what arrives while we read it.
         let mut left = None;
         loop {
             let output = self.advance(&task, &request)?;
@@ -265,7 +267,7 @@ impl ClientTasks {
         let id = self.known(task)?.id;
         let killed = self.engine.tasks().kill(&id, None).await.map_err(not_found)?;
         if let Killed::Survived(task) = &killed {
-            let message = format!("{} was told to end and is still there", task.id);
+            let message = format!("{} was asked to end and is still there", task.id);
             return Err(Failure { kind: FailureKind::NotPossible, message });
         }
         let already = matches!(killed, Killed::AlreadyStopped(_));
@@ -293,14 +295,14 @@ impl ClientTasks {
         match self.engine.tasks().get(&id) {
             Ok(task) if self.lock_forgotten().has(&task.id) => Err(unknown(id)),
             Ok(task) if self.may_know(&task) => Ok(task),
-            // Not even by a suggestion does one client learn of another's tasks.
+            // A client does not learn of another's tasks, not even by a suggestion.
             _ if self.session.client().is_some() => Err(unknown(id)),
             found => found.map_err(not_found),
         }
     }
 
     fn by_pid(&self, pid: u64) -> Result<String, Failure> {
-        // The newest come first: a number that was used again is that of the last one.
+        // The newest come first: a number that was used twice is that of the last task.
         let found =
             self.list()?.into_iter().find(|task| task.pid.and_then(|found| u64::try_from(found).ok()) == Some(pid));
         let message = format!("no task has the process id {pid}");
@@ -316,6 +318,6 @@ fn filter(read: &ReadAction) -> Result<Option<Filter>, Failure> {
 /// how it got there.
 fn with_look(output: TaskOutput, read: &ReadAction, look: Option<Box<Look>>) -> TaskOutput {
     let full_screen = look.as_ref().is_some_and(|look| look.screen.alternate);
-    let view = read.view.unwrap_or(if full_screen { View::Screen } else { View::Plain });
+    let view = read.view.unwrap_or(if full_screen { OutputView::Screen } else { OutputView::Plain });
     TaskOutput { look, view, ..output }
 }

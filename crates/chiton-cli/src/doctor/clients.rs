@@ -1,17 +1,17 @@
 //! The clients on this machine, and whether they have Chiton.
 
 use super::finding::Finding;
-use crate::setup::survey::{Settings, State, survey};
+use crate::setup::survey::{ClientSettings, SetupState, survey};
 
 const AREA: &str = "clients";
 
 pub(super) fn clients() -> Vec<Finding> {
     let all = match survey("chiton") {
         Ok(all) => all,
-        Err(error) => return vec![Finding::note(AREA, format!("they cannot be looked for: {error:#}"))],
+        Err(error) => return vec![Finding::note(AREA, format!("the search for them failed: {error:#}"))],
     };
     let (here, missing): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|settings| settings.found || !matches!(settings.state, State::Absent));
+        all.into_iter().partition(|settings| settings.found || !matches!(settings.state, SetupState::Absent));
     let mut findings: Vec<Finding> = here.iter().map(judge).collect();
     if !missing.is_empty() {
         let names: Vec<&str> = missing.iter().map(|settings| settings.client.name).collect();
@@ -20,26 +20,28 @@ pub(super) fn clients() -> Vec<Finding> {
     findings
 }
 
-fn judge(settings: &Settings) -> Finding {
+fn judge(settings: &ClientSettings) -> Finding {
     let (name, title, file) = (settings.client.name, settings.client.title, settings.file.display());
     match &settings.state {
-        State::SetUp(launch) => {
+        SetupState::SetUp(launch) => {
             Finding::ok(AREA, format!("{title}: set up in {file} (chiton {})", launch.arguments.join(" ")))
         }
-        State::Absent => Finding::note(AREA, format!("{title}: not set up in {file}"))
+        SetupState::Absent => Finding::note(AREA, format!("{title}: not set up in {file}"))
             .why("it runs commands in a way of its own")
             .remedy(format!("chiton setup {name}")),
-        State::Elsewhere(launch) => Finding::note(AREA, format!("{title}: set up in {file} with {}", launch.command))
-            .why("that is not the program you just started")
-            .remedy(format!("if this one is meant: chiton setup {name}")),
-        State::Gone(launch) => {
+        SetupState::Elsewhere(launch) => {
+            Finding::note(AREA, format!("{title}: set up in {file} with {}", launch.command))
+                .why("that is not the program you just started")
+                .remedy(format!("if this one is meant: chiton setup {name}"))
+        }
+        SetupState::Gone(launch) => {
             Finding::problem(AREA, format!("{title}: {file} starts {}, which is not there", launch.command))
                 .why("it will show the server as failed")
                 .remedy(format!("chiton setup {name}, or chiton setup {name} --undo"))
         }
-        State::Another => Finding::note(AREA, format!("{title}: another server is called 'chiton' in {file}"))
+        SetupState::Another => Finding::note(AREA, format!("{title}: another server is called 'chiton' in {file}"))
             .remedy(format!("chiton setup {name} --name shell")),
-        State::Unreadable(why) => Finding::note(AREA, format!("{title}: {file} cannot be read: {why}"))
+        SetupState::Unreadable(why) => Finding::note(AREA, format!("{title}: {file} cannot be read: {why}"))
             .why("whether it is set up is not known, and the client may not read it either")
             .remedy("mend the file"),
     }

@@ -23,7 +23,7 @@ impl Health {
     }
 }
 
-/// One thing that was looked at.
+/// One thing that was checked.
 #[derive(Debug)]
 pub(super) struct Finding {
     pub(super) area: &'static str,

@@ -25,8 +25,8 @@ pub(super) fn program() -> Vec<Finding> {
     vec![match setup::own_path() {
         Ok(path) => Finding::ok("program", format!("chiton {} at {path}", env!("CARGO_PKG_VERSION"))),
         Err(error) => Finding::problem("program", format!("{error:#}"))
-            .why("clients are told where it is")
-            .remedy("install it anew"),
+            .why("the settings of clients name its path")
+            .remedy("install it again"),
     }]
 }
 

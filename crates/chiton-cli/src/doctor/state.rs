@@ -47,7 +47,7 @@ fn there(state: &Path) -> Finding {
     let another = "move it away, or give another directory with --state-dir or XDG_STATE_HOME";
     let data = match fs::symlink_metadata(state) {
         Ok(data) => data,
-        Err(error) => return Finding::problem(AREA, format!("{shown} cannot be looked at: {error}")).remedy(another),
+        Err(error) => return Finding::problem(AREA, format!("{shown} cannot be examined: {error}")).remedy(another),
     };
     let own = rustix::process::geteuid().as_raw();
     if data.is_symlink() {

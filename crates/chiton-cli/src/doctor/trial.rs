@@ -1,4 +1,4 @@
-//! Not asked but tried: a command through the engine, and the server as a client starts it.
+//! Tries it out: a command through the engine, and the server as a client starts it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -181,7 +181,7 @@ fn hello(child: &mut Child) -> Result<String> {
         bail!("it ended at once: {}", last_words(child));
     }
     let answer: Value = serde_json::from_str(&line).context("its answer is no JSON")?;
-    ensure!(answer["result"]["serverInfo"]["name"] == "chiton", "its answer is another than expected: {}", line.trim());
+    ensure!(answer["result"]["serverInfo"]["name"] == "chiton", "its answer is not the expected one: {}", line.trim());
     Ok(answer["result"]["protocolVersion"].as_str().unwrap_or("unknown").to_owned())
 }
 
@@ -190,7 +190,7 @@ fn last_words(child: &mut Child) -> String {
     if let Some(mut stderr) = child.stderr.take() {
         let _ = std::io::Read::read_to_string(&mut stderr, &mut words);
     }
-    if words.trim().is_empty() { "it said nothing".to_owned() } else { words.trim().to_owned() }
+    if words.trim().is_empty() { "it printed nothing".to_owned() } else { words.trim().to_owned() }
 }
 
 fn ends_by_itself(child: &mut Child) -> bool {

@@ -176,7 +176,7 @@ pub(super) fn request(arguments: &RunArguments) -> Result<CommandRequest> {
         OnTimeoutArgument::Background => OnTimeout::HandBack,
     };
     request.terminal = if arguments.pty { Some(terminal(arguments)?) } else { None };
-    // Our process ends with this command, so a task that ended with it would be none.
+    // Our process ends with this command, so a task that ended with our process would not be one.
     request.task_lifetime = TaskLifetime::Durable;
     request.description.clone_from(&arguments.description);
     request.view = Some(ViewLimits::split(if arguments.json { arguments.max_output } else { 0 }));

@@ -15,11 +15,11 @@ use crate::surroundings;
 use crate::window::{self, RawMode};
 
 /// The first signal asks the command to stop, the second kills it, the third leaves at once; its keeper sees to the
-/// rest. Gives the number of the first.
+/// rest. Returns the number of the first.
 pub(super) fn stop_on_signals(control: &RunControl) -> Result<Arc<AtomicI32>> {
     let first = Arc::new(AtomicI32::new(0));
     let count = Arc::new(AtomicI32::new(0));
-    // Whoever started us with a signal ignored, as nohup does, wants it ignored.
+    // A caller that started us with a signal ignored, as nohup does, wants it ignored.
     let wanted = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
     for kind in wanted.into_iter().filter(|kind| !surroundings::is_ignored(kind.as_raw_value())) {
         let mut signals = signal(kind)?;
@@ -106,7 +106,7 @@ impl Listener for Show {
             run.send_replace((*run_id).to_owned());
         }
         let RunEvent::Output { stream, bytes } = event else { return };
-        self.status.heard(bytes);
+        self.status.passes(bytes);
         if self.json || self.broken.is_some() {
             return;
         }

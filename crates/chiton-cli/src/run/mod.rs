@@ -23,7 +23,7 @@ use chiton_engine::{
 use chiton_operator::NamedSessions;
 
 use crate::messages::{complain, remark};
-use crate::passphrase::Passphrase;
+use crate::passphrase::PassphraseSource;
 use crate::settings::Settings;
 use crate::status_line::StatusLine;
 use crate::surroundings;
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &RunArguments, settings: &Settings, state_directory
 
 async fn run_async(arguments: &RunArguments, settings: &Settings, state_directory: &Path) -> Result<ExitCode> {
     let engine = engine(arguments, settings, state_directory)?;
-    let place = Place::open(arguments, &engine, state_directory)?;
+    let place = RunSession::open(arguments, &engine, state_directory)?;
     let request = arguments::request(arguments)?;
     if arguments.background {
         let started = start(&engine, &place.session, request, arguments).await;
@@ -76,7 +76,7 @@ fn engine(arguments: &RunArguments, settings: &Settings, state_directory: &Path)
     let mut config = EngineConfig::new(state_directory)?;
     config.limits.warm = WarmLimits::none();
     let protection = arguments.protection.with(settings);
-    protection.apply(&mut config, Passphrase::Asked, "run", state_directory)?;
+    protection.apply(&mut config, PassphraseSource::Asked, "run", state_directory)?;
     config.guard = protection.guard(settings, &surroundings::working_directory()?)?;
     // A person types `chiton run --env` themself.
     config.environment.caller = Caller::Person;
@@ -84,13 +84,13 @@ fn engine(arguments: &RunArguments, settings: &Settings, state_directory: &Path)
 }
 
 /// The session that the command runs in, and what it was before.
-struct Place {
+struct RunSession {
     named: NamedSessions,
     session: Session,
     before: Arc<ShellState>,
 }
 
-impl Place {
+impl RunSession {
     fn open(arguments: &RunArguments, engine: &Engine, state_directory: &Path) -> Result<Self> {
         let directory = surroundings::working_directory()?;
         let base = engine.fresh_state(directory, surroundings::environment(), surroundings::umask());

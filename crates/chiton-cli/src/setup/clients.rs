@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use super::format::{Format, Value};
+use super::format::{EntryValue, FileFormat};
 
 /// A program that starts MCP servers.
 pub(crate) struct Client {
@@ -21,11 +21,11 @@ pub(crate) struct Client {
     file: &'static str,
     /// The settings of a project, below its directory.
     project: Option<&'static str>,
-    pub(crate) format: Format,
+    pub(crate) format: FileFormat,
     /// The key under which servers stand.
     pub(crate) container: &'static str,
     /// What an entry is made of.
-    fields: &'static [(&'static str, Field)],
+    fields: &'static [(&'static str, EntryField)],
     /// The tool surface its models know best.
     pub(crate) dialect: &'static str,
     /// What makes it see the new entry.
@@ -42,7 +42,7 @@ enum Base {
 
 /// One field of an entry.
 #[derive(Clone, Copy)]
-enum Field {
+enum EntryField {
     /// The path of this program.
     Command,
     /// What it is called with.
@@ -55,10 +55,10 @@ enum Field {
 }
 
 /// Clients that give a tool call one minute would cut long commands off; this is what the longest dialect allows.
-const LONGEST_CALL: Field = Field::Number(600);
-const PLAIN: &[(&str, Field)] = &[("command", Field::Command), ("args", Field::Arguments)];
-const TYPED: &[(&str, Field)] =
-    &[("type", Field::Text("stdio")), ("command", Field::Command), ("args", Field::Arguments)];
+const LONGEST_CALL: EntryField = EntryField::Number(600);
+const PLAIN: &[(&str, EntryField)] = &[("command", EntryField::Command), ("args", EntryField::Arguments)];
+const TYPED: &[(&str, EntryField)] =
+    &[("type", EntryField::Text("stdio")), ("command", EntryField::Command), ("args", EntryField::Arguments)];
 
 pub(crate) const CLIENTS: [Client; 8] = [
     Client {
@@ -69,11 +69,11 @@ pub(crate) const CLIENTS: [Client; 8] = [
         base: Base::Home,
         file: ".claude.json",
         project: Some(".mcp.json"),
-        format: Format::Json,
+        format: FileFormat::Json,
         container: "mcpServers",
         fields: TYPED,
         dialect: "claude",
-        next: "start Claude Code anew; `/mcp` lists its servers (before it uses one of a project, it asks)",
+        next: "restart Claude Code; `/mcp` lists its servers (before it uses one of a project, it asks)",
     },
     Client {
         name: "claude-desktop",
@@ -83,7 +83,7 @@ pub(crate) const CLIENTS: [Client; 8] = [
         base: Base::Config,
         file: "Claude/claude_desktop_config.json",
         project: None,
-        format: Format::Json,
+        format: FileFormat::Json,
         container: "mcpServers",
         fields: PLAIN,
         dialect: "native",
@@ -97,7 +97,7 @@ pub(crate) const CLIENTS: [Client; 8] = [
         base: Base::Home,
         file: ".cursor/mcp.json",
         project: Some(".cursor/mcp.json"),
-        format: Format::Jsonc,
+        format: FileFormat::Jsonc,
         container: "mcpServers",
         fields: PLAIN,
         dialect: "native",
@@ -111,11 +111,15 @@ pub(crate) const CLIENTS: [Client; 8] = [
         base: Base::Home,
         file: ".codex/config.toml",
         project: Some(".codex/config.toml"),
-        format: Format::Toml,
+        format: FileFormat::Toml,
         container: "mcp_servers",
-        fields: &[("command", Field::Command), ("args", Field::Arguments), ("tool_timeout_sec", LONGEST_CALL)],
+        fields: &[
+            ("command", EntryField::Command),
+            ("args", EntryField::Arguments),
+            ("tool_timeout_sec", LONGEST_CALL),
+        ],
         dialect: "codex",
-        next: "start Codex anew; `/mcp` lists its servers (those of a project only where the project is trusted)",
+        next: "restart Codex; `/mcp` lists its servers (those of a project only where the project is trusted)",
     },
     Client {
         name: "gemini",
@@ -125,11 +129,11 @@ pub(crate) const CLIENTS: [Client; 8] = [
         base: Base::Home,
         file: ".gemini/settings.json",
         project: Some(".gemini/settings.json"),
-        format: Format::Jsonc,
+        format: FileFormat::Jsonc,
         container: "mcpServers",
         fields: PLAIN,
         dialect: "gemini",
-        next: "start Gemini CLI anew; `/mcp` lists its servers",
+        next: "restart Gemini CLI; `/mcp` lists its servers",
     },
     Client {
         name: "vscode",
@@ -139,7 +143,7 @@ pub(crate) const CLIENTS: [Client; 8] = [
         base: Base::Config,
         file: "Code/User/mcp.json",
         project: Some(".vscode/mcp.json"),
-        format: Format::Jsonc,
+        format: FileFormat::Jsonc,
         container: "servers",
         fields: TYPED,
         dialect: "native",
@@ -153,9 +157,9 @@ pub(crate) const CLIENTS: [Client; 8] = [
         base: Base::Config,
         file: "zed/settings.json",
         project: Some(".zed/settings.json"),
-        format: Format::Jsonc,
+        format: FileFormat::Jsonc,
         container: "context_servers",
-        fields: &[("command", Field::Command), ("args", Field::Arguments), ("timeout", LONGEST_CALL)],
+        fields: &[("command", EntryField::Command), ("args", EntryField::Arguments), ("timeout", LONGEST_CALL)],
         dialect: "native",
         next: "Zed sees the change by itself; the settings of its agent panel list the server",
     },
@@ -167,15 +171,15 @@ pub(crate) const CLIENTS: [Client; 8] = [
         base: Base::Config,
         file: "goose/config.yaml",
         project: None,
-        format: Format::Yaml,
+        format: FileFormat::Yaml,
         container: "extensions",
         fields: &[
-            ("enabled", Field::Yes),
-            ("type", Field::Text("stdio")),
-            ("name", Field::Name),
-            ("description", Field::Text("The shell that AI agents use")),
-            ("cmd", Field::Command),
-            ("args", Field::Arguments),
+            ("enabled", EntryField::Yes),
+            ("type", EntryField::Text("stdio")),
+            ("name", EntryField::Name),
+            ("description", EntryField::Text("The shell that AI agents use")),
+            ("cmd", EntryField::Command),
+            ("args", EntryField::Arguments),
             ("timeout", LONGEST_CALL),
         ],
         dialect: "native",
@@ -191,7 +195,7 @@ pub(crate) struct Launch {
 }
 
 /// What of the surroundings decides where settings are.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct SetupSurroundings<'a> {
     pub(crate) variable: &'a dyn Fn(&str) -> Option<PathBuf>,
     pub(crate) project: &'a Path,
 }
@@ -202,7 +206,7 @@ impl Client {
     }
 
     /// The settings of the current user.
-    pub(crate) fn user_file(&self, around: &Surroundings) -> Result<PathBuf> {
+    pub(crate) fn user_file(&self, around: &SetupSurroundings) -> Result<PathBuf> {
         let set = |name: &str| (around.variable)(name).filter(|path| !path.as_os_str().is_empty());
         for (variable, below) in self.moved_by {
             if let Some(folder) = set(variable) {
@@ -230,35 +234,36 @@ impl Client {
     }
 
     /// The settings of the project in the current directory, where the client has such.
-    pub(crate) fn project_file(&self, around: &Surroundings) -> Option<PathBuf> {
+    pub(crate) fn project_file(&self, around: &SetupSurroundings) -> Option<PathBuf> {
         self.project.map(|file| around.project.join(file))
     }
 
     /// A new entry.
-    pub(crate) fn entry(&self, name: &str, launch: &Launch) -> Vec<(&'static str, Value)> {
-        let value = |field: &Field| match field {
-            Field::Command => Value::Text(launch.command.clone()),
-            Field::Arguments => Value::List(launch.arguments.clone()),
-            Field::Name => Value::Text(name.to_owned()),
-            Field::Text(text) => Value::Text((*text).to_owned()),
-            Field::Number(number) => Value::Number(*number),
-            Field::Yes => Value::Yes,
+    pub(crate) fn entry(&self, name: &str, launch: &Launch) -> Vec<(&'static str, EntryValue)> {
+        let value = |field: &EntryField| match field {
+            EntryField::Command => EntryValue::Text(launch.command.clone()),
+            EntryField::Arguments => EntryValue::List(launch.arguments.clone()),
+            EntryField::Name => EntryValue::Text(name.to_owned()),
+            EntryField::Text(text) => EntryValue::Text((*text).to_owned()),
+            EntryField::Number(number) => EntryValue::Number(*number),
+            EntryField::Yes => EntryValue::Yes,
         };
         self.fields.iter().map(|(key, field)| (*key, value(field))).collect()
     }
 
     /// The part of an entry that says what is started. The rest belongs to the user once it is there.
-    pub(crate) fn launch_fields(&self, launch: &Launch) -> Vec<(&'static str, Value)> {
-        let starts = |field: &Field| matches!(field, Field::Command | Field::Arguments);
+    pub(crate) fn launch_fields(&self, launch: &Launch) -> Vec<(&'static str, EntryValue)> {
+        let starts = |field: &EntryField| matches!(field, EntryField::Command | EntryField::Arguments);
         let keys: Vec<_> = self.fields.iter().filter(|(_, field)| starts(field)).map(|(key, _)| *key).collect();
         self.entry("", launch).into_iter().filter(|(key, _)| keys.contains(key)).collect()
     }
 
     /// What an entry that is there starts; nothing where it starts no program.
     pub(crate) fn launch_of(&self, entry: &serde_json::Value) -> Option<Launch> {
-        let key = |wanted: fn(&Field) -> bool| self.fields.iter().find(|(_, field)| wanted(field)).map(|(key, _)| *key);
-        let command = entry.get(key(|field| matches!(field, Field::Command))?)?.as_str()?.to_owned();
-        let arguments = match entry.get(key(|field| matches!(field, Field::Arguments))?) {
+        let key =
+            |wanted: fn(&EntryField) -> bool| self.fields.iter().find(|(_, field)| wanted(field)).map(|(key, _)| *key);
+        let command = entry.get(key(|field| matches!(field, EntryField::Command))?)?.as_str()?.to_owned();
+        let arguments = match entry.get(key(|field| matches!(field, EntryField::Arguments))?) {
             Some(list) => list.as_array()?.iter().map(|one| one.as_str().map(str::to_owned)).collect::<Option<_>>()?,
             None => Vec::new(),
         };

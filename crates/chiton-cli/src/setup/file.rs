@@ -14,13 +14,13 @@ use super::format::position;
 pub(crate) struct SettingsFile {
     /// Where it really is: links are followed.
     target: PathBuf,
-    /// What it said; nothing where there was none.
+    /// Its text; `None` where there was no file.
     text: Option<String>,
 }
 
 /// How a write ended.
 #[derive(PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum WriteResult {
     Done,
     /// Somebody else wrote it meanwhile, so nothing was written.
     Changed,
@@ -67,22 +67,22 @@ impl SettingsFile {
     }
 
     /// Puts new text in its place, unless it is no longer what was read.
-    pub(crate) fn replace(&self, text: &str) -> Result<Written> {
+    pub(crate) fn replace(&self, text: &str) -> Result<WriteResult> {
         let shown = self.target.display();
         if !self.is_unchanged() {
-            return Ok(Written::Changed);
+            return Ok(WriteResult::Changed);
         }
         self.put(&self.target, text).with_context(|| format!("{shown} cannot be written; nothing was changed"))?;
-        Ok(Written::Done)
+        Ok(WriteResult::Done)
     }
 
     /// Removes it, unless it is no longer what was read.
-    pub(crate) fn remove(&self) -> Result<Written> {
+    pub(crate) fn remove(&self) -> Result<WriteResult> {
         if !self.is_unchanged() {
-            return Ok(Written::Changed);
+            return Ok(WriteResult::Changed);
         }
         fs::remove_file(&self.target).with_context(|| format!("{} cannot be removed", self.target.display()))?;
-        Ok(Written::Done)
+        Ok(WriteResult::Done)
     }
 
     fn is_unchanged(&self) -> bool {
@@ -126,8 +126,8 @@ fn keep_owner(file: &File, like: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps other calls of setup away from the folder of a file until it is dropped. Where that cannot be had, it is done
-/// without: a change meanwhile is noticed anyway, but for an instant.
+/// Keeps other calls of setup away from the folder of a file until it is dropped. Where no lock is possible,
+/// setup goes on without: it notices a change meanwhile anyway, except for an instant.
 pub(crate) fn keep_others_out(path: &Path) -> Option<File> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = File::open(target.parent()?).ok()?;
@@ -153,8 +153,8 @@ mod tests {
             }
             let read = SettingsFile::read(&path).expect("a file or none");
             fs::write(&path, "theirs").expect("a file");
-            assert!(read.replace("ours").expect("no error") == Written::Changed);
-            assert!(read.remove().expect("no error") == Written::Changed);
+            assert!(read.replace("ours").expect("no error") == WriteResult::Changed);
+            assert!(read.remove().expect("no error") == WriteResult::Changed);
             assert_eq!(fs::read_to_string(&path).expect("a file"), "theirs");
             fs::remove_file(&path).expect("a file");
         }

@@ -20,8 +20,8 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser};
 
-use self::clients::{CLIENTS, Client, Launch, Surroundings};
-use self::file::{SettingsFile, Written};
+use self::clients::{CLIENTS, Client, Launch, SetupSurroundings};
+use self::file::{SettingsFile, WriteResult};
 use self::format::{Edit, Spot};
 use crate::messages::remark;
 use crate::{Cli, Verb, surroundings};
@@ -64,7 +64,7 @@ pub(crate) struct SetupArguments {
 
 fn client_parser() -> impl TypedValueParser<Value = &'static Client> {
     let names = PossibleValuesParser::new(CLIENTS.iter().map(|client| client.name));
-    names.try_map(|name| Client::find(&name).ok_or_else(|| anyhow!("there is no client of this name")))
+    names.try_map(|name| Client::find(&name).ok_or_else(|| anyhow!("there is no such client")))
 }
 
 /// Every client takes such a name; some take no other.
@@ -91,7 +91,7 @@ pub(crate) fn setup(arguments: &SetupArguments, given_state: Option<&Path>) -> R
     let _alone = file::keep_others_out(&job.path);
     for _ in 0..TRIES {
         let done = if arguments.undo { job.undo(&launch)? } else { job.write(&launch)? };
-        if done == Written::Done {
+        if done == WriteResult::Done {
             remark_on_dialect(client, arguments);
             return Ok(ExitCode::SUCCESS);
         }
@@ -105,7 +105,7 @@ pub(crate) fn setup(arguments: &SetupArguments, given_state: Option<&Path>) -> R
 
 fn settings_of(client: &Client, project: bool) -> Result<PathBuf> {
     let directory = if project { surroundings::working_directory()? } else { PathBuf::new() };
-    let around = Surroundings { variable: &|name| std::env::var_os(name).map(PathBuf::from), project: &directory };
+    let around = SetupSurroundings { variable: &|name| std::env::var_os(name).map(PathBuf::from), project: &directory };
     if project {
         client
             .project_file(&around)
@@ -123,8 +123,8 @@ struct Job<'a> {
     path: PathBuf,
 }
 
-/// What stands under our name.
-enum Found {
+/// What is there under our name.
+enum FoundEntry {
     Nothing,
     Ours(Launch),
 }
@@ -138,41 +138,41 @@ enum Before {
 }
 
 impl Job<'_> {
-    fn write(&self, launch: &Launch) -> Result<Written> {
+    fn write(&self, launch: &Launch) -> Result<WriteResult> {
         let file = SettingsFile::read(&self.path)?;
         let before = file.text().unwrap_or_default();
         let found = self.find(before, launch)?;
         let after = match &found {
-            Found::Ours(there) if there == launch => {
+            FoundEntry::Ours(there) if there == launch => {
                 println!("{}: already set up in {}; nothing was changed", self.client.name, self.path.display());
-                return Ok(Written::Done);
+                return Ok(WriteResult::Done);
             }
-            Found::Ours(_) => self.edit(before, &Edit::Change(&self.client.launch_fields(launch)))?,
-            Found::Nothing => self.edit(before, &Edit::Insert(&self.client.entry(self.spot.name, launch)))?,
+            FoundEntry::Ours(_) => self.edit(before, &Edit::Change(&self.client.launch_fields(launch)))?,
+            FoundEntry::Nothing => self.edit(before, &Edit::Insert(&self.client.entry(self.spot.name, launch)))?,
         };
         if self.arguments.dry_run {
             self.preview(before, Some(&after));
-            return Ok(Written::Done);
+            return Ok(WriteResult::Done);
         }
         // A copy is one of the time before us: one with our entry in it must not replace it.
-        let keeps_copy = matches!(found, Found::Nothing) || !file.backup().exists();
+        let keeps_copy = matches!(found, FoundEntry::Nothing) || !file.backup().exists();
         if file.text().is_some() && keeps_copy {
             file.write_backup()?;
         }
-        if file.replace(&after)? == Written::Changed {
-            return Ok(Written::Changed);
+        if file.replace(&after)? == WriteResult::Changed {
+            return Ok(WriteResult::Changed);
         }
         self.say_what_was_done(&file, &found, launch);
-        Ok(Written::Done)
+        Ok(WriteResult::Done)
     }
 
-    fn undo(&self, own: &Launch) -> Result<Written> {
+    fn undo(&self, own: &Launch) -> Result<WriteResult> {
         let file = SettingsFile::read(&self.path)?;
         let (client, shown) = (self.client.name, self.path.display());
         let before = file.text().unwrap_or_default();
-        let Found::Ours(launch) = self.find(before, own)? else {
+        let FoundEntry::Ours(launch) = self.find(before, own)? else {
             println!("{client}: '{}' is not in {shown}; nothing was changed", self.spot.name);
-            return Ok(Written::Done);
+            return Ok(WriteResult::Done);
         };
         let (after, exact) = match self.before_us(&file, &launch)? {
             Before::NoFile => (None, true),
@@ -181,13 +181,13 @@ impl Job<'_> {
         };
         if self.arguments.dry_run {
             self.preview(before, after.as_deref());
-            return Ok(Written::Done);
+            return Ok(WriteResult::Done);
         }
         let written = match &after {
             Some(text) => file.replace(text)?,
             None => file.remove()?,
         };
-        if written == Written::Changed {
+        if written == WriteResult::Changed {
             return Ok(written);
         }
         match after {
@@ -200,7 +200,7 @@ impl Job<'_> {
             println!("  copy: {} stays; remove it if you do not need it", file.backup().display());
         }
         println!("  next: restart {}", self.client.title);
-        Ok(Written::Done)
+        Ok(WriteResult::Done)
     }
 
     /// What was there before us. A copy counts where putting our entry into it gives what is there now.
@@ -217,15 +217,15 @@ impl Job<'_> {
         })
     }
 
-    fn find(&self, text: &str, own: &Launch) -> Result<Found> {
+    fn find(&self, text: &str, own: &Launch) -> Result<FoundEntry> {
         let shown = self.path.display();
         let read = self.client.format.read(text);
         let all = read.map_err(|error| anyhow!("{shown} is malformed: {error}; nothing was changed"))?;
         let Some(entry) = all.get(self.spot.container).and_then(|container| container.get(self.spot.name)) else {
-            return Ok(Found::Nothing);
+            return Ok(FoundEntry::Nothing);
         };
         let launch = self.client.launch_of(entry);
-        launch.filter(|launch| is_chiton(&launch.command, &own.command)).map(Found::Ours).with_context(|| {
+        launch.filter(|launch| is_chiton(&launch.command, &own.command)).map(FoundEntry::Ours).with_context(|| {
             format!(
                 "{shown} has another server named '{}'; nothing was changed: choose another name with --name",
                 self.spot.name
@@ -251,11 +251,11 @@ impl Job<'_> {
         println!("nothing was changed: this was a dry run");
     }
 
-    fn say_what_was_done(&self, file: &SettingsFile, found: &Found, launch: &Launch) {
+    fn say_what_was_done(&self, file: &SettingsFile, found: &FoundEntry, launch: &Launch) {
         let did = match (found, file.text()) {
-            (Found::Ours(_), _) => "changed in",
-            (Found::Nothing, Some(_)) => "added to",
-            (Found::Nothing, None) => "added to the new file",
+            (FoundEntry::Ours(_), _) => "changed in",
+            (FoundEntry::Nothing, Some(_)) => "added to",
+            (FoundEntry::Nothing, None) => "added to the new file",
         };
         println!("{}: '{}' {did} {}", self.client.name, self.spot.name, self.path.display());
         println!("  runs: {} {}", launch.command, launch.arguments.join(" "));
@@ -289,7 +289,10 @@ pub(crate) fn own_path() -> Result<String> {
     let path = std::env::current_exe().context("the path of this program cannot be found")?;
     ensure!(path.is_file(), "this program is no longer at {}: start it from where it is now", path.display());
     path.into_os_string().into_string().map_err(|path: OsString| {
-        anyhow!("the path of this program is no UTF-8, and settings can hold no other: {}", path.to_string_lossy())
+        anyhow!(
+            "the path of this program is not UTF-8, which is all that settings can hold: {}",
+            path.to_string_lossy()
+        )
     })
 }
 
@@ -297,7 +300,7 @@ pub(crate) fn own_path() -> Result<String> {
 fn launch(client: &Client, arguments: &SetupArguments, given_state: Option<&Path>) -> Result<Launch> {
     let mut given = vec!["mcp".to_owned()];
     if let Some(state) = given_state {
-        let state = state.to_str().context("--state-dir is no UTF-8, and settings can hold no other")?;
+        let state = state.to_str().context("--state-dir is not UTF-8, which is all that settings can hold")?;
         given.extend(["--state-dir".to_owned(), state.to_owned()]);
     }
     if !arguments.arguments.is_empty() {
@@ -307,7 +310,7 @@ fn launch(client: &Client, arguments: &SetupArguments, given_state: Option<&Path
     }
     match Cli::try_parse_from(std::iter::once("chiton").chain(given.iter().map(String::as_str))) {
         Ok(Cli { verb: Verb::Mcp(_), .. }) => Ok(Launch { command: own_path()?, arguments: given }),
-        Ok(_) => bail!("these are no arguments for `chiton mcp`: {}", arguments.arguments.join(" ")),
+        Ok(_) => bail!("these are not arguments for `chiton mcp`: {}", arguments.arguments.join(" ")),
         Err(error) if error.use_stderr() => {
             let text = error.to_string();
             let what = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default().trim().to_owned();

@@ -7,23 +7,23 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use super::clients::{CLIENTS, Client, Launch, Surroundings};
+use super::clients::{CLIENTS, Client, Launch, SetupSurroundings};
 use super::file::SettingsFile;
 use super::{is_chiton, own_path};
 use crate::surroundings;
 use crate::table::lay_out;
 
 /// The settings of a client, of the user or of the project in the current directory.
-pub(crate) struct Settings {
+pub(crate) struct ClientSettings {
     pub(crate) client: &'static Client,
     pub(crate) file: PathBuf,
     /// Whether anything of the client is here.
     pub(crate) found: bool,
-    pub(crate) state: State,
+    pub(crate) state: SetupState,
 }
 
 /// What the settings say about Chiton.
-pub(crate) enum State {
+pub(crate) enum SetupState {
     Absent,
     /// Set up, with this program.
     SetUp(Launch),
@@ -37,7 +37,7 @@ pub(crate) enum State {
     Unreadable(String),
 }
 
-impl State {
+impl SetupState {
     /// In a few words.
     pub(crate) fn words(&self) -> String {
         match self {
@@ -52,27 +52,27 @@ impl State {
 }
 
 /// All clients, and those project files that are there.
-pub(crate) fn survey(name: &str) -> Result<Vec<Settings>> {
+pub(crate) fn survey(name: &str) -> Result<Vec<ClientSettings>> {
     let directory = surroundings::working_directory()?;
-    let around = Surroundings { variable: &|name| env::var_os(name).map(PathBuf::from), project: &directory };
+    let around = SetupSurroundings { variable: &|name| env::var_os(name).map(PathBuf::from), project: &directory };
     let mut all = Vec::new();
     for client in &CLIENTS {
         match client.user_file(&around) {
             Ok(file) => {
                 let found = is_here(client, &file);
-                all.push(Settings { client, found, state: look(client, &file, name), file });
+                all.push(ClientSettings { client, found, state: look(client, &file, name), file });
             }
-            Err(error) => all.push(Settings {
+            Err(error) => all.push(ClientSettings {
                 client,
                 file: PathBuf::new(),
                 found: false,
-                state: State::Unreadable(format!("{error:#}")),
+                state: SetupState::Unreadable(format!("{error:#}")),
             }),
         }
         let user = all.last().map(|settings| settings.file.clone());
         let project = client.project_file(&around).filter(|file| file.exists() && Some(file) != user.as_ref());
         if let Some(file) = project {
-            all.push(Settings { client, found: true, state: look(client, &file, name), file });
+            all.push(ClientSettings { client, found: true, state: look(client, &file, name), file });
         }
     }
     Ok(all)
@@ -80,7 +80,7 @@ pub(crate) fn survey(name: &str) -> Result<Vec<Settings>> {
 
 /// Prints them.
 pub(super) fn list(name: &str) -> Result<ExitCode> {
-    let row = |settings: Settings| {
+    let row = |settings: ClientSettings| {
         let found = if settings.found { "yes" } else { "no" };
         vec![
             settings.client.name.to_owned(),
@@ -105,26 +105,26 @@ fn is_here(client: &Client, file: &Path) -> bool {
     file.exists() || folder.is_some_and(Path::is_dir) || program()
 }
 
-fn look(client: &Client, file: &Path, name: &str) -> State {
+fn look(client: &Client, file: &Path, name: &str) -> SetupState {
     let text = match SettingsFile::read(file) {
         Ok(settings) => settings.text().unwrap_or_default().to_owned(),
-        Err(error) => return State::Unreadable(format!("{error:#}")),
+        Err(error) => return SetupState::Unreadable(format!("{error:#}")),
     };
     let all = match client.format.read(&text) {
         Ok(all) => all,
-        Err(error) => return State::Unreadable(format!("malformed, {error}")),
+        Err(error) => return SetupState::Unreadable(format!("malformed, {error}")),
     };
     let Some(entry) = all.get(client.container).and_then(|container| container.get(name)) else {
-        return State::Absent;
+        return SetupState::Absent;
     };
     let own = own_path().unwrap_or_default();
     match client.launch_of(entry) {
-        Some(launch) if launch.command == own => State::SetUp(launch),
-        Some(launch) if !is_chiton(&launch.command, &own) => State::Another,
+        Some(launch) if launch.command == own => SetupState::SetUp(launch),
+        Some(launch) if !is_chiton(&launch.command, &own) => SetupState::Another,
         Some(launch) if Path::new(&launch.command).is_absolute() && !Path::new(&launch.command).exists() => {
-            State::Gone(launch)
+            SetupState::Gone(launch)
         }
-        Some(launch) => State::Elsewhere(launch),
-        None => State::Another,
+        Some(launch) => SetupState::Elsewhere(launch),
+        None => SetupState::Another,
     }
 }

@@ -50,7 +50,7 @@ impl Dialect for Anthropic {
         if arguments.flag("restart")? {
             return Ok(Action::Restart);
         }
-        let mut run = RunAction::new(arguments.required("command")?);
+        let mut run = RunAction::new(&arguments.required("command")?);
         run.request.timeout = around.timeout.or(Some(DEFAULT_TIMEOUT));
         Ok(Action::Run(Box::new(run)))
     }

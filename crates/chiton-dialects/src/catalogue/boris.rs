@@ -78,7 +78,7 @@ impl Dialect for Boris {
             return Ok(Action::Read(ReadAction { forgets: true, ..ReadAction::new(TaskRef::Id(id), Part::All) }));
         }
         let arguments = Arguments::new(values, &["command", "timeout", "run_in_background"])?;
-        let mut run = RunAction::new(arguments.required("command")?);
+        let mut run = RunAction::new(&arguments.required("command")?);
         run.keeps = Keeps::Directory;
         run.request.called_as = Some("/bin/bash".into());
         if arguments.flag("run_in_background")? {

@@ -1,5 +1,5 @@
 //! `codex`: the surface that Codex's models know. A command is given back after a while, ended or not; what goes on is a
-//! session with a number, and writing nothing to it is how one looks again. Nothing carries over from call to call.
+//! session with a number, and writing nothing to it is how one reads it again. Nothing carries over from call to call.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -26,7 +26,7 @@ struct Yield(u64, u64, u64);
 
 const EXEC: Yield = Yield(10_000, 250, 30_000);
 const WRITE: Yield = Yield(250, 250, 30_000);
-/// To look again is to wait: a model that polls pays for every look.
+/// To read again is to wait: a model that polls pays for every call.
 const POLL: Yield = Yield(5_000, 5_000, 300_000);
 
 /// Tokens of output that a reply gives at most, and bytes that are taken for one.
@@ -131,7 +131,7 @@ impl Dialect for Codex {
             return Ok(Action::Exchange(Exchange { task, message, wait, room, notes }));
         }
         let tty = arguments.flag("tty")?;
-        let mut run = RunAction::new(arguments.required("cmd")?);
+        let mut run = RunAction::new(&arguments.required("cmd")?);
         (run.request.streams, run.keeps, run.request.task_lifetime) =
             (Streams::Merged, Keeps::Nothing, TaskLifetime::Session);
         run.request.terminal = tty.then_some(TerminalSize::USUAL);
@@ -156,7 +156,7 @@ impl Dialect for Codex {
             (Action::Run(run), Done::Ran(ran)) => {
                 let response = &ran.response;
                 let left = response.leftover_task.as_deref().map(|task| (number(task), response.leftovers.len()));
-                Chunk {
+                ChunkReply {
                     id: &response.run_id,
                     outcome: &response.outcome,
                     took: response.duration,
@@ -169,7 +169,7 @@ impl Dialect for Codex {
                 }
                 .reply()
             }
-            (Action::Exchange(exchange), Done::Exchanged(answer)) => Chunk {
+            (Action::Exchange(exchange), Done::Exchanged(answer)) => ChunkReply {
                 id: &answer.task.id,
                 outcome: answer.task.outcome.as_ref().unwrap_or(&Outcome::Running),
                 took: answer.took,
@@ -192,7 +192,7 @@ impl Dialect for Codex {
 }
 
 /// What a reply is made of.
-struct Chunk<'a> {
+struct ChunkReply<'a> {
     id: &'a str,
     outcome: &'a Outcome,
     took: Duration,
@@ -205,7 +205,7 @@ struct Chunk<'a> {
     notes: &'a [String],
 }
 
-impl Chunk<'_> {
+impl ChunkReply<'_> {
     fn reply(&self) -> Reply {
         let tokens = self.amount.bytes.div_ceil(TOKEN_BYTES);
         let (seconds, session) = (self.took.as_secs_f64(), number(self.id));
@@ -384,7 +384,7 @@ mod tests {
     fn what_is_cut_is_counted_to_the_token() {
         let text = "0123456789\n".repeat(1000);
         let view = TextView { head: text.clone(), tail: None, omitted: 0 };
-        let chunk = |room: usize| Chunk {
+        let chunk = |room: usize| ChunkReply {
             id: "shell_00000001",
             outcome: &Outcome::Exited(0),
             took: Duration::from_secs(1),

@@ -8,7 +8,7 @@ use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{EnvironmentChange, Outcome, Task};
 use serde_json::{Map, Value, json};
 
-use crate::action::{Action, Done, Keeps, Ran, ReadAction, RunAction, TaskRef, View};
+use crate::action::{Action, Done, Keeps, OutputView, Ran, ReadAction, RunAction, TaskRef};
 use crate::arguments::Arguments;
 use crate::bash_like::{both_streams, ended_by_itself, kill_replies};
 use crate::call_error::CallError;
@@ -31,12 +31,12 @@ fn ansi() -> (&'static str, Value) {
     ("ansi", choice(&ANSI, "Escape sequences in the output: preserve (default), or strip for plain text."))
 }
 
-fn read_ansi(arguments: &Arguments<'_>) -> Result<View, CallError> {
-    Ok(if arguments.choice("ansi", &ANSI)? == Some("strip") { View::Plain } else { View::Raw })
+fn read_ansi(arguments: &Arguments<'_>) -> Result<OutputView, CallError> {
+    Ok(if arguments.choice("ansi", &ANSI)? == Some("strip") { OutputView::Plain } else { OutputView::Raw })
 }
 
-fn shown(text: &str, view: View) -> String {
-    if view == View::Raw { text.to_owned() } else { without_escapes(text) }
+fn shown(text: &str, view: OutputView) -> String {
+    if view == OutputView::Raw { text.to_owned() } else { without_escapes(text) }
 }
 
 impl Dialect for Exec {
@@ -49,29 +49,14 @@ impl Dialect for Exec {
     }
 
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
-        let run = |extra: Vec<(&'static str, Value)>| {
-            let mut parameters = vec![
-                ("command", string("The shell command (bash).")),
-                ("workdir", string(&format!("Directory to run in; without it {}.", around.directory.display()))),
-                ("env", variables("Variables for this command.")),
-                (
-                    "env_mode",
-                    choice(
-                        &["merge", "replace"],
-                        "merge (default): add env to the base; replace: the command sees env only.",
-                    ),
-                ),
-            ];
-            let pty = "Run it in a terminal, for programs that want one: one stream, stderr is empty.";
-            parameters.push(("pty", boolean(pty)));
-            parameters.extend(extra);
-            parameters
-        };
         vec![
             ToolSpec {
                 name: "exec",
                 description: "Run a shell command and wait for it. Gives stdout, stderr and the exit code.".to_owned(),
-                parameters: run(vec![("timeout_ms", integer("Stop it after this many milliseconds.")), ansi()]),
+                parameters: command_parameters(
+                    around,
+                    vec![("timeout_ms", integer("Stop it after this many milliseconds.")), ansi()],
+                ),
                 required: &["command"],
                 effect: ToolEffect::Runs,
                 output_schema: any_of([ran(&[
@@ -84,7 +69,7 @@ impl Dialect for Exec {
                 name: "exec_bg",
                 description: "Start a shell command in the background. Gives an id for exec_status and exec_stop."
                     .to_owned(),
-                parameters: run(Vec::new()),
+                parameters: command_parameters(around, Vec::new()),
                 required: &["command"],
                 effect: ToolEffect::Runs,
                 output_schema: any_of([task(&[Field::text("id")])]),
@@ -125,7 +110,7 @@ impl Dialect for Exec {
         if tool == "exec_stop" {
             return Ok(Action::Kill { task: TaskRef::Id(arguments.required("id")?) });
         }
-        let mut run = RunAction::new(arguments.required("command")?);
+        let mut run = RunAction::new(&arguments.required("command")?);
         run.request.directory = arguments.text("workdir")?.map(Into::into);
         let variables = arguments.variables("env")?;
         run.request.environment = match arguments.choice("env_mode", &["merge", "replace"])? {
@@ -163,6 +148,21 @@ impl Dialect for Exec {
             (_, done) => Reply::otherwise(done),
         }
     }
+}
+
+/// The parameters of a command, and `more`.
+fn command_parameters(around: &Surroundings, more: Vec<(&'static str, Value)>) -> Vec<(&'static str, Value)> {
+    let mode = "merge (default): add env to the base; replace: the command sees env only.";
+    let pty = "Run it in a terminal, for programs that want one: one stream, stderr is empty.";
+    let mut parameters = vec![
+        ("command", string("The shell command (bash).")),
+        ("workdir", string(&format!("Directory to run in; without it {}.", around.directory.display()))),
+        ("env", variables("Variables for this command.")),
+        ("env_mode", choice(&["merge", "replace"], mode)),
+        ("pty", boolean(pty)),
+    ];
+    parameters.extend(more);
+    parameters
 }
 
 fn state(task: &Task) -> String {

@@ -118,7 +118,7 @@ impl Dialect for Gemini {
             }
             _ => {}
         }
-        let mut run = RunAction::new(arguments.required("command")?);
+        let mut run = RunAction::new(&arguments.required("command")?);
         (run.request.streams, run.keeps, run.request.task_lifetime) =
             (Streams::Merged, Keeps::Nothing, TaskLifetime::Durable);
         run.request.description = arguments.text("description")?;

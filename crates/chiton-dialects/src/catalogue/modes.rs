@@ -59,7 +59,7 @@ impl Dialect for Modes {
 
     fn read(&self, _: &str, values: &Map<String, Value>, _: &Surroundings) -> Result<Action, CallError> {
         let arguments = Arguments::new(values, &["command", "mode"])?;
-        let mut run = RunAction::new(arguments.required("command")?);
+        let mut run = RunAction::new(&arguments.required("command")?);
         (run.request.streams, run.keeps, run.request.grace) = (Streams::Merged, Keeps::Nothing, Some(GRACE));
         (run.request.task_lifetime, run.request.transcript) = (TaskLifetime::Durable, true);
         run.request.timeout = match arguments.choice("mode", &MODES)? {

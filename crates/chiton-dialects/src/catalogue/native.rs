@@ -1,33 +1,27 @@
 //! `native`: everything the engine can do, in few words. The default.
 
+mod reply;
+mod tools;
+
 use std::sync::OnceLock;
 
 use chiton_engine::tasks::Part;
 use chiton_engine::terminal::TerminalSize;
-use chiton_engine::{
-    CommandInput, EnvironmentChange, Look, OnTimeout, Outcome, Signal, Streams, Task, TaskLifetime, TimeLimit, Typing,
-};
+use chiton_engine::{CommandInput, EnvironmentChange, OnTimeout, Signal, Streams, TaskLifetime, Typing};
 use serde_json::{Map, Value, json};
 
-use crate::action::{Action, Done, Message, Ran, ReadAction, RunAction, TaskOutput, TaskRef, View};
+use crate::action::{Action, Done, Message, OutputView, ReadAction, RunAction, TaskRef};
 use crate::arguments::{Arguments, short};
-use crate::bash_like::{FILES, ended_by_itself, kill_replies};
 use crate::call_error::CallError;
-use crate::facts::{look_facts, look_fields, object, ran, run_facts, task, task_facts, waiting, with};
+use crate::facts::{object, task_facts, with};
 use crate::reply::Reply;
-use crate::shape::{Field, any_of, shape};
-use crate::text::{both_ends, leftover_lines, waiting_line, without_escapes};
-use crate::timeouts::{self, DEFAULT_TIMEOUT};
-use crate::tool::{
-    Dialect, Surroundings, ToolEffect, ToolSpec, arguments_of, boolean, choice, integer, string, variables,
-};
+use crate::timeouts::DEFAULT_TIMEOUT;
+use crate::tool::{Dialect, Surroundings, ToolSpec, arguments_of};
 
 pub(crate) struct Native;
 
 /// Bytes of output that are given at once; of a command that printed more, half of it from each end.
 const LIMIT: usize = 30_000;
-/// Commands that have ended are listed as far as these.
-const ENDED: usize = 20;
 
 impl Dialect for Native {
     fn name(&self) -> &'static str {
@@ -39,70 +33,7 @@ impl Dialect for Native {
     }
 
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
-        let id = || ("bash_id", string("The id of the command."));
-        vec![
-            bash(around),
-            ToolSpec {
-                name: "BashOutput",
-                description: "Output of a command that runs or ran: what is new, or a part of it. Can wait first, so \
-                              there is no need to poll."
-                    .to_owned(),
-                parameters: vec![
-                    id(),
-                    ("wait", integer("Milliseconds to wait at most; alone: until it ends.")),
-                    ("wait_for", string("Wait until a line matches this regular expression, or it ends.")),
-                    ("since", integer("From this byte on, in place of what is new; 0 is the beginning.")),
-                    ("range", string("These alone: 'lines 1-100' or 'bytes 0-4095'.")),
-                    ("tail", integer("Only so many lines from the end.")),
-                    ("filter", string("A regular expression: only lines that match. Nothing counts as read.")),
-                    view(
-                        "plain: text without escapes; raw: as printed; screen: what its terminal shows, and wait_for matches that.",
-                    ),
-                ],
-                required: &["bash_id"],
-                effect: ToolEffect::Looks,
-                output_schema: any_of([task(&read_fields())]),
-            },
-            ToolSpec {
-                name: "BashInput",
-                description: "Type into a command started with pty, write to one started with open_stdin, or send a \
-                              signal to any. With pty the answer is the screen, once it waits for more."
-                    .to_owned(),
-                parameters: vec![
-                    id(),
-                    ("text", string("What to write; add the newline.")),
-                    ("keys", string("With pty: keys by name, like 'down down enter', 'ctrl-c', 'esc : w q enter'.")),
-                    ("paste", string("With pty: text as a paste, which programs do not act on line by line.")),
-                    ("end", boolean("Nothing will follow.")),
-                    ("signal", string("A signal, like INT or TERM.")),
-                    ("wait", integer("Milliseconds to wait at most, then read; with pty 2000 if left out.")),
-                    ("wait_for", string("Wait until a line of the screen or of the output matches this.")),
-                    view("What to answer with: with pty the screen if left out."),
-                    ("cols", integer("With pty: a new width of the terminal.")),
-                    ("rows", integer("With pty: a new height.")),
-                ],
-                required: &["bash_id"],
-                effect: ToolEffect::Runs,
-                output_schema: any_of([shape(&[Field::text("bash_id")]), task(&read_fields())]),
-            },
-            ToolSpec {
-                name: "KillShell",
-                description: "Stop a command with everything it started; returns when nothing of it is left."
-                    .to_owned(),
-                parameters: vec![id()],
-                required: &["bash_id"],
-                effect: ToolEffect::Stops,
-                output_schema: kill_replies(),
-            },
-            ToolSpec {
-                name: "ListShells",
-                description: "Commands that run, and the last that ended.".to_owned(),
-                parameters: Vec::new(),
-                required: &[],
-                effect: ToolEffect::Looks,
-                output_schema: any_of([list_shape()]),
-            },
-        ]
+        vec![tools::bash(around), tools::output(), tools::input(), tools::kill(), tools::list()]
     }
 
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
@@ -139,78 +70,26 @@ impl Dialect for Native {
 
     fn write(&self, action: &Action, done: &Done) -> Reply {
         match (action, done) {
-            (Action::Run(run), Done::Ran(ran)) => ran_reply(run, ran),
+            (Action::Run(run), Done::Ran(ran)) => reply::ran_reply(run, ran),
             (_, Done::Started { task, .. }) => {
                 let text =
                     format!("Running as {0}. BashOutput with bash_id {0} reads it, and can wait for it.", task.id);
                 Reply::good(text, task_facts(task))
             }
-            (_, Done::Read(read)) => read_reply(read),
+            (_, Done::Read(read)) => reply::read_reply(read),
             (_, Done::Sent { id }) => Reply::good(format!("Sent to {id}."), object(&json!({"bash_id": id}))),
             (_, Done::Killed { task, already }) => {
                 let word = if *already { "already stopped" } else { "terminated, with everything it started" };
                 Reply::good(format!("{} {word}", task.id), with(task_facts(task), &json!({"already_stopped": already})))
             }
-            (_, Done::Listed(tasks)) => list_reply(tasks),
+            (_, Done::Listed(tasks)) => reply::list_reply(tasks),
             (_, done) => Reply::otherwise(done),
         }
     }
 }
 
-fn bash(around: &Surroundings) -> ToolSpec {
-    ToolSpec {
-        name: "Bash",
-        description: format!(
-            "Run a bash command. Directory, variables, functions and options carry over to the next call, also after \
-             exit or a timeout; it starts in {}. A command that leaves something running (server &) returns at once \
-             and says what. {FILES}",
-            around.directory.display()
-        ),
-        parameters: vec![
-            ("command", string("The command.")),
-            ("timeout", integer(&timeouts::description())),
-            (
-                "on_timeout",
-                choice(&ON_TIMEOUT, "stop (default) it with everything it started, or let it go on and give its id."),
-            ),
-            ("wait", integer("Milliseconds to wait; then its id is given and it goes on.")),
-            ("run_in_background", boolean("Come back at once with its id; no timeout if left out.")),
-            ("workdir", string("Directory for this call alone.")),
-            ("env", variables("Variables for this call alone.")),
-            ("stdin", string("What it reads; without it, nothing.")),
-            ("open_stdin", boolean("In the background, or with wait: leave its input open for BashInput.")),
-            (
-                "pty",
-                boolean(
-                    "In a terminal, for programs that talk to a person: comes back when it waits for input; BashInput \
-                     types.",
-                ),
-            ),
-            ("cols", integer("With pty: its width; 80 if left out.")),
-            ("rows", integer("With pty: its height; 24 if left out.")),
-            ("session", string("Run in the session of this name, which has a state of its own and stays.")),
-            ("description", string("What it does, in a few words.")),
-        ],
-        required: &["command"],
-        effect: ToolEffect::Runs,
-        output_schema: any_of([
-            ran(&[
-                Field::text("output"),
-                Field::boolean("truncated"),
-                Field::boolean("cwd_changed"),
-                Field::object("waiting").or_null(),
-                Field::text("session").or_null(),
-                Field::text("description").or_null(),
-            ]),
-            task(&[]),
-        ]),
-    }
-}
-
-const ON_TIMEOUT: [&str; 2] = ["stop", "background"];
-
 fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action, CallError> {
-    let mut run = RunAction::new(arguments.required("command")?);
+    let mut run = RunAction::new(&arguments.required("command")?);
     (run.request.streams, run.request.task_lifetime, run.room) = (Streams::Merged, TaskLifetime::Durable, LIMIT);
     run.request.description = arguments.text("description")?;
     run.request.directory = arguments.text("workdir")?.map(Into::into);
@@ -221,7 +100,7 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
     run.request.until_input = run.request.terminal.is_some();
     let (timeout, wait) = (arguments.millis("timeout")?, arguments.millis("wait")?);
     let background = arguments.flag("run_in_background")?;
-    if arguments.choice("on_timeout", &ON_TIMEOUT)? == Some("background") {
+    if arguments.choice("on_timeout", &tools::ON_TIMEOUT)? == Some("background") {
         run.request.on_timeout = OnTimeout::HandBack;
     }
     let handed_back = wait.is_some() || run.request.on_timeout == OnTimeout::HandBack;
@@ -277,29 +156,12 @@ fn size(arguments: &Arguments<'_>, usual: TerminalSize) -> Result<Option<Termina
     size.map(Some).map_err(|error| CallError::BadValue { name: "cols", problem: format!("or rows: {error}") })
 }
 
-const VIEWS: [&str; 3] = ["plain", "raw", "screen"];
-
-fn view(description: &str) -> (&'static str, Value) {
-    ("view", choice(&VIEWS, description))
-}
-
-fn read_view(arguments: &Arguments<'_>) -> Result<Option<View>, CallError> {
-    Ok(arguments.choice("view", &VIEWS)?.map(|word| match word {
-        "raw" => View::Raw,
-        "screen" => View::Screen,
-        _ => View::Plain,
+fn read_view(arguments: &Arguments<'_>) -> Result<Option<OutputView>, CallError> {
+    Ok(arguments.choice("view", &tools::VIEWS)?.map(|word| match word {
+        "raw" => OutputView::Raw,
+        "screen" => OutputView::Screen,
+        _ => OutputView::Plain,
     }))
-}
-
-fn read_fields() -> Vec<Field> {
-    let output = [
-        Field::text("output"),
-        Field::integer("left_out"),
-        Field::integer("not_kept"),
-        Field::integer("next"),
-        Field::text("waited").or_null(),
-    ];
-    [&output[..], &look_fields()].concat()
 }
 
 /// Which part of the output is asked for: one of three ways to say it, or what is new.
@@ -356,132 +218,6 @@ fn messages(arguments: &Arguments<'_>) -> Result<Vec<Message>, CallError> {
         return Err(CallError::BadValue { name: "text", problem });
     }
     Ok(messages)
-}
-
-/// How a task stands, as the first line of a reply.
-fn line(task: &Task) -> String {
-    let millis = task.duration.as_millis();
-    match &task.outcome {
-        Some(outcome) => format!("[{} {outcome}, {millis} ms]", task.id),
-        None => format!("[{} is running, {millis} ms]", task.id),
-    }
-}
-
-/// The outcome first, then the output, then what changed, what is left, what was cut.
-fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
-    let response = &ran.response;
-    let cut = ran.amount.bytes > run.room as u64;
-    let output = if cut {
-        let note = format!(
-            "\n[… {} of {} bytes left out: BashOutput with bash_id {} and since {} reads on here …]\n",
-            ran.amount.bytes - run.room as u64,
-            ran.amount.bytes,
-            response.run_id,
-            run.room / 2,
-        );
-        both_ends(&response.stdout, run.room / 2, &note)
-    } else {
-        response.stdout.to_text()
-    };
-    let output = without_escapes(&output);
-    let mut lines = vec![first_line(run, ran)];
-    lines.extend(run.notes.iter().map(|note| format!("[{note}]")));
-    if !output.is_empty() {
-        lines.push(output.strip_suffix('\n').unwrap_or(&output).to_owned());
-    }
-    if ran.moved {
-        lines.push(format!("[working directory: {}]", response.cwd.display()));
-    }
-    lines.extend(response.waits.as_ref().map(|wait| waiting_line(&response.run_id, wait)));
-    lines.extend(leftover_lines(response));
-    lines.extend(response.notices.iter().map(|notice| format!("[{notice}]")));
-    let more = json!({
-        "output": output, "truncated": cut, "cwd_changed": ran.moved, "waiting": waiting(response.waits.as_ref()), "session": run.session,
-        "description": run.request.description,
-    });
-    let failed = !ended_by_itself(&response.outcome) && response.outcome != Outcome::Running;
-    Reply { text: lines.join("\n"), structured: with(run_facts(ran), &more), is_error: failed }
-}
-
-fn first_line(run: &RunAction, ran: &Ran) -> String {
-    let response = &ran.response;
-    let millis = response.duration.as_millis();
-    match &response.outcome {
-        Outcome::TimedOut if response.limit != Some(TimeLimit::Silence) => {
-            format!("[timed out after {} ms; stopped with everything it started]", run.limit_ms())
-        }
-        Outcome::Running => {
-            format!("[still running as {0}, {millis} ms; BashOutput with bash_id {0} reads on]", response.run_id)
-        }
-        other if ran.amount.bytes == 0 => format!("[{other}, {millis} ms, no output]"),
-        other => format!("[{other}, {millis} ms]"),
-    }
-}
-
-fn read_reply(read: &TaskOutput) -> Reply {
-    let output = if read.view == View::Raw { read.output.clone() } else { without_escapes(&read.output) };
-    let mut lines = vec![line(&read.task)];
-    lines.extend(read.waited.as_ref().map(|why| format!("[waited: {why}]")));
-    match read.look.as_ref().filter(|_| read.view == View::Screen) {
-        Some(look) => lines.extend(screen_lines(look)),
-        None if output.is_empty() => {}
-        None => lines.push(output.strip_suffix('\n').unwrap_or(&output).to_owned()),
-    }
-    if let Some(look) = &read.look {
-        lines.extend(look.waits.as_ref().map(|wait| waiting_line(&read.task.id, wait)));
-        if look.people > 0 || look.typed_by_people > 0 {
-            lines.push(format!("[people attached: {}, and typed {} times]", look.people, look.typed_by_people));
-        }
-    }
-    if read.left_out > 0 {
-        let (left, id, end) = (read.left_out, &read.task.id, read.end);
-        lines.push(format!("[{left} more bytes: BashOutput with bash_id {id} and since {end}, or a narrower part]"));
-    }
-    if read.not_kept > 0 {
-        lines.push(format!("[{} bytes of this are not kept any more]", read.not_kept));
-    }
-    let more = json!({
-        "output": output, "left_out": read.left_out, "not_kept": read.not_kept, "next": read.end, "waited": read.waited,
-    });
-    let facts = with(task_facts(&read.task), &more);
-    Reply::good(lines.join("\n"), with(facts, &Value::Object(look_facts(read.look.as_deref()))))
-}
-
-/// The rows of a screen between two lines that say what they are.
-fn screen_lines(look: &Look) -> [String; 3] {
-    let screen = &look.screen;
-    let title = screen.title.as_ref().map(|title| format!(", title '{title}'")).unwrap_or_default();
-    let (row, column) = (screen.cursor.row + 1, screen.cursor.column + 1);
-    let full = if screen.alternate { ", full-screen program" } else { "" };
-    [
-        format!("[screen of {} columns and {} rows{full}{title}]", screen.size.columns, screen.size.rows),
-        screen.to_text(),
-        format!("[cursor in row {row}, column {column}]"),
-    ]
-}
-
-fn list_shape() -> Value {
-    let mut list = shape(&[Field::list("shells"), Field::integer("not_listed")]);
-    list["properties"]["shells"]["items"] = task(&[Field::text("description").or_null()]);
-    list
-}
-
-/// All that run, and the last of those that ended.
-fn list_reply(tasks: &[Task]) -> Reply {
-    let (running, ended): (Vec<&Task>, Vec<&Task>) = tasks.iter().partition(|task| task.status.is_running());
-    let not_listed = ended.len().saturating_sub(ENDED);
-    let shown: Vec<&Task> = running.into_iter().chain(ended.into_iter().take(ENDED)).collect();
-    let command = |task: &Task| task.command.lines().next().unwrap_or_default().to_owned();
-    let mut lines: Vec<String> = shown.iter().map(|task| format!("{}  {}", line(task), command(task))).collect();
-    if lines.is_empty() {
-        lines.push("Nothing runs.".to_owned());
-    }
-    if not_listed > 0 {
-        lines.push(format!("[{not_listed} that ended before are not listed]"));
-    }
-    let facts = shown.iter().map(|task| with(task_facts(task), &json!({"description": task.description})));
-    let facts: Vec<Value> = facts.map(Value::Object).collect();
-    Reply::good(lines.join("\n"), object(&json!({"shells": facts, "not_listed": not_listed})))
 }
 
 #[cfg(test)]

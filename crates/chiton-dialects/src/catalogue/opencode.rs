@@ -56,7 +56,7 @@ impl Dialect for Opencode {
                     "Started background shell: {0}\nCommand: {1}\nUse BashOutput with bash_id='{0}' to read its output.",
                     task.id, task.command
                 );
-                result(true, &text, None, &task_facts(task))
+                success(&text, &task_facts(task))
             }
             (_, Done::Read(read)) => {
                 let code = read.task.outcome.as_ref().and_then(Outcome::exit_code);
@@ -64,7 +64,7 @@ impl Dialect for Opencode {
                 let status =
                     format!("Status: {}{code}, Duration: {}ms", read.task.status, read.task.duration.as_millis());
                 let block = stderr_block(&read.stdout, &read.stderr);
-                result(true, &format!("{block}\n{status}"), None, &task_facts(&read.task))
+                success(&format!("{block}\n{status}"), &task_facts(&read.task))
             }
             (_, Done::Killed { task, already }) => {
                 let word = if *already {
@@ -73,9 +73,9 @@ impl Dialect for Opencode {
                     "terminated".to_owned()
                 };
                 let facts = json!({"shell_id": task.id, "already_stopped": already});
-                result(true, &format!("Shell {} {word}", task.id), None, &with(task_facts(task), &facts))
+                success(&format!("Shell {} {word}", task.id), &with(task_facts(task), &facts))
             }
-            (_, Done::Failed(problem)) => result(false, "", Some(&problem.message), &failure(problem)),
+            (_, Done::Failed(problem)) => no_success("", &problem.message, &failure(problem)),
             (_, done) => Reply::otherwise(done),
         }
     }
@@ -92,21 +92,25 @@ fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     let (output, cut) = first_characters(&all, total, LIMIT);
     let metadata = with(run_facts(ran), &json!({"truncated": cut, "description": run.request.description}));
     let error = match &response.outcome {
-        Outcome::Exited(0) => return result(true, &output, None, &metadata),
+        Outcome::Exited(0) => return success(&output, &metadata),
         Outcome::Exited(code) => format!("Command failed with exit code {code}"),
         Outcome::TimedOut => format!("Command timed out after {}ms", run.limit_ms()),
         other => format!("The command {other}"),
     };
-    result(false, &output, Some(&format!("{error}\n{output}")), &metadata)
+    no_success(&output, &format!("{error}\n{output}"), &metadata)
 }
 
-fn result(success: bool, output: &str, error: Option<&str>, metadata: &Map<String, Value>) -> Reply {
-    let text = error.unwrap_or(output).to_owned();
-    let structured = json!({"success": success, "output": output, "error": error, "metadata": metadata});
-    Reply { text, structured: object(&structured), is_error: !success }
+fn success(output: &str, metadata: &Map<String, Value>) -> Reply {
+    let structured = json!({"success": true, "output": output, "error": null, "metadata": metadata});
+    Reply::good(output, object(&structured))
 }
 
-/// The schema of [`result`] with one of these as metadata.
+fn no_success(output: &str, error: &str, metadata: &Map<String, Value>) -> Reply {
+    let structured = json!({"success": false, "output": output, "error": error, "metadata": metadata});
+    Reply::bad(error, object(&structured))
+}
+
+/// The schema of [`success`] and [`no_success`] with one of these as metadata.
 fn results(metadata: impl IntoIterator<Item = Value>) -> Value {
     let mut result = shape(&[
         Field::boolean("success"),

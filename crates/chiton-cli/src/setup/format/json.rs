@@ -3,7 +3,7 @@
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 
-use super::{Edit, Fields, FormatError, Spot, Value};
+use super::{Edit, EntryFields, EntryValue, FormatError, Spot};
 
 /// JSON to the letter: no comments, no trailing commas.
 pub(super) fn read(text: &str) -> Result<serde_json::Value, FormatError> {
@@ -41,13 +41,13 @@ pub(super) fn read_with_comments(text: &str) -> Result<serde_json::Value, Format
 }
 
 fn object_only(value: serde_json::Value) -> Result<serde_json::Value, FormatError> {
-    if value.is_object() { Ok(value) } else { Err(FormatError::Unfit("it holds no object".to_owned())) }
+    if value.is_object() { Ok(value) } else { Err(FormatError::Unfit("it does not hold an object".to_owned())) }
 }
 
 pub(super) fn edit(text: &str, spot: Spot, edit: &Edit) -> Result<String, FormatError> {
     let root = CstRootNode::parse(text, &ParseOptions::default())
         .map_err(|error| FormatError::Unfit(error.kind().to_string()))?;
-    let no_object = |key: &str| FormatError::Unfit(format!("'{key}' in it is no object"));
+    let no_object = |key: &str| FormatError::Unfit(format!("'{key}' in it is not an object"));
     let top = root.object_value_or_create().ok_or_else(|| no_object("the whole"))?;
     match edit {
         Edit::Insert(fields) => {
@@ -71,7 +71,7 @@ pub(super) fn edit(text: &str, spot: Spot, edit: &Edit) -> Result<String, Format
     Ok(edited)
 }
 
-fn change(entry: &CstObject, fields: Fields) {
+fn change(entry: &CstObject, fields: EntryFields) {
     for (key, value) in fields {
         match entry.get(key) {
             Some(field) if field.to_serde_value().is_some_and(|there| value.is(&there)) => {}
@@ -83,15 +83,15 @@ fn change(entry: &CstObject, fields: Fields) {
     }
 }
 
-fn object(fields: Fields) -> CstInputValue {
+fn object(fields: EntryFields) -> CstInputValue {
     CstInputValue::Object(fields.iter().map(|(key, value)| ((*key).to_owned(), input(value))).collect())
 }
 
-fn input(value: &Value) -> CstInputValue {
+fn input(value: &EntryValue) -> CstInputValue {
     match value {
-        Value::Text(text) => text.as_str().into(),
-        Value::List(list) => CstInputValue::Array(list.iter().map(|one| one.as_str().into()).collect()),
-        Value::Number(number) => CstInputValue::Number(number.to_string()),
-        Value::Yes => true.into(),
+        EntryValue::Text(text) => text.as_str().into(),
+        EntryValue::List(list) => CstInputValue::Array(list.iter().map(|one| one.as_str().into()).collect()),
+        EntryValue::Number(number) => CstInputValue::Number(number.to_string()),
+        EntryValue::Yes => true.into(),
     }
 }

@@ -11,7 +11,7 @@ use thiserror::Error;
 
 /// How settings are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum FileFormat {
     /// JSON to the letter.
     Json,
     /// JSON with comments and trailing commas.
@@ -22,7 +22,7 @@ pub(crate) enum Format {
 
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub(crate) enum EntryValue {
     Text(String),
     List(Vec<String>),
     Number(u32),
@@ -30,7 +30,7 @@ pub(crate) enum Value {
 }
 
 /// The fields of an entry, in order.
-pub(crate) type Fields<'a> = &'a [(&'static str, Value)];
+pub(crate) type EntryFields<'a> = &'a [(&'static str, EntryValue)];
 
 /// Where an entry stands.
 #[derive(Clone, Copy)]
@@ -51,13 +51,13 @@ pub(crate) enum FormatError {
 /// What happens to the entry.
 pub(crate) enum Edit<'a> {
     /// It is not there yet.
-    Insert(Fields<'a>),
+    Insert(EntryFields<'a>),
     /// These of its fields change.
-    Change(Fields<'a>),
+    Change(EntryFields<'a>),
     Remove,
 }
 
-impl Format {
+impl FileFormat {
     /// What the text says.
     pub(crate) fn read(self, text: &str) -> Result<serde_json::Value, FormatError> {
         match self {
@@ -95,7 +95,7 @@ impl Format {
     }
 }
 
-impl Value {
+impl EntryValue {
     fn is(&self, read: &serde_json::Value) -> bool {
         match self {
             Self::Text(text) => read.as_str() == Some(text),
@@ -142,30 +142,33 @@ mod tests {
 
     const SPOT: Spot = Spot { container: "servers", name: "chiton" };
     /// Texts that mutations start from.
-    const SEEDS: [(Format, &str); 7] = [
+    const SEEDS: [(FileFormat, &str); 7] = [
         (
-            Format::Json,
+            FileFormat::Json,
             "{\n  \"a\": [1, \"\u{e4}\"],\n  \"servers\": {\"x\": {}, \"chiton\": {\"command\": \"y\"}}\n}\n",
         ),
-        (Format::Jsonc, "// \u{e4}\n{\n  \"servers\": {\n    \"x\": {}, /* b */\n    // c\n  },\n}\n"),
-        (Format::Jsonc, "{\"servers\": {\"chiton\": {\"args\": [] /* x */}}}"),
-        (Format::Toml, "# \u{e4}\na = 1 # b\n[servers.x]\nc = [\n 1, # d\n]\n# e\n[servers.chiton]\ncommand = 'y'\n"),
-        (Format::Toml, "servers = { x = { a = 1 } } # b\n"),
+        (FileFormat::Jsonc, "// \u{e4}\n{\n  \"servers\": {\n    \"x\": {}, /* b */\n    // c\n  },\n}\n"),
+        (FileFormat::Jsonc, "{\"servers\": {\"chiton\": {\"args\": [] /* x */}}}"),
         (
-            Format::Yaml,
+            FileFormat::Toml,
+            "# \u{e4}\na = 1 # b\n[servers.x]\nc = [\n 1, # d\n]\n# e\n[servers.chiton]\ncommand = 'y'\n",
+        ),
+        (FileFormat::Toml, "servers = { x = { a = 1 } } # b\n"),
+        (
+            FileFormat::Yaml,
             "# \u{e4}\na: b # c\nservers:\n  # d\n  x:\n    - 'e' # f\n  chiton: {command: y, args: [z]}\ng: |\n  h\n",
         ),
-        (Format::Yaml, "servers: {x: {a: \u{e4}}} # b\n"),
+        (FileFormat::Yaml, "servers: {x: {a: \u{e4}}} # b\n"),
     ];
     const PIECES: [&str; 22] = [
         "", "{", "}", "[", "]", ":", ",", "#", "\"", "'", "\n", " ", "-", "&a ", "*a", "!", "|", ">", "=", "//",
         "\u{fc}", "\t",
     ];
 
-    fn fields() -> Vec<(&'static str, Value)> {
+    fn fields() -> Vec<(&'static str, EntryValue)> {
         vec![
-            ("command", Value::Text("/bin/chiton \u{fc} \"'\\".into())),
-            ("args", Value::List(vec!["mcp".into(), "# no: comment".into()])),
+            ("command", EntryValue::Text("/bin/chiton \u{fc} \"'\\".into())),
+            ("args", EntryValue::List(vec!["mcp".into(), "# no: comment".into()])),
         ]
     }
 

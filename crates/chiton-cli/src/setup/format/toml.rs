@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use toml_edit::{Array, Document, DocumentMut, InlineTable, Item, Table, TableLike};
 
-use super::{Edit, Fields, FormatError, Spot, Value, newline, position};
+use super::{Edit, EntryFields, EntryValue, FormatError, Spot, newline, position};
 
 pub(super) fn read(text: &str) -> Result<serde_json::Value, FormatError> {
     Ok(table_value(parse(text)?.as_table()))
@@ -29,7 +29,7 @@ pub(super) fn edit(text: &str, spot: Spot, edit: &Edit) -> Result<String, Format
     if let (Edit::Insert(fields), false) = (edit, written_inline) {
         return Ok(appended(text, spot, fields));
     }
-    let missing = || FormatError::Unfit(format!("'{}' in it is no table", spot.container));
+    let missing = || FormatError::Unfit(format!("'{}' in it is not a table", spot.container));
     let container = container.and_then(Item::as_table_like_mut).ok_or_else(missing)?;
     match edit {
         Edit::Insert(fields) => {
@@ -48,7 +48,7 @@ pub(super) fn edit(text: &str, spot: Spot, edit: &Edit) -> Result<String, Format
 }
 
 /// A table may always follow the rest, so nothing of the rest has to be understood.
-fn appended(text: &str, spot: Spot, fields: Fields) -> String {
+fn appended(text: &str, spot: Spot, fields: EntryFields) -> String {
     let end = newline(text);
     let mut edited = text.to_owned();
     if !text.is_empty() {
@@ -110,7 +110,7 @@ fn last_of(table: &Table) -> usize {
     table.iter().map(|(_, item)| end(item)).max().unwrap_or(0)
 }
 
-fn change(entry: &mut dyn TableLike, fields: Fields) {
+fn change(entry: &mut dyn TableLike, fields: EntryFields) {
     for (key, value) in fields {
         match entry.get_mut(key).and_then(Item::as_value_mut) {
             Some(there) if value.is(&value_of(there)) => {}
@@ -126,12 +126,12 @@ fn change(entry: &mut dyn TableLike, fields: Fields) {
     }
 }
 
-fn plain(value: &Value) -> toml_edit::Value {
+fn plain(value: &EntryValue) -> toml_edit::Value {
     match value {
-        Value::Text(text) => text.as_str().into(),
-        Value::List(list) => list.iter().map(String::as_str).collect::<Array>().into(),
-        Value::Number(number) => i64::from(*number).into(),
-        Value::Yes => true.into(),
+        EntryValue::Text(text) => text.as_str().into(),
+        EntryValue::List(list) => list.iter().map(String::as_str).collect::<Array>().into(),
+        EntryValue::Number(number) => i64::from(*number).into(),
+        EntryValue::Yes => true.into(),
     }
 }
 
@@ -163,13 +163,13 @@ fn value_of(value: &toml_edit::Value) -> serde_json::Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Format;
+    use super::super::FileFormat;
     use super::*;
 
     const SPOT: Spot = Spot { container: "mcp_servers", name: "chiton" };
 
-    fn fields() -> Vec<(&'static str, Value)> {
-        vec![("command", Value::Text("/bin/chiton".into())), ("args", Value::List(vec!["mcp".into()]))]
+    fn fields() -> Vec<(&'static str, EntryValue)> {
+        vec![("command", EntryValue::Text("/bin/chiton".into())), ("args", EntryValue::List(vec!["mcp".into()]))]
     }
 
     /// Before, and after the entry was put in.
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn an_entry_is_put_in_whatever_way_servers_are_written() {
         for (before, after) in INSERTED {
-            assert_eq!(Format::Toml.edit(before, SPOT, &Edit::Insert(&fields())).expect(before), after);
+            assert_eq!(FileFormat::Toml.edit(before, SPOT, &Edit::Insert(&fields())).expect(before), after);
         }
     }
 
@@ -216,14 +216,14 @@ mod tests {
     #[test]
     fn an_entry_is_taken_out_and_comments_around_it_stay() {
         for (before, after) in REMOVED {
-            assert_eq!(Format::Toml.edit(before, SPOT, &Edit::Remove).expect(before), after);
+            assert_eq!(FileFormat::Toml.edit(before, SPOT, &Edit::Remove).expect(before), after);
         }
     }
 
     #[test]
     fn what_cannot_be_edited_safely_is_left_alone() {
         for text in ["mcp_servers = 1\n", "[[mcp_servers]]\nx = 1\n", "a = 1\na = 2\n", "x\n"] {
-            assert!(Format::Toml.edit(text, SPOT, &Edit::Insert(&fields())).is_err(), "{text}");
+            assert!(FileFormat::Toml.edit(text, SPOT, &Edit::Insert(&fields())).is_err(), "{text}");
         }
     }
 }

@@ -6,27 +6,27 @@ use std::ops::Range;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput};
 use serde_json::json;
 
-use super::{Edit, Fields, FormatError, Spot, Value, newline};
+use super::{Edit, EntryFields, EntryValue, FormatError, Spot, newline};
 
-/// Settings nest a few levels deep; a text that nests deeper is none.
+/// Settings nest a few levels deep; a text that nests deeper is not settings.
 const DEEPEST: usize = 100;
 
 /// A value and where it stands, in bytes.
 struct Node {
     at: Range<usize>,
     column: usize,
-    kind: Kind,
+    kind: NodeKind,
 }
 
-enum Kind {
+enum NodeKind {
     Scalar { text: String, plain: bool },
-    Sequence { style: Style, items: Vec<Node> },
-    Mapping { style: Style, pairs: Vec<(Node, Node)> },
+    Sequence { style: NodeStyle, items: Vec<Node> },
+    Mapping { style: NodeStyle, pairs: Vec<(Node, Node)> },
     Alias,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Style {
+enum NodeStyle {
     /// Indented lines.
     Block,
     /// In brackets or braces.
@@ -37,8 +37,8 @@ pub(super) fn read(text: &str) -> Result<serde_json::Value, FormatError> {
     match Tree::parse(text)? {
         None => Ok(json!({})),
         Some(root) if root.is_nothing() => Ok(json!({})),
-        Some(Node { kind: Kind::Mapping { pairs, .. }, .. }) => value_of_pairs(&pairs, text),
-        Some(_) => Err(FormatError::Unfit("it holds no mapping".to_owned())),
+        Some(Node { kind: NodeKind::Mapping { pairs, .. }, .. }) => value_of_pairs(&pairs, text),
+        Some(_) => Err(FormatError::Unfit("it does not hold a mapping".to_owned())),
     }
 }
 
@@ -60,30 +60,30 @@ pub(super) fn edit(text: &str, spot: Spot, edit: &Edit) -> Result<String, Format
 }
 
 fn no_mapping(key: &str) -> FormatError {
-    FormatError::Unfit(format!("'{key}' in it is no mapping"))
+    FormatError::Unfit(format!("'{key}' in it is not a mapping"))
 }
 
 impl Node {
     /// An empty value, or one of the words for it.
     fn is_nothing(&self) -> bool {
-        matches!(&self.kind, Kind::Scalar { text, plain: true } if ["", "~", "null", "Null", "NULL"].contains(&text.as_str()))
+        matches!(&self.kind, NodeKind::Scalar { text, plain: true } if ["", "~", "null", "Null", "NULL"].contains(&text.as_str()))
     }
 
     fn get(&self, wanted: &str) -> Option<(&Node, &Node)> {
-        let Kind::Mapping { pairs, .. } = &self.kind else { return None };
-        let is = |key: &Node| matches!(&key.kind, Kind::Scalar { text, .. } if text == wanted);
+        let NodeKind::Mapping { pairs, .. } = &self.kind else { return None };
+        let is = |key: &Node| matches!(&key.kind, NodeKind::Scalar { text, .. } if text == wanted);
         pairs.iter().find(|(key, _)| is(key)).map(|(key, value)| (key, value))
     }
 }
 
 fn value_of(node: &Node, whole: &str) -> Result<serde_json::Value, FormatError> {
     match &node.kind {
-        Kind::Scalar { .. } if node.is_nothing() => Ok(serde_json::Value::Null),
-        Kind::Scalar { text, .. } => Ok(text.as_str().into()),
-        Kind::Sequence { items, .. } => items.iter().map(|item| value_of(item, whole)).collect(),
-        Kind::Mapping { pairs, .. } => value_of_pairs(pairs, whole),
+        NodeKind::Scalar { .. } if node.is_nothing() => Ok(serde_json::Value::Null),
+        NodeKind::Scalar { text, .. } => Ok(text.as_str().into()),
+        NodeKind::Sequence { items, .. } => items.iter().map(|item| value_of(item, whole)).collect(),
+        NodeKind::Mapping { pairs, .. } => value_of_pairs(pairs, whole),
         // What it stands for is elsewhere; here it is enough that it is the same.
-        Kind::Alias => Ok(json!({ "alias": whole.get(node.at.clone()) })),
+        NodeKind::Alias => Ok(json!({ "alias": whole.get(node.at.clone()) })),
     }
 }
 
@@ -91,7 +91,7 @@ fn value_of_pairs(pairs: &[(Node, Node)], whole: &str) -> Result<serde_json::Val
     let mut map = serde_json::Map::new();
     for (key, value) in pairs {
         let name = match &key.kind {
-            Kind::Scalar { text, .. } => text.clone(),
+            NodeKind::Scalar { text, .. } => text.clone(),
             _ => value_of(key, whole)?.to_string(),
         };
         if map.insert(name.clone(), value_of(value, whole)?).is_some() {
@@ -144,9 +144,9 @@ impl<'a> Tree<'a> {
     }
 
     /// The end of a collection. The span of a bracket goes on over a comment behind it.
-    fn end(&self, style: Style, span: Span) -> usize {
+    fn end(&self, style: NodeStyle, span: Span) -> usize {
         let start = self.byte(span.start.index());
-        let bracket = style == Style::Flow && self.text[start..].starts_with([']', '}']);
+        let bracket = style == NodeStyle::Flow && self.text[start..].starts_with([']', '}']);
         start + usize::from(bracket)
     }
 
@@ -155,10 +155,11 @@ impl<'a> Tree<'a> {
             return Err(FormatError::Unfit("it is nested too deeply".to_owned()));
         }
         let mut at = self.byte(span.start.index())..self.byte(span.end.index());
-        let style = |open: char| if self.text[at.start..].starts_with(open) { Style::Flow } else { Style::Block };
+        let style =
+            |open: char| if self.text[at.start..].starts_with(open) { NodeStyle::Flow } else { NodeStyle::Block };
         let kind = match event {
             Event::Scalar(text, scalar, ..) => {
-                Kind::Scalar { text: text.into_owned(), plain: scalar == ScalarStyle::Plain }
+                NodeKind::Scalar { text: text.into_owned(), plain: scalar == ScalarStyle::Plain }
             }
             Event::SequenceStart(..) => {
                 let style = style('[');
@@ -169,8 +170,8 @@ impl<'a> Tree<'a> {
                         (event, span) => items.push(self.node(event, span, depth + 1)?),
                     }
                 };
-                at.end = if style == Style::Flow { end } else { items.last().map_or(at.start, |item| item.at.end) };
-                Kind::Sequence { style, items }
+                at.end = if style == NodeStyle::Flow { end } else { items.last().map_or(at.start, |item| item.at.end) };
+                NodeKind::Sequence { style, items }
             }
             Event::MappingStart(..) => {
                 let style = style('{');
@@ -186,10 +187,10 @@ impl<'a> Tree<'a> {
                     }
                 };
                 let last = |(key, value): &(Node, Node)| value.at.end.max(key.at.end);
-                at.end = if style == Style::Flow { end } else { pairs.last().map_or(at.start, last) };
-                Kind::Mapping { style, pairs }
+                at.end = if style == NodeStyle::Flow { end } else { pairs.last().map_or(at.start, last) };
+                NodeKind::Mapping { style, pairs }
             }
-            _ => Kind::Alias,
+            _ => NodeKind::Alias,
         };
         Ok(Node { at, column: span.start.col(), kind })
     }
@@ -236,8 +237,8 @@ impl Cuts<'_> {
         self.put(at, format!("{}{lines}", if open { end } else { "" }));
     }
 
-    fn insert_container(&mut self, root: Option<&Node>, spot: Spot, fields: Fields) {
-        if let Some(Node { at, kind: Kind::Mapping { style: Style::Flow, pairs }, .. }) = root {
+    fn insert_container(&mut self, root: Option<&Node>, spot: Spot, fields: EntryFields) {
+        if let Some(Node { at, kind: NodeKind::Mapping { style: NodeStyle::Flow, pairs }, .. }) = root {
             let more = if pairs.is_empty() { "" } else { ", " };
             return self.put(at.start + 1, format!("{}: {{{}}}{more}", json!(spot.container), flow(spot, fields)));
         }
@@ -246,20 +247,26 @@ impl Cuts<'_> {
         self.put_lines(self.text.len(), &(head + &block(spot, fields, column + 2, newline(self.text))));
     }
 
-    fn insert_entry(&mut self, key: &Node, container: &Node, spot: Spot, fields: Fields) -> Result<(), FormatError> {
+    fn insert_entry(
+        &mut self,
+        key: &Node,
+        container: &Node,
+        spot: Spot,
+        fields: EntryFields,
+    ) -> Result<(), FormatError> {
         let end = newline(self.text);
         let same_line = !self.text[key.at.end..container.at.end.max(key.at.end)].contains('\n');
         match &container.kind {
-            Kind::Mapping { style: Style::Block, pairs } => {
+            NodeKind::Mapping { style: NodeStyle::Block, pairs } => {
                 let column = pairs.first().map_or(key.column + 2, |(first, _)| first.column);
                 self.put_lines(self.next_line(key.at.end), &block(spot, fields, column, end));
             }
-            Kind::Mapping { style: Style::Flow, pairs } if !pairs.is_empty() || !same_line => {
+            NodeKind::Mapping { style: NodeStyle::Flow, pairs } if !pairs.is_empty() || !same_line => {
                 let more = if pairs.is_empty() { "" } else { ", " };
                 self.put(container.at.start + 1, flow(spot, fields) + more);
             }
             // Nothing, in one of its spellings: lines take its place.
-            _ if container.is_nothing() || matches!(container.kind, Kind::Mapping { .. }) => {
+            _ if container.is_nothing() || matches!(container.kind, NodeKind::Mapping { .. }) => {
                 if same_line {
                     self.cuts.push((container.at.clone(), String::new()));
                 }
@@ -270,16 +277,16 @@ impl Cuts<'_> {
         Ok(())
     }
 
-    fn change(&mut self, entry: &Node, fields: Fields, spot: Spot) -> Result<(), FormatError> {
-        let Kind::Mapping { style, pairs } = &entry.kind else { return Err(no_mapping(spot.name)) };
+    fn change(&mut self, entry: &Node, fields: EntryFields, spot: Spot) -> Result<(), FormatError> {
+        let NodeKind::Mapping { style, pairs } = &entry.kind else { return Err(no_mapping(spot.name)) };
         for (key, value) in fields {
             match entry.get(key) {
                 Some((_, there)) if value_of(there, self.text).is_ok_and(|there| value.is(&there)) => {}
-                Some((_, Node { kind: Kind::Sequence { style: Style::Block, items }, .. })) => {
+                Some((_, Node { kind: NodeKind::Sequence { style: NodeStyle::Block, items }, .. })) => {
                     self.change_lines(items, value);
                 }
                 Some((_, there)) => self.cuts.push((there.at.clone(), written(value))),
-                None if *style == Style::Flow => {
+                None if *style == NodeStyle::Flow => {
                     self.put(entry.at.start + 1, format!("{}: {}, ", json!(key), written(value)));
                 }
                 None => {
@@ -293,8 +300,8 @@ impl Cuts<'_> {
     }
 
     /// A list with one item a line stays one.
-    fn change_lines(&mut self, items: &[Node], value: &Value) {
-        let (Some(first), Some(last), Value::List(list)) = (items.first(), items.last(), value) else { return };
+    fn change_lines(&mut self, items: &[Node], value: &EntryValue) {
+        let (Some(first), Some(last), EntryValue::List(list)) = (items.first(), items.last(), value) else { return };
         let dash = self.text[..first.at.start].rfind('-').unwrap_or(first.at.start);
         let indent = " ".repeat(self.text[self.start_of_line(dash)..dash].chars().count());
         let lines: Vec<String> = list.iter().map(|one| format!("- {}", quoted(one))).collect();
@@ -304,11 +311,12 @@ impl Cuts<'_> {
     }
 
     fn remove(&mut self, container_key: &Node, container: &Node, spot: Spot) {
-        let (Some((key, value)), Kind::Mapping { style, pairs }) = (container.get(spot.name), &container.kind) else {
+        let (Some((key, value)), NodeKind::Mapping { style, pairs }) = (container.get(spot.name), &container.kind)
+        else {
             return;
         };
         let end = value.at.end.max(key.at.end);
-        if *style == Style::Block {
+        if *style == NodeStyle::Block {
             // A literal block ends where the next line begins.
             let end = key.at.start + self.text[key.at.start..end].trim_end().len();
             self.cuts.push((self.start_of_line(key.at.start)..self.next_line(end), String::new()));
@@ -332,7 +340,7 @@ impl Cuts<'_> {
 }
 
 /// The entry as lines.
-fn block(spot: Spot, fields: Fields, column: usize, end: &str) -> String {
+fn block(spot: Spot, fields: EntryFields, column: usize, end: &str) -> String {
     let indent = " ".repeat(column);
     let mut lines = format!("{indent}{}:{end}", spot.name);
     for (key, value) in fields {
@@ -342,17 +350,17 @@ fn block(spot: Spot, fields: Fields, column: usize, end: &str) -> String {
 }
 
 /// The entry in braces.
-fn flow(spot: Spot, fields: Fields) -> String {
+fn flow(spot: Spot, fields: EntryFields) -> String {
     let fields: Vec<String> = fields.iter().map(|(key, value)| format!("{}: {}", json!(key), written(value))).collect();
     format!("{}: {{{}}}", json!(spot.name), fields.join(", "))
 }
 
-fn written(value: &Value) -> String {
+fn written(value: &EntryValue) -> String {
     match value {
-        Value::Text(text) => quoted(text),
-        Value::List(list) => format!("[{}]", list.iter().map(|one| quoted(one)).collect::<Vec<_>>().join(", ")),
-        Value::Number(number) => number.to_string(),
-        Value::Yes => "true".to_owned(),
+        EntryValue::Text(text) => quoted(text),
+        EntryValue::List(list) => format!("[{}]", list.iter().map(|one| quoted(one)).collect::<Vec<_>>().join(", ")),
+        EntryValue::Number(number) => number.to_string(),
+        EntryValue::Yes => "true".to_owned(),
     }
 }
 
@@ -363,13 +371,13 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Format;
+    use super::super::FileFormat;
     use super::*;
 
     const SPOT: Spot = Spot { container: "extensions", name: "chiton" };
 
-    fn fields() -> Vec<(&'static str, Value)> {
-        vec![("cmd", Value::Text("/bin/chiton".into())), ("args", Value::List(vec!["mcp".into()]))]
+    fn fields() -> Vec<(&'static str, EntryValue)> {
+        vec![("cmd", EntryValue::Text("/bin/chiton".into())), ("args", EntryValue::List(vec!["mcp".into()]))]
     }
 
     /// Before, and after the entry was put in.
@@ -408,9 +416,9 @@ mod tests {
     #[test]
     fn an_entry_is_put_in_beside_the_others() {
         for (before, after) in INSERTED {
-            let edited = Format::Yaml.edit(before, SPOT, &Edit::Insert(&fields())).expect(before);
+            let edited = FileFormat::Yaml.edit(before, SPOT, &Edit::Insert(&fields())).expect(before);
             assert_eq!(edited, after);
-            let removed = Format::Yaml.edit(after, SPOT, &Edit::Remove).expect(after);
+            let removed = FileFormat::Yaml.edit(after, SPOT, &Edit::Remove).expect(after);
             assert_eq!(
                 split_value(&removed),
                 split_value(before),
@@ -420,7 +428,7 @@ mod tests {
     }
 
     fn split_value(text: &str) -> serde_json::Value {
-        super::super::split(Format::Yaml.read(text).expect(text), SPOT).0
+        super::super::split(FileFormat::Yaml.read(text).expect(text), SPOT).0
     }
 
     /// Before, and after the entry was taken out.
@@ -436,7 +444,7 @@ mod tests {
     #[test]
     fn an_entry_is_taken_out_and_its_neighbours_stay() {
         for (before, after) in REMOVED {
-            assert_eq!(Format::Yaml.edit(before, SPOT, &Edit::Remove).expect(before), after);
+            assert_eq!(FileFormat::Yaml.edit(before, SPOT, &Edit::Remove).expect(before), after);
         }
     }
 
@@ -468,7 +476,7 @@ mod tests {
     #[test]
     fn only_what_is_started_changes_in_an_entry() {
         for (before, after) in CHANGED {
-            assert_eq!(Format::Yaml.edit(before, SPOT, &Edit::Change(&fields())).expect(before), after);
+            assert_eq!(FileFormat::Yaml.edit(before, SPOT, &Edit::Change(&fields())).expect(before), after);
         }
     }
 
@@ -485,7 +493,7 @@ mod tests {
             "a: [1\n",
             "a: b: c\n",
         ] {
-            assert!(Format::Yaml.edit(text, SPOT, &Edit::Insert(&fields())).is_err(), "{text}");
+            assert!(FileFormat::Yaml.edit(text, SPOT, &Edit::Insert(&fields())).is_err(), "{text}");
         }
     }
 }

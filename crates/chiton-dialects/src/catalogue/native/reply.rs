@@ -1,0 +1,133 @@
+//! How `native` answers.
+
+use chiton_engine::{Look, Outcome, Task, TimeLimit};
+use serde_json::{Value, json};
+
+use crate::action::{OutputView, Ran, RunAction, TaskOutput};
+use crate::bash_like::ended_by_itself;
+use crate::facts::{look_facts, object, run_facts, task_facts, waiting, with};
+use crate::reply::Reply;
+use crate::text::{both_ends, leftover_lines, waiting_line, without_escapes};
+
+/// Commands that have ended are listed as far as these.
+const ENDED: usize = 20;
+
+/// How a task stands, as the first line of a reply.
+fn line(task: &Task) -> String {
+    let millis = task.duration.as_millis();
+    match &task.outcome {
+        Some(outcome) => format!("[{} {outcome}, {millis} ms]", task.id),
+        None => format!("[{} is running, {millis} ms]", task.id),
+    }
+}
+
+/// The outcome first, then the output, then what changed, what is left, what was cut.
+pub(super) fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
+    let response = &ran.response;
+    let cut = ran.amount.bytes > run.room as u64;
+    let output = if cut {
+        let note = format!(
+            "\n[… {} of {} bytes left out: BashOutput with bash_id {} and since {} reads on here …]\n",
+            ran.amount.bytes - run.room as u64,
+            ran.amount.bytes,
+            response.run_id,
+            run.room / 2,
+        );
+        both_ends(&response.stdout, run.room / 2, &note)
+    } else {
+        response.stdout.to_text()
+    };
+    let output = without_escapes(&output);
+    let mut lines = vec![first_line(run, ran)];
+    lines.extend(run.notes.iter().map(|note| format!("[{note}]")));
+    if !output.is_empty() {
+        lines.push(output.strip_suffix('\n').unwrap_or(&output).to_owned());
+    }
+    if ran.moved {
+        lines.push(format!("[working directory: {}]", response.cwd.display()));
+    }
+    lines.extend(response.waits.as_ref().map(|wait| waiting_line(&response.run_id, wait)));
+    lines.extend(leftover_lines(response));
+    lines.extend(response.notices.iter().map(|notice| format!("[{notice}]")));
+    let more = json!({
+        "output": output, "truncated": cut, "cwd_changed": ran.moved, "waiting": waiting(response.waits.as_ref()), "session": run.session,
+        "description": run.request.description,
+    });
+    let failed = !ended_by_itself(&response.outcome) && response.outcome != Outcome::Running;
+    Reply { text: lines.join("\n"), structured: with(run_facts(ran), &more), is_error: failed }
+}
+
+fn first_line(run: &RunAction, ran: &Ran) -> String {
+    let response = &ran.response;
+    let millis = response.duration.as_millis();
+    match &response.outcome {
+        Outcome::TimedOut if response.limit != Some(TimeLimit::Silence) => {
+            format!("[timed out after {} ms; stopped with everything it started]", run.limit_ms())
+        }
+        Outcome::Running => {
+            format!("[still running as {0}, {millis} ms; BashOutput with bash_id {0} reads on]", response.run_id)
+        }
+        other if ran.amount.bytes == 0 => format!("[{other}, {millis} ms, no output]"),
+        other => format!("[{other}, {millis} ms]"),
+    }
+}
+
+pub(super) fn read_reply(read: &TaskOutput) -> Reply {
+    let output = if read.view == OutputView::Raw { read.output.clone() } else { without_escapes(&read.output) };
+    let mut lines = vec![line(&read.task)];
+    lines.extend(read.waited.as_ref().map(|why| format!("[waited: {why}]")));
+    match read.look.as_ref().filter(|_| read.view == OutputView::Screen) {
+        Some(look) => lines.extend(screen_lines(look)),
+        None if output.is_empty() => {}
+        None => lines.push(output.strip_suffix('\n').unwrap_or(&output).to_owned()),
+    }
+    if let Some(look) = &read.look {
+        lines.extend(look.waits.as_ref().map(|wait| waiting_line(&read.task.id, wait)));
+        if look.people > 0 || look.typed_by_people > 0 {
+            lines.push(format!("[people attached: {}, and typed {} times]", look.people, look.typed_by_people));
+        }
+    }
+    if read.left_out > 0 {
+        let (left, id, end) = (read.left_out, &read.task.id, read.end);
+        lines.push(format!("[{left} more bytes: BashOutput with bash_id {id} and since {end}, or a narrower part]"));
+    }
+    if read.not_kept > 0 {
+        lines.push(format!("[{} bytes of this are not kept any more]", read.not_kept));
+    }
+    let more = json!({
+        "output": output, "left_out": read.left_out, "not_kept": read.not_kept, "next": read.end, "waited": read.waited,
+    });
+    let facts = with(task_facts(&read.task), &more);
+    Reply::good(lines.join("\n"), with(facts, &Value::Object(look_facts(read.look.as_deref()))))
+}
+
+/// The rows of a screen between two lines that say what they are.
+fn screen_lines(look: &Look) -> [String; 3] {
+    let screen = &look.screen;
+    let title = screen.title.as_ref().map(|title| format!(", title '{title}'")).unwrap_or_default();
+    let (row, column) = (screen.cursor.row + 1, screen.cursor.column + 1);
+    let full = if screen.alternate { ", full-screen program" } else { "" };
+    [
+        format!("[screen of {} columns and {} rows{full}{title}]", screen.size.columns, screen.size.rows),
+        screen.to_text(),
+        format!("[cursor in row {row}, column {column}]"),
+    ]
+}
+
+/// All that run, and the last of those that ended.
+pub(super) fn list_reply(tasks: &[Task]) -> Reply {
+    let (running, ended): (Vec<&Task>, Vec<&Task>) = tasks.iter().partition(|task| task.status.is_running());
+    let not_listed = ended.len().saturating_sub(ENDED);
+    let shown: Vec<&Task> = running.into_iter().chain(ended.into_iter().take(ENDED)).collect();
+    let command = |task: &Task| task.command.lines().next().unwrap_or_default().to_owned();
+    let mut lines: Vec<String> = shown.iter().map(|task| format!("{}  {}", line(task), command(task))).collect();
+    if lines.is_empty() {
+        lines.push("Nothing runs.".to_owned());
+    }
+    if not_listed > 0 {
+        lines.push(format!("[{not_listed} that ended before are not listed]"));
+    }
+    let facts = shown.iter().map(|task| with(task_facts(task), &json!({"description": task.description})));
+    let facts: Vec<Value> = facts.map(Value::Object).collect();
+    Reply::good(lines.join("\n"), object(&json!({"shells": facts, "not_listed": not_listed})))
+}

@@ -1,0 +1,159 @@
+//! The tools of `native`, as a model sees them.
+
+use serde_json::Value;
+
+use crate::bash_like::{FILES, kill_replies};
+use crate::facts::{look_fields, ran, task};
+use crate::shape::{Field, any_of, shape};
+use crate::timeouts;
+use crate::tool::{Surroundings, ToolEffect, ToolSpec, boolean, choice, integer, string, variables};
+
+pub(super) const ON_TIMEOUT: [&str; 2] = ["stop", "background"];
+
+pub(super) const VIEWS: [&str; 3] = ["plain", "raw", "screen"];
+
+fn view(description: &str) -> (&'static str, Value) {
+    ("view", choice(&VIEWS, description))
+}
+
+fn id() -> (&'static str, Value) {
+    ("bash_id", string("The id of the command."))
+}
+
+pub(super) fn bash(around: &Surroundings) -> ToolSpec {
+    ToolSpec {
+        name: "Bash",
+        description: format!(
+            "Run a bash command. Directory, variables, functions and options carry over to the next call, also after \
+             exit or a timeout; it starts in {}. A command that leaves something running (server &) returns at once \
+             and says what. {FILES}",
+            around.directory.display()
+        ),
+        parameters: vec![
+            ("command", string("The command.")),
+            ("timeout", integer(&timeouts::description())),
+            (
+                "on_timeout",
+                choice(&ON_TIMEOUT, "stop (default) it with everything it started, or let it go on and give its id."),
+            ),
+            ("wait", integer("Milliseconds to wait; then its id is given and it goes on.")),
+            ("run_in_background", boolean("Come back at once with its id; no timeout if left out.")),
+            ("workdir", string("Directory for this call alone.")),
+            ("env", variables("Variables for this call alone.")),
+            ("stdin", string("What it reads; without it, nothing.")),
+            ("open_stdin", boolean("In the background, or with wait: leave its input open for BashInput.")),
+            (
+                "pty",
+                boolean(
+                    "In a terminal, for programs that talk to a person: comes back when it waits for input; BashInput \
+                     types.",
+                ),
+            ),
+            ("cols", integer("With pty: its width; 80 if left out.")),
+            ("rows", integer("With pty: its height; 24 if left out.")),
+            ("session", string("Run in the session of this name, which has a state of its own and stays.")),
+            ("description", string("What it does, in a few words.")),
+        ],
+        required: &["command"],
+        effect: ToolEffect::Runs,
+        output_schema: any_of([
+            ran(&[
+                Field::text("output"),
+                Field::boolean("truncated"),
+                Field::boolean("cwd_changed"),
+                Field::object("waiting").or_null(),
+                Field::text("session").or_null(),
+                Field::text("description").or_null(),
+            ]),
+            task(&[]),
+        ]),
+    }
+}
+
+pub(super) fn output() -> ToolSpec {
+    ToolSpec {
+        name: "BashOutput",
+        description: "Output of a command that runs or ran: what is new, or a part of it. Can wait first, so \
+                      there is no need to poll."
+            .to_owned(),
+        parameters: vec![
+            id(),
+            ("wait", integer("Milliseconds to wait at most; alone: until it ends.")),
+            ("wait_for", string("Wait until a line matches this regular expression, or it ends.")),
+            ("since", integer("From this byte on, in place of what is new; 0 is the beginning.")),
+            ("range", string("These alone: 'lines 1-100' or 'bytes 0-4095'.")),
+            ("tail", integer("Only this many lines from the end.")),
+            ("filter", string("A regular expression: only lines that match. Nothing counts as read.")),
+            view(
+                "plain: text without escapes; raw: as printed; screen: what its terminal shows, and wait_for matches that.",
+            ),
+        ],
+        required: &["bash_id"],
+        effect: ToolEffect::Looks,
+        output_schema: any_of([task(&read_fields())]),
+    }
+}
+
+pub(super) fn input() -> ToolSpec {
+    ToolSpec {
+        name: "BashInput",
+        description: "Type into a command started with pty, write to one started with open_stdin, or send a \
+                      signal to any. With pty the answer is the screen, once it waits for more."
+            .to_owned(),
+        parameters: vec![
+            id(),
+            ("text", string("What to write; add the newline.")),
+            ("keys", string("With pty: keys by name, like 'down down enter', 'ctrl-c', 'esc : w q enter'.")),
+            ("paste", string("With pty: text as a paste, which programs do not act on line by line.")),
+            ("end", boolean("Nothing will follow.")),
+            ("signal", string("A signal, like INT or TERM.")),
+            ("wait", integer("Milliseconds to wait at most, then read; with pty 2000 if left out.")),
+            ("wait_for", string("Wait until a line of the screen or of the output matches this.")),
+            view("What to answer with: with pty the screen if left out."),
+            ("cols", integer("With pty: a new width of the terminal.")),
+            ("rows", integer("With pty: a new height.")),
+        ],
+        required: &["bash_id"],
+        effect: ToolEffect::Runs,
+        output_schema: any_of([shape(&[Field::text("bash_id")]), task(&read_fields())]),
+    }
+}
+
+pub(super) fn kill() -> ToolSpec {
+    ToolSpec {
+        name: "KillShell",
+        description: "Stop a command with everything it started; returns when nothing of it is left.".to_owned(),
+        parameters: vec![id()],
+        required: &["bash_id"],
+        effect: ToolEffect::Stops,
+        output_schema: kill_replies(),
+    }
+}
+
+pub(super) fn list() -> ToolSpec {
+    ToolSpec {
+        name: "ListShells",
+        description: "Commands that run, and the last that ended.".to_owned(),
+        parameters: Vec::new(),
+        required: &[],
+        effect: ToolEffect::Looks,
+        output_schema: any_of([list_shape()]),
+    }
+}
+
+fn read_fields() -> Vec<Field> {
+    let output = [
+        Field::text("output"),
+        Field::integer("left_out"),
+        Field::integer("not_kept"),
+        Field::integer("next"),
+        Field::text("waited").or_null(),
+    ];
+    [&output[..], &look_fields()].concat()
+}
+
+fn list_shape() -> Value {
+    let mut list = shape(&[Field::list("shells"), Field::integer("not_listed")]);
+    list["properties"]["shells"]["items"] = task(&[Field::text("description").or_null()]);
+    list
+}
