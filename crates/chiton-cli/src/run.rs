@@ -14,11 +14,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use chiton_engine::limits::ViewLimits;
+use chiton_engine::render::TextView;
 use chiton_engine::state::environment::Caller;
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{
-    ByteString, CommandInput, CommandRequest, CommandResponse, Engine, EngineConfig, EnvironmentChange, Lifetime,
-    Listener, OnTimeout, Outcome, RunControl, RunEvent, Session, ShellState, StartedTask, StateReport, Stream, Streams,
+    ByteString, CommandInput, CommandRequest, Engine, EngineConfig, EnvironmentChange, Lifetime, Listener, OnTimeout,
+    Outcome, Response, RunControl, RunEvent, RunReport, Session, ShellState, StartedTask, StateReport, Stream, Streams,
     TaskLifetime, Tasks, TimeLimit, Typing, Typist, WarmLimits,
 };
 use chiton_operator::NamedSessions;
@@ -219,15 +220,12 @@ async fn run_async(arguments: RunArguments, settings: &Settings, state_directory
         serde_json::to_writer(&mut stdout, &as_json(&response))?;
         writeln!(stdout)?;
     } else {
-        if response.run_id.is_empty() {
-            // A dry run: nobody has heard this yet.
-            print!("{}", response.stdout.to_text());
-        }
         say_what_matters(&response, &arguments);
-        if let (Some(_), StateReport::Discarded(why)) = (&arguments.session, &response.state) {
+        if let (Some(_), StateReport::Discarded(why)) = (&arguments.session, response.state()) {
             remark(&format!("the session is as it was before: {why}"));
         }
-        for removed in response.removed_variables.iter().filter(|removed| given.contains(&removed.name)) {
+        let removed = response.ran().map_or(&[][..], |report| &report.removed_variables);
+        for removed in removed.iter().filter(|removed| given.contains(&removed.name)) {
             remark(&format!(
                 "{} was kept from the command: it {} (--keep-env {0} lets it pass)",
                 removed.name, removed.why
@@ -237,7 +235,10 @@ async fn run_async(arguments: RunArguments, settings: &Settings, state_directory
     if let Some(error) = show.broken.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(error).context("the output could not be written, so the command was stopped");
     }
-    Ok(exit_code(&response.outcome, stopped_by.load(Ordering::Relaxed)))
+    Ok(match response.outcome() {
+        Some(outcome) => exit_code(&outcome, stopped_by.load(Ordering::Relaxed)),
+        None => ExitCode::SUCCESS,
+    })
 }
 
 /// Notes in the session which secrets its commands named, so that they are masked in later ones too.
@@ -255,11 +256,9 @@ async fn start(engine: &Engine, session: &Session, request: CommandRequest, json
             println!("{}", task.id);
             remark(&format!("started; `chiton logs -f {0}` shows its output, `chiton kill {0}` ends it", task.id));
         }
-        StartedTask::Refused(response) if response.outcome == Outcome::Exited(0) => {
-            print!("{}", response.stdout.to_text());
-        }
-        StartedTask::Refused(response) => {
-            complain(&format!("the command {}", response.outcome));
+        StartedTask::Described(dry_run) => print!("{}", dry_run.description.to_text()),
+        StartedTask::Refused(refused) => {
+            complain(&format!("the command {}", Outcome::Refused(refused.refusal.reason)));
             return Ok(ExitCode::from(crate::OWN_FAILURE));
         }
     }
@@ -427,67 +426,82 @@ fn write_all(mut stream: impl Write, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// On standard error, and only what the output itself does not say.
-fn say_what_matters(response: &CommandResponse, arguments: &RunArguments) {
-    for notice in &response.notices {
+fn say_what_matters(response: &Response, arguments: &RunArguments) {
+    for notice in response.notices() {
         remark(notice);
     }
-    match &response.outcome {
+    match response {
+        Response::Ran(report) => say_how_it_ran(report, arguments),
+        Response::Refused(refused) => {
+            complain(&format!("the command {}", Outcome::Refused(refused.refusal.reason.clone())));
+        }
+        // Nobody has heard this yet.
+        Response::Described(dry_run) => print!("{}", dry_run.description.to_text()),
+    }
+}
+
+fn say_how_it_ran(report: &RunReport, arguments: &RunArguments) {
+    match &report.outcome {
         Outcome::TimedOut => {
             let millis = |limit: Option<Duration>| limit.map_or(0, |limit| limit.as_millis());
-            let why = match response.limit {
+            let why = match report.limit {
                 Some(TimeLimit::Silence) => format!("printed nothing for {}ms", millis(arguments.silence)),
                 _ => format!("timed out after {}ms", millis(arguments.timeout)),
             };
             complain(&format!("the command {why} and was stopped, with everything it started"));
         }
         Outcome::Cancelled | Outcome::Killed | Outcome::Lost | Outcome::Refused(_) | Outcome::FailedToStart(_) => {
-            complain(&format!("the command {}", response.outcome));
+            complain(&format!("the command {}", report.outcome));
         }
         Outcome::Running => {
-            let id = &response.run_id;
+            let id = &report.run_id;
             remark(&format!(
                 "still running as {id}; `chiton logs -f {id}` goes on showing it, `chiton kill {id}` ends it"
             ));
         }
         Outcome::Exited(_) | Outcome::Signaled(_) => {}
     }
-    let task = response.leftover_task.as_deref().map(|id| format!(" (task {id})")).unwrap_or_default();
-    for leftover in &response.leftovers {
+
+    let task = report.leftover_task.as_deref().map(|id| format!(" (task {id})")).unwrap_or_default();
+    for leftover in &report.leftovers {
         remark(&format!("left running{task}: {} {}", leftover.pid, leftover.command));
     }
-    for survivor in &response.survivors {
+    for survivor in &report.survivors {
         complain(&format!("could not be killed: {} {}", survivor.pid, survivor.command));
     }
-    if response.lost_bytes > 0 {
-        remark(&format!("{} bytes of output are not kept in run {}", response.lost_bytes, response.run_id));
+    if report.lost_bytes > 0 {
+        remark(&format!("{} bytes of output are not kept in run {}", report.lost_bytes, report.run_id));
     }
 }
 
-fn as_json(response: &CommandResponse) -> serde_json::Value {
+fn as_json(response: &Response) -> serde_json::Value {
+    let (report, outcome, state) = (response.ran(), response.outcome(), response.state());
+    let output = response.output().map(TextView::to_text).unwrap_or_default();
+    let stdout = report.map_or_else(|| output.clone(), |report| report.stdout.to_text());
     json!({
-        "run_id": response.run_id,
-        "pid": response.pid,
-        "outcome": response.outcome.word(),
-        "limit": response.limit,
-        "exit_code": response.outcome.exit_code(),
-        "signal": response.outcome.signal().map(|signal| signal.to_string()),
-        "pipe_status": response.pipe_status,
-        "stdout": response.stdout.to_text(),
-        "stderr": response.stderr.to_text(),
-        "output": response.output.to_text(),
-        "truncated": response.is_truncated(),
-        "omitted_bytes": response.omitted_bytes(),
-        "lost_bytes": response.lost_bytes,
-        "cwd": response.cwd.to_string_lossy(),
-        "state": { "result": response.state.word(), "why": response.state.why() },
-        "leftovers": response.leftovers,
-        "leftover_task": response.leftover_task,
-        "survivors": response.survivors,
-        "usage": response.usage,
-        "duration_ms": u64::try_from(response.duration.as_millis()).unwrap_or(u64::MAX),
-        "removed_variables": response.removed_variables,
-        "notices": response.notices,
-        "protection": response.protection,
+        "run_id": report.map_or("", |report| &report.run_id),
+        "pid": report.map(|report| report.pid),
+        "outcome": response.word(),
+        "limit": report.and_then(|report| report.limit),
+        "exit_code": outcome.as_ref().and_then(Outcome::exit_code),
+        "signal": outcome.as_ref().and_then(Outcome::signal).map(|signal| signal.to_string()),
+        "pipe_status": report.map_or(&[][..], |report| &report.pipe_status),
+        "stdout": stdout,
+        "stderr": report.map(|report| report.stderr.to_text()).unwrap_or_default(),
+        "output": output,
+        "truncated": report.is_some_and(RunReport::is_truncated),
+        "omitted_bytes": report.map_or(0, RunReport::omitted_bytes),
+        "lost_bytes": report.map_or(0, |report| report.lost_bytes),
+        "cwd": response.cwd().to_string_lossy(),
+        "state": { "result": state.word(), "why": state.why() },
+        "leftovers": report.map_or(&[][..], |report| &report.leftovers),
+        "leftover_task": report.and_then(|report| report.leftover_task.as_deref()),
+        "survivors": report.map_or(&[][..], |report| &report.survivors),
+        "usage": report.and_then(|report| report.usage.as_ref()),
+        "duration_ms": report.map_or(0, |report| u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX)),
+        "removed_variables": report.map_or(&[][..], |report| &report.removed_variables),
+        "notices": response.notices(),
+        "protection": response.protection(),
     })
 }
 

@@ -4,7 +4,7 @@
 //! A tool's output schema is the list of the shapes it may give ([`any_of`]).
 
 use chiton_engine::terminal::Snapshot;
-use chiton_engine::{InputWait, Look, Outcome, Task};
+use chiton_engine::{InputWait, Look, Outcome, RunReport, Task};
 use serde_json::{Map, Value, json};
 
 use crate::action::{Failure, Ran};
@@ -32,24 +32,25 @@ pub fn error(kind: &str, message: &str) -> Map<String, Value> {
 
 /// The facts of a run that most dialects report.
 pub fn run_facts(ran: &Ran) -> Map<String, Value> {
-    let response = &ran.response;
+    let outcome = ran.outcome();
     object(&json!({
-        "outcome": response.outcome.word(),
-        "exit_code": response.outcome.exit_code(),
-        "signal": response.outcome.signal().map(|signal| signal.to_string()),
-        "timed_out": response.outcome == Outcome::TimedOut,
-        "limit": response.limit,
-        "run_id": response.run_id,
-        "cwd": response.cwd.to_string_lossy(),
-        "leftovers": response.leftovers,
-        "leftover_task": response.leftover_task,
-        "omitted_bytes": response.omitted_bytes(),
-        "duration_ms": u64::try_from(response.duration.as_millis()).unwrap_or(u64::MAX),
-        "notices": response.notices,
+        "outcome": ran.response.word(),
+        "exit_code": outcome.as_ref().and_then(Outcome::exit_code),
+        "signal": outcome.as_ref().and_then(Outcome::signal).map(|signal| signal.to_string()),
+        "timed_out": outcome == Some(Outcome::TimedOut),
+        "limit": ran.limit(),
+        "run_id": ran.run_id(),
+        "cwd": ran.cwd.to_string_lossy(),
+        "leftovers": ran.leftovers(),
+        "leftover_task": ran.leftover_task(),
+        "omitted_bytes": ran.response.ran().map_or(0, RunReport::omitted_bytes),
+        "duration_ms": u64::try_from(ran.duration().as_millis()).unwrap_or(u64::MAX),
+        "notices": ran.notices,
+        "protection": ran.response.protection(),
     }))
 }
 
-const RUN: [(&str, &str); 12] = [
+const RUN: [(&str, &str); 13] = [
     ("outcome", "string"),
     ("exit_code", "integer?"),
     ("signal", "string?"),
@@ -62,6 +63,7 @@ const RUN: [(&str, &str); 12] = [
     ("omitted_bytes", "integer"),
     ("duration_ms", "integer"),
     ("notices", "strings"),
+    ("protection", "string"),
 ];
 
 /// The facts of a task that most dialects report.
@@ -78,10 +80,11 @@ pub fn task_facts(task: &Task) -> Map<String, Value> {
         "pid": task.pid,
         "pgid": task.pid,
         "duration_ms": u64::try_from(task.duration.as_millis()).unwrap_or(u64::MAX),
+        "protection": task.protection,
     }))
 }
 
-const TASK: [(&str, &str); 11] = [
+const TASK: [(&str, &str); 12] = [
     ("task_id", "string"),
     ("bash_id", "string"),
     ("session_id", "string"),
@@ -93,6 +96,7 @@ const TASK: [(&str, &str); 11] = [
     ("pid", "integer?"),
     ("pgid", "integer?"),
     ("duration_ms", "integer"),
+    ("protection", "string?"),
 ];
 
 /// What a command waits for, where it waits for input.

@@ -21,7 +21,7 @@ use crate::lock::Lock;
 use crate::process::Shell;
 use crate::render;
 use crate::request::{self, CommandRequest};
-use crate::response::CommandResponse;
+use crate::response::{DryRun, RefusedCommand, Response};
 use crate::review::{Guard, Refusal, Verdicts};
 use crate::run::Listener;
 use crate::secrets::SecretStore;
@@ -37,7 +37,6 @@ use crate::warm::pool::WarmRoom;
 use chiton_guard::Decision;
 
 use afterwork::UNSWEPT_RUNS;
-use stages::NotRun;
 
 /// What an engine is given. It looks at nothing by itself: no home directory, no environment, no settings file.
 #[derive(Clone, Debug)]
@@ -145,14 +144,15 @@ impl Engine {
 
     /// Runs one command in `session`, and writes down that it did.
     ///
-    /// An error means that nothing was started. A refusal, a failing command, a timeout are responses.
+    /// # Errors
+    /// When nothing was started. A refusal, a failing command, a timeout are responses.
     pub async fn run(
         &self,
         session: &Session,
         request: CommandRequest,
         listener: &mut dyn Listener,
         control: &RunControl,
-    ) -> Result<CommandResponse, EngineError> {
+    ) -> Result<Response, EngineError> {
         let call = self.call(session, &request);
         let stages = async {
             let request = request::accept(request, self.inner.config.limits.default_timeout)?;
@@ -161,8 +161,8 @@ impl Engine {
             let start = self.begin(session, &mut command).await?;
             let launched = self.launch(session, &mut command, &start, Attendance::Foreground).await?;
             let (ended, captured) = self.collect(session, &mut command, &start, launched, listener, control).await?;
-            let views = render::present(captured);
-            Ok(self.respond(session, command.request(), start, ended, views).await)
+            let views = render::present(captured, ended.completeness());
+            Ok(self.respond(session, command.request(), start, ended, views).await.into())
         };
         stages.await.or_else(|why| call.not_run(why))
     }
@@ -186,7 +186,7 @@ impl Engine {
             let launched = self.launch(session, &mut command, &start, Attendance::Background).await?;
             self.release(session, &mut command, &start, launched, &mut started).await
         };
-        stages.await.or_else(|why| Ok(StartedTask::Refused(Box::new(call.not_run(why)?))))
+        stages.await.or_else(|why| call.not_run(why))
     }
 }
 
@@ -231,6 +231,20 @@ impl Engine {
 pub enum StartedTask {
     /// It runs.
     Started(Box<Task>),
-    /// The guard refused it; nothing was started.
-    Refused(Box<CommandResponse>),
+    /// It may not run; nothing was started.
+    Refused(Box<RefusedCommand>),
+    /// It was only looked at.
+    Described(Box<DryRun>),
+}
+
+impl From<RefusedCommand> for StartedTask {
+    fn from(refused: RefusedCommand) -> Self {
+        Self::Refused(Box::new(refused))
+    }
+}
+
+impl From<DryRun> for StartedTask {
+    fn from(dry_run: DryRun) -> Self {
+        Self::Described(Box::new(dry_run))
+    }
 }

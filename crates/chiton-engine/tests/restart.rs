@@ -42,7 +42,7 @@ fn server_process() {
             request.task_lifetime = TaskLifetime::Durable;
             match engine.start(&session, request).await.unwrap() {
                 StartedTask::Started(task) => fs::write(folder.join(format!("id-{number}")), task.id).unwrap(),
-                StartedTask::Refused(_) => unreachable!(),
+                StartedTask::Refused(_) | StartedTask::Described(_) => unreachable!(),
             }
         }
         tokio::time::sleep(seconds(60)).await;

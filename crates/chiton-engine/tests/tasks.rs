@@ -19,7 +19,8 @@ use regex::bytes::Regex;
 async fn start(harness: &Harness, session: &Session, request: CommandRequest) -> Task {
     match harness.engine.start(session, request).await.unwrap() {
         StartedTask::Started(task) => *task,
-        StartedTask::Refused(response) => panic!("{}", response.outcome),
+        StartedTask::Refused(refused) => panic!("{}", refused.refusal.reason),
+        StartedTask::Described(_) => panic!("a dry run"),
     }
 }
 

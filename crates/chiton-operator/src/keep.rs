@@ -1,11 +1,12 @@
 //! What of a command's state stays, and where.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chiton_dialects::{Keeps, RunAction};
 use chiton_engine::error::StoreError;
-use chiton_engine::{AnswerMode, CommandResponse, Session, ShellState, StateReport, Warmth};
+use chiton_engine::{AnswerMode, RunReport, Session, ShellState, StateReport, Warmth};
 
 use crate::named::NamedSessions;
 
@@ -106,33 +107,44 @@ impl Sessions {
         noted.err().map(|error| format!("{error}; secrets of this command are not known to the next server"))
     }
 
-    /// Takes over what is kept of a command's state, and says where the next one will start.
-    pub(crate) fn keep(&self, opened: &Opened, response: &mut CommandResponse) {
+    /// Takes over what is kept of a command's state.
+    pub(crate) fn keep(&self, opened: &Opened, report: &RunReport) -> Kept {
         let before = &opened.before;
-        match (&response.state, opened.keeps) {
-            (StateReport::Follows, Some(Keeps::Nothing)) => response.cwd.clone_from(&before.cwd),
-            (StateReport::Follows, Some(Keeps::Directory)) if response.cwd != before.cwd => {
-                self.own.take_over(ShellState { cwd: response.cwd.clone(), ..ShellState::clone(before) });
+        let mut notices = report.notices.clone();
+        let cwd = match (&report.state, opened.keeps) {
+            (StateReport::Follows, Some(Keeps::Nothing)) => before.cwd.clone(),
+            (StateReport::Follows, Some(Keeps::Directory)) if report.cwd != before.cwd => {
+                self.own.take_over(ShellState { cwd: report.cwd.clone(), ..ShellState::clone(before) });
+                report.cwd.clone()
             }
-            (StateReport::Follows, _) => {}
+            (StateReport::Follows, _) => report.cwd.clone(),
             (StateReport::Committed, None) => {
                 if let Err(error) = self.named.save(&opened.session, before) {
-                    response.notices.push(format!("{error}; the session stays as it was before"));
+                    notices.push(format!("{error}; the session stays as it was before"));
                 }
+                report.cwd.clone()
             }
             (StateReport::Committed, Some(keeps)) => {
                 if let Some(state) = kept(keeps, before, &opened.session.state()) {
                     self.own.take_over(state);
                 }
                 if let Err(error) = self.named.save(&self.own, before) {
-                    response.notices.push(format!("{error}; the session is not written down"));
+                    notices.push(format!("{error}; the session is not written down"));
                 }
-                response.cwd.clone_from(&self.own.state().cwd);
+                self.own.state().cwd.clone()
             }
-            (_, None) => {}
-            (_, Some(_)) => response.cwd.clone_from(&self.own.state().cwd),
-        }
+            (_, None) => report.cwd.clone(),
+            (_, Some(_)) => self.own.state().cwd.clone(),
+        };
+        Kept { cwd, notices }
     }
+}
+
+/// What is left of a command for the next one, and what there is to say about that.
+pub(crate) struct Kept {
+    /// Where the next command starts.
+    pub(crate) cwd: PathBuf,
+    pub(crate) notices: Vec<String>,
 }
 
 impl Opened {

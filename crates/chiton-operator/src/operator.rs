@@ -9,7 +9,9 @@ use chiton_dialects::arguments::short;
 use chiton_dialects::{Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Surroundings};
 use chiton_engine::error::StoreError;
 use chiton_engine::tasks::Part;
-use chiton_engine::{CommandInput, CommandRequest, Engine, Outcome, Shell, ShellState, StartedTask, Task, Tasks};
+use chiton_engine::{
+    CommandInput, CommandRequest, Engine, Outcome, Response, Shell, ShellState, StartedTask, Task, Tasks,
+};
 use serde_json::{Map, Value};
 
 use crate::caller::{Called, Caller};
@@ -80,8 +82,9 @@ impl Operator {
         }
         match self.dialect.read(tool, arguments, &self.around) {
             Ok(action) => {
-                let mut done = self.perform(&action, caller).await.unwrap_or_else(Done::Failed);
-                let question = if let Done::Ran(ran) = &mut done { ran.response.question.take() } else { None };
+                let done = self.perform(&action, caller).await.unwrap_or_else(Done::Failed);
+                let question = if let Done::Ran(ran) = &done { ran.response.question() } else { None };
+                let question = question.cloned().map(Box::new);
                 // A task that was not started is answered like a command that was not run.
                 let action = match (action, &done) {
                     (Action::Start(run), Done::Ran(_)) => Action::Run(run),
@@ -138,21 +141,19 @@ impl Operator {
         let mut request = request(run, caller)?;
         request.answer = opened.answer_mode();
         let response = self.engine.run(&opened.session, request, &mut counts, &caller.control).await;
-        let mut response = response.map_err(engine_failure)?;
-        if response.run_id.is_empty() {
-            return Ok(Done::Ran(Box::new(Ran::unrun(response))));
-        }
+        let report = match response.map_err(engine_failure)? {
+            Response::Ran(report) => report,
+            not_run => return Ok(Done::Ran(Box::new(Ran::unrun(not_run)))),
+        };
 
-        self.sessions.keep(&opened, &mut response);
-        response.notices.extend(self.sessions.note_secrets(&opened));
-        if response.outcome == Outcome::Running {
+        let mut kept = self.sessions.keep(&opened, &report);
+        kept.notices.extend(self.sessions.note_secrets(&opened));
+        if report.outcome == Outcome::Running {
             // What this reply gives is not new any more, but for half a character at its end.
-            let cursor = counts.give_back_halves(&mut response);
-            self.tasks.read_up_to(&response.run_id, cursor);
+            self.tasks.read_up_to(&report.run_id, counts.cursor());
         }
-
-        let moved = response.cwd != opened.before.cwd;
-        Ok(Done::Ran(Box::new(counts.into_ran(response, moved))))
+        let moved = kept.cwd != opened.before.cwd;
+        Ok(Done::Ran(Box::new(counts.into_ran(report, kept, moved))))
     }
 
     async fn start(&self, run: &RunAction, caller: &Caller) -> Result<Done, Failure> {
@@ -166,7 +167,8 @@ impl Operator {
                 let transcript = run.transcript.then(|| task.folder().join("output.log"));
                 Ok(Done::Started { task, transcript })
             }
-            StartedTask::Refused(response) => Ok(Done::Ran(Box::new(Ran::unrun(*response)))),
+            StartedTask::Refused(refused) => Ok(Done::Ran(Box::new(Ran::unrun(Response::Refused(refused))))),
+            StartedTask::Described(dry_run) => Ok(Done::Ran(Box::new(Ran::unrun(Response::Described(dry_run))))),
         }
     }
 

@@ -9,7 +9,8 @@ use chiton_engine::error::StartError;
 use chiton_engine::tasks::link::Killed;
 use chiton_engine::tasks::{Cursor, Marked, Part, ReadError, ReadRequest};
 use chiton_engine::{
-    CommandRequest, Engine, EngineError, Session, ShellState, StartedTask, Stream, Task, TaskLifetime, TaskStatus,
+    CommandRequest, Engine, EngineError, Outcome, Session, ShellState, StartedTask, Stream, Task, TaskLifetime,
+    TaskStatus,
 };
 
 static INSTANCE: Mutex<Option<Arc<ShellManager>>> = Mutex::new(None);
@@ -73,8 +74,12 @@ impl ShellManager {
         let session = Session::new(self.base.clone());
         let task = match self.engine.start(&session, request).await? {
             StartedTask::Started(task) => task,
-            StartedTask::Refused(response) => {
-                return Err(StartError::Shell(response.outcome.to_string()).into());
+            StartedTask::Refused(refused) => {
+                let outcome = Outcome::Refused(refused.refusal.reason);
+                return Err(StartError::Shell(outcome.to_string()).into());
+            }
+            StartedTask::Described(_) => {
+                return Err(StartError::Shell("commands are only looked at here: this is a dry run".to_owned()).into());
             }
         };
         let shell = Arc::new(ShellProcess {

@@ -13,9 +13,9 @@ use crate::error::{EngineError, RequestError, SessionError, StartError};
 use crate::folder::record::RequestRecord;
 use crate::process::{Shell, ShellKind};
 use crate::protocol::HandedBack;
-use crate::render::Views;
+use crate::render::{Completeness, TextView, Views};
 use crate::request::{AcceptedRequest, AnswerMode, CommandInput, CommandRequest, TaskLifetime};
-use crate::response::{self, CommandResponse, Commit, RunParts, StateReport};
+use crate::response::{self, Commit, DryRun, RefusedCommand, RunParts, RunReport, StateReport};
 use crate::review::{self, ApprovedCommand, Refusal, Reviewed};
 use crate::run::{Ending, InputWait, Lifetime, Listener, Outcome};
 use crate::secrets::{self, ResolvedCommand};
@@ -76,18 +76,20 @@ pub(super) struct Call<'a> {
 
 impl Call<'_> {
     /// The response to a call that ran nothing.
-    pub(super) fn not_run(&self, why: NotRun) -> Result<CommandResponse, EngineError> {
-        let unwritten =
-            self.command.as_ref().and_then(|command| self.engine.write_not_run(self.session, command, &why));
-        let cwd = self.session.state().cwd.clone();
-        let protection = self.engine.inner.config.guard.protection();
-        let mut response = match why {
-            NotRun::Refused(refusal) => response::refuse(&refusal, cwd, protection),
-            NotRun::Described(description) => response::describe(description, cwd, protection),
-            NotRun::Failed(error) => return Err(error),
-        };
-        response.notices.extend(unwritten);
-        Ok(response)
+    pub(super) fn not_run<R: From<RefusedCommand> + From<DryRun>>(&self, why: NotRun) -> Result<R, EngineError> {
+        let (engine, session) = (self.engine, self.session);
+        let unwritten = self.command.as_ref().and_then(|command| engine.write_not_run(session, command, &why));
+        let cwd = session.state().cwd.clone();
+        let notices = unwritten.into_iter().collect();
+        let protection = engine.inner.config.guard.protection();
+        match why {
+            NotRun::Refused(refusal) => Ok(RefusedCommand { refusal, cwd, notices, protection }.into()),
+            NotRun::Described(description) => {
+                let description = TextView { head: description, ..TextView::default() };
+                Ok(DryRun { description, cwd, notices, protection }.into())
+            }
+            NotRun::Failed(error) => Err(error),
+        }
     }
 }
 
@@ -109,6 +111,13 @@ pub(super) struct Ended {
     state: HandedBack,
     waits: Option<InputWait>,
     reports: Reports,
+}
+
+impl Ended {
+    /// Whether more may come after what was captured.
+    pub(super) fn completeness(&self) -> Completeness {
+        if self.ending.outcome == Outcome::Running { Completeness::SoFar } else { Completeness::Whole }
+    }
 }
 
 impl Engine {
@@ -247,6 +256,7 @@ impl Engine {
             quota,
             known,
             session,
+            protection: config.guard.protection(),
             attendance,
             choice,
             announce: &announce,
@@ -291,7 +301,7 @@ impl Engine {
         start: StartingPoint,
         ended: Ended,
         views: Views,
-    ) -> CommandResponse {
+    ) -> RunReport {
         let Ended { mut run, pid, warm, ending, state, waits, reports } = ended;
         run.keep();
         let shell = self.shell_of(request).kind();

@@ -2,6 +2,7 @@
 
 mod bound;
 mod dry_run;
+mod protection;
 mod scope;
 
 use std::collections::VecDeque;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use crate::consent::{Answer, Bound, Consents, Question};
 use chiton_guard::{CheckedPolicy, Context, Decision, GuardPolicy, Mode, Scope, Verdict, judge_script, unparsed};
+pub use protection::Protection;
 
 use crate::bytes::ByteString;
 use crate::lock::Lock;
@@ -47,12 +49,8 @@ impl Guard {
     }
 
     /// What protection is in force, for the response.
-    pub fn protection(&self) -> &'static str {
-        match self.policy.mode() {
-            Mode::Off => "none: every command is allowed",
-            Mode::Default => "guard: commands are judged before they run; there is no sandbox",
-            Mode::Strict => "guard, strict: what is not known to be harmless is asked about; there is no sandbox",
-        }
+    pub fn protection(&self) -> Protection {
+        Protection::of(self.policy.mode())
     }
 
     /// What it says about a command of `session`.

@@ -109,6 +109,7 @@ fn record_of(
         streams: request.streams,
         terminal: request.terminal,
         background: settings.attendance == Attendance::Background,
+        protection: Some(settings.protection.to_string()),
         ..RequestRecord::new(folder.id(), known.masked(&request.command), directory)
     }
 }
