@@ -1,4 +1,5 @@
-//! `chiton mcp` and a client of it, on its standard input and output.
+//! `chiton mcp` and a client of it, on its standard input and output. The tests have a client of their own, which reads in
+//! a thread so that it can stop waiting; here that thread would be part of what is measured.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

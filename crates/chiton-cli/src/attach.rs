@@ -12,7 +12,7 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::terminal::remark;
+use crate::messages::remark;
 use crate::window::{self, RawMode};
 
 /// Look into the terminal of a running command, and take over

@@ -11,8 +11,8 @@ use chiton_engine::audit::read::{self, Tampered};
 use chiton_engine::audit::{AuditConfig, AuditEvent, AuditLine, Journal};
 use clap::{Args, Subcommand};
 
-use crate::run::duration;
-use crate::terminal::complain;
+use crate::duration::duration;
+use crate::messages::complain;
 
 /// Read the journal of every call
 #[derive(Args)]

@@ -9,7 +9,7 @@ use chiton_operator::Caller;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::operate::OperatorArguments;
+use crate::session_arguments::{Purpose, SessionArguments};
 use crate::settings::Settings;
 
 /// Make one tool call as an agent would
@@ -22,7 +22,7 @@ Examples:
   chiton call --dialect boris --json bash '{\"command\": \"pwd\", \"timeout\": 5000}'")]
 pub(crate) struct CallArguments {
     #[command(flatten)]
-    operator: OperatorArguments,
+    session: SessionArguments,
     /// Print the whole reply as JSON
     #[arg(long)]
     json: bool,
@@ -38,7 +38,7 @@ pub(crate) fn call(arguments: &CallArguments, settings: &Settings, state: &Path)
         .with_context(|| format!("the arguments are no JSON object: {}", arguments.arguments))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let reply = runtime.block_on(async {
-        let operator = arguments.operator.resolve(settings, "call")?.operator(state)?;
+        let operator = arguments.session.resolve(settings, Purpose::OneCall)?.operator(state)?;
         let reply = operator.call(&arguments.tool, &values, &Caller::silent()).await.reply;
         anyhow::Ok(reply)
     })?;

@@ -11,8 +11,8 @@ use chiton_engine::shell::tree::Span;
 use clap::Args;
 use serde_json::json;
 
-use crate::setting;
 use crate::settings::Settings;
+use crate::surroundings;
 
 /// Say whether the guard would let a command run, and why; nothing is run
 ///
@@ -67,7 +67,7 @@ fn assumed(arguments: &CheckArguments) -> Result<Context> {
     let user = arguments.user.clone().or_else(|| env::var("USER").ok()).or_else(|| env::var("LOGNAME").ok());
     let cwd = match &arguments.cwd {
         Some(path) => std::path::absolute(path)?,
-        None => setting::working_directory()?,
+        None => surroundings::working_directory()?,
     };
     let mut context =
         Context::new(home.unwrap_or_else(|| "/root".into()), user.unwrap_or_else(|| "root".to_owned()), cwd);

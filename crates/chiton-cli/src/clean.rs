@@ -9,7 +9,7 @@ use chiton_engine::limits::RetentionLimits;
 use chiton_engine::{Engine, EngineConfig};
 use clap::Args;
 
-use crate::run::duration;
+use crate::duration::duration;
 
 /// Remove the output and records of commands that have ended
 #[derive(Args)]

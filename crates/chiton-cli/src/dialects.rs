@@ -8,8 +8,8 @@ use chiton_dialects::{Dialect, Surroundings, catalogue, schema};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use crate::operate;
-use crate::setting;
+use crate::session_arguments;
+use crate::surroundings;
 
 /// List the tool surfaces with their tools
 #[derive(Args)]
@@ -19,7 +19,7 @@ pub(crate) struct DialectsArguments {}
 #[derive(Args)]
 pub(crate) struct SchemaArguments {
     /// The tool surface
-    #[arg(long, default_value = "native", value_parser = operate::dialect)]
+    #[arg(long, default_value = "native", value_parser = session_arguments::dialect)]
     dialect: &'static dyn Dialect,
     /// For whom
     #[arg(long, value_enum, default_value_t = Format::Mcp)]
@@ -46,7 +46,7 @@ pub(crate) fn dialects() -> Result<ExitCode> {
 }
 
 pub(crate) fn print_schema(arguments: &SchemaArguments) -> Result<ExitCode> {
-    let around = Surroundings { directory: setting::working_directory()?, timeout: None };
+    let around = Surroundings { directory: surroundings::working_directory()?, timeout: None };
     let format = match arguments.format {
         Format::Mcp => schema::Format::Mcp,
         Format::Openai => schema::Format::Openai,

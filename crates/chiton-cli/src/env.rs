@@ -13,10 +13,10 @@ use chiton_engine::state::environment::{DEFAULTS, EnvironmentPolicy, Origin};
 use clap::Args;
 use serde_json::json;
 
-use crate::setting;
+use crate::messages::remark;
 use crate::settings::{EnvironmentSettings, Settings};
+use crate::surroundings;
 use crate::table::lay_out;
-use crate::terminal::remark;
 
 /// Which variables reach commands.
 #[derive(Args, Clone)]
@@ -80,7 +80,7 @@ const DEFAULT: &str = "default";
 pub(crate) fn env(arguments: &EnvArguments, settings: &Settings) -> Result<ExitCode> {
     let mut policy = EnvironmentPolicy::default();
     arguments.environment.with(&settings.environment).apply(&mut policy);
-    let own: BTreeMap<String, ByteString> = setting::environment().collect();
+    let own: BTreeMap<String, ByteString> = surroundings::environment().collect();
     let mut login = BTreeMap::new();
     if arguments.login || settings.environment.login {
         match ask_login_shell(&LoginConfig::default()).wait() {

@@ -10,8 +10,8 @@ use chiton_engine::{TaskStatus, Tasks};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
-use crate::run::duration;
-use crate::terminal::complain;
+use crate::duration::duration;
+use crate::messages::complain;
 
 /// End commands with everything they started
 #[derive(Args)]

@@ -11,7 +11,7 @@ use chiton_engine::{Stream, Task, Tasks};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
-use crate::terminal::remark;
+use crate::messages::remark;
 
 /// Show what a command printed, also while it runs
 #[derive(Args)]

@@ -8,25 +8,27 @@ mod clean;
 mod consent;
 mod dialects;
 mod doctor;
+mod duration;
 mod env;
 mod export;
-mod guarding;
+mod guard_arguments;
 mod kill;
 mod logs;
 mod mcp;
-mod operate;
-mod protection;
+mod messages;
+mod passphrase;
+mod protection_arguments;
 mod ps;
 mod run;
 mod secret;
 mod secret_sources;
 mod send;
-mod setting;
+mod session_arguments;
 mod settings;
 mod setup;
 mod status_line;
+mod surroundings;
 mod table;
-mod terminal;
 mod wait;
 mod window;
 
@@ -106,7 +108,7 @@ fn main() -> ExitCode {
         }
     };
     dispatch(cli).unwrap_or_else(|error| {
-        terminal::complain(&format!("{error:#}"));
+        messages::complain(&format!("{error:#}"));
         ExitCode::from(OWN_FAILURE)
     })
 }
@@ -114,13 +116,13 @@ fn main() -> ExitCode {
 fn dispatch(cli: Cli) -> Result<ExitCode> {
     let settings = Settings::load(cli.config.as_deref())?;
     let given = cli.state_dir.as_ref().or(settings.state_dir.as_ref()).map(std::path::absolute).transpose()?;
-    let state = given.clone().map_or_else(setting::state_directory, Ok);
+    let state = given.clone().map_or_else(surroundings::state_directory, Ok);
     match cli.verb {
         // These have something to say where there is no state directory as well.
         Verb::Check(arguments) => check::check(&arguments, &settings),
         Verb::Setup(arguments) => setup::setup(&arguments, given.as_deref()),
         Verb::Doctor(arguments) => doctor::doctor(&arguments, state),
-        Verb::Run(arguments) => run::run(arguments, &settings, &state?),
+        Verb::Run(arguments) => run::run(&arguments, &settings, &state?),
         Verb::Ps(arguments) => ps::ps(&arguments, &state?),
         Verb::Logs(arguments) => on_runtime(logs::logs(arguments, &state?)),
         Verb::Wait(arguments) => on_runtime(wait::wait(arguments, &state?)),
@@ -146,7 +148,7 @@ fn on_runtime(verb: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> 
 
 /// Ids for the completion of the command line.
 fn known_ids() -> Vec<CompletionCandidate> {
-    let Ok(state) = setting::state_directory() else { return Vec::new() };
+    let Ok(state) = surroundings::state_directory() else { return Vec::new() };
     let (tasks, _) = chiton_engine::Tasks::new(&state).list().unwrap_or_default();
     tasks.into_iter().map(|task| CompletionCandidate::new(task.id).help(Some(task.command.into()))).collect()
 }

@@ -15,9 +15,9 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::operate::OperatorArguments;
+use crate::messages::remark;
+use crate::session_arguments::{Purpose, SessionArguments};
 use crate::settings::{HttpSettings, Settings};
-use crate::terminal::remark;
 
 /// Serve an agent over MCP, on standard input and output or over HTTP
 #[derive(Args)]
@@ -39,7 +39,7 @@ Settings: $XDG_CONFIG_HOME/chiton/config.toml, or --config FILE. A key is also a
   [secrets] dir, env, command   [environment] keep, strict, login   [audit] off")]
 pub(crate) struct McpArguments {
     #[command(flatten)]
-    operator: OperatorArguments,
+    session: SessionArguments,
     /// Serve over HTTP at this address, IP:PORT or unix:PATH, instead of standard input and output
     #[arg(long, value_name = "ADDR")]
     http: Option<String>,
@@ -71,7 +71,7 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
         if let Some(address) = arguments.http.as_deref().or(settings.http.listen.as_deref()) {
             return over_http(address, arguments, settings, state).await;
         }
-        let operator = arguments.operator.resolve(settings, "mcp")?.operator(state)?;
+        let operator = arguments.session.resolve(settings, Purpose::Server)?.operator(state)?;
         serve_stdio(operator).await.map_err(|error| anyhow!("the client does not speak MCP: {error}"))
     });
     runtime.shutdown_background();
@@ -93,9 +93,9 @@ async fn over_http(address: &str, arguments: &McpArguments, settings: &Settings,
     let given = |flags: &[String], file: &[String]| if flags.is_empty() { file.to_vec() } else { flags.to_vec() };
     let file = arguments.http_token_file.as_ref().or(token_file.as_ref());
     let file = file.map_or_else(|| state.join("http-token"), Clone::clone);
-    let operate = arguments.operator.resolve(settings, "mcp")?;
+    let setup = arguments.session.resolve(settings, Purpose::Server)?;
     // A mistake in the settings is said now, not to the first client.
-    drop(operate.operator(state)?);
+    drop(setup.operator(state)?);
     let options = HttpOptions {
         address: parse_address(address)?,
         remote: arguments.http_allow_remote || *allow_remote,
@@ -104,7 +104,7 @@ async fn over_http(address: &str, arguments: &McpArguments, settings: &Settings,
         origins: given(&arguments.http_origin, origins),
     };
     let state = state.to_owned();
-    let make = move |client: &str| match operate.operator(&state) {
+    let make = move |client: &str| match setup.operator(&state) {
         Ok(operator) => Ok(operator.of_client(client)),
         Err(error) => Err(format!("{error:#}")),
     };

@@ -10,8 +10,8 @@ use chiton_engine::{Task, TaskStatus, Tasks};
 use clap::Args;
 use serde_json::json;
 
+use crate::messages::complain;
 use crate::table::{lay_out, span};
-use crate::terminal::complain;
 
 /// List commands that run, or all that are kept
 #[derive(Args)]

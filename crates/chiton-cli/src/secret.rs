@@ -1,26 +1,23 @@
 //! `chiton secret`: the encrypted store.
 
-use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
-use chiton_engine::secrets::sources::age_file::{AgeFile, SecretString};
+use chiton_engine::secrets::sources::age_file::AgeFile;
 use chiton_engine::secrets::value::{Masking, SecretValue};
 use chiton_engine::secrets::{Secret, forbid_looking_in};
 use clap::{Args, Subcommand};
-use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use zeroize::Zeroizing;
 
-use crate::secret_sources::{self, Passphrase};
-use crate::setting;
+use crate::messages::remark;
+use crate::passphrase::{Passphrase, ask};
+use crate::secret_sources;
 use crate::settings::Settings;
+use crate::surroundings;
 use crate::table::{lay_out, span};
-use crate::terminal::remark;
-
-/// The variable that may hold the passphrase of a locked key.
-pub(crate) const PASSPHRASE: &str = "CHITON_PASSPHRASE";
 
 /// Keep secrets that commands use by reference
 #[derive(Args)]
@@ -81,7 +78,7 @@ pub(crate) fn secret(arguments: &SecretArguments, settings: &Settings) -> Result
     let _ = forbid_looking_in();
     let folder = match arguments.secrets_dir.as_ref().or(settings.secrets.dir.as_ref()) {
         Some(folder) => std::path::absolute(folder)?,
-        None => setting::secrets_directory()?,
+        None => surroundings::secrets_directory()?,
     };
     let store = secret_sources::file(folder, Passphrase::Asked);
     match &arguments.verb {
@@ -127,8 +124,8 @@ fn list(store: &AgeFile) -> Result<()> {
 }
 
 fn lock(store: &AgeFile) -> Result<()> {
-    let first = passphrase(Passphrase::Asked)
-        .context("there is no terminal to ask for the passphrase, and no CHITON_PASSPHRASE")?;
+    let first =
+        Passphrase::Asked.find().context("there is no terminal to ask for the passphrase, and no CHITON_PASSPHRASE")?;
     store.create_locked(first)?;
     remark("the key is under this passphrase; a server finds it in CHITON_PASSPHRASE");
     Ok(())
@@ -149,35 +146,4 @@ fn read_value(prompt: &str) -> Result<Zeroizing<Vec<u8>>> {
         value.pop();
     }
     Ok(value)
-}
-
-/// The passphrase of a locked key, where somebody knows it.
-pub(crate) fn passphrase(from: Passphrase) -> Option<SecretString> {
-    if let Ok(given) = std::env::var(PASSPHRASE) {
-        return Some(SecretString::from(given));
-    }
-    if from == Passphrase::FromEnvironment {
-        return None;
-    }
-    let typed = ask("Passphrase").ok().flatten()?;
-    Some(SecretString::from(typed.as_str()))
-}
-
-/// Asks the person at the terminal for a line, which is not shown. `None` without a terminal.
-fn ask(prompt: &str) -> Result<Option<Zeroizing<String>>> {
-    let Ok(mut terminal) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/tty") else { return Ok(None) };
-    let before = tcgetattr(&terminal)?;
-    let mut hidden = before.clone();
-    hidden.local_modes -= LocalModes::ECHO;
-    hidden.local_modes |= LocalModes::ECHONL;
-    // Before the question: what is typed once that is seen must be neither shown nor thrown away.
-    tcsetattr(&terminal, OptionalActions::Flush, &hidden)?;
-    write!(terminal, "{prompt}: ")?;
-    let mut line = Zeroizing::new(String::new());
-    let read = BufReader::new(&terminal).read_line(&mut line);
-    tcsetattr(&terminal, OptionalActions::Flush, &before)?;
-    read?;
-    let length = line.trim_end_matches(['\n', '\r']).len();
-    line.truncate(length);
-    Ok(Some(line))
 }

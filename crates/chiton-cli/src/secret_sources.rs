@@ -11,8 +11,9 @@ use chiton_engine::secrets::{SecretStore, SecretsConfig};
 use chiton_engine::state::environment::EnvironmentPolicy;
 use clap::Args;
 
+use crate::passphrase::{self, Passphrase};
 use crate::settings::SecretSettings;
-use crate::{secret, setting};
+use crate::surroundings;
 
 /// Sources of secrets for commands.
 #[derive(Args, Clone)]
@@ -25,15 +26,6 @@ pub(crate) struct SecretSourceArguments {
     /// A program that knows secrets, like 'pass show {name}'; no shell reads it
     #[arg(long, value_name = "WORDS")]
     secret_command: Option<String>,
-}
-
-/// How the passphrase of a locked key is found out.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Passphrase {
-    /// From `CHITON_PASSPHRASE` alone: our own input belongs to somebody else.
-    FromEnvironment,
-    /// From there, or from the person at the terminal.
-    Asked,
 }
 
 impl SecretSourceArguments {
@@ -72,7 +64,7 @@ impl SecretSourceArguments {
             .collect();
         let store = self.config()?.add_to(SecretStore::empty(), &environment)?;
         // Without a home there is no file, and commands run all the same.
-        let folder = self.secrets_dir.clone().map_or_else(|| setting::secrets_directory().ok(), Some);
+        let folder = self.secrets_dir.clone().map_or_else(|| surroundings::secrets_directory().ok(), Some);
         Ok(match folder {
             Some(folder) => store.and(file(folder, passphrase)),
             None => store,
@@ -82,12 +74,12 @@ impl SecretSourceArguments {
     /// A variable that is a secret does not reach commands as a variable.
     pub(crate) fn keep_back(&self, policy: &mut EnvironmentPolicy) -> Result<()> {
         policy.withhold.extend(self.config()?.environment.into_values());
-        policy.withhold.insert(secret::PASSPHRASE.to_owned());
+        policy.withhold.insert(passphrase::VARIABLE.to_owned());
         Ok(())
     }
 }
 
 /// The encrypted file in `folder`.
 pub(crate) fn file(folder: PathBuf, passphrase: Passphrase) -> AgeFile {
-    AgeFile::new(folder).with_passphrase(Arc::new(move || secret::passphrase(passphrase)))
+    AgeFile::new(folder).with_passphrase(Arc::new(move || passphrase.find()))
 }

@@ -10,8 +10,8 @@ use chiton_engine::{Outcome, Signal, Tasks};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
-use crate::run::duration;
-use crate::terminal::remark;
+use crate::duration::duration;
+use crate::messages::remark;
 
 /// Wait until a command ends, prints something, or is silent
 #[derive(Args)]

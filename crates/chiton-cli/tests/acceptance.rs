@@ -4,9 +4,9 @@
 //! no requirement document describes. One case a line: `row`, `dialect`, `args` for the server, and `steps`. A step is
 //! - `call` (tool, arguments) with what is expected of the reply: `error`, `text` and `not_text` (parts), `fields`
 //!   (JSON pointers into the structured result and their values), `parts` (pointers and parts of strings), `is` (the
-//!   whole text, where `#` stands for any number), `ms` (from, to: only where time itself is the promise), `progress`
-//!   (at least so many reports); `save` keeps a field under a name, `${name}` puts it in later, `#${name}` as
-//!   a number;
+//!   whole text, where `#` stands for any number), `progress` (at least so many reports); `at_least_ms` where the call
+//!   has to wait, and `at_most_ms`, far from what it takes, where it must not and nothing but time tells; `save` keeps a
+//!   field under a name, `${name}` puts it in later, `#${name}` as a number;
 //! - `until`, a call that is made again until all of that holds, for what takes a moment;
 //! - `ended` (the command with this id has ended), `gone` (no process has this in its command line), `alive`,
 //!   `absent` and `present` (files), `holds` (a file and a part of it), `write` (an empty file, for a command that waits
@@ -15,29 +15,34 @@
 //!   value, and the name under which the reference to it is kept);
 //! - `tools` (the names of the tools), `schema` (tool, pointer, value), `describes` (tool, part of its description).
 //!
-//! `ROW=codex` runs only the rows that begin like this. No step sleeps. Every structured reply is checked against the output schema that the server declares, and every tool
-//! of every dialect has to give one that succeeds and one that fails.
+//! Each row is a test of its name: `cargo test -p chiton-cli --test acceptance codex-0` runs those that have this in
+//! it. No step sleeps. Every structured reply is checked against the output schema that the server declares. When all
+//! rows ran and passed, every tool of every dialect has to have given a reply that succeeds and one that fails.
 //!
 //! A case with `caged` runs in an empty root directory without a shell, see [`cage`].
 //!
-//! `${DIR}` is the place of the case, an empty directory, `${PID}` a number that only this run has. Rows that are not
-//! here are listed with why in `WAITING` and `ELSEWHERE`; `docs/conformance.md` is made from all of it and checked.
+//! `${DIR}` is the place of the case, an empty directory, `${PID}` a number that only this run has. Rows that tests of
+//! the libraries show are in [`elsewhere`], which runs these tests; `docs/conformance.md` is made from all of it and
+//! checked.
+#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod elsewhere;
 mod place;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::Write as _;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::process::{ExitCode, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use chiton_dialects::Surroundings;
 use chiton_testkit::processes::{eventually, with_command};
+use chiton_testkit::trials::{self, Threads, Trial, passes};
+use chiton_testkit::wire::{Transcript, Wire};
+use elsewhere::ELSEWHERE;
 use jsonschema::Validator;
 use place::Place;
 use serde_json::{Value, json};
@@ -45,35 +50,33 @@ use serde_json::{Value, json};
 /// How long is waited for what has to come.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long a call may take. The longest of them waits for a limit of half a minute and a grace.
+const LONGEST_CALL: Duration = Duration::from_mins(2);
+
 /// Rows of each seed.
 const ROWS: [(&str, usize); 5] = [("S0", 28), ("S1", 25), ("S2", 54), ("S3", 27), ("S4", 54)];
 
-/// Rows that are shown by tests of the library, and by which.
-const ELSEWHERE: [(&str, &str); 20] = [
-    ("S2-13", "a_plain_sh_carries_directory_exported_variables_and_mask"),
-    ("S4-49", "all_execution_tools_are_registered_with_valid_schemas"),
-    ("S4-50", "all_execution_tools_are_registered_with_valid_schemas"),
-    ("S4-32", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
-    ("S4-33", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
-    ("S4-34", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
-    ("S4-35", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
-    ("S4-36", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
-    ("S4-37", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
-    ("S4-38", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
-    ("S4-39", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
-    ("S4-40", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
-    ("S4-41", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
-    ("S4-42", "shells_are_created_found_read_cleaned_up_killed_and_reset"),
-    ("S4-43", "every_ending_has_its_status_and_duration_stands_still_after_it"),
-    ("S4-44", "every_ending_has_its_status_and_duration_stands_still_after_it"),
-    ("S4-45", "every_ending_has_its_status_and_duration_stands_still_after_it"),
-    ("S4-46", "every_ending_has_its_status_and_duration_stands_still_after_it"),
-    ("S4-47", "every_ending_has_its_status_and_duration_stands_still_after_it"),
-    ("S4-48", "every_ending_has_its_status_and_duration_stands_still_after_it"),
-];
+fn main() -> ExitCode {
+    let cases = [cases("acceptance.jsonl"), cases("surfaces.jsonl")].concat();
+    let seen = Arc::new(Mutex::new(Seen::new()));
+    let (mut rows, shared) = elsewhere::trials();
+    rows.extend(cases.iter().map(|case| row(case.clone(), Arc::clone(&seen))));
+    rows.extend(shared);
 
-/// Rows that wait for something that is not built yet.
-const WAITING: [(&str, &[&str]); 0] = [];
+    let replies = move || passes(|| check_replies(&seen.lock().unwrap()));
+    let table = move || passes(|| check_table(&cases));
+    let closing = vec![
+        Trial::test("every_tool_of_every_dialect_has_succeeded_and_failed", replies),
+        Trial::test("docs_conformance_md_is_what_these_cases_make", table),
+    ];
+    // Most of a row is waiting.
+    trials::run(Threads::Fixed(8), rows, closing)
+}
+
+fn row(case: Value, seen: Arc<Mutex<Seen>>) -> Trial {
+    let name = case["row"].as_str().unwrap().to_owned();
+    Trial::test(name, move || run(&case, &seen).map_err(|problem| format!("{}: {problem}", case["dialect"]).into()))
+}
 
 /// The program in a root directory of its own, in which there is nothing to destroy and no shell to do it: what stands
 /// there as `bash` is `true`. So a command that the guard should have refused does nothing, and is seen to have run.
@@ -112,32 +115,6 @@ fn cases(file: &str) -> Vec<Value> {
 /// Dialects and tools that gave a reply, and whether it was one that failed.
 type Seen = BTreeSet<(String, String, bool)>;
 
-#[test]
-fn every_row_of_the_matrix_holds_through_the_server() {
-    let only = std::env::var("ROW").unwrap_or_default();
-    let mut cases = [cases("acceptance.jsonl"), cases("surfaces.jsonl")].concat();
-    cases.retain(|case| case["row"].as_str().unwrap().starts_with(&only));
-    let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let seen = Mutex::new(Seen::new());
-    std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
-                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(problem) = run(case, &seen) {
-                        failed.lock().unwrap().push(format!("{} ({}): {problem}", case["row"], case["dialect"]));
-                    }
-                }
-            });
-        }
-    });
-    let failed = failed.into_inner().unwrap();
-    assert!(failed.is_empty(), "{} of {} cases fail:\n{}", failed.len(), cases.len(), failed.join("\n"));
-    if only.is_empty() {
-        check_replies(&seen.into_inner().unwrap());
-        check_table(&cases);
-    }
-}
-
 /// Every tool has shown what it says when all is well, and what it says when not.
 fn check_replies(seen: &Seen) {
     let around = Surroundings { directory: "/".into(), timeout: None };
@@ -165,12 +142,9 @@ fn check_table(cases: &[Value]) {
         }
         shown.insert(row.to_owned(), (dialect.to_owned(), format!("{what} | passes")));
     }
-    for (row, test) in ELSEWHERE {
-        shown.insert(row.to_owned(), ("library".to_owned(), format!("{test} | passes")));
-    }
-    for (what, rows) in WAITING {
-        for row in rows {
-            shown.insert((*row).to_owned(), ("–".to_owned(), format!("– | waits for {what}")));
+    for elsewhere in &ELSEWHERE {
+        for row in elsewhere.rows {
+            shown.insert((*row).to_owned(), ("library".to_owned(), format!("{} | passes", elsewhere.function())));
         }
     }
     let mut table =
@@ -185,7 +159,6 @@ fn check_table(cases: &[Value]) {
             writeln!(rows, "| {row} | {dialect} | {result} |").unwrap();
         }
         writeln!(table, "- {seed}: {passing} of {count} rows pass").unwrap();
-        println!("{seed}: {passing} of {count} rows pass");
     }
     let table = format!(
         "{table}\n| row | dialect | case | result |\n|---|---|---|---|\n{rows}\n## Surfaces of other agents, and our own\n\n\
@@ -223,12 +196,7 @@ struct Client {
     /// The output schema of each tool.
     schemas: BTreeMap<String, Validator>,
     seen: Seen,
-    server: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-    next: u64,
-    /// Everything it has sent.
-    heard: String,
+    wire: Wire,
 }
 
 impl Client {
@@ -241,51 +209,27 @@ impl Client {
         for (name, value) in case["env"].as_object().into_iter().flatten() {
             command.env(name, value.as_str().unwrap());
         }
-        let said = std::fs::File::create(place.folder.path().join(SAID)).unwrap();
-        let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(said).spawn().unwrap();
-        let (input, output) = (server.stdin.take(), BufReader::new(server.stdout.take().unwrap()));
-        let dialect = case["dialect"].as_str().unwrap().to_owned();
-        let mut client = Self {
-            server,
-            input,
-            output,
-            next: 0,
-            dialect,
-            schemas: BTreeMap::new(),
-            seen: Seen::new(),
-            heard: String::new(),
-        };
-        let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "acceptance", "version": "1"}});
-        client.request("initialize", &hello).unwrap();
-        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        for tool in client.request("tools/list", &json!({})).unwrap().0["tools"].as_array().unwrap() {
-            let schema = jsonschema::draft202012::new(&tool["outputSchema"]).unwrap();
-            client.schemas.insert(tool["name"].as_str().unwrap().to_owned(), schema);
-        }
-        client
-    }
+        command.stderr(std::fs::File::create(place.folder.path().join(SAID)).unwrap());
 
-    fn send(&mut self, message: &Value) {
-        writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
+        let mut wire = Wire::start(command);
+        wire.transcript = Transcript::Kept(String::new());
+        wire.patience = LONGEST_CALL;
+        wire.greet("2025-06-18", &json!({}));
+
+        let mut schemas = BTreeMap::new();
+        for tool in wire.ask("tools/list", json!({}))["result"]["tools"].as_array().unwrap() {
+            let schema = jsonschema::draft202012::new(&tool["outputSchema"]).unwrap();
+            schemas.insert(tool["name"].as_str().unwrap().to_owned(), schema);
+        }
+        Self { dialect: case["dialect"].as_str().unwrap().to_owned(), schemas, seen: Seen::new(), wire }
     }
 
     /// Sends a request; gives its result and the progress reports that came before it.
-    fn request(&mut self, method: &str, params: &Value) -> Result<(Value, Vec<Value>), String> {
-        self.next += 1;
-        self.send(&json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}));
-        let mut progress = Vec::new();
-        loop {
-            let mut line = String::new();
-            if self.output.read_line(&mut line).unwrap() == 0 {
-                return Err("the server is gone".to_owned());
-            }
-            self.heard.push_str(&line);
-            let message: Value = serde_json::from_str(&line).map_err(|error| format!("{error}: {line}"))?;
-            if message["id"] == self.next {
-                return message.get("result").cloned().map(|result| (result, progress)).ok_or(line);
-            }
-            progress.push(message["params"].clone());
-        }
+    fn request(&mut self, method: &str, params: Value) -> Result<(Value, Vec<Value>), String> {
+        let id = self.wire.request(method, params);
+        let answer = self.wire.try_answer(id).map_err(|missing| missing.to_string())?;
+        let progress = self.wire.other.drain(..).map(|message| message["params"].clone()).collect();
+        answer.get("result").cloned().map(|result| (result, progress)).ok_or_else(|| answer.to_string())
     }
 
     fn step(&mut self, step: &Value, saved: &mut BTreeMap<String, String>, place: &Place) -> Result<(), String> {
@@ -312,18 +256,18 @@ impl Client {
             return std::fs::write(file("write"), "").map_err(|error| error.to_string());
         }
         if let Some(part) = step["gone"].as_str() {
-            let gone = eventually(Duration::from_secs(2), || with_command(part).is_empty());
+            let gone = eventually(PATIENCE, || with_command(part).is_empty());
             return check(gone, || format!("still there: {:?}", with_command(part)));
         }
         if let Some(part) = step["alive"].as_str() {
-            let alive = eventually(Duration::from_secs(2), || !with_command(part).is_empty());
+            let alive = eventually(PATIENCE, || !with_command(part).is_empty());
             return check(alive, || format!("'{part}' does not run"));
         }
         if step.get("absent").is_some() {
             return check(!file("absent").exists(), || format!("{} is there", file("absent").display()));
         }
         if step.get("present").is_some() {
-            let there = eventually(Duration::from_secs(5), || file("present").exists());
+            let there = eventually(PATIENCE, || file("present").exists());
             return check(there, || format!("{} is not there", file("present").display()));
         }
         if let Some(value) = step["nowhere"].as_str() {
@@ -331,7 +275,8 @@ impl Client {
             found.extend(holders(&place.folder.path().join(".local"), value));
             found.extend(holders(&place.folder.path().join(SAID), value));
             check(found.is_empty(), || format!("it is in {found:?}"))?;
-            return check(!self.heard.contains(value), || "the server sent it".to_owned());
+            let Transcript::Kept(sent) = &self.wire.transcript else { unreachable!("it is kept from the start") };
+            return check(!sent.contains(value), || "the server sent it".to_owned());
         }
         if let Some(value) = step["encrypt"][0].as_str() {
             let reference = encrypt(place, value);
@@ -341,13 +286,10 @@ impl Client {
         if let Some(text) = step["holds"][1].as_str() {
             let path = step["holds"][0].as_str().unwrap();
             let holds = || std::fs::read_to_string(path).is_ok_and(|content| content.contains(text));
-            return check(eventually(Duration::from_secs(5), holds), || {
-                format!("{path}: {:?}", std::fs::read_to_string(path))
-            });
+            return check(eventually(PATIENCE, holds), || format!("{path}: {:?}", std::fs::read_to_string(path)));
         }
         if step["restart"] == true {
-            self.server.kill().unwrap();
-            self.server.wait().unwrap();
+            self.wire.kill();
             return Ok(());
         }
         self.look(&step)
@@ -355,7 +297,7 @@ impl Client {
 
     /// Steps about the list of tools.
     fn look(&mut self, step: &Value) -> Result<(), String> {
-        let tools = self.request("tools/list", &json!({}))?.0["tools"].clone();
+        let tools = self.request("tools/list", json!({}))?.0["tools"].clone();
         if let Some(names) = step["tools"].as_array() {
             let found: Vec<&Value> = tools.as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
             return check(found == names.iter().collect::<Vec<_>>(), || format!("the tools are {found:?}"));
@@ -376,7 +318,7 @@ impl Client {
             params["_meta"] = json!({"progressToken": "token"});
         }
         let start = Instant::now();
-        let (result, progress) = self.request("tools/call", &params)?;
+        let (result, progress) = self.request("tools/call", params)?;
         let took = u64::try_from(start.elapsed().as_millis()).unwrap();
         let text = result["content"][0]["text"].as_str().unwrap_or_default();
         let shown = || format!("{} {}", &result["isError"], text.chars().take(600).collect::<String>());
@@ -408,9 +350,10 @@ impl Client {
                 check(found as u64 == expected.as_u64().unwrap(), || format!("{pointer} has {found} characters"))?;
             }
         }
-        if let Some(limits) = step["ms"].as_array() {
-            let fits = took >= limits[0].as_u64().unwrap() && took <= limits[1].as_u64().unwrap();
-            check(fits, || format!("it took {took} ms: {}", shown()))?;
+        for (name, fits) in [("at_least_ms", u64::ge as fn(&u64, &u64) -> bool), ("at_most_ms", u64::le)] {
+            if let Some(limit) = step[name].as_u64() {
+                check(fits(&took, &limit), || format!("it took {took} ms: {}", shown()))?;
+            }
         }
         if let Some(least) = step["progress"].as_u64() {
             let values: Vec<f64> = progress.iter().filter_map(|report| report["progress"].as_f64()).collect();
@@ -434,10 +377,8 @@ impl Client {
     }
 
     fn end(mut self) -> Result<(), String> {
-        drop(self.input.take());
-        let ended = eventually(Duration::from_secs(10), || self.server.try_wait().unwrap().is_some());
-        let _ = self.server.kill();
-        check(ended, || "the server did not end with its input".to_owned())
+        self.wire.patience = PATIENCE;
+        check(self.wire.try_close().is_some(), || "the server did not end with its input".to_owned())
     }
 }
 

@@ -1,5 +1,4 @@
 //! `chiton check` as a person or a script uses it. It runs nothing, whatever it is given.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;

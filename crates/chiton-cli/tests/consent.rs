@@ -1,14 +1,13 @@
 //! What the guard asks about is asked of a person through the client, in both eras of the protocol. The canary is a
 //! harmless command that a rule of the human makes worth asking about.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;
-mod wire;
 
+use chiton_testkit::wire::Wire;
 use place::{Place, text};
 use serde_json::{Value, json};
-use wire::Wire;
 
 const RULE: &str = "[{decision = 'ask', program = ['touch'], any_argument = ['canary*'], reason = 'Canaries sing.', match = ['touch canary']}]";
 
@@ -27,7 +26,7 @@ fn sings(place: &Place, name: &str) -> bool {
 }
 
 fn start(place: &Place, arguments: &[String]) -> Wire {
-    Wire::start(place, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    place.wire(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Answers the question that the server asks next; gives the question.

@@ -1,47 +1,29 @@
 //! Nonsense on the wire: every answer is JSON-RPC, nothing breaks, nothing is left over.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;
-mod wire;
 
+use chiton_testkit::dice::Dice;
 use chiton_testkit::processes::resident_memory;
 use place::Place;
 use serde_json::{Value, json};
-use wire::Wire;
 
-/// Numbers that look random and are the same in every run (xorshift).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % sides as u64).unwrap()
-    }
-
-    fn one_of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
-        &choices[self.roll(choices.len())]
-    }
-
-    /// A value of any type, as wrong as it gets.
-    fn value(&mut self, depth: usize) -> Value {
-        match self.roll(if depth == 0 { 9 } else { 11 }) {
-            0 => Value::Null,
-            1 => json!(self.roll(2) == 0),
-            2 => json!(i64::MIN),
-            3 => json!(u64::MAX),
-            4 => json!(-0.5),
-            5 => json!(1e300),
-            6 => json!(""),
-            7 => json!("\u{0}\u{feff}\u{202e}\u{1f980}'\"$(true)`\\\n"),
-            8 => json!("x".repeat(self.roll(5000))),
-            9 => Value::Array((0..self.roll(4)).map(|_| self.value(depth - 1)).collect()),
-            _ => {
-                let names = ["command", "name", "arguments", "timeout", "", "_meta", "bash_id", "\u{0}"];
-                (0..self.roll(4)).map(|_| (names[self.roll(names.len())].to_owned(), self.value(depth - 1))).collect()
-            }
+/// A value of any type, as wrong as it gets.
+fn value(dice: &mut Dice, depth: usize) -> Value {
+    match dice.roll(if depth == 0 { 9 } else { 11 }) {
+        0 => Value::Null,
+        1 => json!(dice.roll(2) == 0),
+        2 => json!(i64::MIN),
+        3 => json!(u64::MAX),
+        4 => json!(-0.5),
+        5 => json!(1e300),
+        6 => json!(""),
+        7 => json!("\u{0}\u{feff}\u{202e}\u{1f980}'\"$(true)`\\\n"),
+        8 => json!("x".repeat(dice.roll(5000))),
+        9 => Value::Array((0..dice.roll(4)).map(|_| value(dice, depth - 1)).collect()),
+        _ => {
+            let names = ["command", "name", "arguments", "timeout", "", "_meta", "bash_id", "\u{0}"];
+            (0..dice.roll(4)).map(|_| ((*dice.one_of(&names)).to_owned(), value(dice, depth - 1))).collect()
         }
     }
 }
@@ -69,16 +51,16 @@ const TOOLS: [&str; 6] = ["BashOutput", "BashInput", "KillShell", "ListShells", 
 #[test]
 fn nonsense_is_answered_in_json_and_leaves_nothing_behind() {
     let place = Place::new();
-    let mut wire = Wire::session(&place, &[]);
-    let mut dice = Dice(0x5eed_1234_abcd_0001);
+    let mut wire = place.session(&[]);
+    let mut dice = Dice::new(0x5eed_1234_abcd_0001);
     let before = resident_memory(wire.server.id());
     for round in 0..3000_u64 {
         let id = 100_000 + round;
         let method = *dice.one_of(&METHODS);
-        let mut params = dice.value(3);
+        let mut params = value(&mut dice, 3);
         if method == "tools/call" && dice.roll(3) > 0 {
             // A command is never part of it: what would run is not for a fuzzer to choose.
-            let mut arguments = dice.value(2);
+            let mut arguments = value(&mut dice, 2);
             if let Some(entries) = arguments.as_object_mut() {
                 entries.remove("command");
             }
@@ -132,7 +114,7 @@ fn nonsense_is_answered_in_json_and_leaves_nothing_behind() {
 #[test]
 fn large_and_deep_arguments_are_taken_or_refused_in_words() {
     let place = Place::new();
-    let mut wire = Wire::session(&place, &[]);
+    let mut wire = place.session(&[]);
     let large = "x".repeat(20 << 20);
     let result = wire.call("Bash", &json!({"command": "wc -c", "stdin": large}));
     assert_eq!(result["structuredContent"]["output"].as_str().unwrap().trim(), (20 << 20).to_string());

@@ -1,9 +1,8 @@
 //! The server over HTTP, spoken to by plain sockets: who gets in, and what each client may see.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;
-mod wire;
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -13,9 +12,9 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use chiton_testkit::processes::{eventually, with_command};
+use chiton_testkit::wire::{LIMIT, modern_meta};
 use place::{Place, text};
 use serde_json::{Value, json};
-use wire::{LIMIT, modern_meta};
 
 /// The head of a request.
 type Headers = Vec<(String, String)>;

@@ -1,14 +1,8 @@
 //! `chiton call` and the tool surfaces that no requirement document describes.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
-use std::time::Duration;
-
-use chiton_testkit::processes::eventually;
 use place::{Place, text};
 use serde_json::{Value, json};
 
@@ -65,27 +59,15 @@ fn mistakes_in_a_call_can_be_repaired_from_the_answer() {
 fn a_client_that_goes_away_ends_a_call_that_only_waits() {
     let place = Place::new();
     let id = place.background(&["sleep 1000"]);
-    let mut server = place.command().arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let hello =
-        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+    let mut wire = place.session(&[]);
     let wait =
         json!({"name": "BashOutput", "arguments": {"bash_id": id, "wait": 600_000}, "_meta": {"progressToken": 1}});
-    let mut input = server.stdin.take().unwrap();
-    for message in [
-        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
-        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": wait}),
-    ] {
-        writeln!(input, "{message}").unwrap();
-    }
+    wire.request("tools/call", wait);
     // The first sign of life of the call: it waits.
-    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().contains("notifications/progress")));
-    drop(input);
-    let ended = eventually(Duration::from_secs(20), || server.try_wait().unwrap().is_some());
-    let _ = server.kill();
+    wire.notification("notifications/progress");
+    let ended = wire.try_close();
     place.call(&["kill", &id]);
-    assert!(ended, "the server still waits");
+    assert!(ended.is_some(), "the server still waits");
 }
 
 #[test]

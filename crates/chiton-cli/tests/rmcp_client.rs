@@ -1,5 +1,5 @@
 //! A session by rmcp's own client: start, background, output, kill. Over stdio and HTTP.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;

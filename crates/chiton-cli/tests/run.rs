@@ -1,5 +1,5 @@
 //! `chiton run` as a person or a script uses it.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;

@@ -1,17 +1,18 @@
 //! Secrets, the environment and the journal, through the real program.
+#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod place;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use chiton_testkit::processes::eventually;
+use chiton_testkit::wire::Wire;
 use place::{Place, text};
 use serde_json::{Value, json};
 
@@ -154,55 +155,12 @@ fn a_locked_key_opens_with_its_passphrase_alone() {
     }
 }
 
-/// A server that speaks MCP, and what it sends.
-struct Server {
-    child: std::process::Child,
-    lines: BufReader<std::process::ChildStdout>,
-    next: u64,
-}
-
-impl Server {
-    fn start(mut command: Command) -> Self {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
-        let mut server = Self { child, lines, next: 0 };
-        let client = json!({"name": "test", "version": "1"});
-        server
-            .request("initialize", &json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}));
-        server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        server
-    }
-
-    fn send(&mut self, message: &Value) {
-        writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
-    }
-
-    fn request(&mut self, method: &str, params: &Value) -> Value {
-        self.next += 1;
-        self.send(&json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}));
-        loop {
-            let mut line = String::new();
-            assert!(self.lines.read_line(&mut line).unwrap() > 0, "the server is gone");
-            let message: Value = serde_json::from_str(&line).unwrap();
-            if message["id"] == self.next {
-                return message["result"].clone();
-            }
-        }
-    }
-
-    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
-        self.request("tools/call", &json!({"name": tool, "arguments": arguments}))
-    }
-}
-
 #[test]
 fn nothing_on_disk_holds_a_value_when_the_server_is_killed_while_a_task_prints_it() {
     let place = Place::new();
     given(&place, &["secret", "set", "api-key"], VALUE);
     for round in 0..5u64 {
-        let mut command = place.command();
-        command.arg("mcp");
-        let mut server = Server::start(command);
+        let mut server = place.session(&[]);
         let command =
             "for i in {1..400}; do printf %s {{secret:api-key}}; sleep 0.05; echo {{secret:api-key}} >&2; done";
         let started = server.call("Bash", &json!({"command": command, "run_in_background": true}));
@@ -210,21 +168,17 @@ fn nothing_on_disk_holds_a_value_when_the_server_is_killed_while_a_task_prints_i
         let logs = || text(&place.call(&["logs", &id]).stdout);
         assert!(eventually(Duration::from_secs(20), || logs().matches("{{secret:api-key}}").count() > 3), "{}", logs());
         std::thread::sleep(Duration::from_millis(17 * round));
-        server.child.kill().unwrap();
-        server.child.wait().unwrap();
+        server.kill();
         // The task goes on, with nobody but its keeper to mask it.
         let before = logs().len();
         assert!(eventually(Duration::from_secs(20), || logs().len() > before + 100), "it does not go on");
         assert!(!logs().contains("S3CR3T"));
         assert_eq!(holders(place.folder.path(), "S3CR3T"), Vec::<PathBuf>::new());
-        let mut command = place.command();
-        command.arg("mcp");
-        let mut next = Server::start(command);
+        let mut next = place.session(&[]);
         let read = next.call("BashOutput", &json!({"bash_id": id})).to_string();
         assert!(read.contains("{{secret:api-key}}") && !read.contains("S3CR3T"), "{read}");
         place.call(&["kill", &id]);
-        drop(next.child.stdin.take());
-        next.child.wait().unwrap();
+        next.close();
         assert_eq!(holders(place.folder.path(), "S3CR3T"), Vec::<PathBuf>::new());
     }
 }
@@ -296,14 +250,13 @@ fn a_server_adds_what_the_login_shell_says_and_only_what_is_missing() {
         "export PATH=/opt/tools/bin:$PATH LOGIN_ONLY=1 FOO=login API_KEY=S3CR3T\n",
     )
     .unwrap();
-    let mut command = place.command();
-    command.args(["mcp", "--login-env"]).env("FOO", "own").env("SHELL", "/bin/bash");
-    let mut server = Server::start(command);
+    let mut command = place.server(&["--login-env"]);
+    command.env("FOO", "own").env("SHELL", "/bin/bash");
+    let mut server = Wire::session(command);
     let reply = server.call("Bash", &json!({"command": "echo $LOGIN_ONLY $FOO ${API_KEY-none} $PATH"}));
     let shown = reply["structuredContent"]["output"].as_str().unwrap();
     assert!(shown.starts_with("1 own none /opt/tools/bin:"), "{shown}");
-    drop(server.child.stdin.take());
-    server.child.wait().unwrap();
+    server.close();
 }
 
 #[test]

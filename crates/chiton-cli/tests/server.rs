@@ -1,16 +1,14 @@
 //! The server on standard input and output, as a client sees it on the wire.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;
-mod wire;
 
 use std::time::{Duration, Instant};
 
 use chiton_testkit::processes::{eventually, resident_memory, with_command};
+use chiton_testkit::wire::{LIMIT, Wire};
 use place::Place;
 use serde_json::{Value, json};
-use wire::{LIMIT, Wire, read_lines};
 
 const TASKS: &str = r#"{"extensions": {"io.modelcontextprotocol/tasks": {}}}"#;
 
@@ -31,7 +29,7 @@ fn wait_until_it_runs(command: &str) {
 fn every_revision_of_the_protocol_is_spoken() {
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let place = Place::new();
-        let mut wire = Wire::start(&place, &[]);
+        let mut wire = place.wire(&[]);
         let hello = wire.greet(revision, &json!({}));
         assert_eq!(hello["result"]["protocolVersion"], revision);
         assert_eq!(wire.ask("ping", json!({}))["result"], json!({}), "{revision}");
@@ -42,7 +40,7 @@ fn every_revision_of_the_protocol_is_spoken() {
         assert!(wire.close().success());
     }
     let place = Place::new();
-    let mut wire = Wire::start(&place, &[]);
+    let mut wire = place.wire(&[]);
     wire.modern(&json!({}));
     let discovered = wire.ask("server/discover", json!({}));
     assert_eq!(discovered["result"]["supportedVersions"].as_array().unwrap().len(), 5);
@@ -61,7 +59,7 @@ fn every_revision_of_the_protocol_is_spoken() {
 #[test]
 fn what_is_no_message_is_answered_and_the_next_one_is_heard() {
     let place = Place::new();
-    let mut wire = Wire::session(&place, &[]);
+    let mut wire = place.session(&[]);
     let long = format!("{{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"{}\"}}\n", "x".repeat(65 << 20));
     let cases: Vec<(&[u8], Value, i64)> = vec![
         (b"{\n", Value::Null, -32700),
@@ -93,23 +91,28 @@ fn what_is_no_message_is_answered_and_the_next_one_is_heard() {
 
 #[test]
 fn the_end_of_input_ends_what_a_call_waits_for_and_the_server_at_once() {
-    let place = Place::new();
-    let sleep = format!("sleep {}", number(1));
-    let mut wire = Wire::session(&place, &["--dialect", "exec"]);
-    wire.request("tools/call", json!({"name": "exec", "arguments": {"command": sleep, "timeout_ms": 600_000}}));
-    wait_until_it_runs(&sleep);
-    let begun = Instant::now();
-    assert!(wire.close().success());
-    // The library alone would wait five seconds before it stops anything.
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
-    assert!(eventually(Duration::from_secs(2), || !runs(&sleep)), "the command lives on");
+    // The library alone would wait five seconds before it stops anything. A machine that is busy may take as long, but
+    // not every time.
+    let at_once = |_| {
+        let place = Place::new();
+        let sleep = format!("sleep {}", number(1));
+        let mut wire = place.session(&["--dialect", "exec"]);
+        wire.request("tools/call", json!({"name": "exec", "arguments": {"command": sleep, "timeout_ms": 600_000}}));
+        wait_until_it_runs(&sleep);
+        let begun = Instant::now();
+        assert!(wire.close().success());
+        let took = begun.elapsed();
+        assert!(eventually(LIMIT, || !runs(&sleep)), "the command lives on");
+        took < Duration::from_secs(4)
+    };
+    assert!((0..3).any(at_once), "it takes four seconds and more, three times");
 }
 
 #[test]
 fn a_call_that_is_withdrawn_ends_with_everything_it_started_and_is_not_answered() {
     let place = Place::new();
     let (outer, inner) = (format!("sleep {}", number(2)), format!("sleep {}", number(3)));
-    let mut wire = Wire::session(&place, &[]);
+    let mut wire = place.session(&[]);
     let arguments = json!({"command": format!("setsid {inner} & {outer}")});
     let id =
         wire.request("tools/call", json!({"name": "Bash", "arguments": arguments, "_meta": {"progressToken": "p"}}));
@@ -126,7 +129,7 @@ fn a_call_that_is_withdrawn_ends_with_everything_it_started_and_is_not_answered(
 #[test]
 fn progress_tells_all_output_in_order_and_then_that_it_lives() {
     let place = Place::new();
-    let mut wire = Wire::session(&place, &[]);
+    let mut wire = place.session(&[]);
     // Characters of two and three bytes, written byte by byte.
     let command = r"for i in 1 2 3 4 5; do for b in '\303' '\266' '\342' '\202' '\254' '\n'; do printf $b; done; sleep 0.15; done; sleep 6";
     let params = json!({"name": "Bash", "arguments": {"command": command}, "_meta": {"progressToken": 17}});
@@ -150,7 +153,7 @@ fn progress_tells_all_output_in_order_and_then_that_it_lives() {
 #[test]
 fn an_idle_server_has_few_threads_and_little_memory() {
     let place = Place::new();
-    let mut wire = Wire::session(&place, &[]);
+    let mut wire = place.session(&[]);
     wire.call("Bash", &json!({"command": "true"}));
     let status = std::fs::read_to_string(format!("/proc/{}/status", wire.server.id())).unwrap();
     let threads = status.lines().find_map(|line| line.strip_prefix("Threads:")).unwrap().trim().parse::<u32>().unwrap();
@@ -162,7 +165,7 @@ fn an_idle_server_has_few_threads_and_little_memory() {
 #[test]
 fn a_client_that_does_not_read_blocks_no_call_and_costs_no_memory() {
     let place = Place::new();
-    let (mut wire, output) = Wire::start_unread(&place, &[]);
+    let (mut wire, output) = Wire::start_unread(place.server(&[]));
     let mut lines = vec![json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "slow", "version": "1"}}})];
     lines.push(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
@@ -179,18 +182,16 @@ fn a_client_that_does_not_read_blocks_no_call_and_costs_no_memory() {
     assert!(eventually(LIMIT * 2, || (1..=calls).all(done)), "commands wait for a reader of other answers");
     let resident = resident_memory(wire.server.id());
     assert!(resident < 120 << 20, "{} MiB", resident >> 20);
-    let answers = read_lines(output);
-    let mut missing: Vec<u64> = (0..=calls).collect();
-    while !missing.is_empty() {
-        let message: Value = serde_json::from_str(&answers.recv_timeout(LIMIT).expect("an answer")).unwrap();
-        missing.retain(|id| message["id"] != *id);
+    wire.read(output);
+    for id in 0..=calls {
+        wire.answer(id);
     }
 }
 
 #[test]
 fn output_of_runs_is_listed_read_and_watched_in_both_eras() {
     let place = Place::new();
-    let mut wire = Wire::session(&place, &[]);
+    let mut wire = place.session(&[]);
     let result = wire.call(
         "Bash",
         &json!({"command": "echo one; read; echo two; read", "run_in_background": true, "open_stdin": true}),
@@ -219,7 +220,7 @@ fn output_of_runs_is_listed_read_and_watched_in_both_eras() {
     );
     assert_eq!(wire.ask("resources/subscribe", json!({"uri": "file:///etc/passwd"}))["error"]["code"], -32002);
 
-    let mut modern = Wire::start(&place, &[]);
+    let mut modern = place.wire(&[]);
     modern.modern(&json!({}));
     let filter = json!({"resourceSubscriptions": [uri, "chiton://runs/shell_ffffffff/output"]});
     modern.request("subscriptions/listen", json!({"notifications": filter}));
@@ -234,7 +235,7 @@ fn output_of_runs_is_listed_read_and_watched_in_both_eras() {
 #[test]
 fn a_long_list_of_runs_comes_in_pages_without_a_gap() {
     let place = Place::new();
-    let mut wire = Wire::session(&place, &[]);
+    let mut wire = place.session(&[]);
     let requests: Vec<u64> = (0..120)
         .map(|_| wire.request("tools/call", json!({"name": "Bash", "arguments": {"command": "true"}})))
         .collect();
@@ -261,7 +262,7 @@ fn a_long_list_of_runs_comes_in_pages_without_a_gap() {
 fn a_call_that_takes_long_becomes_a_task_for_a_client_that_knows_tasks() {
     let capabilities: Value = serde_json::from_str(TASKS).unwrap();
     let place = Place::new();
-    let mut wire = Wire::start(&place, &[]);
+    let mut wire = place.wire(&[]);
     wire.modern(&capabilities);
     let quick = wire.call("Bash", &json!({"command": "echo quick"}));
     assert_eq!((&quick["resultType"], &quick["structuredContent"]["output"]), (&json!("complete"), &json!("quick\n")));
@@ -302,7 +303,7 @@ fn a_call_that_takes_long_becomes_a_task_for_a_client_that_knows_tasks() {
     }
 
     // A server that knows nothing of the call answers from what is written down.
-    let mut later = Wire::start(&place, &[]);
+    let mut later = place.wire(&[]);
     later.modern(&capabilities);
     assert_eq!(later.ask("tasks/get", json!({"taskId": task}))["result"]["status"], "cancelled");
     let id = later.call("Bash", &json!({"command": "echo kept", "run_in_background": true}));
@@ -315,7 +316,7 @@ fn a_call_that_takes_long_becomes_a_task_for_a_client_that_knows_tasks() {
 #[test]
 fn a_client_without_tasks_gets_no_task() {
     let place = Place::new();
-    let mut wire = Wire::session(&place, &[]);
+    let mut wire = place.session(&[]);
     assert_eq!(wire.call("Bash", &json!({"command": "sleep 2.5; echo slow"}))["structuredContent"]["output"], "slow\n");
     assert_eq!(wire.ask("tasks/get", json!({"taskId": "x"}))["error"]["code"], -32021);
 }
@@ -323,7 +324,7 @@ fn a_client_without_tasks_gets_no_task() {
 #[test]
 fn log_messages_come_at_the_level_asked_for() {
     let place = Place::new();
-    let mut wire = Wire::session(&place, &[]);
+    let mut wire = place.session(&[]);
     wire.call("Bash", &json!({"command": "true"}));
     assert!(wire.other.is_empty(), "nobody asked: {:?}", wire.other);
     for (level, expected) in [("debug", 2), ("info", 1), ("warning", 0)] {
@@ -343,7 +344,7 @@ fn log_messages_come_at_the_level_asked_for() {
 fn standard_output_carries_the_protocol_alone_at_every_log_level() {
     let place = Place::new();
     for level in ["off", "error", "warn", "info", "debug", "trace"] {
-        let mut wire = Wire::session(&place, &["--log-level", level]);
+        let mut wire = place.session(&["--log-level", level]);
         // Everything that comes is read as JSON; anything else fails right there.
         wire.call(
             "Bash",
@@ -362,10 +363,10 @@ fn a_session_of_a_name_goes_on_in_the_next_server_and_on_the_command_line() {
     for (dialect, tool) in [("native", "Bash"), ("wave", "Bash"), ("anthropic", "bash")] {
         let place = Place::new();
         let arguments = ["--dialect", dialect, "--session", "work"];
-        let mut first = Wire::session(&place, &arguments);
+        let mut first = place.session(&arguments);
         first.call(tool, &json!({"command": "cd /usr; export COLOUR=green"}));
         assert!(first.close().success());
-        let mut second = Wire::session(&place, &arguments);
+        let mut second = place.session(&arguments);
         let result = second.call(tool, &json!({"command": "echo $PWD $COLOUR"}));
         assert!(result["content"][0]["text"].as_str().unwrap().contains("/usr green"), "{dialect}: {result}");
         let output = place.run(&["--session", "work", "echo $PWD $COLOUR"]);
@@ -378,7 +379,7 @@ fn a_session_of_a_name_goes_on_in_the_next_server_and_on_the_command_line() {
 #[test]
 fn annotations_say_what_a_tool_does_to_the_world() {
     let place = Place::new();
-    let mut wire = Wire::session(&place, &[]);
+    let mut wire = place.session(&[]);
     let tools = wire.ask("tools/list", json!({}))["result"]["tools"].clone();
     let hints = |name: &str| {
         let tool = tools.as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap();

@@ -1,6 +1,6 @@
 //! `chiton setup`: what is in the settings of eight clients before and after, byte for byte. The texts are in
-//! `cases/setup.cases`.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! `cases/setup.cases`. Each promise is a test for each client: `cargo test -p chiton-cli --test setup '[zed]'`.
+#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;
@@ -9,13 +9,16 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::{ExitCode, Output, Stdio};
 
-use chiton_testkit::cases;
+use chiton_testkit::trials::{self, Threads, Trial, passes};
+use chiton_testkit::{cases, named};
 use place::{Place, text};
 
-/// The clients: name, settings of the user below the home directory, settings of a project.
-const CLIENTS: [(&str, &str, Option<&str>); 8] = [
+/// A client: its name, the settings of the user below the home directory, the settings of a project.
+type Client = (&'static str, &'static str, Option<&'static str>);
+
+const CLIENTS: [Client; 8] = [
     ("claude-code", ".claude.json", Some(".mcp.json")),
     ("claude-desktop", ".config/Claude/claude_desktop_config.json", None),
     ("cursor", ".cursor/mcp.json", Some(".cursor/mcp.json")),
@@ -27,6 +30,35 @@ const CLIENTS: [(&str, &str, Option<&str>); 8] = [
 ];
 
 const CHITON: &str = env!("CARGO_BIN_EXE_chiton");
+
+fn main() -> ExitCode {
+    let each = named![fn(Client);
+        without_a_file_one_is_made_and_removed_again,
+        an_empty_file_is_filled_and_emptied_again,
+        other_servers_comments_and_layout_stay_and_undo_gives_back_every_byte,
+        undo_takes_out_our_entry_alone_when_the_file_has_changed_since,
+        an_entry_that_is_ours_is_kept_or_brought_up_to_date_and_its_other_fields_stay,
+        a_change_of_arguments_can_still_be_undone_to_the_byte,
+        a_malformed_file_is_never_written_and_the_place_of_the_mistake_is_named,
+        a_link_stays_a_link_and_its_target_is_written,
+        a_folder_that_cannot_be_written_is_an_error_and_nothing_is_left_in_it,
+        a_project_has_settings_of_its_own_where_the_client_knows_such,
+        a_server_of_somebody_else_is_not_taken_for_ours,
+        many_calls_at_the_same_time_all_leave_their_entry,
+    ];
+    let once = named![fn();
+        variables_that_move_the_settings_are_followed,
+        mistakes_on_the_command_line_are_told_before_anything_is_written,
+        the_list_says_what_is_found_and_what_is_set_up,
+        what_was_written_is_what_the_client_starts,
+    ];
+    let mut trials = Vec::new();
+    for (name, check) in each {
+        trials.extend(CLIENTS.map(|client| Trial::test(name, move || passes(|| check(client))).with_kind(client.0)));
+    }
+    trials.extend(once.map(|(name, check)| Trial::test(name, move || passes(check))));
+    trials::run(Threads::Processors, trials, Vec::new())
+}
 
 /// The text of a case, and what follows its name.
 fn case(client: &str, kind: &str) -> (String, String) {
@@ -53,7 +85,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new((client, file, _): (&'static str, &str, Option<&str>), before: Option<&str>) -> Self {
+    fn new((client, file, _): Client, before: Option<&str>) -> Self {
         let place = Place::new();
         let file = place.folder.path().join(file);
         let scene = Self { place, client, file };
@@ -105,68 +137,59 @@ fn refused(output: &Output) -> String {
     why
 }
 
-#[test]
-fn without_a_file_one_is_made_and_removed_again() {
-    for client in CLIENTS {
-        let scene = Scene::new(client, None);
-        let shown = scene.setup(&["--dry-run"]);
-        assert!(scene.files().is_empty(), "a dry run makes nothing");
-        assert!(shown.contains("dry run"), "{shown}");
-        for line in body(scene.client, "fresh").lines() {
-            assert!(shown.contains(&format!("\n+{line}\n")), "{line} is not in {shown}");
-        }
-        let said = scene.setup(&[]);
-        assert_eq!(scene.text().unwrap(), body(scene.client, "fresh"), "{}", scene.client);
-        assert!(said.contains(scene.file.to_str().unwrap()) && said.contains("next: "), "{said}");
-        assert!(said.contains(&format!("undo: chiton setup {} --undo", scene.client)), "{said}");
-        assert_eq!(fs::metadata(&scene.file).unwrap().mode() & 0o777, 0o600, "it may hold secrets one day");
-        scene.setup(&["--undo", "--dry-run"]);
-        assert_eq!(scene.text().unwrap(), body(scene.client, "fresh"), "a dry run changes nothing");
-        scene.setup(&["--undo"]);
-        assert!(scene.files().is_empty(), "{}: {:?}", scene.client, scene.files());
-        assert!(scene.setup(&["--undo"]).contains("nothing was changed"));
+fn without_a_file_one_is_made_and_removed_again(client: Client) {
+    let scene = Scene::new(client, None);
+    let shown = scene.setup(&["--dry-run"]);
+    assert!(scene.files().is_empty(), "a dry run makes nothing");
+    assert!(shown.contains("dry run"), "{shown}");
+    for line in body(scene.client, "fresh").lines() {
+        assert!(shown.contains(&format!("\n+{line}\n")), "{line} is not in {shown}");
     }
+    let said = scene.setup(&[]);
+    assert_eq!(scene.text().unwrap(), body(scene.client, "fresh"), "{}", scene.client);
+    assert!(said.contains(scene.file.to_str().unwrap()) && said.contains("next: "), "{said}");
+    assert!(said.contains(&format!("undo: chiton setup {} --undo", scene.client)), "{said}");
+    assert_eq!(fs::metadata(&scene.file).unwrap().mode() & 0o777, 0o600, "it may hold secrets one day");
+    scene.setup(&["--undo", "--dry-run"]);
+    assert_eq!(scene.text().unwrap(), body(scene.client, "fresh"), "a dry run changes nothing");
+    scene.setup(&["--undo"]);
+    assert!(scene.files().is_empty(), "{}: {:?}", scene.client, scene.files());
+    assert!(scene.setup(&["--undo"]).contains("nothing was changed"));
 }
 
-#[test]
-fn an_empty_file_is_filled_and_emptied_again() {
-    for client in CLIENTS {
-        let scene = Scene::new(client, Some(""));
-        scene.setup(&["--dry-run"]);
-        assert_eq!(scene.text().unwrap(), "");
-        scene.setup(&[]);
-        assert_eq!(scene.text().unwrap(), body(scene.client, "fresh"), "{}", scene.client);
-        scene.setup(&["--undo"]);
-        assert_eq!((scene.text().unwrap().as_str(), scene.files()), ("", vec![scene.file.clone()]));
-    }
+fn an_empty_file_is_filled_and_emptied_again(client: Client) {
+    let scene = Scene::new(client, Some(""));
+    scene.setup(&["--dry-run"]);
+    assert_eq!(scene.text().unwrap(), "");
+    scene.setup(&[]);
+    assert_eq!(scene.text().unwrap(), body(scene.client, "fresh"), "{}", scene.client);
+    scene.setup(&["--undo"]);
+    assert_eq!((scene.text().unwrap().as_str(), scene.files()), ("", vec![scene.file.clone()]));
 }
 
-#[test]
-fn other_servers_comments_and_layout_stay_and_undo_gives_back_every_byte() {
-    for client in CLIENTS {
-        let (before, after) = (body(client.0, "others"), body(client.0, "added"));
-        let scene = Scene::new(client, Some(&before));
-        fs::set_permissions(&scene.file, fs::Permissions::from_mode(0o640)).unwrap();
-        if rustix::process::geteuid().is_root() {
-            std::os::unix::fs::chown(&scene.file, Some(65534), Some(65534)).unwrap();
-        }
-        let owner = fs::metadata(&scene.file).unwrap().uid();
-        scene.setup(&["--dry-run"]);
-        assert_eq!((scene.text().unwrap(), scene.files()), (before.clone(), vec![scene.file.clone()]));
-        scene.setup(&[]);
-        assert_eq!(scene.text().unwrap(), after, "{}", client.0);
-        assert_eq!(fs::read_to_string(scene.backup()).unwrap(), before);
-        for file in [&scene.file, &scene.backup()] {
-            let data = fs::metadata(file).unwrap();
-            assert_eq!((data.mode() & 0o777, data.uid()), (0o640, owner), "{}", file.display());
-        }
-        let again = scene.setup(&[]);
-        assert!(again.contains("already set up"), "{again}");
-        assert_eq!((scene.text().unwrap(), scene.files().len()), (after, 2));
-        scene.setup(&["--undo", "--dry-run"]);
-        scene.setup(&["--undo"]);
-        assert_eq!((scene.text().unwrap(), scene.files()), (before, vec![scene.file.clone()]), "{}", client.0);
+fn other_servers_comments_and_layout_stay_and_undo_gives_back_every_byte(client: Client) {
+    let (before, after) = (body(client.0, "others"), body(client.0, "added"));
+    let scene = Scene::new(client, Some(&before));
+    fs::set_permissions(&scene.file, fs::Permissions::from_mode(0o640)).unwrap();
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&scene.file, Some(65534), Some(65534)).unwrap();
     }
+    let owner = fs::metadata(&scene.file).unwrap().uid();
+    scene.setup(&["--dry-run"]);
+    assert_eq!((scene.text().unwrap(), scene.files()), (before.clone(), vec![scene.file.clone()]));
+    scene.setup(&[]);
+    assert_eq!(scene.text().unwrap(), after, "{}", client.0);
+    assert_eq!(fs::read_to_string(scene.backup()).unwrap(), before);
+    for file in [&scene.file, &scene.backup()] {
+        let data = fs::metadata(file).unwrap();
+        assert_eq!((data.mode() & 0o777, data.uid()), (0o640, owner), "{}", file.display());
+    }
+    let again = scene.setup(&[]);
+    assert!(again.contains("already set up"), "{again}");
+    assert_eq!((scene.text().unwrap(), scene.files().len()), (after, 2));
+    scene.setup(&["--undo", "--dry-run"]);
+    scene.setup(&["--undo"]);
+    assert_eq!((scene.text().unwrap(), scene.files()), (before, vec![scene.file.clone()]), "{}", client.0);
 }
 
 /// What is left when our entry alone is taken out. Gemini's case has no servers: nobody knows any more who put the empty
@@ -176,110 +199,95 @@ fn without_ours(client: &str) -> String {
     if client == "gemini" { others.replace("} }\n}", "} },\n  \"mcpServers\": {}\n}") } else { others }
 }
 
-#[test]
-fn undo_takes_out_our_entry_alone_when_the_file_has_changed_since() {
-    for client in CLIENTS {
-        let scene = Scene::new(client, Some(&body(client.0, "others")));
-        scene.setup(&[]);
-        // What a user or the client itself did after setup.
-        let (old, new) = match client.0 {
-            "codex" => ("trusted", "untrusted"),
-            "goose" => ("anthropic", "openai"),
-            "claude-code" => ("17", "18"),
-            "claude-desktop" => ("npx", "bunx"),
-            "cursor" => ("localhost", "127.0.0.1"),
-            "gemini" => ("Dracula", "Light"),
-            "vscode" => ("promptString", "pickString"),
-            _ => ("system", "dark"),
-        };
-        let changed = scene.text().unwrap().replacen(old, new, 1);
-        fs::write(&scene.file, &changed).unwrap();
-        scene.setup(&["--undo"]);
-        assert_eq!(scene.text().unwrap(), without_ours(client.0).replacen(old, new, 1), "{}", client.0);
-    }
+fn undo_takes_out_our_entry_alone_when_the_file_has_changed_since(client: Client) {
+    let scene = Scene::new(client, Some(&body(client.0, "others")));
+    scene.setup(&[]);
+    // What a user or the client itself did after setup.
+    let (old, new) = match client.0 {
+        "codex" => ("trusted", "untrusted"),
+        "goose" => ("anthropic", "openai"),
+        "claude-code" => ("17", "18"),
+        "claude-desktop" => ("npx", "bunx"),
+        "cursor" => ("localhost", "127.0.0.1"),
+        "gemini" => ("Dracula", "Light"),
+        "vscode" => ("promptString", "pickString"),
+        _ => ("system", "dark"),
+    };
+    let changed = scene.text().unwrap().replacen(old, new, 1);
+    fs::write(&scene.file, &changed).unwrap();
+    scene.setup(&["--undo"]);
+    assert_eq!(scene.text().unwrap(), without_ours(client.0).replacen(old, new, 1), "{}", client.0);
 }
 
-#[test]
-fn an_entry_that_is_ours_is_kept_or_brought_up_to_date_and_its_other_fields_stay() {
-    for client in CLIENTS {
-        let added = body(client.0, "added");
-        let scene = Scene::new(client, Some(&added));
-        for more in [&[][..], &["--dry-run"]] {
-            assert!(scene.setup(more).contains("already set up"));
-            assert_eq!((scene.text().unwrap(), scene.files()), (added.clone(), vec![scene.file.clone()]));
-        }
-        scene.setup(&["--undo"]);
-        let left = scene.text().unwrap();
-        assert!(!left.contains(CHITON) && !left.contains("chiton"), "{left}");
-
-        let (old, changed) = (body(client.0, "old"), body(client.0, "changed"));
-        let scene = Scene::new(client, Some(&old));
-        scene.setup(&["--dry-run"]);
-        assert_eq!(scene.text().unwrap(), old);
-        scene.setup(&[]);
-        assert_eq!(scene.text().unwrap(), changed, "{}", client.0);
-        assert_eq!(fs::read_to_string(scene.backup()).unwrap(), old);
-        scene.setup(&["--undo"]);
-        let left = scene.text().unwrap();
-        assert!(!left.contains("chiton"), "{}: {left}", client.0);
+fn an_entry_that_is_ours_is_kept_or_brought_up_to_date_and_its_other_fields_stay(client: Client) {
+    let added = body(client.0, "added");
+    let scene = Scene::new(client, Some(&added));
+    for more in [&[][..], &["--dry-run"]] {
+        assert!(scene.setup(more).contains("already set up"));
+        assert_eq!((scene.text().unwrap(), scene.files()), (added.clone(), vec![scene.file.clone()]));
     }
+    scene.setup(&["--undo"]);
+    let left = scene.text().unwrap();
+    assert!(!left.contains(CHITON) && !left.contains("chiton"), "{left}");
+
+    let (old, changed) = (body(client.0, "old"), body(client.0, "changed"));
+    let scene = Scene::new(client, Some(&old));
+    scene.setup(&["--dry-run"]);
+    assert_eq!(scene.text().unwrap(), old);
+    scene.setup(&[]);
+    assert_eq!(scene.text().unwrap(), changed, "{}", client.0);
+    assert_eq!(fs::read_to_string(scene.backup()).unwrap(), old);
+    scene.setup(&["--undo"]);
+    let left = scene.text().unwrap();
+    assert!(!left.contains("chiton"), "{}: {left}", client.0);
 }
 
-#[test]
-fn a_change_of_arguments_can_still_be_undone_to_the_byte() {
-    for client in CLIENTS {
-        let before = body(client.0, "others");
-        let scene = Scene::new(client, Some(&before));
-        scene.setup(&[]);
-        scene.setup(&["--", "--dialect", "exec", "--timeout", "5"]);
-        assert_eq!(fs::read_to_string(scene.backup()).unwrap(), before, "the copy stays that of the time before us");
-        scene.setup(&["--undo"]);
-        assert_eq!((scene.text().unwrap(), scene.files()), (before, vec![scene.file.clone()]), "{}", client.0);
-    }
+fn a_change_of_arguments_can_still_be_undone_to_the_byte(client: Client) {
+    let before = body(client.0, "others");
+    let scene = Scene::new(client, Some(&before));
+    scene.setup(&[]);
+    scene.setup(&["--", "--dialect", "exec", "--timeout", "5"]);
+    assert_eq!(fs::read_to_string(scene.backup()).unwrap(), before, "the copy stays that of the time before us");
+    scene.setup(&["--undo"]);
+    assert_eq!((scene.text().unwrap(), scene.files()), (before, vec![scene.file.clone()]), "{}", client.0);
 }
 
-#[test]
-fn a_malformed_file_is_never_written_and_the_place_of_the_mistake_is_named() {
-    for client in CLIENTS {
-        let (before, place) = case(client.0, "malformed");
-        let (line, column) = place.split_once(':').unwrap();
-        let scene = Scene::new(client, Some(&before));
-        for more in [&[][..], &["--dry-run"], &["--undo"], &["--undo", "--dry-run"]] {
-            let why = scene.refusal(more);
-            let wanted = format!("line {line}, column {column}:");
-            assert!(why.contains(&wanted), "{}: {wanted} is not in {why}", client.0);
-            assert!(why.contains(scene.file.to_str().unwrap()) && why.contains("nothing was changed"), "{why}");
-            assert_eq!((scene.text().unwrap(), scene.files()), (before.clone(), vec![scene.file.clone()]));
-        }
-        fs::write(&scene.file, b"ok\n\xff\xfe").unwrap();
-        let why = scene.refusal(&[]);
-        assert!(why.contains("not UTF-8 text: line 2, column 1"), "{why}");
-        assert_eq!(fs::read(&scene.file).unwrap(), b"ok\n\xff\xfe");
+fn a_malformed_file_is_never_written_and_the_place_of_the_mistake_is_named(client: Client) {
+    let (before, place) = case(client.0, "malformed");
+    let (line, column) = place.split_once(':').unwrap();
+    let scene = Scene::new(client, Some(&before));
+    for more in [&[][..], &["--dry-run"], &["--undo"], &["--undo", "--dry-run"]] {
+        let why = scene.refusal(more);
+        let wanted = format!("line {line}, column {column}:");
+        assert!(why.contains(&wanted), "{}: {wanted} is not in {why}", client.0);
+        assert!(why.contains(scene.file.to_str().unwrap()) && why.contains("nothing was changed"), "{why}");
+        assert_eq!((scene.text().unwrap(), scene.files()), (before.clone(), vec![scene.file.clone()]));
     }
+    fs::write(&scene.file, b"ok\n\xff\xfe").unwrap();
+    let why = scene.refusal(&[]);
+    assert!(why.contains("not UTF-8 text: line 2, column 1"), "{why}");
+    assert_eq!(fs::read(&scene.file).unwrap(), b"ok\n\xff\xfe");
 }
 
-#[test]
-fn a_link_stays_a_link_and_its_target_is_written() {
-    for client in CLIENTS {
-        let before = body(client.0, "others");
-        let scene = Scene::new(client, None);
-        let target = scene.place.folder.path().join("dotfiles/settings");
-        fs::create_dir_all(target.parent().unwrap()).unwrap();
-        fs::create_dir_all(scene.file.parent().unwrap()).unwrap();
-        symlink(&target, &scene.file).unwrap();
-        let why = scene.refusal(&[]);
-        assert!(why.contains("dotfiles/settings, which cannot be reached"), "{why}");
-        fs::write(&target, &before).unwrap();
-        scene.setup(&["--dry-run"]);
-        assert_eq!(fs::read_to_string(&target).unwrap(), before);
-        scene.setup(&[]);
-        assert_eq!(fs::read_link(&scene.file).unwrap(), target);
-        assert_eq!(fs::read_to_string(&target).unwrap(), body(client.0, "added"), "{}", client.0);
-        scene.setup(&["--undo"]);
-        assert_eq!(fs::read_link(&scene.file).unwrap(), target);
-        assert_eq!(fs::read_to_string(&target).unwrap(), before);
-        assert_eq!(scene.files().len(), 2, "{:?}", scene.files());
-    }
+fn a_link_stays_a_link_and_its_target_is_written(client: Client) {
+    let before = body(client.0, "others");
+    let scene = Scene::new(client, None);
+    let target = scene.place.folder.path().join("dotfiles/settings");
+    fs::create_dir_all(target.parent().unwrap()).unwrap();
+    fs::create_dir_all(scene.file.parent().unwrap()).unwrap();
+    symlink(&target, &scene.file).unwrap();
+    let why = scene.refusal(&[]);
+    assert!(why.contains("dotfiles/settings, which cannot be reached"), "{why}");
+    fs::write(&target, &before).unwrap();
+    scene.setup(&["--dry-run"]);
+    assert_eq!(fs::read_to_string(&target).unwrap(), before);
+    scene.setup(&[]);
+    assert_eq!(fs::read_link(&scene.file).unwrap(), target);
+    assert_eq!(fs::read_to_string(&target).unwrap(), body(client.0, "added"), "{}", client.0);
+    scene.setup(&["--undo"]);
+    assert_eq!(fs::read_link(&scene.file).unwrap(), target);
+    assert_eq!(fs::read_to_string(&target).unwrap(), before);
+    assert_eq!(scene.files().len(), 2, "{:?}", scene.files());
 }
 
 /// The super-user may write everywhere, so the program is somebody else where the test is run by that one.
@@ -292,52 +300,47 @@ fn as_a_plain_user(scene: &Scene, more: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-#[test]
-fn a_folder_that_cannot_be_written_is_an_error_and_nothing_is_left_in_it() {
-    for client in CLIENTS {
-        let before = body(client.0, "others");
-        let added = body(client.0, "added");
-        for (start, more) in [(&before, &[][..]), (&added, &["--undo"])] {
-            let scene = Scene::new(client, Some(start));
-            let folder = scene.file.parent().unwrap();
-            let others = fs::Permissions::from_mode(0o755);
-            fs::set_permissions(scene.place.folder.path(), others).unwrap();
-            fs::set_permissions(folder, fs::Permissions::from_mode(0o555)).unwrap();
-            let output = as_a_plain_user(&scene, more);
-            let dry = as_a_plain_user(&scene, &[more, &["--dry-run"]].concat());
-            fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
-            let why = refused(&output);
-            assert!(why.contains("Permission denied"), "{why}");
-            assert_eq!(dry.status.code(), Some(0), "looking is allowed: {}", text(&dry.stderr));
-            assert_eq!((&scene.text().unwrap(), scene.files()), (start, vec![scene.file.clone()]));
-        }
+fn a_folder_that_cannot_be_written_is_an_error_and_nothing_is_left_in_it(client: Client) {
+    let before = body(client.0, "others");
+    let added = body(client.0, "added");
+    for (start, more) in [(&before, &[][..]), (&added, &["--undo"])] {
+        let scene = Scene::new(client, Some(start));
+        let folder = scene.file.parent().unwrap();
+        let others = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(scene.place.folder.path(), others).unwrap();
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o555)).unwrap();
+        let output = as_a_plain_user(&scene, more);
+        let dry = as_a_plain_user(&scene, &[more, &["--dry-run"]].concat());
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+        let why = refused(&output);
+        assert!(why.contains("Permission denied"), "{why}");
+        assert_eq!(dry.status.code(), Some(0), "looking is allowed: {}", text(&dry.stderr));
+        assert_eq!((&scene.text().unwrap(), scene.files()), (start, vec![scene.file.clone()]));
     }
 }
 
-#[test]
-fn a_project_has_settings_of_its_own_where_the_client_knows_such() {
-    for client @ (name, user, project) in CLIENTS {
-        let scene = Scene::new(client, None);
-        let Some(project) = project else {
-            let why = scene.refusal(&["--project"]);
-            assert!(why.contains("no settings file in a project"), "{name}: {why}");
-            continue;
-        };
-        let folder = scene.place.folder.path().join("work");
-        fs::create_dir(&folder).unwrap();
-        let call = |more: &[&str]| {
-            let mut command = scene.place.command();
-            let output = command.current_dir(&folder).args(["setup", name, "--project"]).args(more).output().unwrap();
-            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-            text(&output.stdout)
-        };
-        let said = call(&[]);
-        assert!(said.contains(&format!("undo: chiton setup {name} --project --undo")), "{said}");
-        assert_eq!(fs::read_to_string(folder.join(project)).unwrap(), body(name, "fresh"));
-        assert!(!scene.place.folder.path().join(user).exists());
-        call(&["--undo"]);
-        assert!(!folder.join(project).exists());
-    }
+fn a_project_has_settings_of_its_own_where_the_client_knows_such(client: Client) {
+    let (name, user, project) = client;
+    let scene = Scene::new(client, None);
+    let Some(project) = project else {
+        let why = scene.refusal(&["--project"]);
+        assert!(why.contains("no settings file in a project"), "{name}: {why}");
+        return;
+    };
+    let folder = scene.place.folder.path().join("work");
+    fs::create_dir(&folder).unwrap();
+    let call = |more: &[&str]| {
+        let mut command = scene.place.command();
+        let output = command.current_dir(&folder).args(["setup", name, "--project"]).args(more).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let said = call(&[]);
+    assert!(said.contains(&format!("undo: chiton setup {name} --project --undo")), "{said}");
+    assert_eq!(fs::read_to_string(folder.join(project)).unwrap(), body(name, "fresh"));
+    assert!(!scene.place.folder.path().join(user).exists());
+    call(&["--undo"]);
+    assert!(!folder.join(project).exists());
 }
 
 /// Client, variable, what it is set to below the home directory, the file that is meant.
@@ -354,7 +357,6 @@ const MOVED: [(&str, &str, &str, &str); 10] = [
     ("goose", "GOOSE_PATH_ROOT", "root", "root/config/config.yaml"),
 ];
 
-#[test]
 fn variables_that_move_the_settings_are_followed() {
     for (client, variable, value, file) in MOVED {
         let place = Place::new();
@@ -383,7 +385,6 @@ const REFUSED: [(&[&str], &str); 9] = [
     (&["--project"], "CLIENT"),
 ];
 
-#[test]
 fn mistakes_on_the_command_line_are_told_before_anything_is_written() {
     let place = Place::new();
     for (arguments, why) in REFUSED {
@@ -394,50 +395,43 @@ fn mistakes_on_the_command_line_are_told_before_anything_is_written() {
     }
 }
 
-#[test]
-fn a_server_of_somebody_else_is_not_taken_for_ours() {
-    for client in CLIENTS {
-        let other = body(client.0, "added").replace(CHITON, "/usr/bin/something");
-        let scene = Scene::new(client, Some(&other));
-        for more in [&[][..], &["--undo"]] {
-            let why = scene.refusal(more);
-            assert!(why.contains("another server named 'chiton'") && why.contains("--name"), "{why}");
-            assert_eq!((scene.text().unwrap(), scene.files()), (other.clone(), vec![scene.file.clone()]));
-        }
-        scene.setup(&["--name", "shell", "--", "--dialect", "exec"]);
-        let both = scene.text().unwrap();
-        assert!(both.contains("/usr/bin/something") && both.contains(CHITON), "{both}");
-        scene.setup(&["--name", "shell", "--undo"]);
-        assert_eq!(scene.text().unwrap(), other);
+fn a_server_of_somebody_else_is_not_taken_for_ours(client: Client) {
+    let other = body(client.0, "added").replace(CHITON, "/usr/bin/something");
+    let scene = Scene::new(client, Some(&other));
+    for more in [&[][..], &["--undo"]] {
+        let why = scene.refusal(more);
+        assert!(why.contains("another server named 'chiton'") && why.contains("--name"), "{why}");
+        assert_eq!((scene.text().unwrap(), scene.files()), (other.clone(), vec![scene.file.clone()]));
     }
+    scene.setup(&["--name", "shell", "--", "--dialect", "exec"]);
+    let both = scene.text().unwrap();
+    assert!(both.contains("/usr/bin/something") && both.contains(CHITON), "{both}");
+    scene.setup(&["--name", "shell", "--undo"]);
+    assert_eq!(scene.text().unwrap(), other);
 }
 
-#[test]
-fn many_calls_at_the_same_time_all_leave_their_entry() {
-    for client in CLIENTS {
-        let scene = Scene::new(client, Some(&body(client.0, "others")));
-        let names: Vec<String> = (0..8).map(|number| format!("shell-{number}")).collect();
-        let calls: Vec<_> = names
-            .iter()
-            .map(|name| {
-                let mut command = scene.place.command();
-                command.args(["setup", client.0, "--name", name]).stdout(Stdio::null()).stderr(Stdio::null());
-                command.spawn().unwrap()
-            })
-            .collect();
-        for mut call in calls {
-            assert_eq!(call.wait().unwrap().code(), Some(0));
-        }
-        let all = scene.text().unwrap();
-        for name in &names {
-            assert!(all.contains(name.as_str()), "{}: {name} is lost in {all}", client.0);
-            scene.setup(&["--name", name, "--undo"]);
-        }
-        assert_eq!(scene.text().unwrap(), without_ours(client.0), "{}", client.0);
+fn many_calls_at_the_same_time_all_leave_their_entry(client: Client) {
+    let scene = Scene::new(client, Some(&body(client.0, "others")));
+    let names: Vec<String> = (0..8).map(|number| format!("shell-{number}")).collect();
+    let calls: Vec<_> = names
+        .iter()
+        .map(|name| {
+            let mut command = scene.place.command();
+            command.args(["setup", client.0, "--name", name]).stdout(Stdio::null()).stderr(Stdio::null());
+            command.spawn().unwrap()
+        })
+        .collect();
+    for mut call in calls {
+        assert_eq!(call.wait().unwrap().code(), Some(0));
     }
+    let all = scene.text().unwrap();
+    for name in &names {
+        assert!(all.contains(name.as_str()), "{}: {name} is lost in {all}", client.0);
+        scene.setup(&["--name", name, "--undo"]);
+    }
+    assert_eq!(scene.text().unwrap(), without_ours(client.0), "{}", client.0);
 }
 
-#[test]
 fn the_list_says_what_is_found_and_what_is_set_up() {
     let scene = Scene::new(CLIENTS[0], None);
     let row = |client: &str| {
@@ -461,7 +455,6 @@ fn the_list_says_what_is_found_and_what_is_set_up() {
     }
 }
 
-#[test]
 fn what_was_written_is_what_the_client_starts() {
     let scene = Scene::new(CLIENTS[2], None);
     let state = scene.place.folder.path().join("own state");

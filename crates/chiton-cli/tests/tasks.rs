@@ -1,12 +1,12 @@
 //! Background commands from the command line.
+#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod place;
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use place::{Place, text};
 
@@ -17,13 +17,11 @@ fn code(output: &std::process::Output) -> i32 {
 #[test]
 fn a_background_command_is_listed_read_waited_for_and_killed() {
     let place = Place::new();
-    let start = Instant::now();
     let id = place.background(&[
         "--description",
         "the ticker",
         "for i in 1 2 3; do echo tick $i; echo err $i >&2; done; sleep 60",
     ]);
-    assert!(start.elapsed() < Duration::from_secs(5));
     let found = place.call(&["wait", "--for", "tick 3", "--timeout", "20s", &id]);
     assert_eq!((code(&found), text(&found.stdout)), (0, "tick 3\n".to_owned()));
     let list = text(&place.call(&["ps"]).stdout);
@@ -98,9 +96,8 @@ fn a_kill_does_not_wait_for_a_caller_that_does_not_read() {
     let mut caller = caller.spawn().unwrap();
     let listed = || text(&place.call(&["ps"]).stdout);
     assert!(chiton_testkit::processes::eventually(Duration::from_secs(10), || listed().contains("running")));
-    let start = Instant::now();
+    // Nobody ever reads: a kill that waited for it would not return.
     assert_eq!(text(&place.call(&["kill", "--all"]).stdout), "1 terminated\n");
-    assert!(start.elapsed() < Duration::from_secs(4));
     caller.kill().unwrap();
     caller.wait().unwrap();
 }

@@ -1,16 +1,15 @@
 //! Programs that talk to a person, driven through the server by a test that types.
+#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod place;
-mod wire;
 
 use std::fs;
 use std::process::Command;
 
+use chiton_testkit::wire::Wire;
 use place::{Place, text};
 use serde_json::{Value, json};
-use wire::Wire;
 
 /// A command in a terminal, and the hands on it.
 struct Hands {
@@ -20,7 +19,7 @@ struct Hands {
 
 impl Hands {
     fn on(place: &Place, arguments: &[&str], call: &Value) -> (Self, Value) {
-        let mut wire = Wire::session(place, arguments);
+        let mut wire = place.session(arguments);
         let reply = wire.call("Bash", call);
         let facts = &reply["structuredContent"];
         let id = facts["run_id"].as_str().or(facts["bash_id"].as_str()).unwrap_or_else(|| panic!("{reply}")).to_owned();
@@ -159,12 +158,10 @@ const CHECKSUM: &str = "9028ea0d15decaa35b2da21c0290af3b1a5ba0a30a591906f89b5074
 #[test]
 fn a_password_by_reference_and_never_by_text_and_masked_in_every_view() {
     let place = Place::new();
-    let mut command = place.command();
-    command.env("THE_PASSWORD", "correct horse battery");
     // The value is in the environment of the server, from where it is a secret.
-    let arguments = ["--secret-env", "door=THE_PASSWORD"];
-    let mut wire = Wire::start_with(command, &arguments);
-    wire.greet("2025-06-18", &json!({}));
+    let mut command = place.server(&["--secret-env", "door=THE_PASSWORD"]);
+    command.env("THE_PASSWORD", "correct horse battery");
+    let mut wire = Wire::session(command);
     let call =
         bash("read -s -p 'Password: ' x; echo; printf %s \"$x\" | sha256sum; echo \"it was: $x\"; read -p 'again: ' y");
     let reply = wire.call("Bash", &call);
@@ -239,9 +236,8 @@ fn a_killed_server_with_vim_open_loses_nothing() {
     let (mut hands, _) = Hands::on(&place, &[], &bash("vim -u NONE -i NONE -n notes.txt"));
     let before = hands.until(json!({"text": "ifirst line\nsecond"}), "^second$");
     let id = hands.id.clone();
-    hands.wire.server.kill().unwrap();
-    hands.wire.server.wait().unwrap();
-    let mut hands = Hands { wire: Wire::session(&place, &[]), id };
+    hands.wire.kill();
+    let mut hands = Hands { wire: place.session(&[]), id };
     let after = hands.wire.call("BashOutput", &json!({"bash_id": hands.id, "view": "screen"}));
     assert_eq!(after["structuredContent"]["screen"], before, "the same screen");
     hands.until(json!({"text": " line"}), "^second line$");
@@ -254,7 +250,7 @@ fn a_killed_server_with_vim_open_loses_nothing() {
 #[test]
 fn codex_types_into_a_terminal() {
     let place = Place::new();
-    let mut wire = Wire::session(&place, &["--dialect", "codex"]);
+    let mut wire = place.session(&["--dialect", "codex"]);
     let call = json!({"cmd": "tty; read -p 'name? ' x; echo hello $x; sleep 100", "tty": true, "yield_time_ms": 1000});
     let reply = wire.call("exec_command", &call);
     let session = &reply["structuredContent"]["session_id"];

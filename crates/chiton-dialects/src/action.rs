@@ -6,10 +6,7 @@ use std::time::Duration;
 use chiton_engine::render::TextView;
 use chiton_engine::tasks::Part;
 use chiton_engine::terminal::TerminalSize;
-use chiton_engine::{
-    EnvironmentChange, InputWait, Leftover, Look, OnTimeout, Outcome, Response, Signal, Streams, Task, TaskLifetime,
-    TimeLimit, Typing,
-};
+use chiton_engine::{CommandRequest, InputWait, Leftover, Look, Outcome, Response, Signal, Task, TimeLimit, Typing};
 
 /// What a call asks for.
 #[derive(Clone, Debug)]
@@ -97,48 +94,16 @@ pub struct Exchange {
 /// A command with everything that a dialect decides about it.
 #[derive(Clone, Debug)]
 pub struct RunAction {
-    /// The command.
-    pub command: String,
-    /// What it is for.
-    pub description: Option<String>,
-    /// How long it may take.
-    pub timeout: Option<Duration>,
-    /// How long it may print nothing.
-    pub silence: Option<Duration>,
-    /// How long the call waits before the command is handed back alive.
-    pub wait: Option<Duration>,
-    /// What happens when its time is over.
-    pub on_timeout: OnTimeout,
-    /// From SIGTERM to SIGKILL.
-    pub grace: Duration,
-    /// Where to run it.
-    pub directory: Option<PathBuf>,
-    /// Variables for this call.
-    pub environment: EnvironmentChange,
-    /// What it reads.
-    pub stdin: Option<String>,
-    /// Whether its input stays open for later.
-    pub open_input: bool,
-    /// One pipe or two.
-    pub streams: Streams,
-    /// A terminal of this size in place of pipes.
-    pub terminal: Option<TerminalSize>,
-    /// Whether the call is answered as soon as the command waits for input.
-    pub until_input: bool,
-    /// How its output is shown, where the dialect leaves that to the call.
-    pub view: View,
+    /// What the engine is asked for. The operator adds who is asked for consent, and how much output it wants to see.
+    pub request: CommandRequest,
     /// The shell that runs it, by name or path, where it is another one than usual.
     pub shell: Option<PathBuf>,
     /// The named session it runs in; without it, the client's own.
     pub session: Option<String>,
     /// What of the shell's state is there for the next call.
     pub keeps: Keeps,
-    /// What ends a task.
-    pub lifetime: TaskLifetime,
-    /// Whether a plain file gets the output of a task as well.
-    pub transcript: bool,
-    /// What `$0` is.
-    pub called_as: Option<String>,
+    /// How its output is shown, where the dialect leaves that to the call.
+    pub view: View,
     /// How many bytes of output the reply has room for.
     pub room: usize,
     /// What the reply has to say besides the result: a value that was clamped.
@@ -149,27 +114,11 @@ impl RunAction {
     /// A command with the values most dialects have.
     pub fn new(command: String) -> Self {
         Self {
-            command,
-            description: None,
-            timeout: None,
-            silence: None,
-            wait: None,
-            on_timeout: OnTimeout::Stop,
-            grace: Duration::from_secs(5),
-            directory: None,
-            environment: EnvironmentChange::default(),
-            stdin: None,
-            open_input: false,
-            streams: Streams::Separate,
-            terminal: None,
-            until_input: false,
-            view: View::Raw,
+            request: CommandRequest::new(command.as_str()),
             shell: None,
             session: None,
             keeps: Keeps::Everything,
-            lifetime: TaskLifetime::Session,
-            transcript: false,
-            called_as: None,
+            view: View::Raw,
             room: 30_000,
             notes: Vec::new(),
         }
@@ -177,7 +126,7 @@ impl RunAction {
 
     /// Its time limit in milliseconds, for words about it.
     pub fn limit_ms(&self) -> u128 {
-        self.timeout.map_or(0, |timeout| timeout.as_millis())
+        self.request.timeout.map_or(0, |timeout| timeout.as_millis())
     }
 }
 

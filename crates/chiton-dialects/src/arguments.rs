@@ -7,49 +7,7 @@ use chiton_engine::ByteString;
 use chiton_engine::limits::LONGEST;
 use serde_json::{Map, Value};
 
-use crate::tool::ToolSpec;
-
-/// A call that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CallError {
-    /// The dialect has no such tool.
-    #[error("there is no tool '{name}' here; there are: {}", known.join(", "))]
-    UnknownTool {
-        /// The tool asked for.
-        name: String,
-        /// The tools there are.
-        known: Vec<String>,
-    },
-    /// A required argument is missing.
-    #[error("Missing required parameter: {0}")]
-    Missing(&'static str),
-    /// An argument is of another type.
-    #[error("Invalid type for '{name}': expected {expected}, got {got}")]
-    WrongType {
-        /// The argument.
-        name: &'static str,
-        /// What it should be.
-        expected: &'static str,
-        /// What it is.
-        got: String,
-    },
-    /// An argument that the tool does not have.
-    #[error("unknown parameter '{name}'; the parameters are: {}", known.join(", "))]
-    Unknown {
-        /// The argument.
-        name: String,
-        /// Those there are.
-        known: Vec<String>,
-    },
-    /// An argument with a value it cannot have.
-    #[error("'{name}' {problem}")]
-    BadValue {
-        /// The argument.
-        name: &'static str,
-        /// What is wrong, and what would be right.
-        problem: String,
-    },
-}
+use crate::call_error::CallError;
 
 /// The arguments of one call.
 #[derive(Debug)]
@@ -65,15 +23,6 @@ impl<'a> Arguments<'a> {
             return Err(CallError::Unknown { name: short(name), known });
         }
         Ok(Self { values })
-    }
-
-    /// The arguments of a call of this tool, which has to be one of these.
-    pub fn of(tools: &[ToolSpec], tool: &str, values: &'a Map<String, Value>) -> Result<Self, CallError> {
-        if let Some(spec) = tools.iter().find(|spec| spec.name == tool) {
-            return Self::new(values, &spec.names());
-        }
-        let known = tools.iter().map(|spec| spec.name.to_owned()).collect();
-        Err(CallError::UnknownTool { name: short(tool), known })
     }
 
     fn get(&self, name: &str) -> Option<&'a Value> {

@@ -8,17 +8,21 @@
 
 pub mod action;
 pub mod arguments;
+mod bash_like;
+mod call_error;
 pub mod catalogue;
 pub mod facts;
 pub mod registry;
 pub mod reply;
 pub mod schema;
-mod shells;
+pub mod shape;
 pub mod text;
+pub mod timeouts;
 pub mod tool;
 
 pub use action::{Action, Done, Keeps, ReadAction, RunAction};
-pub use arguments::{Arguments, CallError};
+pub use arguments::Arguments;
+pub use call_error::CallError;
 pub use catalogue::{find, names};
 pub use reply::Reply;
 pub use tool::{Dialect, Surroundings, ToolSpec};

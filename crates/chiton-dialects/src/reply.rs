@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::action::{Done, Failure};
-use crate::arguments::CallError;
+use crate::call_error::CallError;
 use crate::facts;
 
 /// What a client gets.

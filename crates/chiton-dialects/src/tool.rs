@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Done};
-use crate::arguments::CallError;
+use crate::arguments::{Arguments, short};
+use crate::call_error::CallError;
 use crate::reply::Reply;
 
 /// One tool as a client sees it.
@@ -21,7 +22,7 @@ pub struct ToolSpec {
     /// Those that have to be there.
     pub required: &'static [&'static str],
     /// What it does to the world.
-    pub effect: Effect,
+    pub effect: ToolEffect,
     /// The JSON schema of its structured replies, failures included.
     pub output_schema: Value,
 }
@@ -40,9 +41,22 @@ impl ToolSpec {
     }
 }
 
+/// The arguments of a call of `tool`, which has to be one of these.
+pub fn arguments_of<'a>(
+    tools: &[ToolSpec],
+    tool: &str,
+    values: &'a Map<String, Value>,
+) -> Result<Arguments<'a>, CallError> {
+    if let Some(spec) = tools.iter().find(|spec| spec.name == tool) {
+        return Arguments::new(values, &spec.names());
+    }
+    let known = tools.iter().map(|spec| spec.name.to_owned()).collect();
+    Err(CallError::UnknownTool { name: short(tool), known })
+}
+
 /// What a tool does to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum ToolEffect {
     /// Nothing: it only looks.
     Looks,
     /// Whatever the command does.

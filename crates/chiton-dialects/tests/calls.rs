@@ -1,5 +1,5 @@
 //! What a call may hold: everything that a schema takes is read, and nothing at all makes a dialect stumble.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![cfg(test)]
 
 use chiton_dialects::{CallError, Surroundings, ToolSpec, catalogue};
 use serde_json::{Map, Value, json};

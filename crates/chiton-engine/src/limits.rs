@@ -149,10 +149,10 @@ pub const READ_BYTES: usize = 64 << 10;
 /// What a keeper queues for a client that reads slowly before it stops reading from the command.
 pub const QUEUE_BYTES: usize = 256 << 10;
 
-/// What a command prints is told in messages up to this size; what comes after it is read from the spool.
+/// Output goes to the caller in messages up to this size; the caller reads what comes after it from the spool.
 pub const INLINE_BYTES: u64 = 128 << 10;
 
-/// How far who reads the spool may be behind before the keeper stops reading from the command.
+/// How far a reader of the spool may be behind before the keeper stops reading from the command.
 pub const BEHIND_BYTES: u64 = 2 << 20;
 
 /// Above this size a text is not put into an argument list: the kernel takes 128 KiB a string, environment aside.

@@ -19,7 +19,7 @@ use chiton_terminal::TerminalSize;
 use chiton_terminal::keys::TERM;
 
 /// One command to run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct CommandRequest {
     /// The command, byte for byte as the shell shall read it.
     pub command: ByteString,
@@ -102,7 +102,7 @@ impl Default for EnvironmentChange {
 }
 
 /// Where a command reads from.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub enum CommandInput {
     /// `/dev/null`: a program that asks gets "end of file" at once instead of waiting for a person.
     #[default]
@@ -110,7 +110,7 @@ pub enum CommandInput {
     /// These bytes, then the end.
     Text(ByteString),
     /// An open file, pipe or socket.
-    Descriptor(OwnedFd),
+    Descriptor(Arc<OwnedFd>),
     /// Nothing yet: what is written to the task later. A program that reads waits for that.
     Open,
 }

@@ -1,5 +1,4 @@
 //! Every way to end has its name, and none is mistaken for another.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod harness;
 
@@ -114,16 +113,18 @@ fn a_timeout_keeps_what_was_printed_before_it_and_during_the_grace() {
     let harness = Harness::new();
     let mut request = CommandRequest::new("echo before; trap 'echo cleanup; exit 0' TERM; sleep 300 & wait");
     request.timeout = Some(seconds(1));
+    request.grace = Some(seconds(250));
     let response = runtime().block_on(harness.request(&harness.session(), request));
     assert_eq!(response.outcome, Outcome::TimedOut);
     assert_eq!(response.stdout.to_text(), "before\ncleanup\n");
-    assert!(response.duration < seconds(4), "the grace is not waited out: {:?}", response.duration);
+    assert!(response.duration < seconds(200), "the grace was waited out: {:?}", response.duration);
     assert!(matches!(&response.state, StateReport::Discarded(why) if why.contains("timed out")));
 }
 
 #[test]
 fn a_timeout_holds_within_grace_for_one_that_ignores_it() {
-    let harness = Harness::new();
+    // Whoever forgets the grace of the call has that of the engine.
+    let harness = Harness::with(|config| config.limits.stop.grace = seconds(300));
     let mut request = CommandRequest::new("trap '' TERM; while :; do sleep 1; done");
     request.timeout = Some(seconds(1));
     request.grace = Some(seconds(1));
@@ -131,7 +132,8 @@ fn a_timeout_holds_within_grace_for_one_that_ignores_it() {
     let response = runtime().block_on(harness.request(&harness.session(), request));
     assert_eq!(response.outcome, Outcome::TimedOut);
     let took = start.elapsed();
-    assert!(took > seconds(2) && took < seconds(4), "{took:?}");
+    assert!(took >= seconds(2), "the grace was cut short: {took:?}");
+    assert!(took < seconds(200), "the grace was not that of the call: {took:?}");
 }
 
 #[test]

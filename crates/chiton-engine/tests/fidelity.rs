@@ -1,12 +1,18 @@
-//! Whatever bash does, we do: the same bytes on both streams, the same status.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! Whatever bash does, we do: the same bytes on both streams, the same status. Each case is a test for each way in which
+//! a command meets its shell: `cargo test -p chiton-engine --test fidelity '[Warm] heredoc'`.
+#![cfg(test)]
 
 mod harness;
 
 use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use chiton_engine::{AnswerMode, CommandRequest, Session, StateReport, WarmLimits};
-use chiton_testkit::{cases, oracle};
+use chiton_testkit::cases::{self, Case};
+use chiton_testkit::oracle;
+use chiton_testkit::trials::{self, Threads, Trial, passes};
 use harness::{Harness, PATH, runtime};
 
 /// Variables that both sides get; ours sets a few more so that nothing waits for a person.
@@ -36,34 +42,64 @@ enum Way {
     AnswerFirst,
 }
 
-#[test]
-fn every_case_is_byte_for_byte_what_bash_does_in_a_shell_started_for_it() {
-    compare(Way::Cold);
+/// What the cases of one way share.
+struct Bench {
+    way: Way,
+    /// Engines that no case uses at the moment.
+    idle: Mutex<Vec<Harness>>,
+    /// How many cases met a shell that waited.
+    warm: AtomicUsize,
+    /// How many were known to change nothing without the shell being asked.
+    unasked: AtomicUsize,
 }
 
-#[test]
-fn every_case_is_byte_for_byte_what_bash_does_in_a_shell_that_waited() {
-    // Some cannot be given to a shell that waits: those that trace, that bash finds an error in, that set traps.
-    assert!(compare(Way::Warm) >= 500);
-}
-
-#[test]
-fn every_case_is_byte_for_byte_what_bash_does_when_the_answer_goes_first() {
-    assert!(compare(Way::AnswerFirst) >= 500);
-}
-
-/// Runs all cases; gives how many met a shell that waited.
-fn compare(way: Way) -> usize {
+fn main() -> ExitCode {
     let cases = cases::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/fidelity.cases"));
-    assert!(cases.len() >= 200, "only {} cases", cases.len());
-    let harness = Harness::with(|config| {
-        if way == Way::Cold {
-            config.limits.warm = WarmLimits::none();
-        }
-    });
-    let (mut warm, mut unasked) = (0, 0);
-    let mut wrong = Vec::new();
-    for case in &cases {
+    let count = cases.len();
+    let benches = [Way::Cold, Way::Warm, Way::AnswerFirst].map(|way| Arc::new(Bench::new(way)));
+    let mut trials = Vec::new();
+    for bench in &benches {
+        trials.extend(cases.iter().map(|case| {
+            let (bench, case) = (Arc::clone(bench), case.clone());
+            let kind = format!("{:?}", bench.way);
+            Trial::test(case.name.clone(), move || bench.compare(&case).map_err(Into::into)).with_kind(kind)
+        }));
+    }
+
+    let [_, warm, answer_first] = benches;
+    // Some cannot be given to a shell that waits: those that trace, that bash finds an error in, that set traps.
+    let waited = move || {
+        let met = [&warm, &answer_first].map(|bench| bench.warm.load(Ordering::Relaxed));
+        let unasked = answer_first.unasked.load(Ordering::Relaxed);
+        assert!(count >= 200, "only {count} cases");
+        assert!(met.iter().all(|met| *met >= 500), "only {met:?} met a shell that waited");
+        assert!(unasked >= 50, "only {unasked} are known to change nothing");
+    };
+    let closing = vec![Trial::test("most_cases_meet_a_shell_that_waited", move || passes(waited))];
+    trials::run(Threads::Processors, trials, closing)
+}
+
+impl Bench {
+    fn new(way: Way) -> Self {
+        Self { way, idle: Mutex::default(), warm: AtomicUsize::new(0), unasked: AtomicUsize::new(0) }
+    }
+
+    /// Runs a case under bash and in an engine that no other case uses meanwhile.
+    fn compare(&self, case: &Case) -> Result<(), String> {
+        let idle = self.idle.lock().unwrap().pop();
+        let harness = idle.unwrap_or_else(|| {
+            Harness::with(|config| {
+                if self.way == Way::Cold {
+                    config.limits.warm = WarmLimits::none();
+                }
+            })
+        });
+        let result = self.compare_in(&harness, case);
+        self.idle.lock().unwrap().push(harness);
+        result
+    }
+
+    fn compare_in(&self, harness: &Harness, case: &Case) -> Result<(), String> {
         // One after the other in the same directory, emptied in between: paths in messages must be the same.
         let home = harness.folder.path().join("home");
         let fresh = || {
@@ -72,36 +108,34 @@ fn compare(way: Way) -> usize {
         };
         let text = home.to_str().unwrap().to_owned();
         let environment = environment(&text);
+        let session = || {
+            let variables = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
+            Session::new(harness.engine.fresh_state(&home, variables, 0o022))
+        };
+
         fresh();
         let expected = oracle::bash(&case.command, &home, &environment);
         fresh();
-        let variables = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
-        let session = Session::new(harness.engine.fresh_state(&home, variables, 0o022));
         let (observed, response) = runtime().block_on(async {
+            let session = session();
             harness.engine.warm(&session);
             let mut request = CommandRequest::new(&case.command[..]);
-            if way == Way::AnswerFirst {
+            if self.way == Way::AnswerFirst {
                 request.answer = AnswerMode::BeforeState;
             }
             harness.observe_request(&session, request).await
         });
-        warm += usize::from(response.warm);
-        if way == Way::AnswerFirst && response.state == StateReport::Unchanged {
+        self.warm.fetch_add(usize::from(response.warm), Ordering::Relaxed);
+
+        if self.way == Way::AnswerFirst && response.state == StateReport::Unchanged {
             // Said without having asked the shell. One that is asked says the same.
-            unasked += 1;
+            self.unasked.fetch_add(1, Ordering::Relaxed);
             fresh();
-            let variables = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
-            let session = Session::new(harness.engine.fresh_state(&home, variables, 0o022));
-            let asked = runtime().block_on(harness.request(&session, CommandRequest::new(&case.command[..])));
+            let asked = runtime().block_on(harness.request(&session(), CommandRequest::new(&case.command[..])));
             if asked.state != StateReport::Unchanged {
-                wrong.push(format!("{}: it changes the state after all", case.name));
+                return Err("it changes the state after all".to_owned());
             }
         }
-        if observed != expected {
-            wrong.push(format!("{}\n-- bash\n{expected:?}\n-- chiton\n{observed:?}\n", case.name));
-        }
+        if observed == expected { Ok(()) } else { Err(format!("-- bash\n{expected:?}\n-- chiton\n{observed:?}")) }
     }
-    assert!(way != Way::AnswerFirst || unasked >= 50, "only {unasked} are known to change nothing");
-    assert!(wrong.is_empty(), "{} of {} cases differ:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
-    warm
 }

@@ -1,35 +1,47 @@
 //! `kill -9` of the server at any moment: its tasks go on, and the next server finds them all, once, with everything
 //! they printed and how they ended.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![cfg(test)]
 
 mod harness;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use chiton_engine::tasks::{Cursor, ReadRequest, WaitFor};
 use chiton_engine::{
     CommandRequest, Engine, EngineConfig, Outcome, Session, StartedTask, TaskLifetime, TaskStatus, Tasks,
 };
+use chiton_testkit::named;
+use chiton_testkit::trials::{self, Threads, Trial, passes};
 use harness::{runtime, seconds};
 
 const ROUNDS: usize = 300;
 const TASKS: usize = 5;
+/// The variable that makes this program the server, with the folder in which it works.
 const SERVER: &str = "CHITON_TEST_SERVER";
 
-/// Not a test by itself: started by the one below as the server that is killed.
-#[test]
-fn server_process() {
-    let Some(folder) = std::env::var_os(SERVER).map(PathBuf::from) else { return };
+/// This program is the test, and also the server that the test starts and kills.
+fn main() -> ExitCode {
+    if let Some(folder) = std::env::var_os(SERVER) {
+        serve(Path::new(&folder));
+        return ExitCode::SUCCESS;
+    }
+    let tests = named![fn(); no_task_is_lost_or_doubled_whenever_the_server_dies];
+    let trials = tests.map(|(name, check)| Trial::test(name, move || passes(check)));
+    trials::run(Threads::Processors, trials.into(), Vec::new())
+}
+
+/// Starts the tasks and lives until it is killed.
+fn serve(folder: &Path) {
     runtime().block_on(async {
         let mut config = EngineConfig::new(folder.join("state")).unwrap();
         config.keeper = harness::keeper();
         let engine = Engine::new(config).unwrap();
         let environment = [("PATH".to_owned(), harness::PATH.into())];
-        let session = Session::new(engine.fresh_state(&folder, environment, 0o022));
+        let session = Session::new(engine.fresh_state(folder, environment, 0o022));
         for number in 0..TASKS {
             // Each logs on its own what it prints, and exits with its number.
             let log = folder.join(format!("log-{number}"));
@@ -49,7 +61,6 @@ fn server_process() {
     });
 }
 
-#[test]
 #[expect(clippy::disallowed_methods, reason = "the server is a process of its own, so that it can be killed")]
 fn no_task_is_lost_or_doubled_whenever_the_server_dies() {
     let own = std::env::current_exe().unwrap();
@@ -57,13 +68,8 @@ fn no_task_is_lost_or_doubled_whenever_the_server_dies() {
     let mut started_in_all = 0;
     for round in 0..ROUNDS {
         let folder = tempfile::tempdir().unwrap();
-        let mut server = Command::new(&own)
-            .args(["--exact", "server_process", "--nocapture"])
-            .env(SERVER, folder.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut server =
+            Command::new(&own).env(SERVER, folder.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // From before the first start to after the last end.
         std::thread::sleep(Duration::from_micros((round as u64 * 7919) % 90_000));
         server.kill().unwrap();

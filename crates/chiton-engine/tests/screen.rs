@@ -1,5 +1,5 @@
 //! The emulator: recorded streams with the screens they give, a reference emulator on the same bytes, any pieces.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the reference emulator is another program")]
 
 use std::fs;

@@ -1,5 +1,4 @@
 //! A limit for silence: a command may take as long as it wants, as long as it says something now and then.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod harness;
 
@@ -99,10 +98,12 @@ fn no_timer_ticks_while_a_command_is_silent() {
     // The keeper is the parent of the shell; how often it gave up the processor is how often it woke up.
     let command = "woken() { while read -r name count; do
             [[ $name != voluntary_ctxt_switches: ]] || woken=$count; done < /proc/$PPID/status; }
-        sleep 0.5; woken; before=$woken; sleep 1.5; woken; echo $((woken - before))";
+        for try in 1 2 3 4 5; do
+            woken; before=$woken; sleep 1.5; woken; ((woken == before)) && break
+        done; echo $((woken - before))";
     let response = run(request(command, seconds(60)));
-    let woken: u32 = response.stdout.to_text().trim().parse().unwrap();
-    assert!(woken <= 2, "the keeper woke up {woken} times");
+    // What it does once it does not do in every second and a half; a timer would.
+    assert_eq!(response.stdout.to_text(), "0\n", "the keeper wakes up all the time");
 }
 
 #[test]

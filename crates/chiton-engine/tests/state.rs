@@ -1,5 +1,4 @@
 //! What a command changes is there for the next one, whatever it is called and whatever it holds.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod harness;
 
@@ -11,102 +10,123 @@ use harness::{Harness, runtime};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-/// First command, second command, what the second prints.
-const CARRIED: [(&str, &str, &str); 54] = [
-    ("cd /usr/lib", "pwd; echo $OLDPWD", "/usr/lib\n/tmp\n"),
-    ("cd /usr/lib; cd /etc", "cd -; pwd", "/usr/lib\n/usr/lib\n"),
-    ("export A=1", "echo $A; env | grep ^A=", "1\nA=1\n"),
-    ("a=1", "echo $a; env | grep ^a= || echo not exported", "1\nnot exported\n"),
-    ("export A=1; export -n A", "echo $A; env | grep ^A= || echo not exported", "1\nnot exported\n"),
-    ("unset HOME", "echo ${HOME-unset}", "unset\n"),
-    ("unset PATH", "echo ${PATH-unset}", "unset\n"),
+/// Where a case begins.
+#[derive(Clone, Copy)]
+enum Start {
+    /// In `/tmp`, which some of the cases print.
+    Tmp,
+    /// In a directory of its own, which holds nothing but a directory `state`.
+    Own,
+}
+
+use Start::{Own, Tmp};
+
+/// Where it begins, first command, second command, what the second prints.
+const CARRIED: [(Start, &str, &str, &str); 54] = [
+    (Tmp, "cd /usr/lib", "pwd; echo $OLDPWD", "/usr/lib\n/tmp\n"),
+    (Tmp, "cd /usr/lib; cd /etc", "cd -; pwd", "/usr/lib\n/usr/lib\n"),
+    (Tmp, "export A=1", "echo $A; env | grep ^A=", "1\nA=1\n"),
+    (Tmp, "a=1", "echo $a; env | grep ^a= || echo not exported", "1\nnot exported\n"),
+    (Tmp, "export A=1; export -n A", "echo $A; env | grep ^A= || echo not exported", "1\nnot exported\n"),
+    (Tmp, "unset HOME", "echo ${HOME-unset}", "unset\n"),
+    (Tmp, "unset PATH", "echo ${PATH-unset}", "unset\n"),
     (
+        Tmp,
         "a=(1 'two words' '' $'new\\nline'); a[9]=x",
         "declare -p a",
         "declare -a a=([0]=\"1\" [1]=\"two words\" [2]=\"\" [3]=$'new\\nline' [9]=\"x\")\n",
     ),
     (
+        Tmp,
         "declare -A m=([k]=v [\"a b\"]='x y' ['*']=star)",
         "echo \"${m[k]}|${m[a b]}|${m[\\*]}|${#m[@]}\"",
         "v|x y|star|3\n",
     ),
-    ("declare -a none=(); declare -A also=()", "declare -p none also", "declare -a none=()\ndeclare -A also=()\n"),
-    ("declare -i n=5", "n+=3; n=n*2; echo $n", "16\n"),
-    ("readonly R=1", "R=2; echo no", ""),
-    ("readonly R=1", "echo $R; (R=2) 2>/dev/null || echo still readonly", "1\nstill readonly\n"),
-    ("declare -l low=ABC; declare -u up=abc", "low=DeF up=dEf; echo $low $up", "def DEF\n"),
-    ("x=target; declare -n ref=x", "ref=changed; echo $x; declare -p ref", "changed\ndeclare -n ref=\"x\"\n"),
-    ("declare -a list=(a b); declare -n ref=list", "ref+=(c); echo ${list[@]}", "a b c\n"),
-    ("declare -n ref=later", "later=now; echo $ref", "now\n"),
-    ("f() { echo \"f $*\"; }", "f 1 2", "f 1 2\n"),
-    ("f() { cat <<E\n} not the end\ng () \n{ \nE\n}; g() { echo g; }", "f; g", "} not the end\ng () \n{ \ng\n"),
-    ("f() { echo exported; }; export -f f", "bash -c f", "exported\n"),
-    ("f() { :; }; readonly -f f", "f() { echo no; }; f; echo kept", "kept\n"),
-    ("f() { :; }", "unset -f f; type f 2>&1 | tail -1", "bash: line 1: type: f: not found\n"),
-    ("my-func.v2() { echo odd; }", "my-func.v2", "odd\n"),
+    (Tmp, "declare -a none=(); declare -A also=()", "declare -p none also", "declare -a none=()\ndeclare -A also=()\n"),
+    (Tmp, "declare -i n=5", "n+=3; n=n*2; echo $n", "16\n"),
+    (Tmp, "readonly R=1", "R=2; echo no", ""),
+    (Tmp, "readonly R=1", "echo $R; (R=2) 2>/dev/null || echo still readonly", "1\nstill readonly\n"),
+    (Tmp, "declare -l low=ABC; declare -u up=abc", "low=DeF up=dEf; echo $low $up", "def DEF\n"),
+    (Tmp, "x=target; declare -n ref=x", "ref=changed; echo $x; declare -p ref", "changed\ndeclare -n ref=\"x\"\n"),
+    (Tmp, "declare -a list=(a b); declare -n ref=list", "ref+=(c); echo ${list[@]}", "a b c\n"),
+    (Tmp, "declare -n ref=later", "later=now; echo $ref", "now\n"),
+    (Tmp, "f() { echo \"f $*\"; }", "f 1 2", "f 1 2\n"),
+    (Tmp, "f() { cat <<E\n} not the end\ng () \n{ \nE\n}; g() { echo g; }", "f; g", "} not the end\ng () \n{ \ng\n"),
+    (Tmp, "f() { echo exported; }; export -f f", "bash -c f", "exported\n"),
+    (Tmp, "f() { :; }; readonly -f f", "f() { echo no; }; f; echo kept", "kept\n"),
+    (Tmp, "f() { :; }", "unset -f f; type f 2>&1 | tail -1", "bash: line 1: type: f: not found\n"),
+    (Tmp, "my-func.v2() { echo odd; }", "my-func.v2", "odd\n"),
     (
+        Tmp,
         "cd() { echo shadowed; }; declare() { :; }; printf() { :; }; set() { :; }",
         "cd /; builtin pwd; A=1",
         "shadowed\n/tmp\n",
     ),
     (
+        Tmp,
         "eval() { :; }; builtin() { :; }; trap() { :; }; read() { :; }; B=2",
         "echo $B; type -t eval read",
         "2\nfunction\nfunction\n",
     ),
     (
+        Tmp,
         "shopt -s extglob\nf() { case $1 in +(a|b)) echo match;; esac; }; shopt -u extglob",
         "shopt -p extglob; shopt -s extglob; f abab",
         "shopt -u extglob\nmatch\n",
     ),
-    ("alias ll='echo listing'; shopt -s expand_aliases", "ll", "listing\n"),
+    (Tmp, "alias ll='echo listing'; shopt -s expand_aliases", "ll", "listing\n"),
     (
+        Tmp,
         "alias ll='echo listing'",
         "alias; ll 2>/dev/null || echo not expanded",
         "alias ll='echo listing'\nnot expanded\n",
     ),
-    ("alias x=$'a\\nb'\"'c\"; alias -- -y=z", "alias x; alias -- -y", "alias x='a\nb'\\''c'\nalias -- -y='z'\n"),
-    ("alias x=y", "unalias x; alias", ""),
+    (Tmp, "alias x=$'a\\nb'\"'c\"; alias -- -y=z", "alias x; alias -- -y", "alias x='a\nb'\\''c'\nalias -- -y='z'\n"),
+    (Tmp, "alias x=y", "unalias x; alias", ""),
     (
+        Tmp,
         "shopt -s nullglob dotglob; shopt -u sourcepath",
         "shopt -p nullglob dotglob sourcepath",
         "shopt -s nullglob\nshopt -s dotglob\nshopt -u sourcepath\n",
     ),
     (
+        Tmp,
         "set -o noclobber; set +o braceexpand",
         "set -o | grep -E 'noclobber|braceexpand'; echo {a,b}",
         "braceexpand    \toff\nnoclobber      \ton\n{a,b}\n",
     ),
-    ("set -euxfv -o pipefail", "echo $-; false | true; echo $? $nope *", "hBc\n0 state\n"),
-    ("umask 027", "umask; touch new; stat -c %a new; rm new", "0027\n640\n"),
-    ("false; true | false", "echo $? ${PIPESTATUS[@]}", "0 0\n"),
-    ("echo one two three >/dev/null", "echo $_", "bash\n"),
-    ("trap 'echo bye' EXIT; cd /usr; A=1", "trap; echo $A $PWD", "1 /usr\n"),
-    ("trap 'echo bye' EXIT; cd /usr; A=1; exit 7", "trap; echo $A $PWD", "1 /usr\n"),
-    ("set -e; trap 'echo bye' EXIT; cd /usr; A=1; false", "trap; echo $A $PWD", "1 /usr\n"),
-    ("trap 'echo got' TERM; ulimit -n 50; sleep 0.01 &", "trap; ulimit -n | grep -c '^50$'; jobs", "0\n"),
-    ("f() { local inner=1; A=2; exit 3; }; A=1; f", "echo ${inner-unset} $A", "unset 2\n"),
+    (Own, "set -euxfv -o pipefail", "echo $-; false | true; echo $? $nope *", "hBc\n0 state\n"),
+    (Own, "umask 027", "umask; touch new; stat -c %a new; rm new", "0027\n640\n"),
+    (Tmp, "false; true | false", "echo $? ${PIPESTATUS[@]}", "0 0\n"),
+    (Tmp, "echo one two three >/dev/null", "echo $_", "bash\n"),
+    (Tmp, "trap 'echo bye' EXIT; cd /usr; A=1", "trap; echo $A $PWD", "1 /usr\n"),
+    (Tmp, "trap 'echo bye' EXIT; cd /usr; A=1; exit 7", "trap; echo $A $PWD", "1 /usr\n"),
+    (Tmp, "set -e; trap 'echo bye' EXIT; cd /usr; A=1; false", "trap; echo $A $PWD", "1 /usr\n"),
+    (Tmp, "trap 'echo got' TERM; ulimit -n 50; sleep 0.01 &", "trap; ulimit -n | grep -c '^50$'; jobs", "0\n"),
+    (Tmp, "f() { local inner=1; A=2; exit 3; }; A=1; f", "echo ${inner-unset} $A", "unset 2\n"),
     (
+        Tmp,
         "g() { exit 3; }; f() { local inner=1; export A=2; B=3; g; }; f",
         "echo ${inner-unset} $A ${B-not known}",
         "unset 2 not known\n",
     ),
-    ("set -- a b c", "echo $#", "0\n"),
+    (Tmp, "set -- a b c", "echo $#", "0\n"),
     (
+        Tmp,
         "export LD_PRELOAD=/nonexistent.so BASH_ENV=/tmp/x PROMPT_COMMAND=evil; A=1",
         "echo \"${LD_PRELOAD-} ${BASH_ENV-} ${PROMPT_COMMAND-} $A\"",
         "   1\n",
     ),
-    ("IFS=,; x='a,b'", "for y in $x; do echo $y; done", "a,b\n"),
-    ("ulimit -f 1; A=1", "echo $A", "1\n"),
-    ("trap 'echo debug' DEBUG; A=1", "echo $A", "1\n"),
-    ("A=1; trap 'echo bye' Exit; exit", "echo $A", "1\n"),
-    ("x='() => 1'", "echo \"$x\"", "() => 1\n"),
-    ("f() { coproc cat; echo hi >&\"${COPROC[1]}\"; read -r x <&\"${COPROC[0]}\"; echo $x; }", "true", ""),
-    ("export BIG=$(printf '%0200000d' 0); A=1", "echo ${#BIG} $A; unset BIG", "200000 1\n"),
-    ("echo make --verbose; A=1", "echo $A", "1\n"),
-    ("X=1; g() { exit; }; f() { local X=2; g; }", "f", ""),
-    ("export E=1; g() { exit; }; f() { export E=2; g; }; f", "echo $E", "2\n"),
+    (Tmp, "IFS=,; x='a,b'", "for y in $x; do echo $y; done", "a,b\n"),
+    (Tmp, "ulimit -f 1; A=1", "echo $A", "1\n"),
+    (Tmp, "trap 'echo debug' DEBUG; A=1", "echo $A", "1\n"),
+    (Tmp, "A=1; trap 'echo bye' Exit; exit", "echo $A", "1\n"),
+    (Tmp, "x='() => 1'", "echo \"$x\"", "() => 1\n"),
+    (Tmp, "f() { coproc cat; echo hi >&\"${COPROC[1]}\"; read -r x <&\"${COPROC[0]}\"; echo $x; }", "true", ""),
+    (Tmp, "export BIG=$(printf '%0200000d' 0); A=1", "echo ${#BIG} $A; unset BIG", "200000 1\n"),
+    (Tmp, "echo make --verbose; A=1", "echo $A", "1\n"),
+    (Tmp, "X=1; g() { exit; }; f() { local X=2; g; }", "f", ""),
+    (Tmp, "export E=1; g() { exit; }; f() { export E=2; g; }; f", "echo $E", "2\n"),
 ];
 
 #[test]
@@ -115,10 +135,11 @@ fn each_kind_of_state_survives_to_the_next_command() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("state")).unwrap();
     runtime().block_on(async {
-        for (first, second, expected) in CARRIED {
-            let directory: &std::path::Path =
-                if expected.contains("state") || first.contains("umask") { folder.path() } else { "/tmp".as_ref() };
-            let session = harness.session_in(directory);
+        for (start, first, second, expected) in CARRIED {
+            let session = match start {
+                Tmp => harness.session_in("/tmp".as_ref()),
+                Own => harness.session_in(folder.path()),
+            };
             let set = harness.run(&session, first).await;
             let response = harness.run(&session, second).await;
             assert_eq!(response.stdout.to_text(), expected, "{first}\n{second}\n{:?}", set.state);

@@ -10,55 +10,31 @@
 //! Nothing can be resolved, spawned or captured that did not come through [`review`], because only this module makes an
 //! [`ApprovedCommand`].
 
-mod arithmetic;
-mod brace;
-mod builtins;
-mod code;
-mod code_reader;
 mod context;
-mod data;
-mod disk;
-mod environment;
-mod expand;
-mod files;
-mod finders;
-mod forks;
-mod git;
-mod interpreters;
-mod judge;
-mod network;
-mod options;
-mod output;
-mod parameter;
-mod path;
-mod pattern;
-mod persistence;
-mod places;
+mod effect;
+mod machine;
 pub mod policy;
-mod process;
 mod programs;
+mod protected;
 pub mod rules;
-mod sed;
-mod shells;
-mod simple;
-mod system;
-mod text;
+mod snippet;
+pub mod variables;
 mod verdict;
-mod waiting;
-mod world;
-mod wrappers;
 
 pub use context::{Context, Held, OwnProcess, Scope};
 pub use policy::{CheckedPolicy, GuardPolicy, HumanRule, Mode, PolicyError, judge_with};
+pub use programs::{Example, KnownProgram, programs};
 pub use verdict::{Access, Decision, Finding, SeenCommand, SeenRedirection, TouchedFile, Verdict, WaitingCommand};
 
 use std::rc::Rc;
 
 use chiton_shell as syntax;
 use chiton_shell::tree::{Script, Span};
-use judge::Judge;
-use text::{Flow, Text};
-use world::{World, Worlds};
+use machine::state::{World, Worlds};
+use machine::value::{Flow, Text};
+use machine::{Knowledge, Lasting, Machine};
+
+const KNOWLEDGE: Knowledge = Knowledge { program: programs::run, variable: programs::judge_variable };
 
 /// Judges `command` as it would run in `context`.
 pub fn judge(command: impl AsRef<[u8]>, context: &Context) -> Verdict {
@@ -77,9 +53,9 @@ pub fn judge_call(command: impl AsRef<[u8]>, environment: &[(String, String)], c
 
 /// As [`judge_call`], for whoever has parsed the command already: `script` is the parse of `command`.
 pub fn judge_script(script: &Script, command: &[u8], environment: &[(String, String)], context: &Context) -> Verdict {
-    let mut judge = Judge::new(context, command);
+    let mut judge = Machine::new(context, command, KNOWLEDGE);
     for (name, value) in environment {
-        judge.judge_variable(name, &Text::known(value.clone()), Span::default(), false);
+        judge.judge_variable(name, &Text::known(value.clone()), Span::default(), Lasting::OneCommand);
     }
     let world = World::new(context);
     judge.list(&script.list, Worlds::one(world.clone()), &Rc::new(Flow::empty()));
@@ -94,7 +70,7 @@ pub fn unparsed(error: &syntax::SyntaxError) -> Verdict {
     conclude(vec![finding], Vec::new(), Vec::new(), Vec::new())
 }
 
-impl Judge<'_> {
+impl Machine<'_> {
     /// A function that is defined and not called may be called by the next command: what it does by itself counts,
     /// what its arguments decide does not.
     fn uncalled_functions(&mut self, world: &World) {

@@ -10,10 +10,13 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::context::Context;
-use super::rules;
-use super::verdict::{Decision, Finding, SeenCommand, Verdict};
-use super::{conclude, judge, path, pattern};
+use crate::conclude;
+use crate::context::Context;
+use crate::judge;
+use crate::machine::glob;
+use crate::machine::path;
+use crate::rules;
+use crate::verdict::{Decision, Finding, SeenCommand, Verdict};
 
 /// How the guard judges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -208,8 +211,8 @@ impl HumanRule {
         };
         any(&self.program, &|pattern| names_program(pattern, name))
             && arguments.len() >= self.arguments.len()
-            && self.arguments.iter().zip(arguments).all(|(pattern, word)| pattern::matches(pattern, word))
-            && any(&self.any_argument, &|pattern| arguments.iter().any(|word| pattern::matches(pattern, word)))
+            && self.arguments.iter().zip(arguments).all(|(pattern, word)| glob::matches(pattern, word))
+            && any(&self.any_argument, &|pattern| arguments.iter().any(|word| glob::matches(pattern, word)))
             && any(&self.path, &|pattern| arguments.iter().any(|word| names_path(pattern, &absolute(word))))
             && any(&self.redirection, &|pattern| {
                 let mut written = seen.redirections.iter().filter(|redirection| redirection.operator.contains('>'));
@@ -220,13 +223,13 @@ impl HumanRule {
 
 fn names_program(pattern: &str, name: &str) -> bool {
     let base = name.rsplit('/').next().unwrap_or_default();
-    if pattern.contains('/') { pattern::matches(pattern, name) } else { pattern::matches(pattern, base) }
+    if pattern.contains('/') { glob::matches(pattern, name) } else { glob::matches(pattern, base) }
 }
 
 fn names_path(pattern: &str, path: &str) -> bool {
     match pattern.strip_suffix("/**") {
         Some(directory) => path::is_within(path, directory),
-        None => pattern::matches(pattern, path),
+        None => glob::matches(pattern, path),
     }
 }
 

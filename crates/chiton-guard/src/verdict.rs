@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::rules::Rule;
+use crate::rules::Rule;
 use chiton_shell::tree::Span;
 
 /// The decision about a command, from the mildest to the sternest.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use chiton_dialects::ToolSpec;
-use chiton_dialects::tool::Effect;
+use chiton_dialects::tool::ToolEffect;
 use chiton_engine::tasks::Cursor;
 use chiton_operator::Operator;
 use rmcp::ErrorData;
@@ -306,10 +306,10 @@ fn as_tool(spec: &ToolSpec) -> Option<Tool> {
         "inputSchema": spec.input_schema(),
         "outputSchema": spec.output_schema,
         "annotations": {
-            "readOnlyHint": spec.effect == Effect::Looks,
-            "destructiveHint": spec.effect != Effect::Looks,
-            "idempotentHint": spec.effect == Effect::Stops,
-            "openWorldHint": spec.effect == Effect::Runs,
+            "readOnlyHint": spec.effect == ToolEffect::Looks,
+            "destructiveHint": spec.effect != ToolEffect::Looks,
+            "idempotentHint": spec.effect == ToolEffect::Stops,
+            "openWorldHint": spec.effect == ToolEffect::Runs,
         },
     }))
     .ok()

@@ -57,7 +57,7 @@ impl Counts {
 }
 
 impl Listener for Counts {
-    fn hear(&mut self, event: RunEvent<'_>) {
+    fn receive(&mut self, event: RunEvent<'_>) {
         (self.heard)(&event);
         let (stream, amount, end) = match event {
             RunEvent::Started { .. } => return,

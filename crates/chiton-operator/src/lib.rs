@@ -38,6 +38,7 @@ mod failure;
 mod keep;
 mod named;
 mod operator;
+mod remembered;
 pub mod shell_manager;
 mod tasks;
 

@@ -9,9 +9,7 @@ use chiton_dialects::arguments::short;
 use chiton_dialects::{Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Surroundings};
 use chiton_engine::error::StoreError;
 use chiton_engine::tasks::Part;
-use chiton_engine::{
-    CommandInput, CommandRequest, Engine, Outcome, Response, Shell, ShellState, StartedTask, Task, Tasks,
-};
+use chiton_engine::{CommandRequest, Engine, Outcome, Response, Shell, ShellState, StartedTask, Task, Tasks};
 use serde_json::{Map, Value};
 
 use crate::caller::{Called, Caller};
@@ -164,7 +162,7 @@ impl Operator {
         self.sessions.note_secrets(&opened);
         match started {
             StartedTask::Started(task) => {
-                let transcript = run.transcript.then(|| task.folder().join("output.log"));
+                let transcript = run.request.transcript.then(|| task.folder().join("output.log"));
                 Ok(Done::Started { task, transcript })
             }
             StartedTask::Refused(refused) => Ok(Done::Ran(Box::new(Ran::unrun(Response::Refused(refused))))),
@@ -197,7 +195,7 @@ impl Operator {
     pub fn look_up(&self, id: &str) -> Result<(Task, Reply), Failure> {
         let task = self.tasks.known(&TaskRef::Id(id.to_owned()))?;
         let action = ReadAction::new(TaskRef::Id(task.id.clone()), Part::All);
-        let done = self.tasks.read_now(&action, None, None).unwrap_or_else(Done::Failed);
+        let done = self.tasks.read_now(task.clone(), &action).unwrap_or_else(Done::Failed);
         Ok((task, self.dialect.write(&Action::Read(action), &done)))
     }
 
@@ -218,28 +216,13 @@ fn find_shell(name: &Path) -> Result<Shell, Failure> {
     Shell::find_in(places.iter().map(AsRef::as_ref)).map_err(not_possible)
 }
 
+/// The request for the engine: what the dialect made of the call, and who makes it.
 fn request(run: &RunAction, caller: &Caller) -> Result<CommandRequest, Failure> {
-    let mut request = CommandRequest::new(run.command.as_str());
-    (request.timeout, request.silence) = (run.timeout, run.silence);
-    request.wait = run.wait;
-    request.on_timeout = run.on_timeout;
-    request.grace = Some(run.grace);
-    request.directory.clone_from(&run.directory);
-    request.environment = run.environment.clone();
-    request.input = match &run.stdin {
-        Some(text) => CommandInput::Text(text.as_str().into()),
-        None if run.open_input => CommandInput::Open,
-        None => CommandInput::Nothing,
-    };
-    request.shell = run.shell.as_deref().map(find_shell).transpose()?;
-    request.streams = run.streams;
-    (request.terminal, request.until_input) = (run.terminal, run.until_input);
-    request.task_lifetime = run.lifetime;
-    request.transcript = run.transcript;
-    request.description.clone_from(&run.description);
-    request.called_as = run.called_as.as_deref().map(Into::into);
-    request.view = Some(VIEW);
-    request.approver.clone_from(&caller.approver);
-    request.consent = caller.consent.as_ref().map(|consent| (consent.id.clone(), consent.answer));
-    Ok(request)
+    Ok(CommandRequest {
+        shell: run.shell.as_deref().map(find_shell).transpose()?,
+        view: Some(VIEW),
+        approver: caller.approver.clone(),
+        consent: caller.consent.as_ref().map(|consent| (consent.id.clone(), consent.answer)),
+        ..run.request.clone()
+    })
 }

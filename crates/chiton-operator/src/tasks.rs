@@ -1,7 +1,6 @@
 //! What a client does with its tasks: it reads them, waits for them, writes to them and stops them.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use chiton_dialects::action::{Amount, Exchange, Exchanged, Failure, FailureKind, Message, TaskOutput, TaskRef, View};
@@ -10,10 +9,13 @@ use chiton_dialects::{Done, ReadAction};
 use chiton_engine::capture::HeadTail;
 use chiton_engine::limits::ViewLimits;
 use chiton_engine::tasks::link::Killed;
-use chiton_engine::tasks::{Cursor, Filter, NotFound, Output, Part, ReadRequest, SendError, WaitFor, WaitReason};
+use chiton_engine::tasks::{
+    Cursor, Filter, NotFound, Output, Part, ReadRequest, SendError, WaitFor, WaitReason, Waited,
+};
 use chiton_engine::{Engine, Look, RunControl, Session, Signal, Stream, Task, Typing};
 
 use crate::failure::{not_found, not_possible, read_failure, send_failure, system};
+use crate::remembered::Remembered;
 
 /// What of a stream is in memory for a reply: more than any dialect shows, so that each can cut as it likes.
 pub(crate) const VIEW: ViewLimits = ViewLimits { head: 160 << 10, tail: 160 << 10 };
@@ -30,9 +32,9 @@ pub(crate) struct ClientTasks {
     /// The client's own session.
     session: Session,
     /// How far each task was read.
-    cursors: Mutex<HashMap<String, Cursor>>,
+    cursors: Mutex<Remembered<Cursor>>,
     /// Tasks that were read to their end in a dialect that forgets them then.
-    forgotten: Mutex<HashSet<String>>,
+    forgotten: Mutex<Remembered<()>>,
 }
 
 impl ClientTasks {
@@ -40,16 +42,34 @@ impl ClientTasks {
         Self { engine, session, cursors: Mutex::default(), forgotten: Mutex::default() }
     }
 
+    /// Reads a task, after a wait where the call asks for one.
     pub(crate) async fn read(&self, read: &ReadAction, control: &RunControl) -> Result<Done, Failure> {
         // Before anything else, so that a mistake in it moves nothing.
-        read.filter.as_deref().map(Filter::new).transpose().map_err(read_failure)?;
+        let filter = filter(read)?;
         let task = self.known(&read.task)?;
-        let waited = self.wait(read, &task, control).await?;
+        self.read_after_wait(task, read, filter, control).await
+    }
+
+    async fn read_after_wait(
+        &self,
+        task: Task,
+        read: &ReadAction,
+        filter: Option<Filter>,
+        control: &RunControl,
+    ) -> Result<Done, Failure> {
+        let (task, waited) = self.wait(read, task, control).await?;
         let look = self.look(&task).await;
         if read.view == Some(View::Screen) && look.is_none() {
             return Err(send_failure(SendError::NoTerminal { id: task.id }));
         }
-        self.read_now(read, waited, look)
+        let output = self.output(task, read, filter)?;
+        Ok(Done::Read(Box::new(with_look(TaskOutput { waited, ..output }, read, look))))
+    }
+
+    /// Reads a task as it is now, without a look at its terminal.
+    pub(crate) fn read_now(&self, task: Task, read: &ReadAction) -> Result<Done, Failure> {
+        let output = self.output(task, read, filter(read)?)?;
+        Ok(Done::Read(Box::new(output)))
     }
 
     /// What the terminal of a task shows, where it has one.
@@ -61,93 +81,102 @@ impl ClientTasks {
     /// The answer to something sent: what comes of it, where the task has a terminal or the call asks to wait.
     async fn after_sending(
         &self,
-        task: &Task,
+        task: Task,
         then: Option<&ReadAction>,
         control: &RunControl,
     ) -> Result<Done, Failure> {
         let wanted = |then: &&ReadAction| {
             task.terminal.is_some() || then.wait.is_some() || then.wait_for.is_some() || then.view.is_some()
         };
-        let Some(then) = then.filter(wanted) else { return Ok(Done::Sent { id: task.id.clone() }) };
+        let Some(then) = then.filter(wanted) else { return Ok(Done::Sent { id: task.id }) };
         let mut read = then.clone();
         if task.terminal.is_some() {
             read.wait = read.wait.or(Some(if read.wait_for.is_some() { LONG_ANSWER } else { ANSWER }));
             read.view = read.view.or(Some(View::Screen));
         }
-        self.read(&read, control).await
+        let filter = filter(&read)?;
+        self.read_after_wait(task, &read, filter, control).await
     }
 
-    pub(crate) fn read_now(
-        &self,
-        read: &ReadAction,
-        waited: Option<String>,
-        look: Option<Box<Look>>,
-    ) -> Result<Done, Failure> {
-        let filter = read.filter.as_deref().map(Filter::new).transpose().map_err(read_failure)?;
-        let task = self.known(&read.task)?;
+    /// The part of a task's output that is asked for. Its state is older than its output: one that has ended has printed
+    /// all of it.
+    fn output(&self, task: Task, read: &ReadAction, filter: Option<Filter>) -> Result<TaskOutput, Failure> {
         let limit = read.limit.unwrap_or(READ_BYTES);
         let request = ReadRequest { part: read.part.clone(), filter, limit, ..ReadRequest::default() };
         let output = self.advance(&task, &request)?;
         if read.forgets && !task.status.is_running() {
-            self.forgotten.lock().unwrap_or_else(PoisonError::into_inner).insert(task.id.clone());
+            self.lock_forgotten().of(&task.id, || self.engine.tasks().ids());
         }
-        Ok(Done::Read(Box::new(TaskOutput {
+        Ok(TaskOutput {
             stdout: output.of(Stream::Stdout),
             stderr: output.of(Stream::Stderr),
             output: output.to_text(),
             left_out: output.left_out,
             not_kept: output.not_kept,
             end: output.end,
-            waited,
-            // The screen is what there is to see of a full-screen program; its output is how it got there.
-            view: read.view.unwrap_or(match &look {
-                Some(look) if look.screen.alternate => View::Screen,
-                _ => View::Plain,
-            }),
-            look,
+            waited: None,
+            view: read.view.unwrap_or(View::Plain),
+            look: None,
             task,
-        })))
+        })
     }
 
     /// The client has read the task `id` up to here.
     pub(crate) fn read_up_to(&self, id: &str, cursor: Cursor) {
-        self.cursors.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), cursor);
+        *self.lock_cursors().of(id, || self.engine.tasks().ids()) = cursor;
     }
 
     /// Reads a task from where this client is in it, and moves on.
     fn advance(&self, task: &Task, request: &ReadRequest) -> Result<Output, Failure> {
-        let mut cursors = self.cursors.lock().unwrap_or_else(PoisonError::into_inner);
-        let cursor = cursors.entry(task.id.clone()).or_default();
+        let mut cursors = self.lock_cursors();
+        let cursor = cursors.of(&task.id, || self.engine.tasks().ids());
         task.read(cursor, request).map_err(read_failure)
     }
 
-    /// Waits where the call asks for it; tells in words why it is over.
-    async fn wait(&self, read: &ReadAction, task: &Task, control: &RunControl) -> Result<Option<String>, Failure> {
+    fn lock_cursors(&self) -> MutexGuard<'_, Remembered<Cursor>> {
+        self.cursors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_forgotten(&self) -> MutexGuard<'_, Remembered<()>> {
+        self.forgotten.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits where the call asks for it. Gives the task as it is then, and in words why the wait is over.
+    async fn wait(
+        &self,
+        read: &ReadAction,
+        task: Task,
+        control: &RunControl,
+    ) -> Result<(Task, Option<String>), Failure> {
         if read.wait_for.is_none() && read.wait.is_none() {
-            return Ok(None);
+            return Ok((task, None));
         }
         let pattern = read.wait_for.as_deref().map(regex::bytes::Regex::new).transpose().map_err(|error| Failure {
             kind: FailureKind::BadFilter,
             message: format!("Invalid regex in wait_for: {error}"),
         })?;
+
         let mut wanted = WaitFor { timeout: read.wait, ..WaitFor::default() };
-        let shown = task.terminal.is_some() && matches!(read.view, Some(View::Screen));
-        // Who waits for a line waits for that, even where the program asks something meanwhile.
+        // A call that waits for a line waits for that, even where the program asks something meanwhile.
         wanted.input = read.until_input && task.terminal.is_some() && pattern.is_none();
+        let shown = task.terminal.is_some() && matches!(read.view, Some(View::Screen));
         *(if shown { &mut wanted.screen } else { &mut wanted.pattern }) = pattern;
-        Ok(Some(match self.wait_for(&task.id, wanted, control).await? {
+
+        let waited = self.wait_for(&task.id, wanted, control).await?;
+        let why = match waited.reason {
             WaitReason::Ended => "it has ended".to_owned(),
             WaitReason::Matched(line) => format!("a line matches: {line}"),
             WaitReason::Idle => "it is silent".to_owned(),
             WaitReason::Bytes => "there is output".to_owned(),
             WaitReason::Input(_) => "it waits for input".to_owned(),
             WaitReason::TimedOut => "the time is over".to_owned(),
-        }))
+        };
+        Ok((waited.task, Some(why)))
     }
 
-    async fn wait_for(&self, id: &str, wanted: WaitFor, control: &RunControl) -> Result<WaitReason, Failure> {
+    async fn wait_for(&self, id: &str, wanted: WaitFor, control: &RunControl) -> Result<Waited, Failure> {
         tokio::select! {
-            waited = self.engine.tasks().wait(id, wanted) => waited.map(|waited| waited.reason).map_err(send_failure),
+            waited = self.engine.tasks().wait(id, wanted) => waited.map_err(send_failure),
             () = control.stopped() => {
                 let message = "the call was withdrawn; the command goes on".to_owned();
                 Err(Failure { kind: FailureKind::Withdrawn, message })
@@ -168,7 +197,7 @@ impl ClientTasks {
             self.may_send(&task, message)?;
             self.deliver(&task, message).await.map_err(send_failure)?;
         }
-        self.after_sending(&task, then, control).await
+        self.after_sending(task, then, control).await
     }
 
     /// Text for a shell is a command like any other.
@@ -200,7 +229,6 @@ impl ClientTasks {
     pub(crate) async fn exchange(&self, exchange: &Exchange, control: &RunControl) -> Result<Done, Failure> {
         let begun = Instant::now();
         let task = self.known(&exchange.task)?;
-        let id = task.id.clone();
         if let Some(message) = &exchange.message {
             self.may_send(&task, message)?;
             match self.deliver(&task, message).await {
@@ -210,8 +238,8 @@ impl ClientTasks {
             }
         }
         let wanted = WaitFor { timeout: Some(exchange.wait), ..WaitFor::default() };
-        self.wait_for(&id, wanted, control).await?;
-        let task = self.known(&TaskRef::Id(id))?;
+        let task = self.wait_for(&task.id, wanted, control).await?.task;
+
         let (mut kept, mut lines, mut not_kept) = (HeadTail::new(VIEW), LineCount::default(), 0);
         let request = ReadRequest { part: Part::New, limit: READ_BYTES, ..ReadRequest::default() };
         // What there is now, and not what comes while we read it.
@@ -262,11 +290,8 @@ impl ClientTasks {
             TaskRef::Pid(pid) => self.by_pid(*pid)?,
         };
         let unknown = |id| not_found(NotFound { id, nearest: Vec::new(), reason: None });
-        let forgotten = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner).contains(&id);
-        if forgotten {
-            return Err(unknown(id));
-        }
         match self.engine.tasks().get(&id) {
+            Ok(task) if self.lock_forgotten().has(&task.id) => Err(unknown(id)),
             Ok(task) if self.may_know(&task) => Ok(task),
             // Not even by a suggestion does one client learn of another's tasks.
             _ if self.session.client().is_some() => Err(unknown(id)),
@@ -281,4 +306,16 @@ impl ClientTasks {
         let message = format!("no task has the process id {pid}");
         found.map(|task| task.id).ok_or(Failure { kind: FailureKind::NotFound, message })
     }
+}
+
+fn filter(read: &ReadAction) -> Result<Option<Filter>, Failure> {
+    read.filter.as_deref().map(Filter::new).transpose().map_err(read_failure)
+}
+
+/// The output with what the terminal shows. The screen is what there is to see of a full-screen program; its output is
+/// how it got there.
+fn with_look(output: TaskOutput, read: &ReadAction, look: Option<Box<Look>>) -> TaskOutput {
+    let full_screen = look.as_ref().is_some_and(|look| look.screen.alternate);
+    let view = read.view.unwrap_or(if full_screen { View::Screen } else { View::Plain });
+    TaskOutput { look, view, ..output }
 }

@@ -4,7 +4,6 @@ mod encoding;
 pub mod forms;
 pub mod insert;
 pub mod patterns;
-mod place;
 pub mod redact;
 pub mod reference;
 pub mod value;

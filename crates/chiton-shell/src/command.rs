@@ -1,6 +1,7 @@
 //! Lists, pipelines, simple commands and redirections.
 
-use crate::lexer::{Failure, Lexer, Parsed, is_metacharacter, name_length};
+use crate::builtins::{KEYWORDS, builtin};
+use crate::lexer::{Failure, HERE_AROUND_SUBSTITUTION, Lexer, Parsed, is_metacharacter, name_length};
 use crate::place::{Region, Role};
 use crate::tree::{
     AssignedValue, Assignment, Command, CommandKind, Connector, Descriptor, Item, List, Operator, Pipeline,
@@ -9,28 +10,26 @@ use crate::tree::{
 
 /// Words that end a list where a command could begin.
 const CLOSERS: [&[u8]; 8] = [b"then", b"else", b"elif", b"fi", b"do", b"done", b"esac", b"}"];
-/// Commands whose arguments may be array assignments.
-const DECLARERS: [&str; 7] = ["declare", "typeset", "local", "export", "readonly", "alias", "eval"];
 
 impl Lexer<'_> {
     /// Commands up to something that only a surrounding construct can take.
     pub(super) fn list(&mut self) -> Parsed<List> {
-        self.deeper(|reader| {
+        self.deeper(|lexer| {
             let mut list = List::default();
             loop {
-                reader.skip_lines()?;
-                if reader.is_list_end() {
+                lexer.skip_lines()?;
+                if lexer.is_list_end() {
                     return Ok(list);
                 }
-                list.items.push(reader.item()?);
-                reader.skip_blanks();
-                match reader.peek() {
-                    Some(b';') if reader.peek_at(1) == Some(b';') || reader.peek_at(1) == Some(b'&') => {
+                list.items.push(lexer.item()?);
+                lexer.skip_blanks();
+                match lexer.peek() {
+                    Some(b';') if lexer.peek_at(1) == Some(b';') || lexer.peek_at(1) == Some(b'&') => {
                         return Ok(list);
                     }
-                    Some(b';') => reader.at += 1,
+                    Some(b';') => lexer.at += 1,
                     Some(b'&') => {
-                        reader.at += 1;
+                        lexer.at += 1;
                         if let Some(last) = list.items.last_mut() {
                             last.background = true;
                         }
@@ -126,36 +125,12 @@ impl Lexer<'_> {
 
     /// The reserved word that stands here.
     pub(super) fn reserved(&self) -> Option<&'static [u8]> {
-        const WORDS: [&[u8]; 22] = [
-            b"if",
-            b"then",
-            b"else",
-            b"elif",
-            b"fi",
-            b"do",
-            b"done",
-            b"case",
-            b"esac",
-            b"while",
-            b"until",
-            b"for",
-            b"select",
-            b"in",
-            b"function",
-            b"{",
-            b"}",
-            b"!",
-            b"[[",
-            b"]]",
-            b"time",
-            b"coproc",
-        ];
         let first = self.peek()?;
         if !first.is_ascii_lowercase() && !matches!(first, b'{' | b'}' | b'!' | b'[' | b']') {
             return None;
         }
         let word = self.plain_word();
-        WORDS.into_iter().find(|reserved| *reserved == word)
+        KEYWORDS.into_iter().map(str::as_bytes).find(|reserved| *reserved == word)
     }
 
     /// Goes past the reserved word, which must stand here.
@@ -241,9 +216,14 @@ impl Lexer<'_> {
         let name = String::from_utf8_lossy(&rest[..length]).into_owned();
         let noted = self.places.count();
         self.at += length;
-        let index = if self.peek() == Some(b'[') { self.subscript()? } else { None };
+        let indexed = self.peek() == Some(b'[');
+        let index = if indexed { self.subscript()? } else { None };
         let append = self.starts_with(b"+=");
         if !append && self.peek() != Some(b'=') {
+            if indexed {
+                // For bash it is one word up to the bracket that closes, blanks included.
+                self.places.note_doubt("a `[` after a name opens a subscript that nothing is assigned to");
+            }
             self.at = start;
             self.places.forget_after(noted);
             return Ok(None);
@@ -263,6 +243,7 @@ impl Lexer<'_> {
     /// `( … )` after `name=`.
     fn array(&mut self) -> Parsed<Vec<(Option<Word>, Word)>> {
         let open = self.at;
+        let waits = self.pending_outside || !self.pending.is_empty();
         self.at += 1;
         let mut elements = Vec::new();
         loop {
@@ -271,6 +252,9 @@ impl Lexer<'_> {
                 None => return Err(self.error_from(open, Failure::Unclosed("`(`"))),
                 Some(b')') => {
                     self.at += 1;
+                    if waits && self.source[open..self.at].contains(&b'\n') {
+                        self.places.note_doubt(HERE_AROUND_SUBSTITUTION);
+                    }
                     return Ok(elements);
                 }
                 Some(b'[') => {
@@ -280,6 +264,7 @@ impl Lexer<'_> {
                         elements.push((index, self.word()?));
                         continue;
                     }
+                    self.places.note_doubt("a `[` in an array opens a subscript that nothing is assigned to");
                     self.at = start;
                     elements.push((None, self.word()?));
                 }
@@ -291,12 +276,12 @@ impl Lexer<'_> {
 
     /// A word after the first; where the command takes them, `name=(…)` is one.
     fn argument(&mut self, simple: &Simple) -> Parsed<Word> {
-        let declares = simple.words.first().and_then(Word::as_plain).is_some_and(|name| DECLARERS.contains(&name));
         let start = self.at;
         let mut word = self.word()?;
         let text = &self.source[start..self.at];
-        let assigns = text.ends_with(b"=") && name_length(text) > 0;
-        if declares && assigns && self.peek() == Some(b'(') {
+        let opens_array = self.peek() == Some(b'(') && text.ends_with(b"=") && name_length(text) > 0;
+        let takes_arrays = |name: &str| builtin(name).is_some_and(|builtin| builtin.takes_arrays);
+        if opens_array && simple.words.first().and_then(Word::as_plain).is_some_and(takes_arrays) {
             let elements = self.array()?;
             for (_, element) in elements {
                 word.parts.push(crate::tree::Part::Literal(" ".to_owned()));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::dollar::{Closing, MAYBE_ARITHMETIC};
 use crate::lexer::{Failure, Lexer, Parsed, name_length};
 use crate::place::{Region, Role};
 use crate::tree::{Arm, Command, CommandKind, List, Word};
@@ -42,10 +43,16 @@ impl Lexer<'_> {
         let start = self.at;
         if self.starts_with(b"((") && self.closes_as_arithmetic(2)? {
             self.at += 2;
-            let expression = self.arithmetic_text(b")")?;
-            self.at += 2;
+            let expression = self.arithmetic_text(Closing::Parenthesis)?;
+            if !self.take(b"))") {
+                return Err(self.close_error(start, "`((`"));
+            }
             self.note(start, Region::Role(Role::Arithmetic));
             return Ok(CommandKind::Arithmetic(expression));
+        }
+
+        if self.starts_with(b"((") {
+            self.places.note_doubt(MAYBE_ARITHMETIC);
         }
         self.at += 1;
         let list = self.body()?;
@@ -111,7 +118,7 @@ impl Lexer<'_> {
         }
         let start = self.at;
         self.at += 1;
-        match self.deeper(|reader| reader.group(start))? {
+        match self.deeper(|lexer| lexer.group(start))? {
             CommandKind::Group(list) => Ok(list),
             _ => Err(self.unexpected()),
         }
@@ -164,9 +171,9 @@ impl Lexer<'_> {
             return Err(self.error(Failure::Unclosed("`((`")));
         }
         self.at += 2;
-        let mut expressions = vec![self.arithmetic_text(b");")?];
+        let mut expressions = vec![self.arithmetic_text(Closing::ParenthesisOrSemicolon)?];
         while self.take(b";") {
-            expressions.push(self.arithmetic_text(b");")?);
+            expressions.push(self.arithmetic_text(Closing::ParenthesisOrSemicolon)?);
         }
         if expressions.len() != 3 || !self.take(b"))") {
             return Err(self.unexpected());
@@ -258,10 +265,10 @@ impl Lexer<'_> {
     fn function_body(&mut self, name: &[u8]) -> Parsed<CommandKind> {
         self.skip_lines()?;
         let start = self.at;
-        let body = self.deeper(|reader| {
-            let Some(kind) = reader.compound()? else { return Err(reader.unexpected()) };
-            let redirections = reader.redirections()?;
-            Ok(Command { kind, redirections, span: reader.since(start) })
+        let body = self.deeper(|lexer| {
+            let Some(kind) = lexer.compound()? else { return Err(lexer.unexpected()) };
+            let redirections = lexer.redirections()?;
+            Ok(Command { kind, redirections, span: lexer.since(start) })
         })?;
         let name = String::from_utf8_lossy(name).into_owned();
         Ok(CommandKind::Function { name, body: Arc::new(body) })

@@ -2,10 +2,24 @@
 
 use std::sync::Arc;
 
-use crate::lexer::{Failure, Lexer, Parsed, name_length};
+use crate::lexer::{Failure, HERE_AROUND_SUBSTITUTION, Lexer, Parsed, name_length};
 use crate::place::{Region, Role};
 use crate::tree::{List, Operation, Parameter, Part, Word};
 use crate::word::{Parts, Surrounding};
+
+/// Bash decides by where the parentheses close, after reading ahead with rules of its own.
+pub(super) const MAYBE_ARITHMETIC: &str = "`((` may open arithmetic or two subshells: write a space between them";
+
+/// What ends an arithmetic expression, outside pairs of the same brackets inside it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closing {
+    /// `)`.
+    Parenthesis,
+    /// `)` or `;`: one of the three expressions of `for ((`.
+    ParenthesisOrSemicolon,
+    /// `]`.
+    Bracket,
+}
 
 impl Lexer<'_> {
     /// What the dollar sign here opens.
@@ -20,27 +34,38 @@ impl Lexer<'_> {
             }
             Some(b'(') if rest.get(1) == Some(&b'(') && self.closes_as_arithmetic(3)? => {
                 self.at += 3;
-                let expression = self.deeper(|reader| reader.arithmetic_text(b")"))?;
-                self.at += 2;
+                let expression = self.deeper(|lexer| lexer.arithmetic_text(Closing::Parenthesis))?;
+                if !self.take(b"))") {
+                    return Err(self.close_error(start, "`$((`"));
+                }
                 self.note(start, Region::Role(Role::Arithmetic));
                 Ok(Part::Arithmetic(expression))
             }
             Some(b'(') => {
+                if rest.get(1) == Some(&b'(') {
+                    self.places.note_doubt(MAYBE_ARITHMETIC);
+                }
                 self.at += 2;
                 Ok(Part::Command(self.substitution(start, "`$(`")?))
             }
             Some(b'[') => {
                 self.at += 2;
-                let expression = self.deeper(|reader| reader.arithmetic_text(b"]"))?;
+                let expression = self.deeper(|lexer| lexer.arithmetic_text(Closing::Bracket))?;
                 if !self.take(b"]") {
                     return Err(self.error_from(start, Failure::Unclosed("`$[`")));
+                }
+                if self.source[start..self.at].iter().any(|byte| matches!(byte, b'\'' | b'"' | b'`' | b'\\')) {
+                    self.places.note_doubt("`$[…]` with quotes in it is old syntax: write `$((…))`");
                 }
                 self.note(start, Region::Role(Role::Arithmetic));
                 Ok(Part::Arithmetic(expression))
             }
             Some(b'{') => {
                 self.at += 2;
-                let part = self.deeper(|reader| reader.braces(start, surrounding))?;
+                let part = self.deeper(|lexer| lexer.braces(start, surrounding))?;
+                if surrounding != Surrounding::Bare && self.source[start..self.at].contains(&b'\'') {
+                    self.places.note_doubt("a single quote stands inside `${…}` in double quotes or a here document");
+                }
                 self.note(start, Region::Role(Role::Parameter));
                 Ok(part)
             }
@@ -71,14 +96,20 @@ impl Lexer<'_> {
     /// After `$(`, `<(` or `>(`: commands up to the parenthesis that closes it.
     fn substitution(&mut self, start: usize, what: &'static str) -> Parsed<Arc<List>> {
         let outer = std::mem::take(&mut self.pending);
+        let outside = self.pending_outside;
+        self.pending_outside |= !outer.is_empty();
         let list = self.list()?;
         if self.peek() != Some(b')') {
             return Err(self.close_error(start, what));
         }
+
         // `$(cat <<E)`: no line end comes before the parenthesis, and so no body.
-        self.pending.clear();
+        if !self.pending.is_empty() {
+            self.places.note_doubt(HERE_AROUND_SUBSTITUTION);
+            self.pending.clear();
+        }
         self.at += 1;
-        self.pending = outer;
+        (self.pending, self.pending_outside) = (outer, outside);
         self.note(start, Region::Substitution);
         Ok(Arc::new(list))
     }
@@ -128,6 +159,7 @@ impl Lexer<'_> {
         let positions = self.positions_of(places, at);
         let mut inner = Lexer::new(&text, positions, self.depth)?;
         inner.patience = self.patience;
+        inner.pending_outside = self.pending_outside || !self.pending.is_empty();
         let list = inner.list()?;
         if !inner.is_end() {
             return Err(inner.unexpected());
@@ -165,28 +197,30 @@ impl Lexer<'_> {
         Ok(arithmetic)
     }
 
-    /// An arithmetic expression up to one of `ends` outside parentheses and brackets; it is not gone past.
-    pub(super) fn arithmetic_text(&mut self, ends: &[u8]) -> Parsed<Word> {
+    /// An arithmetic expression up to what closes it, which stays where it is.
+    pub(super) fn arithmetic_text(&mut self, closing: Closing) -> Parsed<Word> {
         let start = self.at;
         let mut parts = Parts::default();
         let mut open = 0_usize;
+        let (opens, closes) = if closing == Closing::Bracket { (b'[', b']') } else { (b'(', b')') };
         loop {
             match self.peek() {
                 None => return Err(self.error_from(start, Failure::Unclosed("an arithmetic expression"))),
-                Some(byte) if open == 0 && ends.contains(&byte) => break,
-                Some(byte @ (b'(' | b'[')) => {
-                    open += 1;
+                Some(byte) if open == 0 && byte == closes => break,
+                Some(b';') if open == 0 && closing == Closing::ParenthesisOrSemicolon => break,
+                Some(byte) if byte == opens || byte == closes => {
+                    open = if byte == opens { open + 1 } else { open - 1 };
                     parts.byte(byte);
                     self.at += 1;
                 }
-                Some(byte @ (b')' | b']')) => {
-                    open = open.saturating_sub(1);
-                    parts.byte(byte);
-                    self.at += 1;
+                Some(b'\'') => {
+                    self.places.note_doubt("a single quote stands inside an arithmetic expression");
+                    self.piece(&mut parts, Surrounding::Bare)?;
                 }
                 Some(_) => self.piece(&mut parts, Surrounding::Arithmetic)?,
             }
         }
+
         Ok(Word { parts: parts.finish(), span: self.since(start) })
     }
 
@@ -197,17 +231,22 @@ impl Lexer<'_> {
         self.at += 1;
         let mut parts = Parts::default();
         let mut open = 0_usize;
-        let closed = self.deeper(|reader| {
+        let closed = self.deeper(|lexer| {
             loop {
-                match reader.peek() {
-                    None | Some(b'\n') => return Ok(false),
+                match lexer.peek() {
+                    None => return Ok(false),
+                    Some(b'\n') => {
+                        // Bash goes on reading over the line end.
+                        lexer.places.note_doubt("a line ends inside the subscript of an array");
+                        return Ok(false);
+                    }
                     Some(b']') if open == 0 => return Ok(true),
                     Some(byte @ (b'[' | b']')) => {
                         open = if byte == b'[' { open + 1 } else { open - 1 };
                         parts.byte(byte);
-                        reader.at += 1;
+                        lexer.at += 1;
                     }
-                    Some(_) => reader.piece(&mut parts, Surrounding::Bare)?,
+                    Some(_) => lexer.piece(&mut parts, Surrounding::Bare)?,
                 }
             }
         });
@@ -220,7 +259,7 @@ impl Lexer<'_> {
         }
         let span = self.span(start + 1, self.at);
         self.at += 1;
-        self.note(start, Region::Role(Role::Arithmetic));
+        self.note(start, Region::Role(Role::Index));
         Ok(Some(Word { parts: parts.finish(), span }))
     }
 

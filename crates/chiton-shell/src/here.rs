@@ -27,7 +27,7 @@ impl Lexer<'_> {
     }
 
     /// Reads the body that starts here, up to its delimiter or the end of the text.
-    pub(super) fn here_body(&mut self, pending: &Pending) -> Parsed<()> {
+    pub(super) fn here_body(&mut self, pending: Pending) -> Parsed<()> {
         let start = self.at.min(self.source.len());
         let mut text = Vec::new();
         let mut places = Vec::new();
@@ -62,7 +62,8 @@ impl Lexer<'_> {
             self.expanded_body(&text, places, start, end)?
         };
         self.note_range(start, end, Region::Role(Role::HereBody));
-        let _ = pending.slot.set(HereDocument { quoted: pending.quoted, body });
+        let Pending { delimiter, quoted, strip_tabs: strips_tabs, slot } = pending;
+        let _ = slot.set(HereDocument { delimiter, quoted, strips_tabs, body });
         Ok(())
     }
 

@@ -6,9 +6,10 @@ use thiserror::Error;
 
 use super::{DEEPEST, LONGEST};
 use crate::place::{Places, Region, Role};
-use crate::tree::{HereDocument, Script, Span};
+use crate::span::Span;
+use crate::tree::{HereDocument, Script};
 
-/// Why a text is no command.
+/// Why a text is not a command.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{failure}")]
 pub struct SyntaxError {
@@ -18,7 +19,7 @@ pub struct SyntaxError {
     pub span: Span,
 }
 
-/// The ways in which a text is no command.
+/// The ways in which a text is not a command.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Failure {
     /// Something was opened and never closed.
@@ -73,20 +74,32 @@ pub(super) struct Lexer<'a> {
     /// Bytes that may still be read ahead and read again.
     pub(super) patience: usize,
     pub(super) pending: Vec<Pending>,
+    /// Whether here documents wait for their bodies outside the substitution that is being read.
+    pub(super) pending_outside: bool,
     pub(super) places: Places,
 }
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(source: &'a [u8], positions: Positions, depth: usize) -> Parsed<Self> {
         let patience = 1_000_000 + 16 * source.len();
-        let reader = Self { source, at: 0, positions, depth, patience, pending: Vec::new(), places: Places::default() };
+        let lexer = Self {
+            source,
+            at: 0,
+            positions,
+            depth,
+            patience,
+            pending: Vec::new(),
+            pending_outside: false,
+            places: Places::default(),
+        };
+
         if source.len() > LONGEST {
-            return Err(reader.error(Failure::TooLong));
+            return Err(lexer.error(Failure::TooLong));
         }
         if let Some(nul) = memchr::memchr(0, source) {
-            return Err(SyntaxError { failure: Failure::Nul, span: reader.span(nul, nul + 1) });
+            return Err(SyntaxError { failure: Failure::Nul, span: lexer.span(nul, nul + 1) });
         }
-        Ok(reader)
+        Ok(lexer)
     }
 
     /// The whole text as a script.
@@ -231,20 +244,24 @@ impl<'a> Lexer<'a> {
     /// Goes past a line end and the bodies of the here documents that were announced on the line.
     pub(super) fn line_end(&mut self) -> Parsed<()> {
         self.at += 1;
-        for pending in std::mem::take(&mut self.pending) {
-            self.here_body(&pending)?;
+        if self.pending_outside {
+            self.places.note_doubt(HERE_AROUND_SUBSTITUTION);
         }
-        Ok(())
+        self.finish_pending()
     }
 
     /// At the end of the text: bash gives a here document without a body an empty one.
     pub(super) fn finish_pending(&mut self) -> Parsed<()> {
         for pending in std::mem::take(&mut self.pending) {
-            self.here_body(&pending)?;
+            self.here_body(pending)?;
         }
         Ok(())
     }
 }
+
+/// Bash's own versions differ in which text is the body then.
+pub(super) const HERE_AROUND_SUBSTITUTION: &str =
+    "a here document begins on a line on which a substitution begins or ends that spans several lines";
 
 /// Whether `byte` ends a word where it is not quoted.
 pub(super) fn is_metacharacter(byte: u8) -> bool {

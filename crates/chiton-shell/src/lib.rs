@@ -8,6 +8,7 @@
 //! before they can hurt, so a hostile text costs an error and never the stack.
 
 mod ansi;
+pub mod builtins;
 mod command;
 mod compound;
 mod condition;
@@ -17,10 +18,15 @@ mod here;
 mod lexer;
 pub mod place;
 pub mod quote;
+pub mod reader;
+mod span;
+pub mod survey;
 pub mod tree;
+mod walk;
 mod word;
 
 pub use lexer::{Failure, SyntaxError};
+pub use survey::Survey;
 
 use lexer::{Lexer, Positions};
 use tree::{Script, Span};

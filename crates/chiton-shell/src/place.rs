@@ -1,6 +1,6 @@
-//! What a byte of a command is, for code that wants to put something there or to take it away.
+//! What a byte of a command is, by the regions that the parser notes on its way.
 
-use crate::tree::Span;
+use crate::span::Span;
 
 /// How a byte is protected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,14 +44,28 @@ pub enum Role {
     HereString,
     /// The body of a here document.
     HereBody,
-    /// `$((…))`, `((…))`, a subscript, an offset.
+    /// `$((…))`, `((…))`, `$[…]`, an offset.
     Arithmetic,
+    /// The subscript of an array, with which bash calculates.
+    Index,
     /// Inside `${…}`: the name or the word of the operation.
     Parameter,
     /// A word that a loop, `case` or `[[` looks at.
     Subject,
     /// A comment.
     Comment,
+}
+
+/// Something around a byte in which bash expands text more than once, or calculates with it. Quotes and substitutions
+/// inside it do not end that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enclosure {
+    /// `${…}`.
+    Parameter,
+    /// The subscript of an array.
+    Index,
+    /// An arithmetic expression.
+    Arithmetic,
 }
 
 /// What a byte is.
@@ -61,10 +75,15 @@ pub struct Place {
     pub quoting: Quoting,
     /// What it is part of.
     pub role: Role,
+    /// The outermost enclosure around it.
+    pub enclosure: Option<Enclosure>,
     /// How many substitutions (`$(…)`, backticks, `<(…)`) are around it.
     pub substitutions: usize,
     /// How many of them are backticks, in which backslashes are read twice.
     pub backticks: usize,
+    /// Whether any of those backticks stand in double quotes or in a here document, where bash reads backslashes
+    /// differently again.
+    pub backticks_in_quotes: bool,
     /// The innermost region it lies in.
     pub span: Span,
 }
@@ -76,6 +95,8 @@ pub struct Places {
     regions: Vec<(Span, Region)>,
     /// A here document ends with the text, not with its delimiter: bash warns of that.
     pub(super) has_open_here: bool,
+    /// Why bash might read the text differently, where that is possible.
+    doubt: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +112,11 @@ impl Places {
         self.regions.push((span, region));
     }
 
+    /// Notes why bash might read the text differently. The first reason stays.
+    pub(super) fn note_doubt(&mut self, why: &'static str) {
+        self.doubt = self.doubt.or(Some(why));
+    }
+
     pub(super) fn count(&self) -> usize {
         self.regions.len()
     }
@@ -103,6 +129,7 @@ impl Places {
     pub(super) fn extend(&mut self, other: Self) {
         self.regions.extend(other.regions);
         self.has_open_here |= other.has_open_here;
+        self.doubt = self.doubt.or(other.doubt);
     }
 
     /// Whether a here document is without its end.
@@ -110,31 +137,63 @@ impl Places {
         self.has_open_here
     }
 
+    /// Why bash might read the text differently than this parse does. `None` for nearly every text: only constructs
+    /// count that bash itself reads in more than one way.
+    pub fn doubt(&self) -> Option<&'static str> {
+        self.doubt.or(self.has_open_here.then_some("a here document is never closed"))
+    }
+
     /// What the byte at `position` is.
     pub fn at(&self, position: usize) -> Place {
-        let mut around: Vec<_> =
-            self.regions.iter().filter(|(span, _)| span.start <= position && position < span.end).collect();
+        let mut around: Vec<_> = self.regions.iter().filter(|(span, _)| span.contains(position)).collect();
         around.reverse();
         // Stable, so of two equal regions the one noted later, which is the outer one, stays in front.
         around.sort_by_key(|(span, _)| (span.start, usize::MAX - span.end));
+
         let mut place = Place::default();
         for (span, region) in around {
-            place.span = *span;
-            match region {
-                Region::Quoting(quoting) => place.quoting = *quoting,
-                Region::Role(role) => (place.role, place.quoting) = (*role, quoting_within(*role, place.quoting)),
-                Region::Substitution | Region::Backtick => {
-                    place.substitutions += 1;
-                    place.backticks += usize::from(matches!(region, Region::Backtick));
-                    (place.role, place.quoting) = (Role::Syntax, Quoting::Bare);
-                }
-            }
+            place.enter(*span, *region);
         }
         place
     }
 }
 
+impl Place {
+    /// Goes one region further in.
+    fn enter(&mut self, span: Span, region: Region) {
+        self.span = span;
+        match region {
+            Region::Quoting(quoting) => self.quoting = quoting,
+            Region::Role(role) => {
+                (self.role, self.quoting) = (role, quoting_within(role, self.quoting));
+                self.enclosure = self.enclosure.or(enclosure_of(role));
+            }
+            Region::Substitution => self.enter_substitution(),
+            Region::Backtick => {
+                self.backticks += 1;
+                self.backticks_in_quotes |= matches!(self.quoting, Quoting::Double | Quoting::HereExpanded);
+                self.enter_substitution();
+            }
+        }
+    }
+
+    fn enter_substitution(&mut self) {
+        self.substitutions += 1;
+        (self.role, self.quoting) = (Role::Syntax, Quoting::Bare);
+    }
+}
+
 /// A word inside `${…}` or an arithmetic expression lies in the quotes around it; every other word starts anew.
 fn quoting_within(role: Role, outer: Quoting) -> Quoting {
-    if matches!(role, Role::Parameter | Role::Arithmetic | Role::HereBody) { outer } else { Quoting::Bare }
+    let keeps = matches!(role, Role::Parameter | Role::Arithmetic | Role::Index | Role::HereBody);
+    if keeps { outer } else { Quoting::Bare }
+}
+
+fn enclosure_of(role: Role) -> Option<Enclosure> {
+    match role {
+        Role::Parameter => Some(Enclosure::Parameter),
+        Role::Index => Some(Enclosure::Index),
+        Role::Arithmetic => Some(Enclosure::Arithmetic),
+        _ => None,
+    }
 }

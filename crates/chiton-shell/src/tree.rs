@@ -3,29 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::place::Places;
-
-/// A range of bytes of the command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Span {
-    /// The first byte.
-    pub start: usize,
-    /// The byte after the last.
-    pub end: usize,
-}
-
-impl Span {
-    /// From `start` up to `end`.
-    pub fn new(start: usize, end: usize) -> Self {
-        Self { start, end }
-    }
-
-    /// The smallest span that holds both.
-    #[must_use]
-    pub fn to(self, other: Self) -> Self {
-        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
-    }
-}
+pub use crate::span::Span;
 
 /// A whole parsed text.
 #[derive(Clone, Debug, Default)]
@@ -253,8 +231,12 @@ pub enum Target {
 /// The body of a here document.
 #[derive(Clone, Debug)]
 pub struct HereDocument {
+    /// The line that ends it, without quotes.
+    pub delimiter: Vec<u8>,
     /// Whether its delimiter was quoted, so that nothing in it is expanded.
     pub quoted: bool,
+    /// Whether the operator was `<<-`, which drops the tabs at the start of each line.
+    pub strips_tabs: bool,
     /// The text. For a quoted one a single piece.
     pub body: Word,
 }

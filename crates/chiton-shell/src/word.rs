@@ -74,19 +74,19 @@ impl Lexer<'_> {
             parts.byte(self.source[self.at]);
             self.at += 1;
         }
-        self.deeper(|reader| {
+        self.deeper(|lexer| {
             loop {
-                match reader.peek() {
-                    None => return Err(reader.error_from(start, Failure::Unclosed("`(`"))),
+                match lexer.peek() {
+                    None => return Err(lexer.error_from(start, Failure::Unclosed("`(`"))),
                     Some(b')') => {
                         parts.byte(b')');
-                        reader.at += 1;
+                        lexer.at += 1;
                         return Ok(());
                     }
-                    Some(b'?' | b'*' | b'+' | b'@' | b'!') if reader.peek_at(1) == Some(b'(') => {
-                        reader.extended_pattern(parts)?;
+                    Some(b'?' | b'*' | b'+' | b'@' | b'!') if lexer.peek_at(1) == Some(b'(') => {
+                        lexer.extended_pattern(parts)?;
                     }
-                    Some(_) => reader.piece(parts, Surrounding::Bare)?,
+                    Some(_) => lexer.piece(parts, Surrounding::Bare)?,
                 }
             }
         })
@@ -188,15 +188,15 @@ impl Lexer<'_> {
         let start = self.at;
         self.at += 1;
         let mut parts = Parts::default();
-        self.deeper(|reader| {
+        self.deeper(|lexer| {
             loop {
-                match reader.peek() {
-                    None => return Err(reader.error_from(start, Failure::Unclosed("a double quote"))),
+                match lexer.peek() {
+                    None => return Err(lexer.error_from(start, Failure::Unclosed("a double quote"))),
                     Some(b'"') => {
-                        reader.at += 1;
+                        lexer.at += 1;
                         return Ok(());
                     }
-                    Some(_) => reader.piece(&mut parts, Surrounding::Double)?,
+                    Some(_) => lexer.piece(&mut parts, Surrounding::Double)?,
                 }
             }
         })?;

@@ -13,7 +13,7 @@ use chiton_engine::{
 use serde_json::{Value, json};
 
 use super::finding::Finding;
-use crate::{setting, setup};
+use crate::{setup, surroundings};
 
 /// More than a busy machine needs for a command that does nothing.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -96,7 +96,8 @@ fn run(state: &Path, command: &str) -> Result<RunReport> {
         let mut config = EngineConfig::new(state)?;
         config.limits.warm = WarmLimits::none();
         let engine = Engine::new(config)?;
-        let start = engine.fresh_state(setting::working_directory()?, setting::environment(), setting::umask());
+        let start =
+            engine.fresh_state(surroundings::working_directory()?, surroundings::environment(), surroundings::umask());
         let mut request = CommandRequest::new(command);
         request.timeout = Some(PATIENCE);
         anyhow::Ok(engine.run(&Session::new(start), request, &mut Silent, &RunControl::new()).await?)

@@ -23,8 +23,8 @@ use clap::{Args, Parser};
 use self::clients::{CLIENTS, Client, Launch, Surroundings};
 use self::file::{SettingsFile, Written};
 use self::format::{Edit, Spot};
-use crate::terminal::remark;
-use crate::{Cli, Verb, setting};
+use crate::messages::remark;
+use crate::{Cli, Verb, surroundings};
 
 /// Put Chiton into the settings of an MCP client
 #[derive(Args)]
@@ -104,7 +104,7 @@ pub(crate) fn setup(arguments: &SetupArguments, given_state: Option<&Path>) -> R
 }
 
 fn settings_of(client: &Client, project: bool) -> Result<PathBuf> {
-    let directory = if project { setting::working_directory()? } else { PathBuf::new() };
+    let directory = if project { surroundings::working_directory()? } else { PathBuf::new() };
     let around = Surroundings { variable: &|name| std::env::var_os(name).map(PathBuf::from), project: &directory };
     if project {
         client

@@ -10,7 +10,7 @@ use anyhow::Result;
 use super::clients::{CLIENTS, Client, Launch, Surroundings};
 use super::file::SettingsFile;
 use super::{is_chiton, own_path};
-use crate::setting;
+use crate::surroundings;
 use crate::table::lay_out;
 
 /// The settings of a client, of the user or of the project in the current directory.
@@ -53,7 +53,7 @@ impl State {
 
 /// All clients, and those project files that are there.
 pub(crate) fn survey(name: &str) -> Result<Vec<Settings>> {
-    let directory = setting::working_directory()?;
+    let directory = surroundings::working_directory()?;
     let around = Surroundings { variable: &|name| env::var_os(name).map(PathBuf::from), project: &directory };
     let mut all = Vec::new();
     for client in &CLIENTS {

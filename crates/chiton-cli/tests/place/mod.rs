@@ -1,9 +1,11 @@
 //! A place of its own for each test: own home, own state, the real program.
+#![cfg(test)]
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::process::{Child, Command, Output, Stdio};
 
 use chiton_testkit::processes::MARK;
+use chiton_testkit::wire::Wire;
 use tempfile::TempDir;
 
 pub struct Place {
@@ -50,6 +52,23 @@ impl Place {
         let mut command = self.command();
         command.env(MARK, mark).arg("run").args(arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// The server, with nobody to read what it says on standard error.
+    pub fn server(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command();
+        command.arg("mcp").args(arguments).stderr(Stdio::null());
+        command
+    }
+
+    /// A server that nobody has spoken to.
+    pub fn wire(&self, arguments: &[&str]) -> Wire {
+        Wire::start(self.server(arguments))
+    }
+
+    /// A server with a session of the revision that most clients speak.
+    pub fn session(&self, arguments: &[&str]) -> Wire {
+        Wire::session(self.server(arguments))
     }
 
     /// Starts a background command; gives its id.

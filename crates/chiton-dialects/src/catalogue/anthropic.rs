@@ -4,12 +4,15 @@ use chiton_engine::Outcome;
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Done, RunAction};
-use crate::arguments::{Arguments, CallError};
-use crate::facts::{any_of, object, ran, run_facts, shape, with};
+use crate::arguments::Arguments;
+use crate::bash_like::{LIMIT, ended_by_itself};
+use crate::call_error::CallError;
+use crate::facts::{object, ran, run_facts, with};
 use crate::reply::Reply;
-use crate::shells::{LIMIT, USUAL, ended_by_itself};
+use crate::shape::{Field, any_of, shape};
 use crate::text::{first_characters, without_escapes};
-use crate::tool::{Dialect, Effect, Surroundings, ToolSpec, boolean, string};
+use crate::timeouts::DEFAULT_TIMEOUT;
+use crate::tool::{Dialect, Surroundings, ToolEffect, ToolSpec, boolean, string};
 
 pub(crate) struct Anthropic;
 
@@ -34,10 +37,10 @@ impl Dialect for Anthropic {
                 ("restart", boolean("Start the session afresh.")),
             ],
             required: &[],
-            effect: Effect::Runs,
+            effect: ToolEffect::Runs,
             output_schema: any_of([
-                ran(&[("stdout", "string"), ("stderr", "string"), ("truncated", "boolean")]),
-                shape(&[("restarted", "boolean")]),
+                ran(&[Field::text("stdout"), Field::text("stderr"), Field::boolean("truncated")]),
+                shape(&[Field::boolean("restarted")]),
             ]),
         }]
     }
@@ -48,7 +51,7 @@ impl Dialect for Anthropic {
             return Ok(Action::Restart);
         }
         let mut run = RunAction::new(arguments.required("command")?);
-        run.timeout = around.timeout.or(Some(USUAL));
+        run.request.timeout = around.timeout.or(Some(DEFAULT_TIMEOUT));
         Ok(Action::Run(Box::new(run)))
     }
 
@@ -62,7 +65,7 @@ impl Dialect for Anthropic {
                 let ending = match &outcome {
                     None | Some(Outcome::Exited(0)) => String::new(),
                     Some(Outcome::TimedOut) => {
-                        let limit = run.timeout.map_or(0, |timeout| timeout.as_secs());
+                        let limit = run.request.timeout.map_or(0, |timeout| timeout.as_secs());
                         format!("[timed out after {limit} seconds; the session goes on]\n")
                     }
                     Some(other) => format!("[{other}]\n"),

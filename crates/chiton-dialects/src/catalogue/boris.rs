@@ -5,12 +5,15 @@ use chiton_engine::tasks::Part;
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Done, FailureKind, Keeps, ReadAction, RunAction, TaskRef};
-use crate::arguments::{Arguments, CallError};
-use crate::facts::{any_of, failure, ran, run_facts, task, task_facts, with};
+use crate::arguments::Arguments;
+use crate::bash_like::{LIMIT, both_streams, ended_by_itself};
+use crate::call_error::CallError;
+use crate::facts::{failure, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
-use crate::shells::{LIMIT, MOST_MS, USUAL, both_streams, clamped_timeout, ended_by_itself};
+use crate::shape::{Field, any_of};
 use crate::text::first_characters;
-use crate::tool::{Dialect, Effect, Surroundings, ToolSpec, string};
+use crate::timeouts::{self, DEFAULT_TIMEOUT, MAXIMUM_MS};
+use crate::tool::{Dialect, Surroundings, ToolEffect, ToolSpec, string};
 
 pub(crate) struct Boris;
 
@@ -30,8 +33,8 @@ impl Dialect for Boris {
     }
 
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
-        let default = u64::try_from(around.timeout.unwrap_or(USUAL).as_millis()).unwrap_or(MOST_MS);
-        let streams = [("stdout", "string"), ("stderr", "string"), ("truncated", "boolean")];
+        let default = u64::try_from(around.timeout.unwrap_or(DEFAULT_TIMEOUT).as_millis()).unwrap_or(MAXIMUM_MS);
+        let streams = [Field::text("stdout"), Field::text("stderr"), Field::boolean("truncated")];
         vec![
             ToolSpec {
                 name: "bash",
@@ -43,7 +46,7 @@ impl Dialect for Boris {
                     ("command", string("The command.")),
                     (
                         "timeout",
-                        json!({"type": "integer", "minimum": 1, "default": default, "maximum": MOST_MS, "description": "Milliseconds; more than the maximum counts as the maximum."}),
+                        json!({"type": "integer", "minimum": 1, "default": default, "maximum": MAXIMUM_MS, "description": "Milliseconds; more than the maximum counts as the maximum."}),
                     ),
                     (
                         "run_in_background",
@@ -51,8 +54,11 @@ impl Dialect for Boris {
                     ),
                 ],
                 required: &["command"],
-                effect: Effect::Runs,
-                output_schema: any_of([ran(&[&streams[..], &[("timeout_ms", "integer?")]].concat()), task(&[])]),
+                effect: ToolEffect::Runs,
+                output_schema: any_of([
+                    ran(&[&streams[..], &[Field::integer("timeout_ms").or_null()]].concat()),
+                    task(&[]),
+                ]),
             },
             ToolSpec {
                 name: "task_output",
@@ -60,7 +66,7 @@ impl Dialect for Boris {
                     .to_owned(),
                 parameters: vec![("task_id", string("The id that bash gave."))],
                 required: &["task_id"],
-                effect: Effect::Runs,
+                effect: ToolEffect::Runs,
                 output_schema: any_of([task(&streams)]),
             },
         ]
@@ -74,11 +80,11 @@ impl Dialect for Boris {
         let arguments = Arguments::new(values, &["command", "timeout", "run_in_background"])?;
         let mut run = RunAction::new(arguments.required("command")?);
         run.keeps = Keeps::Directory;
-        run.called_as = Some("/bin/bash".to_owned());
+        run.request.called_as = Some("/bin/bash".into());
         if arguments.flag("run_in_background")? {
             return Ok(Action::Start(Box::new(run)));
         }
-        run.timeout = clamped_timeout(&arguments, &mut run)?.or(around.timeout).or(Some(USUAL));
+        run.request.timeout = timeouts::clamped(&arguments, &mut run)?.or(around.timeout).or(Some(DEFAULT_TIMEOUT));
         Ok(Action::Run(Box::new(run)))
     }
 
@@ -87,7 +93,7 @@ impl Dialect for Boris {
             (Action::Run(run), Done::Ran(ran)) => {
                 let outcome = ran.outcome();
                 let (stdout, stderr, cut) = both_streams(ran);
-                let limit = run.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+                let limit = run.request.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
                 let ending = match &outcome {
                     None => "The command was not run".to_owned(),
                     Some(Outcome::Exited(code)) => format!("exit_code: {code}"),

@@ -5,11 +5,13 @@ use chiton_engine::{Outcome, Streams};
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Done, Keeps, Ran, RunAction};
-use crate::arguments::CallError;
-use crate::facts::{any_of, run_facts, task, task_facts, with};
+use crate::bash_like::{self, FILES, LIMIT};
+use crate::call_error::CallError;
+use crate::facts::{run_facts, task, task_facts, with};
 use crate::reply::Reply;
-use crate::shells::{self, FILES, LIMIT};
+use crate::shape::{Field, any_of};
 use crate::text::{first_characters, leftover_lines, without_escapes};
+use crate::timeouts::{self, DEFAULT_MS, MAXIMUM_MS};
 use crate::tool::{Dialect, Surroundings, ToolSpec};
 
 pub(crate) struct Claude;
@@ -29,25 +31,25 @@ impl Dialect for Claude {
              {FILES}",
             around.directory.display()
         );
-        let timeout =
-            json!({"type": "number", "minimum": 1, "description": "Milliseconds; 120000 if left out, at most 600000."});
+        let most = format!("Milliseconds; {DEFAULT_MS} if left out, at most {MAXIMUM_MS}.");
+        let timeout = json!({"type": "number", "minimum": 1, "description": most});
         vec![
-            shells::bash_tool(description, timeout, shells::bash_replies()),
-            shells::output_tool(
+            bash_like::bash_tool(description, timeout, bash_like::bash_replies()),
+            bash_like::output_tool(
                 "What a background command printed since it was read last.",
                 "A regular expression: only lines that match. Nothing counts as read.",
-                any_of([task(&[("output", "string")])]),
+                any_of([task(&[Field::text("output")])]),
             ),
-            shells::kill_tool("KillShell", shells::kill_replies()),
+            bash_like::kill_tool("KillShell", bash_like::kill_replies()),
         ]
     }
 
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
-        if let Some(action) = shells::read_other(tool, values, Part::New)? {
+        if let Some(action) = bash_like::read_other(tool, values, Part::New)? {
             return Ok(action);
         }
-        let adjust = |run: &mut RunAction| (run.streams, run.keeps) = (Streams::Merged, Keeps::Directory);
-        shells::read_bash(values, around, adjust, shells::clamped_timeout)
+        let adjust = |run: &mut RunAction| (run.request.streams, run.keeps) = (Streams::Merged, Keeps::Directory);
+        bash_like::read_bash(values, around, adjust, timeouts::clamped)
     }
 
     fn write(&self, action: &Action, done: &Done) -> Reply {
@@ -77,7 +79,8 @@ impl Dialect for Claude {
 fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     let plain = without_escapes(&ran.stdout().head);
     let (output, cut) = first_characters(&plain, ran.stdout_characters, LIMIT);
-    let facts = with(run_facts(ran), &json!({"output": output, "truncated": cut, "description": run.description}));
+    let facts =
+        with(run_facts(ran), &json!({"output": output, "truncated": cut, "description": run.request.description}));
     let ending = match ran.outcome() {
         None | Some(Outcome::Exited(0)) => None,
         Some(Outcome::Exited(code)) => Some(format!("Exit code {code}")),

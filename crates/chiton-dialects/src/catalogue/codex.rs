@@ -11,11 +11,13 @@ use chiton_engine::{EnvironmentChange, Outcome, Streams, TaskLifetime};
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Amount, Done, Exchange, Failure, FailureKind, Keeps, Message, RunAction, TaskRef};
-use crate::arguments::{Arguments, CallError, short};
-use crate::facts::{any_of, failure, object, shape};
+use crate::arguments::{Arguments, short};
+use crate::call_error::CallError;
+use crate::facts::{failure, object};
 use crate::reply::Reply;
+use crate::shape::{Field, any_of, shape};
 use crate::text::both_ends;
-use crate::tool::{Dialect, Effect, Surroundings, ToolSpec, boolean, choice, string};
+use crate::tool::{Dialect, Surroundings, ToolEffect, ToolSpec, arguments_of, boolean, choice, string};
 
 pub(crate) struct Codex;
 
@@ -85,7 +87,7 @@ impl Dialect for Codex {
                     ),
                 ],
                 required: &["cmd"],
-                effect: Effect::Runs,
+                effect: ToolEffect::Runs,
                 output_schema: replies(),
             },
             ToolSpec {
@@ -106,7 +108,7 @@ impl Dialect for Codex {
                     tokens,
                 ],
                 required: &["session_id"],
-                effect: Effect::Runs,
+                effect: ToolEffect::Runs,
                 output_schema: replies(),
             },
         ]
@@ -115,7 +117,7 @@ impl Dialect for Codex {
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
         // Only their names count here, which are the same everywhere.
         static TOOLS: OnceLock<Vec<ToolSpec>> = OnceLock::new();
-        let arguments = Arguments::of(TOOLS.get_or_init(|| self.tools(around)), tool, values)?;
+        let arguments = arguments_of(TOOLS.get_or_init(|| self.tools(around)), tool, values)?;
         let mut notes = Vec::new();
         let room = room(&arguments, &mut notes)?;
         if tool == "write_stdin" {
@@ -130,16 +132,17 @@ impl Dialect for Codex {
         }
         let tty = arguments.flag("tty")?;
         let mut run = RunAction::new(arguments.required("cmd")?);
-        (run.streams, run.keeps, run.lifetime) = (Streams::Merged, Keeps::Nothing, TaskLifetime::Session);
-        run.terminal = tty.then_some(TerminalSize::USUAL);
+        (run.request.streams, run.keeps, run.request.task_lifetime) =
+            (Streams::Merged, Keeps::Nothing, TaskLifetime::Session);
+        run.request.terminal = tty.then_some(TerminalSize::USUAL);
         // A terminal says itself what kind it is.
         let variables = ENVIRONMENT.iter().filter(|(name, _)| !tty || *name != "TERM");
-        run.environment =
+        run.request.environment =
             EnvironmentChange::Merge(variables.map(|(name, value)| ((*name).to_owned(), (*value).into())).collect());
-        run.directory = arguments.text("workdir")?.filter(|path| !path.is_empty()).map(Into::into);
+        run.request.directory = arguments.text("workdir")?.filter(|path| !path.is_empty()).map(Into::into);
         run.shell = shell(&arguments)?;
-        run.timeout = around.timeout;
-        run.wait = Some(waits(&arguments, &EXEC, &mut notes)?);
+        run.request.timeout = around.timeout;
+        run.request.wait = Some(waits(&arguments, &EXEC, &mut notes)?);
         permissions(&arguments, &mut notes)?;
         if arguments.flag("login")? {
             notes.push("login has no effect: profile files are not read".to_owned());
@@ -180,7 +183,7 @@ impl Dialect for Codex {
             }
             .reply(),
             (Action::Run(run), Done::Failed(problem)) => {
-                let text = format!("exec_command failed for `{}`: {}", run.command, problem.message);
+                let text = format!("exec_command failed for `{}`: {}", run.request.command.to_text(), problem.message);
                 Reply::bad(text, failure(problem))
             }
             (Action::Exchange(exchange), Done::Failed(problem)) => write_failed(exchange, problem),
@@ -269,17 +272,17 @@ impl Chunk<'_> {
 /// The structured form of every reply.
 fn replies() -> Value {
     any_of([shape(&[
-        ("chunk_id", "string"),
-        ("wall_time_seconds", "number"),
-        ("exit_code", "integer-"),
-        ("session_id", "integer-"),
-        ("original_token_count", "integer"),
-        ("output", "string"),
-        ("outcome", "string"),
-        ("signal", "string-"),
-        ("left_session_id", "integer-"),
-        ("notes", "strings"),
-        ("protection", "string?"),
+        Field::text("chunk_id"),
+        Field::number("wall_time_seconds"),
+        Field::integer("exit_code").or_absent(),
+        Field::integer("session_id").or_absent(),
+        Field::integer("original_token_count"),
+        Field::text("output"),
+        Field::text("outcome"),
+        Field::text("signal").or_absent(),
+        Field::integer("left_session_id").or_absent(),
+        Field::texts("notes"),
+        Field::text("protection").or_null(),
     ])])
 }
 

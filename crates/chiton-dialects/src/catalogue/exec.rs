@@ -9,12 +9,16 @@ use chiton_engine::{EnvironmentChange, Outcome, Task};
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Done, Keeps, Ran, ReadAction, RunAction, TaskRef, View};
-use crate::arguments::{Arguments, CallError};
-use crate::facts::{any_of, ran, run_facts, task, task_facts, with};
+use crate::arguments::Arguments;
+use crate::bash_like::{both_streams, ended_by_itself, kill_replies};
+use crate::call_error::CallError;
+use crate::facts::{ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
-use crate::shells::{both_streams, ended_by_itself, kill_replies};
+use crate::shape::{Field, any_of};
 use crate::text::without_escapes;
-use crate::tool::{Dialect, Effect, Surroundings, ToolSpec, boolean, choice, integer, string, variables};
+use crate::tool::{
+    Dialect, Surroundings, ToolEffect, ToolSpec, arguments_of, boolean, choice, integer, string, variables,
+};
 
 pub(crate) struct Exec;
 
@@ -69,8 +73,12 @@ impl Dialect for Exec {
                 description: "Run a shell command and wait for it. Gives stdout, stderr and the exit code.".to_owned(),
                 parameters: run(vec![("timeout_ms", integer("Stop it after this many milliseconds.")), ansi()]),
                 required: &["command"],
-                effect: Effect::Runs,
-                output_schema: any_of([ran(&[("stdout", "string"), ("stderr", "string"), ("truncated", "boolean")])]),
+                effect: ToolEffect::Runs,
+                output_schema: any_of([ran(&[
+                    Field::text("stdout"),
+                    Field::text("stderr"),
+                    Field::boolean("truncated"),
+                ])]),
             },
             ToolSpec {
                 name: "exec_bg",
@@ -78,21 +86,21 @@ impl Dialect for Exec {
                     .to_owned(),
                 parameters: run(Vec::new()),
                 required: &["command"],
-                effect: Effect::Runs,
-                output_schema: any_of([task(&[("id", "string")])]),
+                effect: ToolEffect::Runs,
+                output_schema: any_of([task(&[Field::text("id")])]),
             },
             ToolSpec {
                 name: "exec_status",
                 description: "State and all output so far of a background command.".to_owned(),
                 parameters: vec![("id", string("The id that exec_bg gave.")), ansi()],
                 required: &["id"],
-                effect: Effect::Looks,
+                effect: ToolEffect::Looks,
                 output_schema: any_of([task(&[
-                    ("id", "string"),
-                    ("output", "string"),
-                    ("stdout", "string"),
-                    ("stderr", "string"),
-                    ("done", "boolean"),
+                    Field::text("id"),
+                    Field::text("output"),
+                    Field::text("stdout"),
+                    Field::text("stderr"),
+                    Field::boolean("done"),
                 ])]),
             },
             ToolSpec {
@@ -100,7 +108,7 @@ impl Dialect for Exec {
                 description: "Stop a background command with everything it started.".to_owned(),
                 parameters: vec![("id", string("The id that exec_bg gave."))],
                 required: &["id"],
-                effect: Effect::Stops,
+                effect: ToolEffect::Stops,
                 output_schema: kill_replies(),
             },
         ]
@@ -109,7 +117,7 @@ impl Dialect for Exec {
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
         // Only their names count here, which are the same everywhere.
         static TOOLS: OnceLock<Vec<ToolSpec>> = OnceLock::new();
-        let arguments = Arguments::of(TOOLS.get_or_init(|| self.tools(around)), tool, values)?;
+        let arguments = arguments_of(TOOLS.get_or_init(|| self.tools(around)), tool, values)?;
         if tool == "exec_status" {
             let read = ReadAction::new(TaskRef::Id(arguments.required("id")?), Part::All);
             return Ok(Action::Read(ReadAction { view: Some(read_ansi(&arguments)?), ..read }));
@@ -118,19 +126,19 @@ impl Dialect for Exec {
             return Ok(Action::Kill { task: TaskRef::Id(arguments.required("id")?) });
         }
         let mut run = RunAction::new(arguments.required("command")?);
-        run.directory = arguments.text("workdir")?.map(Into::into);
+        run.request.directory = arguments.text("workdir")?.map(Into::into);
         let variables = arguments.variables("env")?;
-        run.environment = match arguments.choice("env_mode", &["merge", "replace"])? {
+        run.request.environment = match arguments.choice("env_mode", &["merge", "replace"])? {
             Some("replace") => EnvironmentChange::Replace(variables),
             _ => EnvironmentChange::Merge(variables),
         };
         run.keeps = Keeps::Nothing;
-        run.terminal = arguments.flag("pty")?.then_some(TerminalSize::WIDE);
+        run.request.terminal = arguments.flag("pty")?.then_some(TerminalSize::WIDE);
         if tool == "exec_bg" {
             return Ok(Action::Start(Box::new(run)));
         }
         run.view = read_ansi(&arguments)?;
-        run.timeout = arguments.millis("timeout_ms")?.or(around.timeout).or(Some(TIMEOUT));
+        run.request.timeout = arguments.millis("timeout_ms")?.or(around.timeout).or(Some(TIMEOUT));
         Ok(Action::Run(Box::new(run)))
     }
 

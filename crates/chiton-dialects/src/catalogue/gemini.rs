@@ -10,12 +10,14 @@ use chiton_engine::{Outcome, Streams, Task, TaskLifetime, TimeLimit};
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Done, FailureKind, Keeps, Ran, ReadAction, RunAction, TaskOutput, TaskRef};
-use crate::arguments::{Arguments, CallError, short};
-use crate::facts::{any_of, failure, object, ran, run_facts, shape, task, task_facts, with};
+use crate::arguments::{Arguments, short};
+use crate::bash_like::ended_by_itself;
+use crate::call_error::CallError;
+use crate::facts::{failure, object, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
-use crate::shells::ended_by_itself;
+use crate::shape::{Field, any_of, shape};
 use crate::text::without_escapes;
-use crate::tool::{Dialect, Effect, Surroundings, ToolSpec, boolean, integer, string};
+use crate::tool::{Dialect, Surroundings, ToolEffect, ToolSpec, arguments_of, boolean, integer, string};
 
 pub(crate) struct Gemini;
 
@@ -38,15 +40,20 @@ impl Dialect for Gemini {
     }
 
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
-        let fields = [("output", "string"), ("truncated", "boolean"), ("pid", "integer?"), ("notes", "strings")];
+        let fields = [
+            Field::text("output"),
+            Field::boolean("truncated"),
+            Field::integer("pid").or_null(),
+            Field::texts("notes"),
+        ];
         let process = shape(&[
-            ("pid", "integer?"),
-            ("command", "string"),
-            ("status", "string"),
-            ("exit_code", "integer?"),
-            ("signal", "string?"),
+            Field::integer("pid").or_null(),
+            Field::text("command"),
+            Field::text("status"),
+            Field::integer("exit_code").or_null(),
+            Field::text("signal").or_null(),
         ]);
-        let mut list = shape(&[("processes", "array")]);
+        let mut list = shape(&[Field::list("processes")]);
         list["properties"]["processes"]["items"] = process;
         vec![
             ToolSpec {
@@ -67,7 +74,7 @@ impl Dialect for Gemini {
                     ),
                 ],
                 required: &["command"],
-                effect: Effect::Runs,
+                effect: ToolEffect::Runs,
                 output_schema: any_of([ran(&fields)]),
             },
             ToolSpec {
@@ -75,7 +82,7 @@ impl Dialect for Gemini {
                 description: "Background processes that run, and those that have ended.".to_owned(),
                 parameters: Vec::new(),
                 required: &[],
-                effect: Effect::Looks,
+                effect: ToolEffect::Looks,
                 output_schema: any_of([list]),
             },
             ToolSpec {
@@ -87,8 +94,8 @@ impl Dialect for Gemini {
                     ("delay_ms", integer("How long to wait first, unless it ends before.")),
                 ],
                 required: &["pid"],
-                effect: Effect::Looks,
-                output_schema: any_of([task(&[("output", "string"), ("left_out_bytes", "integer")])]),
+                effect: ToolEffect::Looks,
+                output_schema: any_of([task(&[Field::text("output"), Field::integer("left_out_bytes")])]),
             },
         ]
     }
@@ -96,7 +103,7 @@ impl Dialect for Gemini {
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
         // Only their names count here, which are the same everywhere.
         static TOOLS: OnceLock<Vec<ToolSpec>> = OnceLock::new();
-        let arguments = Arguments::of(TOOLS.get_or_init(|| self.tools(around)), tool, values)?;
+        let arguments = arguments_of(TOOLS.get_or_init(|| self.tools(around)), tool, values)?;
         match tool {
             "list_background_processes" => return Ok(Action::List),
             "read_background_output" => {
@@ -112,18 +119,19 @@ impl Dialect for Gemini {
             _ => {}
         }
         let mut run = RunAction::new(arguments.required("command")?);
-        (run.streams, run.keeps, run.lifetime) = (Streams::Merged, Keeps::Nothing, TaskLifetime::Durable);
-        run.description = arguments.text("description")?;
-        run.directory = directory(&arguments, &around.directory)?;
+        (run.request.streams, run.keeps, run.request.task_lifetime) =
+            (Streams::Merged, Keeps::Nothing, TaskLifetime::Durable);
+        run.request.description = arguments.text("description")?;
+        run.request.directory = directory(&arguments, &around.directory)?;
         let delay = arguments.millis("delay_ms")?;
         if arguments.flag("is_background")? {
-            run.wait = Some(delay.unwrap_or(FIRST_OUTPUT));
+            run.request.wait = Some(delay.unwrap_or(FIRST_OUTPUT));
             return Ok(Action::Run(Box::new(run)));
         }
         if delay.is_some() {
             run.notes.push("delay_ms has no effect without is_background".to_owned());
         }
-        run.silence = around.timeout.or(Some(SILENCE));
+        run.request.silence = around.timeout.or(Some(SILENCE));
         Ok(Action::Run(Box::new(run)))
     }
 
@@ -174,7 +182,7 @@ fn why_stopped(run: &RunAction, limit: Option<TimeLimit>, outcome: Option<&Outco
     match (limit, outcome) {
         _ if ended_by_itself(outcome) => None,
         (Some(TimeLimit::Silence), _) => {
-            let seconds = run.silence.unwrap_or_default().as_secs();
+            let seconds = run.request.silence.unwrap_or_default().as_secs();
             Some(format!("Command was stopped with everything it started: it printed nothing for {seconds} seconds."))
         }
         (_, outcome) => outcome.map(|outcome| format!("Command {outcome}.")),

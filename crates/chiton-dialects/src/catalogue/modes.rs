@@ -6,12 +6,14 @@ use chiton_engine::{Outcome, Streams, TaskLifetime};
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Done, Keeps, RunAction};
-use crate::arguments::{Arguments, CallError};
-use crate::facts::{any_of, failure, ran, run_facts, task, task_facts, with};
+use crate::arguments::Arguments;
+use crate::bash_like::ended_by_itself;
+use crate::call_error::CallError;
+use crate::facts::{failure, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
-use crate::shells::ended_by_itself;
+use crate::shape::{Field, any_of};
 use crate::text::both_ends;
-use crate::tool::{Dialect, Effect, Surroundings, ToolSpec, choice, string};
+use crate::tool::{Dialect, Surroundings, ToolEffect, ToolSpec, choice, string};
 
 pub(crate) struct Modes;
 
@@ -47,10 +49,10 @@ impl Dialect for Modes {
                 ("mode", choice(&MODES, "How it is run; default if left out.")),
             ],
             required: &["command"],
-            effect: Effect::Runs,
+            effect: ToolEffect::Runs,
             output_schema: any_of([
-                ran(&[("output", "string"), ("truncated", "boolean")]),
-                task(&[("output_file", "string")]),
+                ran(&[Field::text("output"), Field::boolean("truncated")]),
+                task(&[Field::text("output_file")]),
             ]),
         }]
     }
@@ -58,14 +60,14 @@ impl Dialect for Modes {
     fn read(&self, _: &str, values: &Map<String, Value>, _: &Surroundings) -> Result<Action, CallError> {
         let arguments = Arguments::new(values, &["command", "mode"])?;
         let mut run = RunAction::new(arguments.required("command")?);
-        (run.streams, run.keeps, run.grace) = (Streams::Merged, Keeps::Nothing, GRACE);
-        (run.lifetime, run.transcript) = (TaskLifetime::Durable, true);
-        run.timeout = match arguments.choice("mode", &MODES)? {
+        (run.request.streams, run.keeps, run.request.grace) = (Streams::Merged, Keeps::Nothing, Some(GRACE));
+        (run.request.task_lifetime, run.request.transcript) = (TaskLifetime::Durable, true);
+        run.request.timeout = match arguments.choice("mode", &MODES)? {
             Some("background") => return Ok(Action::Start(Box::new(run))),
             Some("slow") => Some(SLOW),
             _ => Some(DEFAULT),
         };
-        run.transcript = false;
+        run.request.transcript = false;
         Ok(Action::Run(Box::new(run)))
     }
 
@@ -87,7 +89,10 @@ impl Dialect for Modes {
                     None | Some(Outcome::Exited(0)) => String::new(),
                     Some(Outcome::Exited(code)) => format!("[command failed with exit code {code}]\n"),
                     Some(Outcome::TimedOut) => {
-                        format!("[command timed out after {}s]\n", run.timeout.map_or(0, |timeout| timeout.as_secs()))
+                        format!(
+                            "[command timed out after {}s]\n",
+                            run.request.timeout.map_or(0, |timeout| timeout.as_secs())
+                        )
                     }
                     Some(Outcome::Cancelled) => "[command cancelled]\n".to_owned(),
                     Some(other) => format!("[command {other}]\n"),

@@ -5,17 +5,22 @@ use std::sync::OnceLock;
 use chiton_engine::tasks::Part;
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{
-    EnvironmentChange, Look, OnTimeout, Outcome, Signal, Streams, Task, TaskLifetime, TimeLimit, Typing,
+    CommandInput, EnvironmentChange, Look, OnTimeout, Outcome, Signal, Streams, Task, TaskLifetime, TimeLimit, Typing,
 };
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Done, Message, Ran, ReadAction, RunAction, TaskOutput, TaskRef, View};
-use crate::arguments::{Arguments, CallError, short};
-use crate::facts::{LOOK, any_of, look_facts, object, ran, run_facts, shape, task, task_facts, waiting, with};
+use crate::arguments::{Arguments, short};
+use crate::bash_like::{FILES, ended_by_itself, kill_replies};
+use crate::call_error::CallError;
+use crate::facts::{look_facts, look_fields, object, ran, run_facts, task, task_facts, waiting, with};
 use crate::reply::Reply;
-use crate::shells::{FILES, USUAL, ended_by_itself, kill_replies};
+use crate::shape::{Field, any_of, shape};
 use crate::text::{both_ends, leftover_lines, waiting_line, without_escapes};
-use crate::tool::{Dialect, Effect, Surroundings, ToolSpec, boolean, choice, integer, string, variables};
+use crate::timeouts::{self, DEFAULT_TIMEOUT};
+use crate::tool::{
+    Dialect, Surroundings, ToolEffect, ToolSpec, arguments_of, boolean, choice, integer, string, variables,
+};
 
 pub(crate) struct Native;
 
@@ -55,7 +60,7 @@ impl Dialect for Native {
                     ),
                 ],
                 required: &["bash_id"],
-                effect: Effect::Looks,
+                effect: ToolEffect::Looks,
                 output_schema: any_of([task(&read_fields())]),
             },
             ToolSpec {
@@ -77,8 +82,8 @@ impl Dialect for Native {
                     ("rows", integer("With pty: a new height.")),
                 ],
                 required: &["bash_id"],
-                effect: Effect::Runs,
-                output_schema: any_of([shape(&[("bash_id", "string")]), task(&read_fields())]),
+                effect: ToolEffect::Runs,
+                output_schema: any_of([shape(&[Field::text("bash_id")]), task(&read_fields())]),
             },
             ToolSpec {
                 name: "KillShell",
@@ -86,7 +91,7 @@ impl Dialect for Native {
                     .to_owned(),
                 parameters: vec![id()],
                 required: &["bash_id"],
-                effect: Effect::Stops,
+                effect: ToolEffect::Stops,
                 output_schema: kill_replies(),
             },
             ToolSpec {
@@ -94,7 +99,7 @@ impl Dialect for Native {
                 description: "Commands that run, and the last that ended.".to_owned(),
                 parameters: Vec::new(),
                 required: &[],
-                effect: Effect::Looks,
+                effect: ToolEffect::Looks,
                 output_schema: any_of([list_shape()]),
             },
         ]
@@ -103,7 +108,7 @@ impl Dialect for Native {
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
         // Only their names count here, which are the same everywhere.
         static TOOLS: OnceLock<Vec<ToolSpec>> = OnceLock::new();
-        let arguments = Arguments::of(TOOLS.get_or_init(|| self.tools(around)), tool, values)?;
+        let arguments = arguments_of(TOOLS.get_or_init(|| self.tools(around)), tool, values)?;
         let task = || arguments.required("bash_id").map(TaskRef::Id);
         match tool {
             "BashOutput" => Ok(Action::Read(ReadAction {
@@ -163,7 +168,7 @@ fn bash(around: &Surroundings) -> ToolSpec {
         ),
         parameters: vec![
             ("command", string("The command.")),
-            ("timeout", integer("Milliseconds; 120000 if left out.")),
+            ("timeout", integer(&timeouts::description())),
             (
                 "on_timeout",
                 choice(&ON_TIMEOUT, "stop (default) it with everything it started, or let it go on and give its id."),
@@ -187,15 +192,15 @@ fn bash(around: &Surroundings) -> ToolSpec {
             ("description", string("What it does, in a few words.")),
         ],
         required: &["command"],
-        effect: Effect::Runs,
+        effect: ToolEffect::Runs,
         output_schema: any_of([
             ran(&[
-                ("output", "string"),
-                ("truncated", "boolean"),
-                ("cwd_changed", "boolean"),
-                ("waiting", "object?"),
-                ("session", "string?"),
-                ("description", "string?"),
+                Field::text("output"),
+                Field::boolean("truncated"),
+                Field::boolean("cwd_changed"),
+                Field::object("waiting").or_null(),
+                Field::text("session").or_null(),
+                Field::text("description").or_null(),
             ]),
             task(&[]),
         ]),
@@ -206,20 +211,20 @@ const ON_TIMEOUT: [&str; 2] = ["stop", "background"];
 
 fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action, CallError> {
     let mut run = RunAction::new(arguments.required("command")?);
-    (run.streams, run.lifetime, run.room) = (Streams::Merged, TaskLifetime::Durable, LIMIT);
-    run.description = arguments.text("description")?;
-    run.directory = arguments.text("workdir")?.map(Into::into);
-    run.environment = EnvironmentChange::Merge(arguments.variables("env")?);
+    (run.request.streams, run.request.task_lifetime, run.room) = (Streams::Merged, TaskLifetime::Durable, LIMIT);
+    run.request.description = arguments.text("description")?;
+    run.request.directory = arguments.text("workdir")?.map(Into::into);
+    run.request.environment = EnvironmentChange::Merge(arguments.variables("env")?);
     run.session = arguments.text("session")?;
-    (run.stdin, run.open_input) = (arguments.text("stdin")?, arguments.flag("open_stdin")?);
-    run.terminal = terminal(arguments)?;
-    run.until_input = run.terminal.is_some();
+    let (stdin, open) = (arguments.text("stdin")?, arguments.flag("open_stdin")?);
+    run.request.terminal = terminal(arguments)?;
+    run.request.until_input = run.request.terminal.is_some();
     let (timeout, wait) = (arguments.millis("timeout")?, arguments.millis("wait")?);
     let background = arguments.flag("run_in_background")?;
     if arguments.choice("on_timeout", &ON_TIMEOUT)? == Some("background") {
-        run.on_timeout = OnTimeout::HandBack;
+        run.request.on_timeout = OnTimeout::HandBack;
     }
-    let handed_back = wait.is_some() || run.on_timeout == OnTimeout::HandBack;
+    let handed_back = wait.is_some() || run.request.on_timeout == OnTimeout::HandBack;
     let contradictions = [
         ("wait", background && wait.is_some(), "goes without run_in_background: leave out one of them"),
         (
@@ -227,22 +232,27 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
             background && handed_back,
             "is 'stop' with run_in_background: it runs in the background already",
         ),
-        ("stdin", run.terminal.is_some() && run.stdin.is_some(), "goes without pty: what it reads there is typed"),
-        ("open_stdin", run.open_input && run.stdin.is_some(), "goes without stdin: input is either given or left open"),
+        ("stdin", run.request.terminal.is_some() && stdin.is_some(), "goes without pty: what it reads there is typed"),
+        ("open_stdin", open && stdin.is_some(), "goes without stdin: input is either given or left open"),
         (
             "open_stdin",
-            run.open_input && !background && !handed_back,
+            open && !background && !handed_back,
             "goes with run_in_background, wait or on_timeout 'background': nobody could write to it while it is waited for",
         ),
     ];
     if let Some((name, _, problem)) = contradictions.into_iter().find(|(_, holds, _)| *holds) {
         return Err(CallError::BadValue { name, problem: problem.to_owned() });
     }
+    run.request.input = match stdin {
+        Some(text) => CommandInput::Text(text.into()),
+        None if open => CommandInput::Open,
+        None => CommandInput::Nothing,
+    };
     if background {
-        run.timeout = timeout;
+        run.request.timeout = timeout;
         return Ok(Action::Start(Box::new(run)));
     }
-    (run.timeout, run.wait) = (timeout.or(around.timeout).or(Some(USUAL)), wait);
+    (run.request.timeout, run.request.wait) = (timeout.or(around.timeout).or(Some(DEFAULT_TIMEOUT)), wait);
     Ok(Action::Run(Box::new(run)))
 }
 
@@ -281,16 +291,15 @@ fn read_view(arguments: &Arguments<'_>) -> Result<Option<View>, CallError> {
     }))
 }
 
-fn read_fields() -> Vec<(&'static str, &'static str)> {
-    let mut fields = vec![
-        ("output", "string"),
-        ("left_out", "integer"),
-        ("not_kept", "integer"),
-        ("next", "integer"),
-        ("waited", "string?"),
+fn read_fields() -> Vec<Field> {
+    let output = [
+        Field::text("output"),
+        Field::integer("left_out"),
+        Field::integer("not_kept"),
+        Field::integer("next"),
+        Field::text("waited").or_null(),
     ];
-    fields.extend(LOOK);
-    fields
+    [&output[..], &look_fields()].concat()
 }
 
 /// Which part of the output is asked for: one of three ways to say it, or what is new.
@@ -388,7 +397,7 @@ fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     lines.extend(ran.notices.iter().map(|notice| format!("[{notice}]")));
     let more = json!({
         "output": output, "truncated": cut, "cwd_changed": ran.moved, "waiting": waiting(ran.waits()), "session": run.session,
-        "description": run.description,
+        "description": run.request.description,
     });
     let failed = !ended_by_itself(outcome.as_ref()) && outcome != Some(Outcome::Running);
     Reply { text: lines.join("\n"), structured: with(run_facts(ran), &more), is_error: failed }
@@ -452,8 +461,8 @@ fn screen_lines(look: &Look) -> [String; 3] {
 }
 
 fn list_shape() -> Value {
-    let mut list = shape(&[("shells", "array"), ("not_listed", "integer")]);
-    list["properties"]["shells"]["items"] = task(&[("description", "string?")]);
+    let mut list = shape(&[Field::list("shells"), Field::integer("not_listed")]);
+    list["properties"]["shells"]["items"] = task(&[Field::text("description").or_null()]);
     list
 }
 

@@ -5,11 +5,13 @@ use chiton_engine::tasks::Part;
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Done, Keeps, Ran, RunAction};
-use crate::arguments::CallError;
-use crate::facts::{any_of, failed, failure, object, ran, run_facts, shape, task, task_facts, with};
+use crate::bash_like::{self, LIMIT};
+use crate::call_error::CallError;
+use crate::facts::{failure, object, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
-use crate::shells::{self, LIMIT, MOST_MS};
+use crate::shape::{Field, any_of, failed, shape};
 use crate::text::first_characters;
+use crate::timeouts;
 use crate::tool::{Dialect, Surroundings, ToolSpec};
 
 pub(crate) struct Opencode;
@@ -25,25 +27,25 @@ impl Dialect for Opencode {
 
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         let description = format!("Run a bash command in {}.", around.directory.display());
-        let timeout = json!({"type": "integer", "minimum": 1, "maximum": MOST_MS, "description": "Milliseconds; 120000 if left out."});
-        let runs = results([ran(&[("truncated", "boolean"), ("description", "string?")]), task(&[])]);
-        let kills = results([task(&[("shell_id", "string"), ("already_stopped", "boolean")])]);
+        let timeout = timeouts::parameter(1);
+        let runs = results([ran(&[Field::boolean("truncated"), Field::text("description").or_null()]), task(&[])]);
+        let kills = results([task(&[Field::text("shell_id"), Field::boolean("already_stopped")])]);
         vec![
-            shells::bash_tool(description, timeout, runs),
-            shells::output_tool(
+            bash_like::bash_tool(description, timeout, runs),
+            bash_like::output_tool(
                 "What a background command printed since it was read last.",
                 "A regular expression; only lines that match are given, and nothing counts as read.",
                 results([task(&[])]),
             ),
-            shells::kill_tool("KillShell", kills),
+            bash_like::kill_tool("KillShell", kills),
         ]
     }
 
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
-        if let Some(action) = shells::read_other(tool, values, Part::New)? {
+        if let Some(action) = bash_like::read_other(tool, values, Part::New)? {
             return Ok(action);
         }
-        shells::read_bash(values, around, |run| run.keeps = Keeps::Nothing, shells::strict_timeout)
+        bash_like::read_bash(values, around, |run| run.keeps = Keeps::Nothing, timeouts::strict)
     }
 
     fn write(&self, action: &Action, done: &Done) -> Reply {
@@ -87,7 +89,7 @@ fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     let all = stderr_block(&ran.stdout().head, &ran.stderr().head);
     let total = ran.stdout_characters + ran.stderr_characters;
     let (output, cut) = first_characters(&all, total, LIMIT);
-    let metadata = with(run_facts(ran), &json!({"truncated": cut, "description": run.description}));
+    let metadata = with(run_facts(ran), &json!({"truncated": cut, "description": run.request.description}));
     let error = match ran.outcome() {
         None | Some(Outcome::Exited(0)) => return result(true, &output, None, &metadata),
         Some(Outcome::Exited(code)) => format!("Command failed with exit code {code}"),
@@ -105,8 +107,12 @@ fn result(success: bool, output: &str, error: Option<&str>, metadata: &Map<Strin
 
 /// The schema of [`result`] with one of these as metadata.
 fn results(metadata: impl IntoIterator<Item = Value>) -> Value {
-    let mut result =
-        shape(&[("success", "boolean"), ("output", "string"), ("error", "string?"), ("metadata", "object")]);
+    let mut result = shape(&[
+        Field::boolean("success"),
+        Field::text("output"),
+        Field::text("error").or_null(),
+        Field::object("metadata"),
+    ]);
     let shapes: Vec<Value> = metadata.into_iter().chain([failed()]).collect();
     result["properties"]["metadata"]["anyOf"] = shapes.into();
     any_of([result])

@@ -4,12 +4,14 @@ use chiton_engine::tasks::Part;
 use chiton_engine::{Outcome, Streams};
 use serde_json::{Map, Value, json};
 
-use crate::action::{Action, Done, Keeps};
-use crate::arguments::CallError;
-use crate::facts::{any_of, run_facts, task, task_facts, with};
+use crate::action::{Action, Done, Keeps, RunAction};
+use crate::bash_like::{self, FILES, LIMIT};
+use crate::call_error::CallError;
+use crate::facts::{run_facts, task, task_facts, with};
 use crate::reply::Reply;
-use crate::shells::{self, FILES, LIMIT, MOST_MS};
+use crate::shape::{Field, any_of};
 use crate::text::{first_characters, without_escapes};
+use crate::timeouts;
 use crate::tool::{Dialect, Surroundings, ToolSpec};
 
 pub(crate) struct Wave;
@@ -29,24 +31,24 @@ impl Dialect for Wave {
              in {}. {FILES}",
             around.directory.display()
         );
-        let timeout = json!({"type": "integer", "minimum": 0, "maximum": MOST_MS, "description": "Milliseconds; 120000 if left out."});
+        let timeout = timeouts::parameter(0);
         vec![
-            shells::bash_tool(description, timeout, shells::bash_replies()),
-            shells::output_tool(
+            bash_like::bash_tool(description, timeout, bash_like::bash_replies()),
+            bash_like::output_tool(
                 "All output so far of a background command.",
                 "A regular expression; only lines that match are given.",
-                any_of([task(&[("output", "string")])]),
+                any_of([task(&[Field::text("output")])]),
             ),
-            shells::kill_tool("KillBash", shells::kill_replies()),
+            bash_like::kill_tool("KillBash", bash_like::kill_replies()),
         ]
     }
 
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
-        if let Some(action) = shells::read_other(tool, values, Part::All)? {
+        if let Some(action) = bash_like::read_other(tool, values, Part::All)? {
             return Ok(action);
         }
-        let adjust = |run: &mut crate::RunAction| (run.streams, run.keeps) = (Streams::Merged, Keeps::Environment);
-        shells::read_bash(values, around, adjust, shells::strict_timeout)
+        let adjust = |run: &mut RunAction| (run.request.streams, run.keeps) = (Streams::Merged, Keeps::Environment);
+        bash_like::read_bash(values, around, adjust, timeouts::strict)
     }
 
     fn write(&self, action: &Action, done: &Done) -> Reply {
@@ -54,8 +56,10 @@ impl Dialect for Wave {
             (Action::Run(run), Done::Ran(ran)) => {
                 let plain = without_escapes(&ran.output().head);
                 let (output, cut) = first_characters(&plain, ran.stdout_characters, LIMIT);
-                let facts =
-                    with(run_facts(ran), &json!({"output": output, "truncated": cut, "description": run.description}));
+                let facts = with(
+                    run_facts(ran),
+                    &json!({"output": output, "truncated": cut, "description": run.request.description}),
+                );
                 match ran.outcome() {
                     Some(Outcome::Exited(0)) if output.is_empty() => {
                         Reply::good("The command has exit code 0 and printed nothing.", facts)

@@ -1,13 +1,14 @@
-//! The engine's side of capture: everything a keeper reports until the end.
+//! The engine's side of capture: follows a run until its keeper reports the end.
+//!
+//! 1. [`collect`] waits for the start, takes in output, and hands the run over where its caller waits no longer.
+//! 2. [`release`] hands it over at once: the command is a task from its first moment.
+//!
+//! What output looks like in memory is left to [`super::intake`], what the ending means to the engine.
 
-use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::buffer::spare_capacity;
-use tokio::io::AsyncWriteExt;
-use tokio::io::unix::AsyncFd;
 use tokio::time::Instant;
 
 use super::intake::{Captured, Intake};
@@ -16,34 +17,32 @@ use crate::error::StartError;
 use crate::folder::RunFolder;
 use crate::limits::{BEHIND_BYTES, LONGEST, ViewLimits};
 use crate::process::keeper_process::Keeper;
-use crate::protocol::{Control, FrameBuffer, HandedBack, Report, encode};
+use crate::protocol::{Arrival, Control, HandedBack, Link, Report, reached};
 use crate::request::{CommandRequest, OnTimeout};
 use crate::run::Outcome;
 use crate::run::StreamTotals;
 use crate::run::{Ending, InputWait};
 use crate::run::{Listener, RunEvent};
 use crate::spawn::Launched;
-use crate::sys::messages::to_be_read;
 
-/// What a run gave.
+/// Everything the engine learns of a run while it follows it.
 pub(crate) struct Collected {
     pub(crate) pid: i32,
-    /// Whether its shell was there before.
+    /// Whether its shell was started before the command came.
     pub(crate) warm: bool,
     pub(crate) ending: Ending,
-    /// What the shell handed back about its state.
     pub(crate) state: HandedBack,
     pub(crate) captured: Captured,
-    /// What it waits for, where that is why it was handed back.
+    /// What it waits for, where that is why it was handed over.
     pub(crate) waits: Option<InputWait>,
     /// Still connected: while it is, the keeper knows that the session lives.
     pub(crate) reports: Reports,
 }
 
-/// Follows a run to its end.
+/// Follows a run to its end. `None` where a shell that waited is gone and has run nothing.
 ///
 /// Dropping the future closes the connection; the keeper then acts by the run's lifetime, and what it has spooled
-/// stays. Nothing is held here that is not also there. `None` where a shell that waited is gone, and has run nothing.
+/// stays. Nothing is held here that is not also there, so a caller that is cancelled at any await loses no output.
 pub(crate) async fn collect(
     launched: Launched,
     command: &CommandRequest,
@@ -55,53 +54,62 @@ pub(crate) async fn collect(
     let begun = Instant::now();
     let Launched { keeper, program, pid: waited } = launched;
     let mut reports = Reports::of(keeper, control)?;
+
+    // The keeper of a shell that waited reports no start: that shell was started before.
     let pid = match waited {
         Some(pid) => pid,
         None => reports.started(folder, program).await?,
     };
     let warm = waited.is_some();
-    listener.hear(RunEvent::Started { run_id: folder.id(), pid });
+    listener.receive(RunEvent::Started { run_id: folder.id(), pid });
+
     let limit = command.timeout.filter(|_| command.on_timeout == OnTimeout::HandBack);
-    let mut hand_back_at = command.wait.into_iter().chain(limit).min().map(|wait| begun + wait.min(LONGEST));
+    let mut hand_over_at = command.wait.into_iter().chain(limit).min().map(|wait| begun + wait.min(LONGEST));
     let mut intake = Intake::new(folder.path(), view, command.streams);
     let mut waits = None;
+
     let (ending, state) = loop {
         let report = tokio::select! {
             report = reports.next() => report,
-            () = at(hand_back_at) => {
-                hand_back_at = None;
+            () = reached(hand_over_at) => {
+                // Only asked for here. What the keeper sent before it took note still arrives, an ending included, so
+                // the loop goes on until one of the two is received.
+                hand_over_at = None;
                 reports.send(&Control::HandOver { lifetime: command.task_lifetime.into() }).await;
                 continue;
             }
         };
         match report {
             Some(Report::Output { stream, bytes }) => {
-                listener.hear(RunEvent::Output { stream, bytes: &bytes });
+                listener.receive(RunEvent::Output { stream, bytes: &bytes });
                 intake.push(stream, &bytes);
             }
             Some(Report::Spooled(stream, place)) => {
                 intake.take(stream, place, listener);
-                reports.take(place.count).await;
+                reports.acknowledge(place.count).await;
             }
             Some(Report::Waits(wait)) => {
                 waits = Some(wait);
-                hand_back_at = None;
+                hand_over_at = None;
                 reports.send(&Control::HandOver { lifetime: command.task_lifetime.into() }).await;
             }
             Some(Report::Ended { ending, state }) => break (ending, state),
-            Some(Report::NotReady { number }) if warm && is_of(number, &reports) => return Ok(None),
+            Some(Report::NotReady { number }) if warm && reports.is_about_our_shell(number) => return Ok(None),
             Some(Report::HandedOver) => break (without_ending(Outcome::Running, begun.elapsed()), HandedBack::Nothing),
             Some(_) => {}
-            // The keeper itself was killed: what became of the command nobody can say.
+            // The keeper itself was killed. Nobody can say what became of the command.
             None => break (without_ending(Outcome::Lost, begun.elapsed()), HandedBack::Nothing),
         }
     };
+
     let captured = intake.finish();
+    // A command that ended between its wait and the hand-over does not wait any more.
     waits = waits.filter(|_| ending.outcome == Outcome::Running);
     Ok(Some(Collected { pid, warm, ending, state, captured, waits, reports }))
 }
 
-/// Starts following a run and lets it go at once: it is a task then. Gives what holds it.
+/// Waits for the start of a run and hands it over at once, as a task. Gives the connection that keeps it alive, `None`
+/// where a shell that waited is gone and has run nothing.
 pub(crate) async fn release(
     launched: Launched,
     command: &CommandRequest,
@@ -113,28 +121,20 @@ pub(crate) async fn release(
         reports.started(folder, program).await?;
     }
     reports.send(&Control::HandOver { lifetime: command.task_lifetime.into() }).await;
-    // Output that was on its way is in the spool like all the rest.
+
+    // Output that was on its way is passed over: it is in the spool like all the rest.
     loop {
         match reports.next().await {
-            Some(Report::NotReady { number }) if pid.is_some() && is_of(number, &reports) => return Ok(None),
+            Some(Report::NotReady { number }) if pid.is_some() && reports.is_about_our_shell(number) => {
+                return Ok(None);
+            }
             None | Some(Report::HandedOver | Report::Ended { .. }) => return Ok(Some(reports.into_connection())),
             Some(_) => {}
         }
     }
 }
 
-/// Whether a number names the shell that was to run the command, or none at all.
-fn is_of(number: u64, reports: &Reports) -> bool {
-    number == 0 || number == reports.prepared
-}
-
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time).await,
-        None => std::future::pending().await,
-    }
-}
-
+/// What can be said of a run whose keeper has not reported an ending.
 fn without_ending(outcome: Outcome, since: Duration) -> Ending {
     Ending {
         outcome,
@@ -149,29 +149,29 @@ fn without_ending(outcome: Outcome, since: Duration) -> Ending {
     }
 }
 
-/// What a keeper says, while requests to stop are passed on to it.
+/// The reports of a keeper that this process started; requests to stop are passed on to it meanwhile.
 pub(crate) struct Reports {
-    connection: AsyncFd<UnixStream>,
-    inbox: FrameBuffer,
+    link: Link,
+    /// The number of the shell that was to wait for this command.
     prepared: u64,
     pid: i32,
     stops: StopWatch,
-    /// What was read from the spool, and not yet said to be.
-    taken: u64,
+    /// Bytes that were read from the spool and are not acknowledged yet.
+    unacknowledged: u64,
 }
 
 impl Reports {
     fn of(keeper: Keeper, control: &RunControl) -> Result<Self, StartError> {
         let Keeper { connection, inbox, prepared, pid } = keeper;
-        let connection = to_be_read(connection).map_err(StartError::HandOver)?;
-        Ok(Self { connection, inbox, prepared, pid, stops: control.watch(), taken: 0 })
+        let link = Link::to_started(connection, inbox).map_err(StartError::HandOver)?;
+        Ok(Self { link, prepared, pid, stops: control.watch(), unacknowledged: 0 })
     }
 
     /// Waits for the start; gives the shell's process id.
     async fn started(&mut self, folder: &RunFolder, keeper: PathBuf) -> Result<i32, StartError> {
         let report = loop {
             match self.next().await {
-                // Of a shell that waited here before.
+                // These are about a shell that waited here for an earlier command.
                 Some(Report::Ready { .. } | Report::NotReady { .. }) => {}
                 other => break other,
             }
@@ -179,89 +179,61 @@ impl Reports {
         match report {
             Some(Report::Started { pid }) => Ok(pid),
             Some(Report::FailedToStart { reason }) => Err(StartError::Shell(reason)),
-            // A keeper that was killed by its very command has still written down that it started it.
+            // The keeper may have been killed by its very command. It writes the record of the start before it reports
+            // the start, so the record says whether anything ran.
             _ => folder.start().map(|start| start.pid).map_err(|_| StartError::KeeperVanished(keeper)),
         }
     }
 
-    /// The next report; requests to stop are passed on while waiting. `None` when the keeper is gone.
+    /// The next report; `None` when the keeper is gone. Requests to stop are passed on while this waits.
+    ///
+    /// Cancel-safe up to the moment a stop is sent, and callers race it only against times: what was read stays in the
+    /// link, and a request to stop that was not taken is seen by the next call.
     pub(crate) async fn next(&mut self) -> Option<Report> {
         loop {
-            if let Some(report) = self.inbox.next().ok()? {
+            // What has arrived goes first. A request to stop then races only against the socket, and by the fairness of
+            // `select!` it gets through even while output floods in.
+            if let Some(report) = self.link.received().ok()? {
                 return Some(report);
             }
             tokio::select! {
-                read = read_more(&self.connection, &mut self.inbox) => {
-                    if !read {
+                arrival = self.link.arrival() => {
+                    if arrival == Arrival::Closed {
                         return None;
                     }
                 }
-                stop = self.stops.next() => {
-                    self.send(&stop).await;
-                }
+                stop = self.stops.next() => self.send(&stop).await,
             }
         }
     }
 
+    /// Whether a number names the shell that was to run this command. Zero stands for a shell that never was.
+    fn is_about_our_shell(&self, number: u64) -> bool {
+        number == 0 || number == self.prepared
+    }
+
     pub(crate) fn into_connection(self) -> UnixStream {
-        self.connection.into_inner()
+        self.link.into_parts().0
     }
 
     pub(crate) fn into_keeper(self) -> Keeper {
-        let Self { connection, inbox, prepared, pid, .. } = self;
-        Keeper { connection: connection.into_inner(), inbox, prepared, pid }
+        let Self { link, prepared, pid, .. } = self;
+        let (connection, inbox) = link.into_parts();
+        Keeper { connection, inbox, prepared, pid }
     }
 
-    /// So many bytes were read from the spool. Said every so often.
-    async fn take(&mut self, bytes: u64) {
-        self.taken += bytes;
-        if self.taken >= BEHIND_BYTES / 4 {
-            let taken = std::mem::take(&mut self.taken);
-            self.send(&Control::Taken(taken)).await;
+    /// Notes that so many bytes were read from the spool, and tells the keeper every so often: it stops reading from the
+    /// command when we fall `BEHIND_BYTES` behind, so a quarter of that keeps the command going.
+    async fn acknowledge(&mut self, bytes: u64) {
+        self.unacknowledged += bytes;
+        if self.unacknowledged >= BEHIND_BYTES / 4 {
+            let bytes = std::mem::take(&mut self.unacknowledged);
+            self.send(&Control::Taken(bytes)).await;
         }
     }
 
     async fn send(&mut self, control: &Control) {
-        // A keeper that is gone is noticed by the next read.
-        let message = encode(control);
-        let mut rest = &message[..];
-        while !rest.is_empty() {
-            match self.connection.get_ref().write(rest) {
-                Ok(count) => rest = &rest[count..],
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let Ok(Ok(mut patient)) =
-                        self.connection.get_ref().try_clone().map(tokio::net::UnixStream::from_std)
-                    else {
-                        return;
-                    };
-                    let _ = patient.write_all(rest).await;
-                    return;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return,
-            }
-        }
-    }
-}
-
-/// Waits until there is more, and takes it; `false` when nothing more will come.
-async fn read_more(connection: &AsyncFd<UnixStream>, inbox: &mut FrameBuffer) -> bool {
-    loop {
-        let Ok(mut ready) = connection.readable().await else { return false };
-        let space = inbox.space();
-        let room = space.capacity() - space.len();
-        match ready.try_io(|connection| Ok(rustix::io::read(connection.get_ref(), spare_capacity(space))?)) {
-            Ok(Ok(0)) => return false,
-            Ok(Ok(count)) => {
-                if count < room {
-                    // That was all there is, so it need not be asked once more.
-                    ready.clear_ready();
-                }
-                return true;
-            }
-            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-            Ok(Err(_)) => return false,
-            Err(_not_yet) => {}
-        }
+        // What a run is told consists of a few numbers, so it always fits into a frame.
+        let _ = self.link.send(control).await;
     }
 }

@@ -31,12 +31,12 @@ impl HeadTail {
         self.tail.extend(keep);
     }
 
-    /// Whether the next bytes can only be part of the end.
+    /// Whether the beginning is complete, so that the next bytes can only be part of the end.
     pub(crate) fn has_head(&self) -> bool {
         self.head.len() == self.limits.head
     }
 
-    /// The next bytes of the stream are not to be had.
+    /// The next bytes of the stream are counted but not available.
     pub(crate) fn pass_over(&mut self, count: u64) {
         self.total += count;
         // What stood before them is not the end any more, and what follows them not the beginning.

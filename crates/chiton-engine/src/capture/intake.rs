@@ -1,7 +1,9 @@
 //! The first and the last bytes of what a command prints, from messages and from the spool.
 //!
-//! Of what is in the spool only that is read which can be in a view, and only when it is known that nothing follows it.
-//! A listener that wants to hear everything is read everything, at once.
+//! 1. Bytes from messages go into the views at once.
+//! 2. Bytes in the spool are only remembered once the beginnings are complete. They are read when it turns out that they
+//!    are part of an end: when nothing follows them, or when bytes from a message do.
+//! 3. For a listener that wants all output, everything in the spool is read at once.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -13,14 +15,14 @@ use crate::request::Streams;
 use crate::run::InSpool;
 use crate::run::{Listener, PassedAmount, RunEvent, Stream};
 
-/// So many stretches are remembered before they are read: the streams take turns.
+/// How many stretches are remembered before they are read. With two streams that take turns there may be many.
 const MOST_UNREAD: usize = 256;
 
 /// The first and last bytes of what it printed.
 pub(crate) struct Captured {
     pub(crate) stdout: HeadTail,
     pub(crate) stderr: HeadTail,
-    /// Both in the order of arrival; with one pipe that is `stdout`, and this is none.
+    /// Both in the order of arrival; `None` with one pipe, where `stdout` is that.
     pub(crate) output: Option<HeadTail>,
 }
 
@@ -28,7 +30,7 @@ pub(crate) struct Intake {
     tail: u64,
     captured: Captured,
     follower: SpoolFollower,
-    /// What is in the spool, follows what was taken, and was not read for the views.
+    /// What is in the spool, follows what is in the views, and was not read for them yet.
     unread: VecDeque<(Stream, InSpool)>,
 }
 
@@ -46,25 +48,25 @@ impl Intake {
 
     /// Takes the next bytes of `stream`.
     pub(crate) fn push(&mut self, stream: Stream, bytes: &[u8]) {
-        self.catch_up();
+        self.read_ends();
         self.captured.push(stream, bytes);
     }
 
     /// Takes the next bytes of `stream` from the spool.
     pub(crate) fn take(&mut self, stream: Stream, place: InSpool, listener: &mut dyn Listener) {
-        // Until the views have their beginnings, everything counts.
+        // Until the views have their beginnings, every byte is part of one.
         let later = self.captured.has_heads(stream);
         if later {
             self.remember(stream, place);
         } else {
-            self.catch_up();
+            self.read_ends();
         }
         if later && !listener.wants_output() {
-            self.tell_of(stream, place, listener);
+            self.report_amount(stream, place, listener);
         } else {
             let Self { captured, follower, .. } = self;
             let missing = follower.read(stream, place, |bytes| {
-                listener.hear(RunEvent::Output { stream, bytes });
+                listener.receive(RunEvent::Output { stream, bytes });
                 if !later {
                     captured.push(stream, bytes);
                 }
@@ -75,19 +77,19 @@ impl Intake {
         }
     }
 
-    /// Tells a listener how much there is, without reading it.
-    fn tell_of(&mut self, stream: Stream, place: InSpool, listener: &mut dyn Listener) {
+    /// Reports to a listener how much there is. Only the last three bytes are read, see [`RunEvent::Passed`].
+    fn report_amount(&mut self, stream: Stream, place: InSpool, listener: &mut dyn Listener) {
         let InSpool { from, count, lines, characters, .. } = place;
         let last = count.min(3);
         let mut end = Vec::new();
         let place = InSpool { from: from + count - last, count: last, ..place };
         self.follower.read(stream, place, |bytes| end.extend_from_slice(bytes));
         let amount = PassedAmount { bytes: count, lines, characters };
-        listener.hear(RunEvent::Passed { stream, amount, end: &end });
+        listener.receive(RunEvent::Passed { stream, amount, end: &end });
     }
 
     pub(crate) fn finish(mut self) -> Captured {
-        self.catch_up();
+        self.read_ends();
         self.captured
     }
 
@@ -99,14 +101,16 @@ impl Intake {
             return;
         }
         if self.unread.len() >= MOST_UNREAD {
-            self.catch_up();
+            self.read_ends();
         }
         self.unread.push_back((stream, place));
     }
 
-    /// Reads what can be in a view of what was not read: of each stream, the end.
-    fn catch_up(&mut self) {
+    /// Reads, of what is remembered, the end of each stream; what comes before that cannot be in a view.
+    fn read_ends(&mut self) {
         let mut unread = std::mem::take(&mut self.unread);
+
+        // Backwards, to know how much of the same stream follows each stretch.
         let mut after = [0; 2];
         let mut skipped = Vec::with_capacity(unread.len());
         for (stream, place) in unread.iter().rev() {
@@ -114,6 +118,7 @@ impl Intake {
             skipped.push(place.count - place.count.min(self.tail.saturating_sub(*after)));
             *after += place.count;
         }
+
         for ((stream, place), skip) in unread.drain(..).zip(skipped.into_iter().rev()) {
             let (from, count) = (place.from + skip, place.count - skip);
             self.captured.pass_over(stream, skip);
@@ -121,13 +126,13 @@ impl Intake {
             let missing = follower.read(stream, InSpool { from, count, ..place }, |bytes| captured.push(stream, bytes));
             captured.pass_over(stream, missing);
         }
-        // Its room is used again.
+        // Empty now; its memory is used again.
         self.unread = unread;
     }
 }
 
 impl Captured {
-    /// The views that what `stream` prints is in.
+    /// The views that show what `stream` prints.
     fn of(&mut self, stream: Stream) -> impl Iterator<Item = &mut HeadTail> {
         let own = if stream == Stream::Stderr { &mut self.stderr } else { &mut self.stdout };
         std::iter::once(own).chain(&mut self.output)
@@ -137,7 +142,7 @@ impl Captured {
         self.of(stream).for_each(|view| view.push(bytes));
     }
 
-    /// The next bytes are not to be had, or not wanted.
+    /// The next bytes are not available, or not wanted.
     fn pass_over(&mut self, stream: Stream, count: u64) {
         if count > 0 {
             self.of(stream).for_each(|view| view.pass_over(count));
@@ -155,6 +160,7 @@ mod tests {
     use crate::capture::spool::SpoolWriter;
     use crate::limits::SpoolLimits;
     use crate::run::Silent;
+    use chiton_testkit::dice::Dice;
 
     #[derive(Default)]
     struct Ear {
@@ -164,7 +170,7 @@ mod tests {
     }
 
     impl Listener for Ear {
-        fn hear(&mut self, event: RunEvent<'_>) {
+        fn receive(&mut self, event: RunEvent<'_>) {
             let amount = match event {
                 RunEvent::Started { .. } => return,
                 RunEvent::Output { bytes, .. } => {
@@ -213,19 +219,14 @@ mod tests {
 
     #[test]
     fn views_are_the_same_whichever_way_the_bytes_came() {
-        let mut seed = 11u64;
-        let mut next = |bound: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % bound
-        };
+        let mut dice = Dice::new(11);
         for round in 0..300 {
-            let view =
-                ViewLimits { head: usize::try_from(next(40)).unwrap(), tail: usize::try_from(next(60)).unwrap() };
-            let pieces: Vec<(Stream, Vec<u8>, bool)> = (0..next(40))
+            let view = ViewLimits { head: dice.roll(40), tail: dice.roll(60) };
+            let pieces: Vec<(Stream, Vec<u8>, bool)> = (0..dice.roll(40))
                 .map(|_| {
-                    let stream = if next(4) == 0 { Stream::Stderr } else { Stream::Stdout };
-                    let bytes = (0..=next(30)).map(|_| u8::try_from(next(256)).unwrap()).collect();
-                    (stream, bytes, next(8) == 0)
+                    let stream = if dice.roll(4) == 0 { Stream::Stderr } else { Stream::Stdout };
+                    let bytes = (0..=dice.roll(30)).map(|_| u8::try_from(dice.roll(256)).unwrap()).collect();
+                    (stream, bytes, dice.roll(8) == 0)
                 })
                 .collect();
             let direct: Vec<_> = pieces.iter().map(|(stream, bytes, _)| (*stream, bytes.clone(), true)).collect();

@@ -22,7 +22,7 @@ use crate::run::{InSpool, Stream, StreamTotals};
 
 /// How many segments a quota is cut into.
 const SEGMENTS: u64 = 16;
-/// Free space is looked at again after this many bytes.
+/// Free space is checked again after this many bytes.
 const CHECK_EVERY: u64 = 4 << 20;
 /// Changes of stream that are written down; after that the streams are still whole, only their order is not known.
 const MAX_SWITCHES: u32 = 1 << 20;
@@ -65,10 +65,11 @@ impl SpoolWriter {
         }
     }
 
-    /// Takes the next bytes of `stream`: kept where there is room, counted in any case. Gives where they are, where all of
-    /// them are kept.
+    /// Takes the next bytes of `stream`: kept where there is room, counted in any case. Gives where they are, if all of
+    /// them were kept.
     pub(crate) fn append(&mut self, stream: Stream, mut bytes: &[u8]) -> Option<Vec<InSpool>> {
         let mut places = Some(Vec::new());
+        // Before the bytes: whoever reads up to some byte must find its place in the order.
         self.order.note(&self.folder, stream, self.streams[index(stream)].written);
         while !bytes.is_empty() {
             let room = self.segment_size() - self.open_length(stream);
@@ -97,8 +98,9 @@ impl SpoolWriter {
         places
     }
 
-    /// Whether what is told to be here is still here when somebody comes to read it, who is so far behind at most.
-    pub(crate) fn lasts(&self, behind: u64) -> bool {
+    /// Whether a reader that is at most `behind` bytes behind still finds everything here: those bytes reach back into
+    /// the segment before the last at most, and the oldest segments go first.
+    pub(crate) fn keeps_for(&self, behind: u64) -> bool {
         self.segment_size() >= 2 * behind
     }
 
@@ -116,7 +118,7 @@ impl SpoolWriter {
         if spool.open.is_none() { 0 } else { spool.segments.back().map_or(0, |segment| segment.length) }
     }
 
-    /// Writes as much of `part` as can be kept; tells how much that was.
+    /// Writes as much of `part` as can be kept; gives how much that was.
     fn write(&mut self, stream: Stream, part: &[u8]) -> usize {
         if !self.make_room(part.len() as u64) {
             return 0;
@@ -127,7 +129,7 @@ impl SpoolWriter {
                 Ok(0) => break,
                 Ok(count) => done += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Full or broken: let an old part go and try once more, else this is a gap.
+                // Full or broken: drop an old segment and try once more, else this is a gap.
                 Err(_) if self.drop_oldest() => {}
                 Err(_) => break,
             }
@@ -164,6 +166,8 @@ impl SpoolWriter {
         !self.below_floor || self.drop_oldest()
     }
 
+    /// Whether the disk is fuller than we may leave it. One that cannot be asked counts as empty enough: a write that
+    /// fails is noticed anyway.
     fn is_below_floor(&self) -> bool {
         let Ok(space) = rustix::fs::statvfs(&self.folder) else { return false };
         let percent = space.f_blocks * space.f_frsize / 100 * u64::from(self.limits.free_percent);
@@ -223,8 +227,8 @@ fn index(stream: Stream) -> usize {
     usize::from(stream == Stream::Stderr)
 }
 
-/// Reads what is told to be in a spool, right after it was written. A segment that was begun is held open, so it can be
-/// read to its end even where it has to go meanwhile.
+/// Reads what a keeper reports to be in the spool, right after it was written. A segment that was begun is held open, so
+/// it can be read to its end even if the keeper removes it meanwhile.
 #[derive(Debug)]
 pub(crate) struct SpoolFollower {
     folder: PathBuf,
@@ -237,7 +241,7 @@ impl SpoolFollower {
         Self { folder: folder.to_owned(), open: [None, None], buffer: Vec::new() }
     }
 
-    /// Gives the bytes at `place`, piece by piece; tells how many of them are not there any more.
+    /// Gives the bytes at `place` to `take`, piece by piece; returns how many of them are not there any more.
     pub(crate) fn read(&mut self, stream: Stream, place: InSpool, mut take: impl FnMut(&[u8])) -> u64 {
         let open = &mut self.open[index(stream)];
         if open.as_ref().is_none_or(|(segment, _)| *segment != place.segment) {
@@ -272,7 +276,7 @@ pub struct SpoolReader {
 
 /// Bytes of a stream and where they stand in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct KeptBytes {
     /// Offset of the first byte in the stream.
     pub offset: u64,
     /// The bytes.
@@ -294,7 +298,7 @@ impl SpoolReader {
             let name = entry.file_name();
             let start = name.to_str().and_then(|name| name.strip_prefix(&prefix));
             let Some(start) = start.and_then(|digits| u64::from_str_radix(digits, 16).ok()) else { continue };
-            // A segment may be dropped between the listing and this look.
+            // The keeper may remove a segment between the listing and this.
             if let Ok(data) = entry.metadata() {
                 found.push((start, data.len(), entry.path()));
             }
@@ -309,7 +313,7 @@ impl SpoolReader {
     }
 
     /// What is kept of `range`. Pieces that do not touch mean that what lies between is not kept.
-    pub fn read(&self, stream: Stream, range: Range<u64>) -> io::Result<Vec<Piece>> {
+    pub fn read(&self, stream: Stream, range: Range<u64>) -> io::Result<Vec<KeptBytes>> {
         let mut pieces = Vec::new();
         for (start, length, path) in self.segments(stream)? {
             let (from, to) = (range.start.max(start), range.end.min(start + length));
@@ -320,27 +324,27 @@ impl SpoolReader {
             file.seek(SeekFrom::Start(from - start))?;
             let mut bytes = Vec::new();
             file.take(to - from).read_to_end(&mut bytes)?;
-            pieces.push(Piece { offset: from, bytes });
+            pieces.push(KeptBytes { offset: from, bytes });
         }
         Ok(pieces)
     }
 
     /// The order of arrival of what lies beyond `from`, as far as it is written by now.
     ///
-    /// A change of stream is written down before the bytes it leads to. So the ends are looked at first: everything
-    /// before them has its place in the order.
-    pub fn order(&self, from: [u64; 2]) -> io::Result<Vec<Span>> {
+    /// A change of stream is written down before the bytes it leads to. So the ends are read first: everything before
+    /// them has its place in the order that is read afterwards.
+    pub fn order(&self, from: [u64; 2]) -> io::Result<Vec<Stretch>> {
         let ends = [self.end(Stream::Stdout)?, self.end(Stream::Stderr)?];
         let log = match fs::read(self.folder.join("order")) {
             Ok(log) => log,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error),
         };
-        let mut spans = vec![Span { stream: Stream::Stdout, from: 0, to: 0 }];
+        let mut spans = vec![Stretch { stream: Stream::Stdout, from: 0, to: 0 }];
         spans.extend(log.chunks_exact(9).map(|entry| {
             let stream = if entry[0] == 1 { Stream::Stderr } else { Stream::Stdout };
             let offset = u64::from_le_bytes(entry[1..].try_into().unwrap_or_default());
-            Span { stream, from: offset, to: offset }
+            Stretch { stream, from: offset, to: offset }
         }));
         // Each span ends where its own stream goes on next, the last ones at the ends.
         let mut reached = ends;
@@ -356,9 +360,9 @@ impl SpoolReader {
     }
 }
 
-/// A stretch of one stream.
+/// A stretch of one stream, by offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct Stretch {
     /// The stream.
     pub stream: Stream,
     /// Offset of the first byte.
@@ -439,7 +443,7 @@ mod tests {
         }
         assert_eq!(text, "one two three four five");
         let later = reader.order([4, 5]).unwrap();
-        assert_eq!(later[0], Span { stream: Stream::Stderr, from: 5, to: 10 });
+        assert_eq!(later[0], Stretch { stream: Stream::Stderr, from: 5, to: 10 });
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! When the output of a terminal came, and when its size changed: what makes a recording of a spool.
 //!
-//! One small file beside the spool. An entry is 17 bytes: what, microseconds since the start, and a number: so many
-//! bytes of output had come by then, or the size from then on. Times a person cannot tell apart are one, and the file
-//! has a limit; after that, the rest of the output counts as having come at once.
+//! One small file beside the spool. An entry has 17 bytes: what happened, microseconds since the start, and a number,
+//! which is the bytes of output that had come by then or the size from then on. Times that a person cannot tell apart
+//! become one, and the file has a limit; after that, the rest of the output counts as having come at once.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ const MOST: usize = 60_000;
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// So many bytes of output were there.
+    /// So many bytes of output had come in all.
     Output(u64),
     /// The terminal got this size.
     Size(TerminalSize),
@@ -42,7 +42,7 @@ impl TimesWriter {
         Self { file, entries: 0, last: None, owed: None }
     }
 
-    /// So many bytes of output were there so long after the start.
+    /// At this time after the start, so many bytes of output had come in all.
     pub(crate) fn output(&mut self, at: Duration, bytes: u64) {
         if self.last.is_some_and(|last| at < last + APART) {
             let since = self.owed.map_or(at, |(since, _)| since);
@@ -53,13 +53,13 @@ impl TimesWriter {
         self.write(at, Moment::Output(bytes));
     }
 
-    /// Another size.
+    /// The terminal got another size.
     pub(crate) fn size(&mut self, at: Duration, size: TerminalSize) {
         self.settle();
         self.write(at, Moment::Size(size));
     }
 
-    /// Writes down what is owed: nothing follows for now.
+    /// Writes down what is owed, since nothing follows for now.
     pub(crate) fn settle(&mut self) {
         if let Some((since, bytes)) = self.owed.take() {
             self.write(since, Moment::Output(bytes));

@@ -4,7 +4,7 @@ use super::Engine;
 use crate::run::{Typing, Typist};
 use crate::secrets;
 use crate::session::Session;
-use crate::tasks::SendError;
+use crate::tasks::{SendError, TaskLink};
 
 impl Engine {
     /// Types into the terminal of a task. References to secrets become their values, which are masked in its output
@@ -19,28 +19,30 @@ impl Engine {
         let store = &self.inner.config.secrets;
         let resolved = secrets::resolve_typed(text, store, &self.inner.known, session).await;
         let Some((value, masks)) = resolved.map_err(|refusal| refused(refusal.reason))? else {
-            self.check_password(id, &what).await?;
-            return self.tasks().type_into(id, what, Typist::Caller).await;
+            let mut task = self.tasks().open(id).await?;
+            check_password(&mut task, id, &what).await?;
+            return task.type_in(what, Typist::Caller).await;
         };
         // A value may be any bytes; the end of a line is the enter key, as in any text.
         let bytes: Vec<u8> = value.iter().map(|byte| if *byte == b'\n' { b'\r' } else { *byte }).collect();
         let masks = masks.iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect();
-        self.tasks().type_masked(id, Typing::Raw(bytes.into()), Typist::Caller, masks).await
+        let mut task = self.tasks().open(id).await?;
+        task.type_masked(Typing::Raw(bytes.into()), Typist::Caller, masks).await
     }
+}
 
-    async fn check_password(&self, id: &str, what: &Typing) -> Result<(), SendError> {
-        let says_something = match what {
-            Typing::Text(text) | Typing::Paste(text) => text.chars().any(|character| !character.is_control()),
-            Typing::Keys(names) => names.split_whitespace().any(|name| name.chars().count() == 1),
-            Typing::Raw(bytes) => bytes.iter().any(|byte| *byte >= 0x20),
-        };
-        if !says_something {
-            return Ok(());
-        }
-        let look = self.tasks().look(id).await?;
-        match look.waits.filter(|wait| !wait.echo) {
-            None => Ok(()),
-            Some(wait) => Err(SendError::Password { id: id.to_owned(), prompt: wait.prompt.trim().to_owned() }),
-        }
+async fn check_password(task: &mut TaskLink, id: &str, what: &Typing) -> Result<(), SendError> {
+    let says_something = match what {
+        Typing::Text(text) | Typing::Paste(text) => text.chars().any(|character| !character.is_control()),
+        Typing::Keys(names) => names.split_whitespace().any(|name| name.chars().count() == 1),
+        Typing::Raw(bytes) => bytes.iter().any(|byte| *byte >= 0x20),
+    };
+    if !says_something {
+        return Ok(());
+    }
+    let look = task.look().await?;
+    match look.waits.filter(|wait| !wait.echo) {
+        None => Ok(()),
+        Some(wait) => Err(SendError::Password { id: id.to_owned(), prompt: wait.prompt.trim().to_owned() }),
     }
 }

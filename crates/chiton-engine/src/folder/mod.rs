@@ -1,4 +1,10 @@
-//! The folder of one run.
+//! The folder of one run: its records, its lock, its socket.
+//!
+//! 1. Whoever makes the folder locks it at once; the lock goes to the keeper, and ends with it.
+//! 2. Each record is written beside its place and renamed into it, so a reader finds the old one or the new one.
+//! 3. The socket is where anybody who may enter the folder reaches the keeper.
+//!
+//! What the records mean together is left to `tasks`.
 
 pub(crate) mod record;
 
@@ -33,7 +39,16 @@ pub(crate) struct RunFolder {
     path: PathBuf,
 }
 
-/// What a record is, where it cannot be used.
+/// Whether a record has to survive a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// The kernel writes it to disk when it likes. Costs nothing, and survives the end of every process.
+    Cached,
+    /// It is on disk before anybody is told of it. Costs a wait for the disk.
+    Synced,
+}
+
+/// Why a record cannot be used.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
     /// Not there, or not yet.
@@ -49,6 +64,8 @@ impl RunFolder {
             let folder = Self::plan(parent)?;
             match fs::DirBuilder::new().mode(0o700).create(&folder.path) {
                 Ok(()) => {
+                    // For a moment the folder is there without its lock. A sweep that comes just then may remove it: it
+                    // is empty, and the lock is then one on a folder that is gone, which the first record notices.
                     let lock = File::open(&folder.path)?;
                     rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
                     return Ok((folder, lock));
@@ -59,7 +76,7 @@ impl RunFolder {
         }
     }
 
-    /// An id that nobody is likely to have, for a folder that somebody else will make.
+    /// An id that nobody is likely to have, for a folder that a keeper will make.
     pub(crate) fn plan(parent: &Path) -> io::Result<Self> {
         let mut random = [0u8; 4];
         rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty())?;
@@ -68,8 +85,8 @@ impl RunFolder {
         Ok(Self { id, path })
     }
 
-    /// Makes a folder that was planned, with everything in it that a run will need and that takes time to make: a file
-    /// that is there already is only written and named. Gives the lock, too.
+    /// Makes a folder that was planned, with its lock, and with the files in it that a run will need. Making a file takes
+    /// longer than writing it, and here a shell waits for its command, so there is time.
     pub(crate) fn make_ready(path: &Path) -> io::Result<(Self, File)> {
         let folder = Self::at(path)?;
         fs::DirBuilder::new().mode(0o700).create(path)?;
@@ -103,45 +120,45 @@ impl RunFolder {
         rustix::fs::flock(&handle, FlockOperation::NonBlockingLockShared).is_err()
     }
 
-    /// Removes it unless it is in use.
+    /// Removes it unless it is in use. The exclusive lock is held while it is removed, so nobody takes it for running.
     pub(crate) fn remove(&self) -> bool {
         let Ok(handle) = File::open(&self.path) else { return false };
         rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive).is_ok()
             && fs::remove_dir_all(&self.path).is_ok()
     }
 
-    /// Removes it, in use or not: nothing was started in it.
+    /// Removes it, locked or not, since nothing was started in it.
     pub(crate) fn discard(&self) {
         let _ = fs::remove_dir_all(&self.path);
     }
 
     pub(crate) fn write_request(&self, record: &RequestRecord) -> io::Result<()> {
-        self.write(REQUEST, record, false)
+        self.write(REQUEST, record, Durability::Cached)
     }
 
-    /// The same, in the form it has on disk.
+    /// Writes the request as a text that the engine has prepared.
     pub(crate) fn write_request_text(&self, text: &[u8]) -> io::Result<()> {
-        self.write_text(REQUEST, text, false)
+        self.write_text(REQUEST, text, Durability::Cached)
     }
 
     pub(crate) fn write_start(&self, record: StartRecord) -> io::Result<()> {
-        self.write(START, &record, false)
+        self.write(START, &record, Durability::Cached)
     }
 
-    pub(crate) fn write_ending(&self, ending: &Ending, durable: bool) -> io::Result<()> {
-        self.write(ENDING, ending, durable)
+    pub(crate) fn write_ending(&self, ending: &Ending, durability: Durability) -> io::Result<()> {
+        self.write(ENDING, ending, durability)
     }
 
     /// What its terminal showed last.
     pub(crate) fn write_screen(&self, screen: &Snapshot) -> io::Result<()> {
-        self.write(SCREEN, screen, false)
+        self.write(SCREEN, screen, Durability::Cached)
     }
 
     pub(crate) fn screen(&self) -> Result<Snapshot, Unreadable> {
         self.read(SCREEN)
     }
 
-    /// Takes the room on disk that the ending will need, so that a disk that fills up meanwhile cannot hide it.
+    /// Takes the room on disk that the ending will need, so that a disk that fills up meanwhile cannot hide the ending.
     pub(crate) fn reserve(&self) -> io::Result<()> {
         let path = self.path.join(format!("{ENDING}.new"));
         let mut file = fs::OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(path)?;
@@ -160,21 +177,21 @@ impl RunFolder {
         self.read(ENDING)
     }
 
-    /// Old or new, never half: written beside, brought to disk where it must survive a power cut, moved into place.
-    fn write(&self, name: &str, record: &impl Serialize, durable: bool) -> io::Result<()> {
-        self.write_text(name, &serde_json::to_vec(record)?, durable)
+    /// Old or new, never half: written beside its place, brought to disk where it must survive a power cut, renamed.
+    fn write(&self, name: &str, record: &impl Serialize, durability: Durability) -> io::Result<()> {
+        self.write_text(name, &serde_json::to_vec(record)?, durability)
     }
 
-    fn write_text(&self, name: &str, text: &[u8], durable: bool) -> io::Result<()> {
+    fn write_text(&self, name: &str, text: &[u8], durability: Durability) -> io::Result<()> {
         let beside = self.path.join(format!("{name}.new"));
-        // Not truncated before it is written: the room may have been reserved.
+        // Not truncated before it is written: the room may have been reserved, and could be lost to somebody else.
         let mut file = fs::OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(&beside)?;
         io::Write::write_all(&mut file, text)?;
         if name == ENDING {
-            // The room that was reserved may be more than it needs.
+            // The room that was reserved may be larger than what it needs.
             file.set_len(text.len() as u64)?;
         }
-        if durable {
+        if durability == Durability::Synced {
             file.sync_data()?;
         }
         fs::rename(beside, self.path.join(name))
@@ -188,7 +205,7 @@ impl RunFolder {
         }
     }
 
-    /// Opens the socket under which the keeper can be reached.
+    /// Opens the socket through which the keeper can be reached.
     pub(crate) fn open_door(&self) -> io::Result<UnixListener> {
         let listener = through_descriptor(&self.path, |path| UnixListener::bind(path))?;
         listener.set_nonblocking(true)?;
@@ -205,7 +222,7 @@ impl RunFolder {
     }
 }
 
-/// A socket's path may have 107 bytes, a folder's thousands: so the folder is named by a descriptor.
+/// The path of a socket may have 107 bytes, that of a folder thousands. So the folder is named by a descriptor.
 fn through_descriptor<T>(folder: &Path, act: impl Fn(&Path) -> io::Result<T>) -> io::Result<T> {
     let handle = File::open(folder)?;
     act(Path::new(&format!("/proc/self/fd/{}/{SOCKET}", handle.as_raw_fd())))
@@ -219,7 +236,7 @@ pub(crate) fn is_id(text: &str) -> bool {
     digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// Makes `path` a folder that only this user can enter, or says why it is not one.
+/// Makes `path` a folder that only this user can enter, or gives the reason why it is not one.
 pub(crate) fn make_own(path: &Path) -> io::Result<()> {
     let data = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -242,11 +259,13 @@ pub(crate) fn make_own(path: &Path) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// The name by which files of a stream begin.
 pub(crate) fn stream_name(stream: Stream) -> &'static str {
     if stream == Stream::Stdout { "stdout" } else { "stderr" }
 }
 
-/// The file that the output of most runs goes to, and all of it.
+/// The file that holds all output of most runs.
 fn first_segment() -> String {
     segment_name(Stream::Stdout, 0)
 }

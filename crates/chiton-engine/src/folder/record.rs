@@ -1,4 +1,4 @@
-//! What is written down about a run.
+//! What is written down about a run: the request, and that it started. How it ended is [`crate::run::Ending`].
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use chiton_terminal::TerminalSize;
 /// The version of all records; a folder of another one is reported, not read.
 pub(crate) const VERSION: u32 = 1;
 
-/// What was asked.
+/// What was asked for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RequestRecord {
     pub(crate) version: u32,
@@ -36,7 +36,7 @@ pub(crate) struct RequestRecord {
     pub(crate) protection: Option<String>,
     /// Milliseconds since 1970, for people.
     pub(crate) started_at: u64,
-    /// Microseconds since the machine started, for durations: no clock that is set changes it.
+    /// Microseconds since the machine started, for durations: setting the clock does not change it.
     pub(crate) started_us: u64,
     pub(crate) leftover_of: Option<LeftoverOf>,
 }
@@ -49,7 +49,7 @@ pub(crate) struct LeftoverOf {
     pub(crate) stderr: u64,
 }
 
-/// That it started.
+/// That it started: its shell, and its keeper.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct StartRecord {
     pub(crate) pid: i32,
@@ -57,7 +57,7 @@ pub(crate) struct StartRecord {
 }
 
 impl StartRecord {
-    /// Of a process that this one, its keeper, has started.
+    /// For a shell that this process, its keeper, has started.
     pub(crate) fn of(pid: i32) -> Self {
         Self { pid, keeper: rustix::process::getpid().as_raw_nonzero().get() }
     }

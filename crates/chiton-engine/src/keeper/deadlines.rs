@@ -1,6 +1,6 @@
-//! When the time of a command is over: so long after its start, or so long after it last printed something.
+//! When the time of a command is over: some time after its start, or some time after it last printed something.
 //!
-//! No timer ticks for the second one. A byte only moves the time; whoever waits asks anew how long.
+//! No timer ticks for the second one. Output only moves the time, and the loop asks again how long it may sleep.
 
 use std::time::{Duration, Instant};
 
@@ -10,33 +10,43 @@ use crate::run::TimeLimit;
 pub(super) struct Deadlines {
     end: Option<Instant>,
     silence: Option<Duration>,
-    heard: Instant,
+    last_output: Instant,
+}
+
+/// Whether the command's output is being read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OutputFlow {
+    /// Whatever it prints is noticed.
+    Read,
+    /// Its caller is behind: what it prints stays in the pipe, and it cannot print more than that holds.
+    HeldUp,
 }
 
 impl Deadlines {
     pub(super) fn new(started: Instant, timeout: Option<Duration>, silence: Option<Duration>) -> Self {
-        Self { end: timeout.map(|timeout| later(started, timeout)), silence, heard: started }
+        Self { end: timeout.map(|timeout| later(started, timeout)), silence, last_output: started }
     }
 
     /// The command has printed something, or could not have.
-    pub(super) fn hear(&mut self, now: Instant) {
-        self.heard = now;
+    pub(super) fn note_output(&mut self, now: Instant) {
+        self.last_output = now;
     }
 
-    /// The nearest time, and which limit that is. A command that cannot print, because nobody takes its output, is
-    /// not silent: with `listening` false only its end counts.
-    pub(super) fn next(&self, listening: bool) -> Option<(Instant, TimeLimit)> {
-        let silent = self.silence.filter(|_| listening).map(|silence| (later(self.heard, silence), TimeLimit::Silence));
+    /// The nearest time, and which limit that is. A command that is held up cannot print, so it is not silent: only its
+    /// timeout counts.
+    pub(super) fn next(&self, flow: OutputFlow) -> Option<(Instant, TimeLimit)> {
+        let silence = self.silence.filter(|_| flow == OutputFlow::Read);
+        let silent = silence.map(|silence| (later(self.last_output, silence), TimeLimit::Silence));
         let end = self.end.map(|end| (end, TimeLimit::Timeout));
         end.into_iter().chain(silent).min_by_key(|(time, _)| *time)
     }
 
     /// The limit that is reached, if one is.
     pub(super) fn reached(&self, now: Instant) -> Option<TimeLimit> {
-        self.next(true).filter(|(time, _)| now >= *time).map(|(_, limit)| limit)
+        self.next(OutputFlow::Read).filter(|(time, _)| now >= *time).map(|(_, limit)| limit)
     }
 
-    /// Nothing more is due: the command was told to stop.
+    /// Nothing more is due: the command is being stopped.
     pub(super) fn clear(&mut self) {
         (self.end, self.silence) = (None, None);
     }
@@ -67,15 +77,15 @@ mod tests {
             let mut deadlines = Deadlines::new(start, limit(timeout), limit(silence));
             for time in printed {
                 assert_eq!(deadlines.reached(at(time).checked_sub(SECOND / 2).unwrap()), None);
-                deadlines.hear(at(time));
+                deadlines.note_output(at(time));
             }
-            assert_eq!(deadlines.next(true), expected.map(|(time, limit)| (at(time), limit)));
+            assert_eq!(deadlines.next(OutputFlow::Read), expected.map(|(time, limit)| (at(time), limit)));
             if let Some((time, limit)) = expected {
                 assert_eq!(deadlines.reached(at(time).checked_sub(SECOND / 1000).unwrap()), None);
                 assert_eq!(deadlines.reached(at(time)), Some(limit));
             }
             deadlines.clear();
-            assert_eq!(deadlines.next(true), None);
+            assert_eq!(deadlines.next(OutputFlow::Read), None);
         }
     }
 
@@ -83,6 +93,6 @@ mod tests {
     fn a_command_that_cannot_print_is_not_silent() {
         let start = Instant::now();
         let deadlines = Deadlines::new(start, Some(SECOND * 9), Some(SECOND));
-        assert_eq!(deadlines.next(false), Some((start + SECOND * 9, TimeLimit::Timeout)));
+        assert_eq!(deadlines.next(OutputFlow::HeldUp), Some((start + SECOND * 9, TimeLimit::Timeout)));
     }
 }

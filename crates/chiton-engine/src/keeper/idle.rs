@@ -1,20 +1,25 @@
-//! Between two runs: orders are taken, and where the engine wants it, a shell waits here for its command.
+//! Between two runs: the keeper takes orders, and where the engine wants it, a shell waits here for its command.
 //!
-//! It is certain whether a shell that waited has run anything. The engine says [`BEGIN`], then writes the command into a
-//! pipe and closes that; the shell runs it when it has read to the end. If it is gone and there is something left in the
-//! pipe, it has run nothing, and another one can be given the command.
+//! 1. [`ORDER`] brings an [`Order`] with descriptors: prepare a shell that waits, or run a command at once.
+//! 2. [`BEGIN`] brings the plan of a run for the shell that waits. The command itself goes to the shell, not to us.
+//! 3. The run is kept until nothing of it is left ([`run::keep`]); then the keeper is free again.
+//!
+//! It is always certain whether a shell that waited has run anything. The engine sends [`BEGIN`], then writes the
+//! command into a pipe and closes that; the shell runs it when it has read to the end. If the shell is gone and
+//! something is left in the pipe, it has run nothing, and the command can be given to another one.
 
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::Post;
-use super::client::Client;
-use super::owner::{self, Owned};
-use super::shell::{self, Shell};
+use super::Equipment;
+use super::connection::RunConnection;
+use super::run::{self, AfterRun};
+use super::started_shell::{self, CommandArrives, StartedShell};
 use crate::folder::Unreadable;
 use crate::folder::record::StartRecord;
 use crate::protocol;
@@ -23,128 +28,167 @@ use crate::sys::messages;
 use crate::sys::process::{Reap, Reaped, reap};
 
 /// A shell that waits for its command.
-struct Spare {
-    shell: Shell,
+struct WaitingShell {
+    shell: StartedShell,
+    /// The number that the engine gave it, by which reports name it.
     number: u64,
     /// How it ended, where it has.
     ended: Option<Reaped>,
 }
 
-/// Serves until the engine, or whoever sends a signal, has had enough.
-pub(super) fn serve(mut socket: UnixStream, mut post: Post) -> io::Result<()> {
-    let mut spare = None;
+/// A run that begins: its plan, its shell, and how that ended, where it has already.
+type BegunRun = (RunPlan, StartedShell, Option<Reaped>);
+
+/// Serves until the engine is gone, or a signal says that it is enough.
+pub(super) fn serve(mut socket: UnixStream, mut equipment: Equipment) -> io::Result<()> {
+    let mut waiting = None;
     loop {
-        let Some((kind, mut inbox, descriptors)) = next_order(&socket, &post, &mut spare)? else {
-            dismiss(spare);
+        let Some((kind, mut inbox, descriptors)) = next_order(&socket, &equipment, &mut waiting)? else {
+            dismiss(waiting);
             return Ok(());
         };
-        let (plan, shell, ended) = match kind {
-            ORDER => match GivenFiles::read(descriptors)? {
-                (Order::Prepare(mut plan, number), given) => {
-                    dismiss(spare.take());
-                    post.shared.clear();
-                    let report = match Shell::start(&mut plan, given, true) {
-                        Ok(shell) => {
-                            let pid = shell.pid;
-                            spare = Some(Spare { shell, number, ended: None });
-                            Report::Ready { number, pid }
-                        }
-                        Err(_) => Report::NotReady { number },
-                    };
-                    tell(&socket, &report);
-                    continue;
-                }
-                (Order::Run(mut plan, run), given) => {
-                    dismiss(spare.take());
-                    post.shared.clear();
-                    match Shell::start(&mut plan, given, false) {
-                        Ok(shell) => {
-                            write_start(&shell);
-                            tell(&socket, &Report::Started { pid: shell.pid });
-                            (*run, shell, None)
-                        }
-                        Err(reason) => {
-                            tell(&socket, &Report::FailedToStart { reason });
-                            return Ok(());
-                        }
-                    }
-                }
-            },
-            BEGIN => {
-                let plan = read_plan(&socket, &mut inbox)?;
-                match spare.take() {
-                    Some(spare) if spare.ended.is_none() || spare.has_begun() => {
-                        // Where the request is ours to write down, so is this, and there is time.
-                        if plan.request.is_none() {
-                            write_start(&spare.shell);
-                        }
-                        (plan, spare.shell, spare.ended)
-                    }
-                    gone => {
-                        let number = gone.as_ref().map_or(0, |spare| spare.number);
-                        dismiss(gone);
-                        tell(&socket, &Report::NotReady { number });
-                        continue;
-                    }
-                }
-            }
+        let next = match kind {
+            ORDER => carry_out(GivenFiles::read(descriptors)?, &socket, &equipment, &mut waiting),
+            BEGIN => ControlFlow::Continue(begin(read_plan(&socket, &mut inbox)?, &socket, waiting.take())),
             _ => return Err(io::Error::other("engine and keeper are of different versions")),
         };
-        match owner::own(plan, (shell, ended), Client::caller(socket, inbox)?, post) {
-            Owned::Free(caller, again) => {
+        let (plan, shell, ended) = match next {
+            ControlFlow::Continue(Some(begun)) => begun,
+            ControlFlow::Continue(None) => continue,
+            ControlFlow::Break(()) => return Ok(()),
+        };
+
+        match run::keep(plan, (shell, ended), RunConnection::to_caller(socket, inbox)?, equipment) {
+            AfterRun::Free(caller, again) => {
                 caller.set_nonblocking(false)?;
-                tell(&caller, &Report::Free);
-                (socket, post) = (caller, again);
+                report(&caller, &Report::Free);
+                (socket, equipment) = (caller, again);
             }
-            Owned::Over => return Ok(()),
+            AfterRun::Over => return Ok(()),
         }
     }
 }
 
-/// Says something to the engine. That it is gone is noticed when the next order is waited for; a run goes on.
-fn tell(mut socket: &UnixStream, report: &Report) {
-    let _ = socket.write_all(&encode(report));
+/// Starts a shell: one that waits for its command, or one that runs it at once. Breaks where that one cannot be started:
+/// the engine has no further use for this keeper then.
+fn carry_out(
+    (order, given): (Order, GivenFiles),
+    socket: &UnixStream,
+    equipment: &Equipment,
+    waiting: &mut Option<WaitingShell>,
+) -> ControlFlow<(), Option<BegunRun>> {
+    // The shell that waits would not fit, or it would not have been replaced. It has to be gone before what it shares
+    // with us is cleared for the next one.
+    dismiss(waiting.take());
+    equipment.shared.clear();
+
+    match order {
+        Order::Prepare(mut plan, number) => {
+            let news = match StartedShell::start(&mut plan, given, CommandArrives::ThroughAPipe) {
+                Ok(shell) => {
+                    let pid = shell.pid;
+                    *waiting = Some(WaitingShell { shell, number, ended: None });
+                    Report::Ready { number, pid }
+                }
+                Err(_) => Report::NotReady { number },
+            };
+            report(socket, &news);
+            ControlFlow::Continue(None)
+        }
+        Order::Run(mut plan, run) => match StartedShell::start(&mut plan, given, CommandArrives::WithTheOrder) {
+            Ok(shell) => {
+                // The record before the report: a command may kill its keeper at once, and then the record is the only
+                // proof that it ran.
+                write_start(&shell);
+                report(socket, &Report::Started { pid: shell.pid });
+                ControlFlow::Continue(Some((*run, shell, None)))
+            }
+            Err(reason) => {
+                report(socket, &Report::FailedToStart { reason });
+                ControlFlow::Break(())
+            }
+        },
+    }
 }
 
-fn write_start(shell: &Shell) {
+/// Begins the run of the shell that waits, if it is there or has read its command before it ended.
+fn begin(plan: RunPlan, socket: &UnixStream, waiting: Option<WaitingShell>) -> Option<BegunRun> {
+    match waiting {
+        Some(waiting) if waiting.ended.is_none() || waiting.has_begun() => {
+            // Where the request is ours to write down, this is written with it, later: most commands have ended by
+            // then, and nobody can look up what has no request.
+            if plan.request.is_none() {
+                write_start(&waiting.shell);
+            }
+            Some((plan, waiting.shell, waiting.ended))
+        }
+        gone => {
+            let number = gone.as_ref().map_or(0, |waiting| waiting.number);
+            dismiss(gone);
+            report(socket, &Report::NotReady { number });
+            None
+        }
+    }
+}
+
+/// Reports something to the engine. That it is gone is noticed when the next order is awaited; a run goes on.
+fn report(mut socket: &UnixStream, report: &Report) {
+    let _ = encode(report).map(|frame| socket.write_all(&frame));
+}
+
+fn write_start(shell: &StartedShell) {
     let _ = shell.folder.write_start(StartRecord::of(shell.pid));
 }
 
-/// The byte, what came after it, and descriptors. `None` when nothing more will come.
+/// The first byte, what came after it, and descriptors.
 type Received = (u8, FrameBuffer, Vec<OwnedFd>);
 
-/// Sleeps until an order comes. That a shell ends meanwhile is noted, and told.
-fn next_order(socket: &UnixStream, post: &Post, spare: &mut Option<Spare>) -> io::Result<Option<Received>> {
+/// Sleeps until an order comes; `None` when none will. A shell that ends meanwhile is reported.
+fn next_order(
+    socket: &UnixStream,
+    equipment: &Equipment,
+    waiting: &mut Option<WaitingShell>,
+) -> io::Result<Option<Received>> {
     loop {
-        let mut polled = [PollFd::new(&socket, PollFlags::IN), PollFd::new(post.signals.descriptor(), PollFlags::IN)];
+        let signals = equipment.signals.descriptor();
+        let mut polled = [PollFd::new(&socket, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
         match poll(&mut polled, None) {
             Ok(_) => {}
             Err(Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
         }
+
+        // Signals first: whether the shell has ended is known before an order for it is taken.
         let (asked, signalled) = (!polled[0].revents().is_empty(), !polled[1].revents().is_empty());
         if signalled {
-            while let Some(signal) = post.signals.next() {
+            while let Some(signal) = equipment.signals.next() {
                 if signal != libc::SIGCHLD {
                     return Ok(None);
                 }
             }
-            while let Reap::Ended(child) = reap() {
-                if let Some(spare) = spare.as_mut().filter(|spare| spare.shell.pid == child.pid) {
-                    spare.ended = Some(child);
-                    if spare.is_untouched() {
-                        tell(socket, &Report::NotReady { number: spare.number });
-                    }
-                }
-            }
+            note_ends(socket, waiting.as_mut());
         }
         if asked {
             let mut bytes = [0; 4096];
-            // Who leaves without having read everything resets the connection; that is no other way of being gone.
+            // An engine that leaves without having read everything resets the connection, which is an error here. It
+            // is gone all the same.
             let Ok(Some((count, descriptors))) = messages::receive(socket, &mut bytes) else { return Ok(None) };
             let mut inbox = FrameBuffer::default();
             inbox.extend(&bytes[1..count]);
             return Ok(Some((bytes[0], inbox, descriptors)));
+        }
+    }
+}
+
+/// Reaps what has ended, and reports the shell that waits if it is among that and nobody has given it anything. One that
+/// was given something may have run it: that is found out when [`BEGIN`] arrives, which is on its way then.
+fn note_ends(socket: &UnixStream, mut waiting: Option<&mut WaitingShell>) {
+    while let Reap::Ended(child) = reap() {
+        if let Some(waiting) = waiting.as_mut().filter(|waiting| waiting.shell.pid == child.pid) {
+            waiting.ended = Some(child);
+            if waiting.is_untouched() {
+                report(socket, &Report::NotReady { number: waiting.number });
+            }
         }
     }
 }
@@ -155,6 +199,7 @@ fn read_plan(mut socket: &UnixStream, inbox: &mut FrameBuffer) -> io::Result<Run
         if let Some(plan) = inbox.next().map_err(unreadable)? {
             return Ok(plan);
         }
+        // The engine sends a plan in one piece, so this waits only for the kernel.
         let mut bytes = [0; 4096];
         match io::Read::read(&mut socket, &mut bytes)? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -163,12 +208,12 @@ fn read_plan(mut socket: &UnixStream, inbox: &mut FrameBuffer) -> io::Result<Run
     }
 }
 
-/// Ends a shell that nobody gave a command. Its folder goes with it, unless it says already what was to run: a task that
+/// Ends a shell that nobody gave a command. Its folder is removed too, unless there is a request in it: a task that
 /// somebody may have seen does not vanish, it is lost.
-fn dismiss(spare: Option<Spare>) {
-    let Some(Spare { shell, ended, .. }) = spare else { return };
+fn dismiss(waiting: Option<WaitingShell>) {
+    let Some(WaitingShell { shell, ended, .. }) = waiting else { return };
     if ended.is_none() {
-        shell::end(shell.pid);
+        started_shell::end(shell.pid);
     }
     if matches!(shell.folder.request(), Err(Unreadable::Missing)) {
         shell.folder.discard();
@@ -177,20 +222,21 @@ fn dismiss(spare: Option<Spare>) {
     }
 }
 
-impl Spare {
-    /// Whether nobody has given it anything, nor let go of it.
+impl WaitingShell {
+    /// Whether nobody has written to its pipe, nor closed that.
     fn is_untouched(&self) -> bool {
-        self.script_comes(Some(&Timespec::default())).is_empty()
+        self.script_events(Some(&Timespec::default())).is_empty()
     }
 
-    /// Whether it has read its command. Waits until that was written, or never will be.
+    /// Whether it has read its command. Waits until that was written, or never will be: the engine closes its end of
+    /// the pipe right after it has written, and the kernel does when the engine dies.
     fn has_begun(&self) -> bool {
-        let seen = self.script_comes(None);
+        let seen = self.script_events(None);
         seen.contains(PollFlags::HUP) && !seen.contains(PollFlags::IN)
     }
 
-    /// What is to be seen at the end where it reads: something that was not read, or that nothing more will come.
-    fn script_comes(&self, timeout: Option<&Timespec>) -> PollFlags {
+    /// What can be seen at our copy of the reading end: that something was not read, or that nothing more will come.
+    fn script_events(&self, timeout: Option<&Timespec>) -> PollFlags {
         let Some(script) = &self.shell.script else { return PollFlags::empty() };
         let mut polled = [PollFd::new(script, PollFlags::IN)];
         while poll(&mut polled, timeout) == Err(Errno::INTR) {}

@@ -1,4 +1,7 @@
 //! The writing end of a run's standard input, where it was left open: a pipe, or its terminal.
+//!
+//! Writing never waits. What the command does not read at once is queued, up to a limit, and goes out when the loop finds
+//! the pipe writable.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -7,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::protocol::Denial;
 
-/// What may wait for a command that does not read: more than anybody types, less than would matter.
+/// How much is queued for a command that does not read: more than anybody types, less than would matter.
 const MOST_WAITING: usize = 1 << 20;
 
 pub(super) struct OpenInput {
@@ -21,7 +24,7 @@ impl OpenInput {
         Self { pipe, waiting: VecDeque::new(), ends: false }
     }
 
-    /// Takes bytes for the command, all or none.
+    /// Takes bytes for the command, all or none: half of what somebody typed could be another command.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Denial> {
         if self.pipe.is_none() || self.ends {
             return Err(Denial::InputClosed);
@@ -58,7 +61,7 @@ impl OpenInput {
                 Ok(count) => drop(self.waiting.drain(..count)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // Nobody will ever read it.
+                // Every reader is gone, so nobody will ever read it.
                 Err(_) => {
                     self.waiting.clear();
                     self.ends = true;

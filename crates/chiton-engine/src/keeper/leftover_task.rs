@@ -1,15 +1,16 @@
 //! What a command left running, as a task of its own.
 //!
-//! It has a folder and an id like any other; its output is what the command's spool gets from now on, and its keeper
-//! is the command's.
+//! 1. It gets a folder and an id like any other task. Its output is what the command's spool receives from then on, and
+//!    its keeper is the command's: the socket in its folder is a link to the command's.
+//! 2. When the last of its processes has ended, the keeper writes down how.
 
 use std::fs::File;
 use std::os::unix::fs::symlink;
 use std::time::Instant;
 
 use crate::capture::spool::SpoolWriter;
-use crate::folder::RunFolder;
 use crate::folder::record::{LeftoverOf, RequestRecord, StartRecord};
+use crate::folder::{Durability, RunFolder};
 use crate::protocol::{RunPlan, SOCKET};
 use crate::run::Ending;
 use crate::run::Stream;
@@ -20,12 +21,14 @@ pub(super) struct LeftoverTask {
     folder: RunFolder,
     from: LeftoverOf,
     since: Instant,
-    /// How the one that was reaped last ended.
+    /// How the process ended that was reaped last.
     pub(super) last: Outcome,
-    _alive: Option<File>,
+    /// The lock on its folder: while it is open, the task counts as alive.
+    _alive: File,
 }
 
 impl LeftoverTask {
+    /// `None` where nothing was left running, or the disk is full: what runs then has no id but goes on.
     pub(super) fn create(plan: &RunPlan, leftovers: &[Leftover], spool: &SpoolWriter) -> Option<Self> {
         let first = leftovers.first()?;
         let (folder, alive) = RunFolder::create(plan.folder.parent()?).ok()?;
@@ -40,17 +43,20 @@ impl LeftoverTask {
         record.client.clone_from(&plan.client);
         record.lifetime = if plan.lifetime == Lifetime::Session { Lifetime::Session } else { Lifetime::Durable };
         record.leftover_of = Some(from.clone());
+
+        // The request first: without one, the folder reads as one in which nothing was ever started.
         folder.write_request(&record).ok()?;
         let _ = folder.write_start(StartRecord::of(first.pid));
         let _ = symlink(plan.folder.join(SOCKET), folder.path().join(SOCKET));
-        Some(Self { folder, from, since: Instant::now(), last: Outcome::Lost, _alive: Some(alive) })
+        Some(Self { folder, from, since: Instant::now(), last: Outcome::Lost, _alive: alive })
     }
 
     pub(super) fn id(&self) -> &str {
         self.folder.id()
     }
 
-    /// Writes down how it ended: `ending` is what can be said of the keeper as a whole.
+    /// Writes down how it ended. `ending` sums up the whole run, of which only the last part was this task's; `stopped` is
+    /// why it was stopped, where somebody did.
     pub(super) fn finish(&self, mut ending: Ending, stopped: Option<Outcome>) {
         let since = |totals: StreamTotals, from: u64| StreamTotals {
             written: totals.written - from,
@@ -60,6 +66,6 @@ impl LeftoverTask {
         ending.wall_us = u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX);
         ending.stdout = since(ending.stdout, self.from.stdout);
         ending.stderr = since(ending.stderr, self.from.stderr);
-        let _ = self.folder.write_ending(&ending, false);
+        let _ = self.folder.write_ending(&ending, Durability::Cached);
     }
 }

@@ -1,4 +1,10 @@
 //! Values become tokens where bytes enter the keeper, before anything else sees them.
+//!
+//! 1. [`OutputMasking::pass`] searches each stream for the values, in every form they may have. The end of a piece that
+//!    might be the beginning of a value is held back until more comes.
+//! 2. [`OutputMasking::flush`] gives out what was held back, when nothing more will come or a terminal should not wait.
+//!
+//! What is searched for, and how, is left to `chiton_redact`.
 
 use std::sync::Arc;
 
@@ -13,7 +19,7 @@ use chiton_redact::redact::Redactor;
 const LITTLE: usize = 2;
 
 /// Layers, each with its own values: those the run started with, and those that were typed into it later.
-pub(super) struct Masking {
+pub(super) struct OutputMasking {
     layers: Vec<Layer>,
 }
 
@@ -22,15 +28,15 @@ struct Layer {
     streams: [Redactor; 2],
 }
 
-impl Masking {
-    /// Takes the values, and wipes the copies it was given.
+impl OutputMasking {
+    /// Takes the values, and wipes the copies that it was given.
     pub(super) fn new(masks: Vec<(String, ByteString)>) -> Self {
         let mut masking = Self { layers: Vec::new() };
         masking.add(masks);
         masking
     }
 
-    /// From now on these are masked too.
+    /// From now on these values are masked too.
     pub(super) fn add(&mut self, masks: Vec<(String, ByteString)>) {
         let patterns = Arc::new(Patterns::new(masks.iter().map(|(mask, value)| (mask.as_str(), &value[..]))));
         for (_, value) in masks {
@@ -47,12 +53,12 @@ impl Masking {
         self.layers.is_empty()
     }
 
-    /// Appends to `out` what can be told of `stream` now that these bytes have come.
+    /// Appends to `out` what can be shown of `stream` now that these bytes have come.
     pub(super) fn pass(&mut self, stream: Stream, bytes: &[u8], out: &mut Vec<u8>) {
         self.through(stream, bytes, out, Redactor::push);
     }
 
-    /// Appends to `out` what was held back of `stream`: nothing more is waited for.
+    /// Appends to `out` what was held back of `stream`, whatever might have followed.
     pub(super) fn flush(&mut self, stream: Stream, out: &mut Vec<u8>) {
         self.through(stream, b"", out, |redactor, bytes, out| {
             redactor.push(bytes, out);
@@ -60,14 +66,14 @@ impl Masking {
         });
     }
 
-    /// Whether what is held back of `stream` is so little that it tells nothing of a value.
+    /// Whether so little of `stream` is held back that it would reveal nothing of a value.
     pub(super) fn holds_little(&self, stream: Stream) -> bool {
         let slot = usize::from(stream == Stream::Stderr);
         let held: usize = self.layers.iter().map(|layer| layer.streams[slot].waiting()).sum();
         (1..=LITTLE).contains(&held)
     }
 
-    /// A whole text.
+    /// A text that is complete, as it may be shown.
     pub(super) fn text(&self, text: Vec<u8>) -> Vec<u8> {
         self.layers.iter().fold(text, |text, layer| layer.patterns.masked(&text))
     }

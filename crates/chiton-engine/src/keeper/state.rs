@@ -1,32 +1,37 @@
-//! What a shell says of its state as it ends.
+//! What a shell reports of its state as it ends.
 //!
-//! The first words are enough to answer with ([`FirstWords`]). The rest comes in many small pieces; from then on they
-//! are not waited for, so that the shell is not slowed down by a reader that wakes up for each: they are read when the
-//! shell has ended, and every so often, since a pipe can be full.
+//! 1. Its first words are enough to answer with ([`FirstWords`]); the loop polls the pipe until they have come.
+//! 2. The rest comes in many small pieces, and the pipe is polled no more: a reader that wakes up for each would slow the
+//!    shell down. It is read every so often, since a pipe can be full, and once more when the shell has ended.
+//! 3. What was reported goes out with the ending, or after it where the answer went first.
+//!
+//! What the bytes mean is left to the engine.
 
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
-use super::SharedFiles;
+use super::shared_files::SharedFiles;
 use crate::bytes::ByteString;
 use crate::limits::STATE_BYTES;
 use crate::protocol::HandedBack;
 use crate::state::bash::dump::{FirstWords, NOTHING_CAME};
 
-/// The time between two looks.
+/// The time between two reads of the rest.
 const PAUSE: Duration = Duration::from_millis(2);
 
 #[derive(Default)]
 pub(super) struct StateInbox {
     bytes: Vec<u8>,
     first: Option<FirstWords>,
-    next_look: Option<Instant>,
-    announced: bool,
+    next_read: Option<Instant>,
+    /// The ending was decided by the first words, and is reported before the rest has come.
+    answered_first: bool,
 }
 
 impl StateInbox {
-    /// Takes what has come; more than is ever carried is passed over.
-    pub(super) fn listen(&mut self, shared: &SharedFiles) {
+    /// Takes what has come. What is beyond the largest state that is carried is read too, and dropped: left in the pipe
+    /// it would hold up the shell for ever.
+    pub(super) fn receive(&mut self, shared: &SharedFiles) {
         let mut chunk = [0; 8192];
         while let Some(count) = rustix::io::read(&shared.state, &mut chunk).ok().filter(|count| *count > 0) {
             let room = usize::try_from(STATE_BYTES).unwrap_or(0) + 1 - self.bytes.len();
@@ -36,52 +41,52 @@ impl StateInbox {
             self.first = FirstWords::read(&self.bytes).map(|(first, _)| first);
         }
         if self.first.is_some() {
-            self.next_look = Some(Instant::now() + PAUSE);
+            self.next_read = Some(Instant::now() + PAUSE);
         }
     }
 
-    /// Whether every piece is news.
+    /// Whether the first words are still to come, so that every piece matters.
     pub(super) fn is_awaited(&self) -> bool {
         self.first.is_none()
     }
 
-    pub(super) fn next_look(&self) -> Option<Instant> {
-        self.next_look
+    pub(super) fn next_read(&self) -> Option<Instant> {
+        self.next_read
     }
 
-    /// Looks again, if it is time.
-    pub(super) fn look(&mut self, now: Instant, shared: &SharedFiles) {
-        if self.next_look.is_some_and(|time| now >= time) {
-            self.listen(shared);
+    /// Reads the rest, if it is time to.
+    pub(super) fn receive_if_due(&mut self, now: Instant, shared: &SharedFiles) {
+        if self.next_read.is_some_and(|time| now >= time) {
+            self.receive(shared);
         }
     }
 
-    /// The exit status, where the shell has said that its command ran through.
+    /// The exit status, where the shell has reported that its command ran through.
     pub(super) fn ran_through(&self) -> Option<i32> {
         self.first.as_ref().filter(|first| first.ran_through).and_then(FirstWords::status)
     }
 
-    /// Whether the shell waited for a command in vain.
-    pub(super) fn says_nothing_came(&mut self, shared: &SharedFiles) -> bool {
+    /// Whether the shell reports that it waited for a command in vain.
+    pub(super) fn is_without_command(&mut self, shared: &SharedFiles) -> bool {
         if self.first.is_none() {
-            self.listen(shared);
+            self.receive(shared);
         }
         self.bytes == NOTHING_CAME.as_bytes()
     }
 
-    /// The first words are the answer.
-    pub(super) fn announce(&mut self) {
-        self.announced = true;
+    /// The first words are the answer, and the rest follows it.
+    pub(super) fn answer_goes_first(&mut self) {
+        self.answered_first = true;
     }
 
-    /// Whether the rest was announced to follow.
-    pub(super) fn follows(&self) -> bool {
-        self.announced
+    /// Whether the rest comes after the ending was reported.
+    pub(super) fn rest_follows(&self) -> bool {
+        self.answered_first
     }
 
-    /// What there is to say with the ending.
+    /// What is reported with the ending.
     pub(super) fn hand_back(&mut self, changes_nothing: bool, shared: &SharedFiles) -> HandedBack {
-        match self.first.as_ref().filter(|_| self.announced) {
+        match self.first.as_ref().filter(|_| self.answered_first) {
             Some(first) if changes_nothing => HandedBack::Unchanged { statuses: first.statuses.clone() },
             Some(first) => HandedBack::Follows {
                 statuses: first.statuses.clone(),
@@ -91,10 +96,10 @@ impl StateInbox {
         }
     }
 
-    /// All of it.
+    /// All of it, once the shell has ended; `None` where there is none, or more than is carried.
     pub(super) fn take(&mut self, shared: &SharedFiles) -> Option<ByteString> {
-        self.listen(shared);
-        self.next_look = None;
+        self.receive(shared);
+        self.next_read = None;
         let state = std::mem::take(&mut self.bytes);
         (!state.is_empty() && state.len() as u64 <= STATE_BYTES).then(|| state.into())
     }

@@ -1,8 +1,11 @@
 //! The terminal of a run: the kernel's, the screen that is kept of it, and who types into it.
 //!
-//! The keeper is the leader of the terminal's session, so that the end of the shell does not hang up on what it left
-//! running; the shell is a group of its own in the foreground. The keeper holds the command's end open too, so nothing
-//! that reads it is ever at its end before the command is.
+//! 1. [`TerminalEnds`] are opened before the shell is started. The keeper is the leader of the terminal's session, so
+//!    that the end of the shell does not hang up on what it left running; the shell is a group of its own in the
+//!    foreground. The keeper holds the command's end open too, so its own end never reads as closed before the run is.
+//! 2. [`HeldTerminal`] shows output on a [`Screen`], translates what is typed, and checks whether the command waits.
+//!
+//! How that is found out is left to [`super::blocked_on_tty`].
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,25 +20,25 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Winsize, tcgetattr, tcsetattr, tcsetwinsize,
 };
 
-use super::waiting;
+use super::blocked_on_tty::{self, Evidence};
 use crate::capture::times::TimesWriter;
 use crate::protocol::Denial;
 use crate::run::{InputWait, Look, Typing, Typist};
 use chiton_terminal::{Screen, TerminalSize, keys};
 
-/// After so much silence it is looked whether the command waits for input; then after twice as much, and so on.
+/// After this much silence the keeper checks whether the command waits for input; then after twice as much, and so on.
 const QUIET: Duration = Duration::from_millis(60);
-/// The longest time between two looks.
+/// The longest time between two checks.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The two ends of a new terminal.
-pub(super) struct Ends {
+/// The two ends of a new terminal: ours, and the one that the command has.
+pub(super) struct TerminalEnds {
     pub(super) ours: OwnedFd,
     pub(super) theirs: OwnedFd,
     path: PathBuf,
 }
 
-impl Ends {
+impl TerminalEnds {
     /// Opens a terminal and makes it that of this session.
     pub(super) fn open(size: TerminalSize) -> io::Result<Self> {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
@@ -44,11 +47,13 @@ impl Ends {
         let name = ptsname(&ours, Vec::new())?;
         let theirs = rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
         rustix::process::ioctl_tiocsctty(&theirs)?;
+
         set_size(&ours, size)?;
         let mut modes = tcgetattr(&ours)?;
         // So that the erase key takes back a character, not a byte of it.
         modes.input_modes |= InputModes::IUTF8;
         tcsetattr(&ours, OptionalActions::Now, &modes)?;
+
         rustix::io::ioctl_fionbio(&ours, true)?;
         let path = PathBuf::from(name.to_string_lossy().into_owned());
         Ok(Self { ours, theirs, path })
@@ -68,13 +73,14 @@ pub(super) struct HeldTerminal {
     times: TimesWriter,
     started: Instant,
     typed_by_people: u64,
-    /// When it is looked next whether the command waits, and how long after that again.
-    look_at: Option<Instant>,
+    /// When to check next whether the command waits; `None` once it does, until something happens.
+    check_at: Option<Instant>,
+    /// How long after that to check again.
     pause: Duration,
 }
 
 impl HeldTerminal {
-    pub(super) fn new(ends: Ends, size: TerminalSize, folder: &Path, started: Instant) -> Self {
+    pub(super) fn new(ends: TerminalEnds, size: TerminalSize, folder: &Path, started: Instant) -> Self {
         let mut times = TimesWriter::create(folder);
         times.size(Duration::ZERO, size);
         Self {
@@ -85,21 +91,21 @@ impl HeldTerminal {
             times,
             started,
             typed_by_people: 0,
-            look_at: Some(started + QUIET),
+            check_at: Some(started + QUIET),
             pause: QUIET,
         }
     }
 
-    /// Shows output on the screen; `total` bytes have come by now. Gives what the program is to be answered.
+    /// Shows output on the screen; `total` bytes have come by now. Gives what the terminal answers the program.
     pub(super) fn show(&mut self, bytes: &[u8], total: u64, now: Instant) -> Vec<u8> {
         self.on_screen(|screen| screen.feed(bytes));
         self.times.output(now.duration_since(self.started), total);
-        self.stir(now);
+        self.note_activity(now);
         self.screen.take_answers()
     }
 
-    /// The bytes of what is typed.
-    pub(super) fn typed(&mut self, what: &Typing, typist: Typist, now: Instant) -> Result<Vec<u8>, Denial> {
+    /// What is typed, as the bytes that a keyboard would send in the terminal's present modes.
+    pub(super) fn bytes_of(&mut self, what: &Typing, typist: Typist, now: Instant) -> Result<Vec<u8>, Denial> {
         let mode = self.screen.keyboard();
         let bytes = match what {
             Typing::Text(text) => keys::typed(text),
@@ -110,7 +116,7 @@ impl HeldTerminal {
         if typist == Typist::Person {
             self.typed_by_people += 1;
         }
-        self.stir(now);
+        self.note_activity(now);
         Ok(bytes)
     }
 
@@ -120,44 +126,44 @@ impl HeldTerminal {
     }
 
     pub(super) fn resize(&mut self, size: TerminalSize, now: Instant) -> Result<(), Denial> {
-        let because = |error: String| Denial::Because(error);
-        TerminalSize::new(size.columns.into(), size.rows.into()).map_err(|error| because(error.to_string()))?;
-        set_size(&self.ours, size).map_err(|error| because(error.to_string()))?;
+        TerminalSize::new(size.columns.into(), size.rows.into()).map_err(|error| Denial::Because(error.to_string()))?;
+        set_size(&self.ours, size).map_err(|error| Denial::Because(error.to_string()))?;
         self.on_screen(|screen| screen.resize(size));
         self.times.size(now.duration_since(self.started), size);
-        self.stir(now);
+        self.note_activity(now);
         Ok(())
     }
 
     pub(super) fn look(&self, people: usize) -> Look {
         let (screen, typed_by_people) = (self.screen.snapshot(), self.typed_by_people);
-        Look { waits: self.waits(), screen, people, typed_by_people }
+        Look { waits: self.input_wait(), screen, people, typed_by_people }
     }
 
-    /// Whether the command waits for input and does nothing else.
-    pub(super) fn waits(&self) -> Option<InputWait> {
+    /// What the command waits for, where it waits for input and does nothing else.
+    fn input_wait(&self) -> Option<InputWait> {
         let modes = tcgetattr(&self.ours).ok()?;
         let echo = modes.local_modes.contains(LocalModes::ECHO);
         let lines = modes.local_modes.contains(LocalModes::ICANON);
-        let certain = waiting::for_terminal(self.ours.as_fd(), &self.path, lines && !echo)?;
+        let evidence = blocked_on_tty::evidence(self.ours.as_fd(), &self.path, lines && !echo)?;
+        let certain = evidence == Evidence::Seen;
         let screen = self.screen.snapshot();
         // A program that reads keys one by one shows them itself where it wants to.
         Some(InputWait { prompt: screen.prompt(), echo: echo || !lines, certain })
     }
 
-    /// When the next look is due, where somebody wants to know.
-    pub(super) fn look_at(&self) -> Option<Instant> {
-        self.look_at
+    /// When to check next whether the command waits.
+    pub(super) fn next_check(&self) -> Option<Instant> {
+        self.check_at
     }
 
-    /// Looks, where that is due.
-    pub(super) fn look_for_wait(&mut self, now: Instant) -> Option<InputWait> {
-        if self.look_at.is_none_or(|due| now < due) {
+    /// Checks whether the command waits, if that is due.
+    pub(super) fn check_for_wait(&mut self, now: Instant) -> Option<InputWait> {
+        if self.check_at.is_none_or(|due| now < due) {
             return None;
         }
-        let found = self.waits();
-        self.look_at = if found.is_some() {
-            // It stays so until something happens.
+        let found = self.input_wait();
+        self.check_at = if found.is_some() {
+            // It stays so until something is printed or typed.
             None
         } else {
             let due = now + self.pause;
@@ -167,13 +173,14 @@ impl HeldTerminal {
         found
     }
 
-    /// Somebody new wants to know whether it waits.
-    pub(super) fn look_again(&mut self, now: Instant) {
+    /// Somebody new wants to know whether it waits. Where it was found to, that is checked again at once; while it was
+    /// not, the next check is brought forward.
+    pub(super) fn check_soon(&mut self, now: Instant) {
         self.pause = QUIET;
-        self.look_at = Some(self.look_at.map_or(now, |due| due.min(now + QUIET)));
+        self.check_at = Some(self.check_at.map_or(now, |due| due.min(now + QUIET)));
     }
 
-    /// No mistake in the emulator may cost anybody their command: it would cost its screen, which begins anew.
+    /// A mistake in the emulator must not cost anybody their command. It costs the screen, which begins anew.
     fn on_screen(&mut self, act: impl FnOnce(&mut Screen)) {
         let size = self.screen.size();
         if catch_unwind(AssertUnwindSafe(|| act(&mut self.screen))).is_err() {
@@ -181,14 +188,15 @@ impl HeldTerminal {
         }
     }
 
-    /// Something happened.
-    fn stir(&mut self, now: Instant) {
+    /// Something was printed or typed, so the command may be at work again.
+    fn note_activity(&mut self, now: Instant) {
         self.pause = QUIET;
-        self.look_at = Some(now + QUIET);
+        self.check_at = Some(now + QUIET);
     }
 
-    /// Continues a command that was stopped by a key: nobody here could call it back.
+    /// Continues a command that was stopped by a key: there is no shell here with which anybody could.
     pub(super) fn continue_stopped(leader: i32) {
+        // Asked without reaping: a leader that has ended instead is left for the loop.
         let Some(leader) = Pid::from_raw(leader) else { return };
         let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
         let Ok(Some(status)) = waitid(WaitId::Pid(leader), options) else { return };
@@ -198,7 +206,7 @@ impl HeldTerminal {
         }
     }
 
-    /// Nothing more comes: what is written down about it.
+    /// The screen at the end; the times of its output are complete then.
     pub(super) fn finish(&mut self) -> chiton_terminal::Snapshot {
         self.times.settle();
         self.screen.snapshot()

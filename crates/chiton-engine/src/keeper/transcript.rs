@@ -1,4 +1,7 @@
 //! A plain file that grows with a run's output and ends with a line that says how it ended.
+//!
+//! It has a limit and may lose its disk; what is missing is counted in that last line. Writing never fails: the command
+//! goes on.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -10,7 +13,9 @@ use crate::run::Outcome;
 pub(super) struct Transcript {
     file: File,
     room: u64,
+    /// The last byte was not the end of a line.
     open_line: bool,
+    /// Bytes that are not in the file.
     dropped: u64,
 }
 
@@ -22,6 +27,7 @@ impl Transcript {
     }
 
     pub(super) fn append(&mut self, bytes: &[u8]) {
+        // Once something is missing nothing more is written: a gap in the middle could not be seen.
         let fits = bytes.len().min(usize::try_from(self.room).unwrap_or(usize::MAX));
         let written = if self.dropped == 0 { self.file.write(&bytes[..fits]).unwrap_or(0) } else { 0 };
         self.room -= written as u64;
@@ -31,6 +37,7 @@ impl Transcript {
         }
     }
 
+    /// Writes the last line.
     pub(super) fn finish(&mut self, outcome: &Outcome) {
         let start = if self.open_line { "\n" } else { "" };
         let gap = if self.dropped > 0 {

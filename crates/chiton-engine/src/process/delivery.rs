@@ -300,6 +300,8 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
 
+    use chiton_testkit::dice::Dice;
+
     fn is_plain(text: &str) -> bool {
         let script = chiton_shell::parse(text.as_bytes()).ok();
         plain(text.as_bytes(), || script.as_ref()).is_some()
@@ -341,16 +343,12 @@ mod tests {
             "#", "if", "then", "fi", "${x}", "${", "`", "\\", "$'", "done", "!", "<<E", "for", "[[", "x=1", "$((",
             "))", "=(", "]]", "-f", "-eq", "==", "case", "esac", "while", "do", "f()", "x)", "y*",
         ];
-        let mut seed = 7u64;
-        let mut next = |bound: usize| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            usize::try_from(seed >> 33).unwrap() % bound
-        };
+        let mut dice = Dice::new(7);
         let mut asked = 0;
         let mut wrong = Vec::new();
         while asked < 1000 {
-            let length = 1 + next(9);
-            let text: String = (0..length).map(|_| pieces[next(pieces.len())]).collect::<Vec<_>>().join(" ");
+            let length = 1 + dice.roll(9);
+            let text = (0..length).map(|_| *dice.one_of(&pieces)).collect::<Vec<_>>().join(" ");
             if !is_plain(&text) {
                 continue;
             }

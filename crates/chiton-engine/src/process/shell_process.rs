@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::bytes::ByteString;
 use crate::protocol::{Forms, GivenFiles, ShellPlan};
 use crate::state::bash::load::{LOADER_FD, SCRIPT_FD};
-use crate::sys::process::{Place, ProcessPlan, WaitStatus, start_process, wait_for};
+use crate::sys::process::{Leads, ProcessPlan, WaitStatus, start_process, wait_for};
 
 /// Descriptors are moved above this number before they are placed, so that none is overwritten on the way.
 const ABOVE: i32 = 12;
@@ -41,7 +41,7 @@ pub(crate) fn start_shell(plan: &ShellPlan, given: &GivenFiles, stdout: &OwnedFd
         directory: &c_string(&plan.directory)?,
         descriptors: &descriptors,
         close_from: SCRIPT_FD + 1,
-        place: if plan.terminal.is_some() { Place::Foreground } else { Place::OwnSession },
+        leads: if plan.terminal.is_some() { Leads::ForegroundGroup } else { Leads::OwnSession },
     })
 }
 
@@ -79,7 +79,7 @@ fn is_well_formed(plan: &ShellPlan, script: BorrowedFd<'_>) -> io::Result<bool> 
         directory: c"/",
         descriptors: &[(null.as_fd(), 0), (null.as_fd(), 1), (complaints.as_fd(), 2), (script, SCRIPT_FD)],
         close_from: SCRIPT_FD + 1,
-        place: Place::OwnSession,
+        leads: Leads::OwnSession,
     })?;
     let status = wait_for(pid)?;
     rustix::fs::seek(script, rustix::fs::SeekFrom::Start(0))?;

@@ -1,24 +1,52 @@
-//! Messages as frames: four bytes of length, little end first, and one encoded message.
+//! Messages as frames: four bytes of length, little end first, then one encoded message.
+//!
+//! A message that does not fit into a frame is an error on the side that sends it. The receiver could only close the
+//! connection, and nobody would learn why.
+
+use std::io;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::limits::{FRAME_BYTES, READ_BYTES};
 
-/// One message as a frame.
-pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
-    let mut frame = vec![0; 4];
-    frame = postcard::to_extend(message, frame).unwrap_or_default();
-    if let Some(length) = frame.len().checked_sub(4).and_then(|length| u32::try_from(length).ok()) {
-        frame[..4].copy_from_slice(&length.to_le_bytes());
+/// The bytes before a message that say how long it is.
+const LENGTH_BYTES: usize = 4;
+
+/// A message that cannot be sent.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unsendable {
+    /// A path in it is not UTF-8, which is the only way in which one of our messages can fail to encode.
+    #[error("it cannot be encoded ({0})")]
+    Unencodable(#[from] postcard::Error),
+    /// The receiver would close the connection.
+    #[error("it has {0} bytes, more than the {FRAME_BYTES} that fit into one message")]
+    TooLong(usize),
+}
+
+impl From<Unsendable> for io::Error {
+    fn from(error: Unsendable) -> Self {
+        Self::new(io::ErrorKind::InvalidData, error.to_string())
     }
-    frame
+}
+
+/// One message as a frame.
+pub(crate) fn encode(message: &impl Serialize) -> Result<Vec<u8>, Unsendable> {
+    let mut frame = postcard::to_extend(message, vec![0; LENGTH_BYTES])?;
+    let length = frame.len() - LENGTH_BYTES;
+
+    match u32::try_from(length) {
+        Ok(written) if length <= FRAME_BYTES => frame[..LENGTH_BYTES].copy_from_slice(&written.to_le_bytes()),
+        _ => return Err(Unsendable::TooLong(length)),
+    }
+    Ok(frame)
 }
 
 /// Bytes from a socket on their way to messages.
 #[derive(Default)]
 pub(crate) struct FrameBuffer {
     bytes: Vec<u8>,
+    /// Everything before this was given out as messages.
     start: usize,
 }
 
@@ -32,7 +60,7 @@ impl FrameBuffer {
         self.space().extend_from_slice(bytes);
     }
 
-    /// Where the next bytes go, with room for some.
+    /// The buffer to append the next bytes to, with room for one read.
     pub(crate) fn space(&mut self) -> &mut Vec<u8> {
         if self.start > 0 && self.start == self.bytes.len() {
             self.bytes.clear();
@@ -42,21 +70,25 @@ impl FrameBuffer {
         &mut self.bytes
     }
 
-    /// The next whole message, if it is there.
+    /// The next message, if all of it has arrived.
     pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, BadFrame> {
         let waiting = &self.bytes[self.start..];
-        let Some((length, rest)) = waiting.split_first_chunk::<4>() else { return Ok(None) };
+        let Some((length, rest)) = waiting.split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
+
+        // Checked before the body is awaited: a length made of garbage must not make us read for ever.
         let length = u32::from_le_bytes(*length) as usize;
         if length > FRAME_BYTES {
             return Err(BadFrame);
         }
+
         let Some(body) = rest.get(..length) else {
+            // Only now, when more has to be read anyway, are the messages given out before this one dropped.
             self.bytes.drain(..self.start);
             self.start = 0;
             return Ok(None);
         };
         let message = postcard::from_bytes(body).map_err(|_| BadFrame)?;
-        self.start += 4 + length;
+        self.start += LENGTH_BYTES + length;
         Ok(Some(message))
     }
 }
@@ -64,7 +96,7 @@ impl FrameBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Report;
+    use crate::protocol::{Control, Report};
     use crate::run::event::Stream;
 
     #[test]
@@ -72,7 +104,7 @@ mod tests {
         let reports: Vec<Report> = (0..20)
             .map(|number| Report::Output { stream: Stream::Stderr, bytes: vec![b'x'; number * 13].into() })
             .collect();
-        let wire: Vec<u8> = reports.iter().flat_map(encode).collect();
+        let wire: Vec<u8> = reports.iter().flat_map(|report| encode(report).unwrap()).collect();
         for piece in [1, 2, 5, 64, wire.len()] {
             let mut buffer = FrameBuffer::default();
             let mut found = 0;
@@ -94,5 +126,16 @@ mod tests {
             buffer.extend(&wire);
             assert!(buffer.next::<Report>().is_err());
         }
+    }
+
+    #[test]
+    fn a_message_that_cannot_be_sent_is_an_error_and_never_an_empty_frame() {
+        use std::os::unix::ffi::OsStringExt;
+
+        let path = std::path::PathBuf::from(std::ffi::OsString::from_vec(vec![b'/', 0xff]));
+        assert!(matches!(encode(&path), Err(Unsendable::Unencodable(_))));
+
+        let long = Control::Input(vec![b'x'; FRAME_BYTES].into());
+        assert!(matches!(encode(&long), Err(Unsendable::TooLong(_))));
     }
 }

@@ -1,9 +1,10 @@
-//! What an engine and a keeper say to each other.
+//! The messages between an engine and a keeper.
 //!
-//! Between two runs a keeper takes orders: one byte, [`ORDER`], with descriptors, the first of which is a file with an
-//! [`Order`]; or [`BEGIN`] and a frame with a [`RunPlan`]. During a run, and from the keeper always, frames: four bytes
-//! of length, little end first, and one encoded message. A frame longer than [`FRAME_BYTES`], or one that cannot be
-//! read, ends the connection.
+//! 1. Between two runs a keeper takes orders: one byte, [`ORDER`], with descriptors, the first of which is a file with an
+//!    [`Order`]; or [`BEGIN`] and a frame with a [`RunPlan`].
+//! 2. During a run it takes a [`Control`] in each frame. It sends a [`Report`] in each frame, always.
+//!
+//! A frame longer than [`crate::limits::FRAME_BYTES`], or one that cannot be read, ends the connection.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,36 +17,38 @@ use crate::run::Stream;
 use crate::run::{Ending, InSpool, InputWait, Lifetime, Look, StopCause, Streams, Typing, Typist};
 use chiton_terminal::TerminalSize;
 
-/// Raised with every change of a message; the two sides are the same executable unless it was replaced meanwhile.
+/// Raised with every change of a message. The two sides are the same executable, unless it was replaced while a task
+/// ran.
 pub(crate) const VERSION: u8 = 8;
 
 /// The byte that comes with an [`Order`].
 pub(crate) const ORDER: u8 = VERSION;
-/// The byte before the plan of a run for the shell that waits.
+/// The byte before the plan of a run for the shell that waits. Never equal to [`ORDER`], whatever the version.
 pub(crate) const BEGIN: u8 = 0x80 | VERSION;
 
 /// The first argument that makes this executable a keeper. What follows it is only for people who read `ps`.
 pub(crate) const KEEPER_ARGUMENT: &str = "chiton-keeper";
 
-/// The name of the socket in a run's folder, where anybody who may enter the folder can talk to the keeper. A
-/// connection begins with one byte, the version.
+/// The name of the socket in a run's folder, where anybody who may enter the folder can reach the keeper. A connection
+/// begins with one byte, the version.
 pub(crate) const SOCKET: &str = "keeper.sock";
 
 /// The number of the descriptor in the keeper through which the shell hands its state back, opened by path.
 pub(crate) const STATE_FD: i32 = 10;
-/// The number of a second one, where the shell puts lists that it reads again itself.
+/// The number of a second one, into which the shell writes lists that it reads again itself.
 pub(crate) const SCRATCH_FD: i32 = 11;
-/// The number of the one from which the shell reads that it may go on.
+/// The number of the one from which the shell reads a byte that lets it go on.
 pub(crate) const GO_FD: i32 = 12;
 
-/// What a keeper without a run is to do. The descriptors that travel with it, in this order: the order itself, the
-/// loader, the script, and what it says.
+/// What a keeper without a run should do. Descriptors travel with it, in this order: the order itself, the loader, the
+/// script, and what the variant names.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum Order {
     /// Start a shell and own its run. With the run's folder, locked, and standard input where it is [`Input::Given`].
     Run(Box<ShellPlan>, Box<RunPlan>),
-    /// Start a shell that waits for its command, in place of the one that may wait already, and make the folder. With
-    /// the pipe that brings the byte it waits for, and a number that answers name. Answered by [`Report::Ready`].
+    /// Start a shell that waits for its command, in place of one that may wait already, and make the folder. The script
+    /// is the pipe that will bring the command; the number is the one by which reports name this shell. Answered by
+    /// [`Report::Ready`] or [`Report::NotReady`].
     Prepare(Box<ShellPlan>, u64),
 }
 
@@ -61,19 +64,19 @@ pub(crate) struct ShellPlan {
     pub(crate) streams: Streams,
     /// A terminal of this size in place of all three streams.
     pub(crate) terminal: Option<TerminalSize>,
-    /// Values that its output is searched for, and what is shown for each. Taken out before anything else is done.
+    /// Values that its output is searched for, and what is shown for each. The keeper takes them out first of all.
     pub(crate) masks: Vec<(String, ByteString)>,
 }
 
-/// The run a keeper is to own.
+/// The run a keeper is to keep.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct RunPlan {
     pub(crate) folder: PathBuf,
     pub(crate) directory: ByteString,
-    /// Whether the caller is told when the command waits for input.
+    /// Whether the caller receives a report when the command waits for input.
     pub(crate) tells_waiting: bool,
     pub(crate) timeout: Option<Duration>,
-    /// How long it may print nothing.
+    /// How long it may go without printing anything.
     pub(crate) silence: Option<Duration>,
     pub(crate) lifetime: Lifetime,
     pub(crate) stop: StopLimits,
@@ -84,17 +87,17 @@ pub(crate) struct RunPlan {
     pub(crate) client: Option<String>,
     /// A plain file that gets all output as well, and a last line that says how it ended.
     pub(crate) transcript: Option<PathBuf>,
-    /// What was asked, to be written down; not where that was done before.
+    /// The request, for the keeper to write down; `None` where the engine has done that.
     pub(crate) request: Option<ByteString>,
-    /// Whether the end is told as soon as the shell says that the command ran through, before the shell has handed its
-    /// state back.
+    /// Whether the end is reported as soon as the shell reports that the command ran through, before the shell has handed
+    /// its state back.
     pub(crate) answer_first: bool,
-    /// Whether it is known that the command leaves its shell as it was: then that has nothing to hand back.
+    /// Whether the command is known to leave its shell as it was, so that the shell has nothing to hand back.
     pub(crate) changes_nothing: bool,
 }
 
-/// The arguments of the shell. With both, the keeper asks the shell whether the script is well-formed: if so it is
-/// evaluated, else it is an argument.
+/// The arguments of the shell, for a script that is evaluated and for one that is an argument. Given both, the keeper
+/// asks the shell whether the script is well-formed: if so it is evaluated, else it is an argument.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Forms {
     pub(crate) evaluated: Option<Vec<ByteString>>,
@@ -108,21 +111,21 @@ pub(crate) struct Forms {
 pub(crate) enum Input {
     /// `/dev/null`.
     Nothing,
-    /// The descriptor that came along.
+    /// The descriptor that came with the order.
     Given,
-    /// A pipe that the keeper holds: what is written to the run later arrives there.
+    /// A pipe that the keeper holds open for [`Control::Input`].
     Open,
 }
 
-/// To a keeper.
+/// A request to a keeper.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Control {
     /// Stop everything, for this reason. Answered by [`Report::Ended`].
     Stop { cause: StopCause, grace: Option<Duration> },
-    /// From now on this run lives as long as that, and this connection wants no more output. Answered by
+    /// From now on this run has that lifetime, and this connection wants no more output. Answered by
     /// [`Report::HandedOver`].
     HandOver { lifetime: Lifetime },
-    /// So many bytes were read from the spool.
+    /// So many bytes more were read from the spool. Not answered.
     Taken(u64),
     /// Write to its standard input. Answered.
     Input(ByteString),
@@ -130,11 +133,12 @@ pub(crate) enum Control {
     EndInput,
     /// Send a signal to its group. Answered.
     Signal(i32),
-    /// Tell whenever there is more output, and the end.
+    /// Report whenever there is more output, and the end. Answered by [`Report::Grew`], or by [`Report::Ended`] where that
+    /// has come.
     Watch,
-    /// The same, and tell whenever it waits for input.
+    /// The same, and report whenever it waits for input.
     WatchInput,
-    /// Answered by [`Report::Look`].
+    /// Report what its terminal shows. Answered by [`Report::Look`].
     Look,
     /// Type into its terminal; values of secrets in it are masked in all output from then on. Answered.
     Type { what: Typing, typist: Typist, masks: Vec<(String, ByteString)> },
@@ -145,7 +149,7 @@ pub(crate) enum Control {
     Attach { typist: Option<Typist> },
 }
 
-/// From a keeper.
+/// What a keeper reports.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Report {
     Started {
@@ -154,9 +158,9 @@ pub(crate) enum Report {
     FailedToStart {
         reason: String,
     },
-    /// The last report of output on a connection that handed its run over.
+    /// The run is a task now. No output follows on this connection.
     HandedOver,
-    /// A request was done, or could not be.
+    /// A request was carried out, or why it was not.
     Answer(Result<(), Denial>),
     /// So many bytes are in the spool now.
     Grew {
@@ -171,14 +175,14 @@ pub(crate) enum Report {
         stream: Stream,
         bytes: ByteString,
     },
-    /// Output that is not told here: it is in the spool. Answered by [`Control::Taken`], sooner or later.
+    /// Output that the receiver reads from the spool. Answered by [`Control::Taken`], sooner or later.
     Spooled(Stream, InSpool),
-    /// The end.
+    /// The end of the run, once. Everything that the leader printed was reported before.
     Ended {
         ending: Ending,
         state: HandedBack,
     },
-    /// What [`HandedBack::Follows`] announced.
+    /// The state that [`HandedBack::Follows`] promised.
     State(Option<ByteString>),
     /// A shell waits for its command.
     Ready {
@@ -193,20 +197,21 @@ pub(crate) enum Report {
     Free,
 }
 
-/// What the shell said of its state as it ended, undigested.
+/// What the shell reported of its state as it ended, as it came.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum HandedBack {
     /// Nothing, or it does not count.
     Nothing,
     /// All of it.
     State(ByteString),
-    /// It has nothing to say but the status of each part of the last pipeline, after that of the whole.
+    /// Nothing changed. The exit status of the whole, then that of each part of the last pipeline.
     Unchanged { statuses: Vec<i32> },
-    /// It is still at it: the status of each part of the last pipeline, after that of the whole, and where it is.
+    /// The state follows in [`Report::State`]. The exit status of the whole, then that of each part of the last pipeline,
+    /// and the directory that the shell is in.
     Follows { statuses: Vec<i32>, directory: ByteString },
 }
 
-/// Why a keeper did not do what it was asked.
+/// Why a keeper did not carry out a request.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Denial {
     /// The command has ended.
@@ -215,6 +220,6 @@ pub(crate) enum Denial {
     InputClosed,
     /// It has no terminal.
     NoTerminal,
-    /// In words.
+    /// Any other reason, in words.
     Because(String),
 }

@@ -25,18 +25,18 @@ impl From<StopCause> for Outcome {
 /// How a run ended; also what is written down about it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ending {
-    /// How.
+    /// How it ended.
     pub outcome: Outcome,
-    /// At which limit, where it was stopped at one.
+    /// The limit it was stopped at, where it was.
     #[serde(default)]
     pub limit: Option<TimeLimit>,
-    /// What is still running and will go on.
+    /// What is still running, and goes on.
     pub leftovers: Vec<Leftover>,
     /// The id under which the leftovers are a task of their own.
     pub leftover_task: Option<String>,
     /// What could not be killed; empty unless the kernel itself holds a process.
     pub survivors: Vec<Leftover>,
-    /// What the tree used; not known where the end was told before the shell had ended.
+    /// What the tree used; not known where the end was reported before the shell had ended.
     #[serde(default)]
     pub usage: Option<Usage>,
     /// From start to end, by the monotonic clock, in microseconds.
@@ -56,7 +56,7 @@ pub struct StreamTotals {
     pub kept: u64,
 }
 
-/// Where bytes of a stream are.
+/// Where bytes of a stream are in the spool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InSpool {
     /// The offset by which their segment is named.
@@ -71,7 +71,7 @@ pub(crate) struct InSpool {
 }
 
 impl InSpool {
-    /// Takes `next` in, where it follows right behind.
+    /// Takes `next` in, if it follows without a gap in the same segment.
     pub(crate) fn grow(&mut self, next: Self) -> bool {
         let follows = self.segment == next.segment && self.from + self.count == next.from;
         if follows {

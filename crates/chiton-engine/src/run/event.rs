@@ -1,4 +1,4 @@
-//! What happens while a command runs, told to whoever listens.
+//! What happens while a command runs, sent to whoever listens.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub enum Streams {
     /// Two pipes: each stream is exact, their order to each other is that of arrival.
     #[default]
     Separate,
-    /// One pipe for both: the order is exactly that of writing, what was stderr cannot be told any more.
+    /// One pipe for both: the order is exactly that of writing, and what was stderr cannot be told apart any more.
     Merged,
 }
 
@@ -39,7 +39,8 @@ pub enum RunEvent<'a> {
         /// The bytes as they were written.
         bytes: &'a [u8],
     },
-    /// Output arrived that is not read to one who does not want it all, see [`Listener::wants_output`].
+    /// Output arrived that this listener does not receive, since it does not want all of it: see
+    /// [`Listener::wants_output`].
     Passed {
         /// Where it came from.
         stream: Stream,
@@ -67,26 +68,26 @@ pub struct PassedAmount {
 /// engine's thread, so it should not block for long where several runs share one.
 pub trait Listener: Send {
     /// Called for each event, in order.
-    fn hear(&mut self, event: RunEvent<'_>);
+    fn receive(&mut self, event: RunEvent<'_>);
 
-    /// Whether it wants all output. One that does not hears the first of it, and how much the rest was.
+    /// Whether it wants all output. A listener that does not receives the first of it, and how much the rest was.
     fn wants_output(&self) -> bool {
         true
     }
 }
 
 impl<F: FnMut(RunEvent<'_>) + Send> Listener for F {
-    fn hear(&mut self, event: RunEvent<'_>) {
+    fn receive(&mut self, event: RunEvent<'_>) {
         self(event);
     }
 }
 
-/// Hears nothing.
+/// A listener that is interested in nothing.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Silent;
 
 impl Listener for Silent {
-    fn hear(&mut self, _event: RunEvent<'_>) {}
+    fn receive(&mut self, _event: RunEvent<'_>) {}
 
     fn wants_output(&self) -> bool {
         false

@@ -1,4 +1,4 @@
-//! What a run is, to everybody who speaks of one: how it ended, what it printed, what is typed into it.
+//! The types of a run that everybody shares: how it ended, what it printed, what is typed into it.
 //!
 //! Plain types that know nothing of processes, files or sockets.
 

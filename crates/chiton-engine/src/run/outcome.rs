@@ -83,8 +83,6 @@ pub enum Outcome {
     Running,
     /// The guard refused it; nothing was started.
     Refused(String),
-    /// It could not be started; nothing ran.
-    FailedToStart(String),
 }
 
 impl Outcome {
@@ -99,7 +97,6 @@ impl Outcome {
             Self::Lost => "lost",
             Self::Running => "running",
             Self::Refused(_) => "refused",
-            Self::FailedToStart(_) => "failed_to_start",
         }
     }
 
@@ -130,7 +127,6 @@ impl fmt::Display for Outcome {
             Self::Lost => formatter.write_str("was lost: its keeper was killed"),
             Self::Running => formatter.write_str("is still running"),
             Self::Refused(reason) => write!(formatter, "was refused: {reason}"),
-            Self::FailedToStart(reason) => write!(formatter, "could not be started: {reason}"),
         }
     }
 }
@@ -166,7 +162,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// One more process is among them.
+    /// Adds what one more process used.
     pub(crate) fn add(&mut self, other: Self) {
         self.user_us += other.user_us;
         self.system_us += other.system_us;

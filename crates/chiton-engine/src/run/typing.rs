@@ -1,4 +1,4 @@
-//! A terminal from outside: what is typed into it, who types, and what is to be seen of it.
+//! A terminal from outside: what is typed into it, who types, and what it shows.
 
 use chiton_terminal::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -27,14 +27,14 @@ pub enum Typist {
     Person,
 }
 
-/// What is to be seen of a terminal.
+/// A terminal at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
     /// The screen.
     pub screen: Snapshot,
     /// What the command waits for, where it waits for input and does nothing else.
     pub waits: Option<InputWait>,
-    /// People who have their own terminal on it now and can type.
+    /// How many people have a window on it now in which they can type.
     pub people: usize,
     /// How often a person has typed.
     pub typed_by_people: u64,
@@ -43,10 +43,10 @@ pub struct Look {
 /// A command that waits for somebody to type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputWait {
-    /// The last line: what it asks, as a rule.
+    /// The last line, which is what it asks as a rule.
     pub prompt: String,
-    /// Whether what is typed is shown. Where it is not, a line is read and nothing shown, it asks for a password.
+    /// Whether what is typed is shown. Where it is not, the command asks for a password.
     pub echo: bool,
-    /// Whether it is seen to wait, or only taken to: another user's process does not show what it does.
+    /// Whether it was seen to wait, or is only assumed to: a process of another user does not show what it does.
     pub certain: bool,
 }

@@ -260,7 +260,9 @@ fn in_command(
     if known.is_empty() {
         return Ok(None);
     }
-    insert::into_command(command, &known, quotes).map(Some)
+    // The review has parsed the same text; this is the place to use that.
+    let parsed = chiton_shell::parse(command);
+    insert::into_command(command, parsed.as_ref(), &known, quotes).map(Some)
 }
 
 fn in_text(text: &[u8], values: &BTreeMap<&Reference, &[u8]>) -> Option<ByteString> {

@@ -1,6 +1,6 @@
 //! Which variables may reach a command at all.
 //!
-//! Three classes, by what a variable does ([`tables`]):
+//! Three classes, by what a variable does ([`chiton_guard::variables`]) and holds ([`tables`]):
 //! 1. What makes a program run code, load libraries or parse differently before the command itself does anything. No
 //!    everyday work needs that, so it never reaches a child: not from our own environment, not from a call, not from a
 //!    session that set it a command earlier.
@@ -16,14 +16,13 @@ mod tables;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
+use chiton_guard::variables::{Class, VARIABLES, classes};
 use regex::bytes::RegexSet;
 use serde::{Deserialize, Serialize};
 
 use super::shell_state::{Value, Variable};
 use crate::bytes::ByteString;
-use tables::{
-    ALLOWED, EVERYDAY, HARMLESS, NO_SECRETS, PLAIN_WORDS, SECRET_NAMES, SECRET_PARTS, SECRET_VALUES, TABLES, WITH_PATH,
-};
+use tables::{ALLOWED, HARMLESS, NO_SECRETS, PLAIN_WORDS, SECRET_NAMES, SECRET_PARTS, SECRET_VALUES, WITH_PATH};
 
 /// What the human who set up the engine decided about variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,7 +82,7 @@ impl EnvironmentPolicy {
         if self.pass.iter().any(|pass| fits(pass, name)) {
             return None;
         }
-        if let Some((why, _)) = TABLES.iter().find(|(_, names)| matches(names, name)) {
+        if let Some(why) = classes(name).find_map(Class::withheld) {
             return Some(why);
         }
         if matches(WITH_PATH, name) && value.contains(&b'/') {
@@ -167,20 +166,25 @@ impl EnvironmentPolicy {
 /// Class 2, for a variable that a call sets beside its command.
 fn objection_to_given(name: &str, value: &[u8]) -> Option<&'static str> {
     let harmless = std::str::from_utf8(value).is_ok_and(|value| HARMLESS.contains(&value));
-    let everyday = matches(EVERYDAY, name) || name == "PATH";
+    let everyday = classes(name).any(|class| class == Class::Everyday) || name == "PATH";
     (everyday && !harmless).then_some("decides which programs run or whom they trust; set it in the command itself")
 }
 
 /// Class 3.
 fn looks_secret(name: &str, value: &[u8]) -> bool {
     static VALUES: LazyLock<Option<RegexSet>> = LazyLock::new(|| RegexSet::new(SECRET_VALUES).ok());
-    if matches(NO_SECRETS, name) || (EVERYDAY.contains(&name) && !holds_password(value)) {
+    if matches(NO_SECRETS, name) || (is_named_everyday(name) && !holds_password(value)) {
         return false;
     }
     let upper = name.to_ascii_uppercase();
     matches(SECRET_NAMES, &upper)
         || upper.split('_').any(|part| SECRET_PARTS.contains(&part))
         || VALUES.as_ref().is_some_and(|values| values.is_match(value))
+}
+
+/// Whether everyday work has a variable of just this name, not only one that begins like it.
+fn is_named_everyday(name: &str) -> bool {
+    VARIABLES.iter().any(|row| row.class == Class::Everyday && row.name == name)
 }
 
 /// `scheme://user:password@…`, in a proxy or an index.
@@ -235,7 +239,8 @@ mod tests {
     #[test]
     fn class_1_never_passes_and_everyday_names_do() {
         let plain = EnvironmentPolicy::default();
-        for name in TABLES.iter().flat_map(|(_, names)| names.iter().map(|name| name.replace('*', "X"))) {
+        let withheld = VARIABLES.iter().filter(|row| row.class.withheld().is_some());
+        for name in withheld.map(|row| row.name.replace('*', "X")) {
             for origin in [Origin::Inherited, Origin::Call, Origin::Session] {
                 assert!(plain.objection(&name, b"x", origin).is_some(), "{name}");
             }
@@ -288,7 +293,8 @@ mod tests {
     fn class_2_is_the_persons_and_not_the_calls() {
         let agent = EnvironmentPolicy::default();
         let person = EnvironmentPolicy { caller: Caller::Person, ..EnvironmentPolicy::default() };
-        for name in EVERYDAY.iter().map(|name| name.replace('*', "X")).filter(|name| !name.starts_with("LD_")) {
+        let everyday = VARIABLES.iter().filter(|row| row.class == Class::Everyday);
+        for name in everyday.map(|row| row.name.replace('*', "X")).filter(|name| !name.starts_with("LD_")) {
             assert_eq!(agent.objection(&name, b"value", Origin::Session), None, "{name}");
             assert!(agent.objection(&name, b"value", Origin::Call).is_some(), "{name}");
             assert_eq!(person.objection(&name, b"value", Origin::Call), None, "{name}");

@@ -182,17 +182,20 @@ mod tests {
     fn equal_states_hash_alike_and_every_field_counts() {
         let base = ShellState::fresh("/tmp", [("A".to_owned(), "1".into())], 0o022);
         assert_eq!(base.content_hash(), base.clone().content_hash());
-        let mut others = vec![base.clone(); 6];
+        // All of the fields: one more has to be among the changes below.
+        let ShellState { cwd: _, variables: _, functions: _, aliases: _, shopt: _, options: _, umask: _ } = &base;
+        let mut others = vec![base.clone(); 7];
         others[0].cwd = "/".into();
         others[1].variables.insert("A".to_owned(), Variable { attributes: String::new(), value: Value::Unset });
         others[2].functions.insert("f".into(), Function { attributes: String::new(), text: "f () { :; }".into() });
         others[3].aliases.insert("l".into(), "ls".into());
         others[4].shopt.insert("extglob".to_owned(), true);
-        others[5].umask = 0;
+        others[5].options.insert("noclobber".to_owned(), true);
+        others[6].umask = 0;
         let mut hashes: Vec<_> = others.iter().chain([&base]).map(|state| state.content_hash().to_string()).collect();
         hashes.sort();
         hashes.dedup();
-        assert_eq!(hashes.len(), 7);
+        assert_eq!(hashes.len(), 8);
     }
 
     #[test]

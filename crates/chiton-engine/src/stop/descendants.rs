@@ -1,4 +1,9 @@
 //! Who descends from this process, and signals that cannot hit anybody else.
+//!
+//! 1. [`list`] walks the lists of children in `/proc`. It is a snapshot: a process that forks meanwhile is found by the
+//!    next walk, so whoever needs everybody walks until nobody new is found.
+//! 2. [`signal_all`] checks each process again with a handle in hand, since a number may have been given to somebody else.
+//! 3. [`LeaderAlone`] answers one question quickly, for every command: is anything but the shell alive?
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -20,7 +25,7 @@ pub(crate) fn alive(mask: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<Leftover> {
     found
 }
 
-/// Sends `signal` to every living descendant for which `wanted` holds; tells how many there were.
+/// Sends `signal` to every living descendant for which `wanted` holds; gives how many it reached.
 pub(crate) fn signal_all(signal: Signal, wanted: impl Fn(i32) -> bool) -> usize {
     let family = list();
     let own = rustix::process::getpid().as_raw_nonzero().get();
@@ -29,6 +34,7 @@ pub(crate) fn signal_all(signal: Signal, wanted: impl Fn(i32) -> bool) -> usize 
         let Some(handle) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
             continue;
         };
+
         // The handle pins whoever had the number a moment ago. If the number still belongs to a child of the family
         // now, the handle is that child's, or that of one already dead, to which a signal does nothing.
         let still_ours = status(pid).is_some_and(|(state, parent)| {
@@ -46,7 +52,7 @@ pub(crate) fn signal_run(leader: Option<i32>, number: i32) -> Result<(), Denial>
     let unknown = || Denial::Because(format!("signal {number} cannot be sent"));
     let signal = Signal::from_named_raw(number).ok_or_else(unknown)?;
     match leader.and_then(Pid::from_raw) {
-        // Our own child and not reaped, so its number is its group's.
+        // It is our own child and not reaped, so its number is its group's and nobody else's.
         Some(group) => {
             rustix::process::kill_process_group(group, signal).map_err(|error| Denial::Because(error.to_string()))
         }
@@ -55,9 +61,9 @@ pub(crate) fn signal_run(leader: Option<i32>, number: i32) -> Result<(), Denial>
     }
 }
 
-/// Kills every direct child, in as little time as possible: a family that forks from generation to generation, each
-/// parent ending at once, is caught by being faster than its forks. Direct children are not reaped here, so their
-/// numbers are theirs.
+/// Kills every direct child, in as little time as possible. Of a family that forks from generation to generation, each
+/// parent ending at once, every generation becomes our direct child; it is caught by being faster than its forks. Nobody
+/// is reaped here, so the numbers of direct children are certainly theirs.
 pub(crate) fn kill_children() {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let Ok(text) = fs::read_to_string(format!("/proc/{own}/task/{own}/children")) else { return };
@@ -67,13 +73,14 @@ pub(crate) fn kill_children() {
     }
 }
 
-/// Answers whether a child of ours is all there is. The lists it reads are opened before it matters.
-pub(crate) struct Loneliness {
+/// Answers whether nothing of a command is alive but its leader. The lists it reads are opened at the start of the run,
+/// since a command is answered only after this was asked.
+pub(crate) struct LeaderAlone {
     leader: i32,
     lists: Option<[File; 2]>,
 }
 
-impl Loneliness {
+impl LeaderAlone {
     pub(crate) fn of(leader: i32) -> Self {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         // A shell has one thread, and so have we.
@@ -82,8 +89,10 @@ impl Loneliness {
         Self { leader, lists }
     }
 
-    /// Whether it has no child, and we have no other. Its own children are looked at first, since those that lose their
-    /// parent meanwhile come to us.
+    /// Whether it has no child, and we have no other.
+    ///
+    /// The leader's list is read first. A grandchild that loses its parent between the two reads becomes our child and
+    /// is seen in the second; in the other order it could be missed by both.
     pub(crate) fn is_certain(&self) -> bool {
         let Some([theirs, ours]) = &self.lists else { return false };
         let read = |list: &File| -> Option<String> {
@@ -96,7 +105,7 @@ impl Loneliness {
     }
 }
 
-/// The process ids of all descendants. A snapshot: who forks meanwhile is found by the next look.
+/// The process ids of all descendants, at this moment.
 pub(crate) fn list() -> HashSet<i32> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let mut found = HashSet::new();
@@ -143,7 +152,7 @@ fn command_line(pid: i32, mask: impl Fn(Vec<u8>) -> Vec<u8>) -> String {
         return "bash (a subshell of the command)".to_owned();
     }
     raw.iter_mut().filter(|byte| **byte == 0).for_each(|byte| *byte = b' ');
-    // Before it is cut: half a value is not recognised.
+    // Masked before it is cut: half a value would not be recognised.
     let mut line = String::from_utf8_lossy(&mask(raw)).trim_end().to_owned();
     if let Some((end, _)) = line.char_indices().nth(MAX_SHOWN) {
         line.truncate(end);

@@ -1,9 +1,9 @@
 //! Stopping a whole tree of processes, and knowing that it is gone.
 //!
 //! 1. Ask: SIGTERM to the command's group and to every other descendant, then SIGCONT, so that stopped ones can die.
-//! 2. Wait for the grace; what is printed meanwhile is captured as ever.
+//! 2. Wait for the grace; what is printed meanwhile is captured like any output.
 //! 3. Force: SIGKILL to all, again and again, until the keeper has no child left. Since every orphan of the tree
-//!    becomes the keeper's child, that is the proof, and only then is it said.
+//!    becomes the keeper's child, that is the proof, and only then is the end reported.
 //!
 //! Timeout, cancel and kill share this one ladder. Signals go to our own unreaped children or through a pidfd whose
 //! process was checked to be a descendant; a number alone is never trusted.
@@ -11,5 +11,5 @@
 mod descendants;
 mod ladder;
 
-pub(crate) use descendants::{Loneliness, alive, list as descendants, signal_run};
+pub(crate) use descendants::{LeaderAlone, alive, list as descendants, signal_run};
 pub(crate) use ladder::Ladder;

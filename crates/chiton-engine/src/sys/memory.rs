@@ -1,9 +1,9 @@
-//! Giving back what a process that mostly waits does not need.
+//! Giving back memory that a process that mostly waits does not need.
 
 use std::fs;
 
-/// Lets go of the pages of program files that are mapped but not in use right now: code and constants. They are clean
-/// copies, and those that are needed again come back by themselves. A keeper that has started its command needs few.
+/// Gives back the pages of program files that are mapped but not in use right now: code and constants. They are clean
+/// copies, and those that are needed again are read again by the kernel. A keeper that has started its command needs few.
 pub(crate) fn release_files() {
     let Ok(maps) = fs::read_to_string("/proc/self/smaps") else { return };
     let mut candidate = None;

@@ -1,4 +1,4 @@
-//! What goes over a Unix socket: descriptors along with a byte, and how to wait for it.
+//! Unix sockets: descriptors along with a byte, and how to wait for them.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -26,7 +26,7 @@ pub(crate) fn send(socket: impl AsFd, byte: u8, descriptors: &[BorrowedFd<'_>]) 
     Ok(())
 }
 
-/// Receives what has come, as far as `bytes` has room, and the descriptors that came with it; `None` when the other
+/// Receives what has arrived, as far as `bytes` has room, and the descriptors that came with it; `None` when the other
 /// side is gone.
 pub(crate) fn receive(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<Option<(usize, Vec<OwnedFd>)>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
@@ -44,9 +44,9 @@ pub(crate) fn receive(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<Option<
     Ok(Some((received.bytes, descriptors)))
 }
 
-/// A connection of which is asked only whether there is something to read. Who also asks whether there is room to write
-/// is woken up each time that the other end takes a message.
-pub(crate) fn to_be_read(connection: UnixStream) -> io::Result<AsyncFd<UnixStream>> {
+/// Registers a connection for one question alone: whether there is something to read. A registration for writing too
+/// would wake us up each time the other end takes a message.
+pub(crate) fn register_for_reading(connection: UnixStream) -> io::Result<AsyncFd<UnixStream>> {
     // SAFETY: `UnixStream` owns its descriptor, which stays open and the same until the `AsyncFd` gives it back.
     Ok(unsafe { AsyncFd::register_with_interest(connection, Interest::READABLE) }?)
 }

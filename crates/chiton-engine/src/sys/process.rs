@@ -1,4 +1,6 @@
 //! Starting one process with full control over what it inherits, and reaping whatever ends.
+//!
+//! `posix_spawn` rather than `fork`: the process starts without a copy of our memory, and nothing of ours runs in it.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -20,16 +22,16 @@ pub(crate) struct ProcessPlan<'a> {
     pub(crate) descriptors: &'a [(BorrowedFd<'a>, RawFd)],
     /// The first number that is closed in the new process.
     pub(crate) close_from: RawFd,
-    pub(crate) place: Place,
+    pub(crate) leads: Leads,
 }
 
-/// Where a new process stands among others.
+/// What a new process is the leader of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// The leader of a session of its own: no controlling terminal.
+pub(crate) enum Leads {
+    /// A session of its own, without a controlling terminal.
     OwnSession,
-    /// The leader of a group of its own, in the foreground of the terminal that is its standard input and ours.
-    Foreground,
+    /// A group of its own, in the foreground of the terminal that is its standard input and our controlling one.
+    ForegroundGroup,
 }
 
 /// Starts a process as the leader of a new group, with an empty signal mask and default dispositions.
@@ -48,7 +50,7 @@ pub(crate) fn start_process(plan: &ProcessPlan<'_>) -> io::Result<i32> {
         let mut attributes: libc::posix_spawnattr_t = mem::zeroed();
         let started = check(libc::posix_spawnattr_init(&raw mut attributes)).and_then(|()| {
             prepare_files(&mut actions, plan)?;
-            prepare_attributes(&mut attributes, plan.place)?;
+            prepare_attributes(&mut attributes, plan.leads)?;
             check(libc::posix_spawn(
                 &raw mut pid,
                 plan.program.as_ptr(),
@@ -69,7 +71,7 @@ fn prepare_files(actions: &mut libc::posix_spawn_file_actions_t, plan: &ProcessP
         // SAFETY: `actions` is initialised; numbers are plain integers.
         check(unsafe { libc::posix_spawn_file_actions_adddup2(actions, descriptor.as_raw_fd(), *number) })?;
     }
-    if plan.place == Place::Foreground {
+    if plan.leads == Leads::ForegroundGroup {
         // SAFETY: `actions` is initialised; by then standard input is the terminal.
         check(unsafe { libc::posix_spawn_file_actions_addtcsetpgrp_np(actions, 0) })?;
     }
@@ -79,11 +81,11 @@ fn prepare_files(actions: &mut libc::posix_spawn_file_actions_t, plan: &ProcessP
     check(unsafe { libc::posix_spawn_file_actions_addchdir_np(actions, plan.directory.as_ptr()) })
 }
 
-fn prepare_attributes(attributes: &mut libc::posix_spawnattr_t, place: Place) -> io::Result<()> {
-    let group = match place {
-        Place::OwnSession => i32::from(libc::POSIX_SPAWN_SETSID),
+fn prepare_attributes(attributes: &mut libc::posix_spawnattr_t, leads: Leads) -> io::Result<()> {
+    let group = match leads {
+        Leads::OwnSession => i32::from(libc::POSIX_SPAWN_SETSID),
         // The number of the group is 0 unless it is set, which stands for a new one.
-        Place::Foreground => libc::POSIX_SPAWN_SETPGROUP,
+        Leads::ForegroundGroup => libc::POSIX_SPAWN_SETPGROUP,
     };
     let flags = libc::POSIX_SPAWN_SETSIGMASK | libc::POSIX_SPAWN_SETSIGDEF | group;
     // SAFETY: `attributes` is initialised, the signal sets are plain data filled in before use.
@@ -109,7 +111,7 @@ fn check(code: libc::c_int) -> io::Result<()> {
 
 /// Waits until the process behind a pidfd has ended.
 pub(crate) async fn ended(handle: OwnedFd) {
-    // SAFETY: an owned descriptor stays the same one until it is dropped, which the registration outlives not.
+    // SAFETY: an owned descriptor stays the same one until it is dropped, and the registration ends with it.
     if let Ok(handle) = unsafe { AsyncFd::register(handle) } {
         let _ = handle.readable().await;
     }
@@ -119,11 +121,11 @@ pub(crate) async fn ended(handle: OwnedFd) {
 pub(crate) struct Reaped {
     pub(crate) pid: i32,
     pub(crate) status: WaitStatus,
-    /// What it used, with all of its own that it waited for.
+    /// What it used, together with those of its own children that it waited for.
     pub(crate) usage: Usage,
 }
 
-/// How a process ended, as the kernel says it.
+/// How a process ended, as the kernel reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitStatus {
     Exited(i32),

@@ -1,4 +1,7 @@
 //! Signals as readable events instead of handlers.
+//!
+//! The signals are blocked before the descriptor is opened, and stay pending from then on: none can be lost, and none
+//! interrupts anything.
 
 use std::io;
 use std::mem;

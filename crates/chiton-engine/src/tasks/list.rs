@@ -1,4 +1,9 @@
 //! Which runs there are, and in what state.
+//!
+//! 1. A run is a folder; its id is the folder's name.
+//! 2. Its state follows from three records and a lock, read in an order that no keeper can fool ([`read`]).
+//!
+//! Nothing is cached: another process may start or end a run at any time.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -37,7 +42,7 @@ pub struct Task {
     pub client: Option<String>,
     /// What it is for, in the words of whoever asked.
     pub description: Option<String>,
-    /// In what state it is.
+    /// Its state.
     pub status: TaskStatus,
     /// How it ended, once it has.
     pub outcome: Option<Outcome>,
@@ -65,12 +70,12 @@ pub struct Task {
     pub totals: Option<(StreamTotals, StreamTotals)>,
     pub(crate) folder: PathBuf,
     /// Where its output is.
-    pub(crate) source: Source,
+    pub(crate) source: OutputSource,
 }
 
 /// Where the output of a task is: a folder, and from where on it is the task's.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
+pub(crate) struct OutputSource {
     pub(crate) folder: PathBuf,
     pub(crate) stdout: u64,
     pub(crate) stderr: u64,
@@ -107,7 +112,7 @@ impl TaskStatus {
         match outcome {
             Outcome::Exited(0) => Self::Completed,
             Outcome::Signaled(Signal::KILL) | Outcome::Killed | Outcome::Cancelled => Self::Killed,
-            Outcome::Exited(_) | Outcome::Signaled(_) | Outcome::Refused(_) | Outcome::FailedToStart(_) => Self::Failed,
+            Outcome::Exited(_) | Outcome::Signaled(_) | Outcome::Refused(_) => Self::Failed,
             Outcome::TimedOut => Self::TimedOut,
             Outcome::Lost => Self::Lost,
             Outcome::Running => Self::Running,
@@ -241,8 +246,8 @@ impl Tasks {
         let nearest = near.map(|(_, id)| id).collect();
         let beginning = if id.starts_with("shell_") { id.to_owned() } else { format!("shell_{id}") };
         let same = self.ids().into_iter().filter(|known| known.starts_with(&beginning)).count();
-        let reason = (same > 1).then(|| format!("is not found as such: {same} ids begin like this; give more of it"));
-        // An id is short; what is not is no id, and no reason for a long error.
+        let reason = (same > 1).then(|| format!("not found: {same} ids begin like this; give more of it"));
+        // An id is short. Whatever is longer was not meant as one, and is no reason for a long message.
         NotFound { id: id.chars().take(64).collect(), nearest, reason }
     }
 
@@ -257,7 +262,8 @@ impl Tasks {
 
 /// One run from its folder. `None` where nothing was ever started in it.
 fn read(folder: &RunFolder) -> Result<Option<Task>, String> {
-    // Before the records: who holds the lock may write the ending while we look, and that must not read as lost.
+    // The lock before the records. A keeper writes its ending and then lets go of the lock; asked for in the other order,
+    // a run that ends in between would have neither an ending nor a lock, and read as lost.
     let held = folder.is_held();
     let request = match folder.request() {
         Ok(request) if request.version == VERSION => request,
@@ -295,9 +301,9 @@ fn task(
     };
     let source = match &request.leftover_of {
         Some(LeftoverOf { run, stdout, stderr }) => {
-            Source { folder: folder.path().with_file_name(run), stdout: *stdout, stderr: *stderr }
+            OutputSource { folder: folder.path().with_file_name(run), stdout: *stdout, stderr: *stderr }
         }
-        None => Source { folder: folder.path().to_owned(), stdout: 0, stderr: 0 },
+        None => OutputSource { folder: folder.path().to_owned(), stdout: 0, stderr: 0 },
     };
     Task {
         id: request.id,

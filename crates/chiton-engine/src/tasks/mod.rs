@@ -1,22 +1,26 @@
 //! Runs that can be found again: read, waited for, written to, stopped, by any process of the same user.
 //!
-//! The file system is the registry; there is no daemon. Each run has a [`folder`] named by its id with [`record`]s of
+//! The file system is the registry; there is no daemon. Each run has a [`crate::folder`] named by its id with records of
 //! what was asked, that it started and how it ended, beside its spool and the socket of its keeper. Its keeper holds a
-//! lock on the folder as long as it lives, so that a run whose keeper is gone can be told from one that runs.
+//! lock on the folder as long as it lives, which tells a run whose keeper is gone from one that runs.
 //!
 //! - [`list`]: which runs there are, and in what state ([`Task`], [`TaskStatus`]).
 //! - [`read`]: their output, whole, in parts, or what is new.
-//! - [`link`]: the connection to a running one: wait, write, signal, kill.
+//! - [`link`]: requests to a running one; [`wait`]: waiting for it; [`window`]: its terminal, for a person.
 //! - [`recording`]: what a terminal showed, with its times.
-//! - [`sweep`]: which ones go when.
+//! - [`sweep`]: which finished runs are removed, and when.
 
 pub mod link;
 pub mod list;
 pub mod read;
 mod recording;
 pub(crate) mod sweep;
+mod wait;
+mod window;
 
-pub use link::{SendError, WaitFor, WaitReason, Waited, Window, WindowEvent};
+pub use link::{SendError, TaskLink};
 pub use list::{Damaged, NotFound, Task, TaskStatus, Tasks};
 pub use read::{Cursor, Filter, Marked, Output, Part, ReadError, ReadRequest};
 pub use recording::RecordingError;
+pub use wait::{WaitFor, WaitReason, Waited};
+pub use window::{Window, WindowEvent};

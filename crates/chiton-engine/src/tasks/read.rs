@@ -1,24 +1,25 @@
 //! The output of a task: whole, in parts, only what is new, or only what matches.
 //!
-//! Everything works on a *view*: the stretches of both streams in the order of arrival, or those of one stream. A part
-//! of a view is found first and read then, so that nothing large is ever in memory.
+//! 1. Everything works on a *view*: the stretches of both streams in the order of arrival, or those of one stream.
+//! 2. The part asked for is found in the view first and read then, so that nothing large is ever in memory.
+//! 3. Text is made of it. A reader that reads on gets half a character only when its other half has come.
 
 use std::io;
 use std::ops::Range;
 
 use regex::bytes::Regex;
 
-use super::list::{Source, Task};
-use crate::capture::spool::{Piece, Span, SpoolReader};
+use super::list::{OutputSource, Task};
+use crate::capture::spool::{KeptBytes, SpoolReader, Stretch};
 use crate::run::Stream;
 use chiton_terminal::text::whole_characters;
 
 /// Where a reader is in both streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
-    /// Bytes of stdout it has had.
+    /// Bytes of stdout that it has received.
     pub stdout: u64,
-    /// Bytes of stderr it has had.
+    /// Bytes of stderr that it has received.
     pub stderr: u64,
 }
 
@@ -32,21 +33,21 @@ pub enum Marked {
     Only(Stream),
 }
 
-/// What of it is read.
+/// Which part of the output is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Part {
     /// Everything. Moves no cursor.
     #[default]
     All,
-    /// What this reader has not had yet. Moves the cursor by exactly what is given.
+    /// What this reader has not received yet. Moves the cursor by exactly what is given.
     New,
     /// These bytes of the view.
     Bytes(Range<u64>),
     /// These lines of the view, counted from 0.
     Lines(Range<u64>),
-    /// So many lines from the beginning.
+    /// This many lines from the beginning.
     Head(u64),
-    /// So many lines from the end.
+    /// This many lines from the end.
     Tail(u64),
 }
 
@@ -69,16 +70,16 @@ impl Filter {
     }
 }
 
-/// A wish to read.
+/// What to read.
 #[derive(Clone, Debug)]
 pub struct ReadRequest {
     /// Which stream.
     pub streams: Marked,
-    /// What of it.
+    /// Which part.
     pub part: Part,
-    /// Which lines of that.
+    /// Which lines of that part.
     pub filter: Option<Filter>,
-    /// How many bytes at most.
+    /// The most bytes to give.
     pub limit: u64,
 }
 
@@ -110,7 +111,7 @@ pub struct Output {
 pub struct Chunk {
     /// The stream.
     pub stream: Stream,
-    /// The text; bytes that are no UTF-8 are replaced.
+    /// The text; bytes that are not UTF-8 are replaced.
     pub text: String,
 }
 
@@ -151,7 +152,7 @@ impl Output {
 /// Output that cannot be read as asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The filter is no regular expression.
+    /// The filter is not a regular expression.
     #[error("Invalid filter regex '{pattern}': {reason}")]
     BadFilter {
         /// The filter.
@@ -179,7 +180,7 @@ fn nth_line(text: &str, number: u64) -> usize {
     place.map_or(text.len(), |newline| newline + 1)
 }
 
-/// How much is looked at in one go.
+/// How much is examined at once.
 const STEP: u64 = 64 << 10;
 
 impl Task {
@@ -190,12 +191,12 @@ impl Task {
     }
 
     /// What is kept of one stream from `offset` on, up to the first gap.
-    pub(crate) fn bytes_from(&self, stream: Stream, offset: u64, max: usize) -> Result<Piece, ReadError> {
+    pub(crate) fn bytes_from(&self, stream: Stream, offset: u64, max: usize) -> Result<KeptBytes, ReadError> {
         let base = [self.source.stdout, self.source.stderr][slot(stream)];
         let spool = SpoolReader::open(&self.source.folder);
         let pieces = spool.read(stream, base + offset..(base + offset).saturating_add(max as u64));
         let pieces = pieces.map_err(|error| ReadError::Unreadable { id: self.id.clone(), error })?;
-        let mut found = Piece { offset, bytes: Vec::new() };
+        let mut found = KeptBytes { offset, bytes: Vec::new() };
         for piece in pieces {
             if found.bytes.is_empty() {
                 found.offset = piece.offset - base;
@@ -209,7 +210,7 @@ impl Task {
 
     fn read_view(&self, cursor: &mut Cursor, request: &ReadRequest) -> io::Result<Output> {
         let from = if request.part == Part::New { *cursor } else { Cursor::default() };
-        let view = View::open(&self.source, request.streams, from)?;
+        let view = OutputView::open(&self.source, request.streams, from)?;
         let before = match request.streams {
             Marked::Both => from.stdout + from.stderr,
             Marked::Only(stream) => [from.stdout, from.stderr][slot(stream)],
@@ -227,9 +228,10 @@ impl Task {
             wanted.start..wanted.start + length
         };
         let (pieces, not_kept) = view.read(cut.clone())?;
-        // Who reads on later gets the other half of a character then; who does not gets what there is.
+        // A reader that reads on later gets the other half of a character then; any other gets what there is.
         let reads_on = request.part == Part::New && (self.status.is_running() || cut.end < view.length());
-        let (chunks, held_back) = to_chunks(pieces, reads_on);
+        let (chunks, held_back) =
+            to_chunks(pieces, if reads_on { CutCharacter::HeldBack } else { CutCharacter::Shown });
         if request.part == Part::New {
             let reached = view.reached(cut.end);
             cursor.stdout = reached[0].max(cursor.stdout) - held_back[0];
@@ -241,10 +243,10 @@ impl Task {
 }
 
 /// Stretches of output in an order, addressed as one text.
-struct View {
+struct OutputView {
     spool: SpoolReader,
     base: [u64; 2],
-    spans: Vec<Span>,
+    spans: Vec<Stretch>,
 }
 
 /// Bytes with the stream they came from.
@@ -254,8 +256,8 @@ fn slot(stream: Stream) -> usize {
     usize::from(stream == Stream::Stderr)
 }
 
-impl View {
-    fn open(source: &Source, streams: Marked, cursor: Cursor) -> io::Result<Self> {
+impl OutputView {
+    fn open(source: &OutputSource, streams: Marked, cursor: Cursor) -> io::Result<Self> {
         let spool = SpoolReader::open(&source.folder);
         let base = [source.stdout, source.stderr];
         let mut spans = spool.order([base[0] + cursor.stdout, base[1] + cursor.stderr])?;
@@ -316,7 +318,7 @@ impl View {
         })
     }
 
-    /// Where line `number` begins; the end, where there are fewer.
+    /// Where line `number` begins; the end, if there are fewer.
     fn line_start(&self, number: u64) -> io::Result<u64> {
         let (mut left, length) = (number, self.length());
         let mut place = 0;
@@ -356,7 +358,7 @@ impl View {
         Ok(0)
     }
 
-    /// A range as bytes; what is not kept counts as NUL, so that places stay places.
+    /// A range as bytes. What is not kept reads as NUL, so that offsets stay what they are.
     fn flat(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
         let (mut bytes, mut start) = (Vec::new(), 0);
         for span in &self.spans {
@@ -448,8 +450,17 @@ impl Search<'_> {
     }
 }
 
-/// Turns pieces into text; what each stream ends with of an unfinished character is held back, or shown as damaged.
-fn to_chunks(pieces: Pieces, reads_on: bool) -> (Vec<Chunk>, [u64; 2]) {
+/// What becomes of a character that the end of what is read cuts in two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CutCharacter {
+    /// The next read begins with it.
+    HeldBack,
+    /// There is no next read.
+    Shown,
+}
+
+/// Turns pieces into text. Where a stream ends within a character, that is held back, or shown as damaged.
+fn to_chunks(pieces: Pieces, cut: CutCharacter) -> (Vec<Chunk>, [u64; 2]) {
     let mut chunks = Vec::new();
     let mut carried = [Vec::new(), Vec::new()];
     for (stream, bytes) in pieces {
@@ -461,7 +472,7 @@ fn to_chunks(pieces: Pieces, reads_on: bool) -> (Vec<Chunk>, [u64; 2]) {
     let mut held_back = [0; 2];
     for stream in [Stream::Stdout, Stream::Stderr] {
         let rest = &carried[slot(stream)];
-        if reads_on {
+        if cut == CutCharacter::HeldBack {
             held_back[slot(stream)] = rest.len() as u64;
         } else {
             push(&mut chunks, stream, &String::from_utf8_lossy(rest));

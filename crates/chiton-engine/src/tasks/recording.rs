@@ -9,10 +9,10 @@ use crate::capture::times::{Moment, read_times};
 use crate::run::Stream;
 use chiton_terminal::cast::{CastHeader, CastWriter};
 
-/// How much is read in one go.
+/// How much is read at once.
 const STEP: u64 = 1 << 20;
 
-/// A run of which there is no recording.
+/// Why there is no recording of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
     /// It had no terminal.
@@ -29,7 +29,7 @@ pub enum RecordingError {
 }
 
 impl Task {
-    /// Writes its recording as an asciicast. Masked, as all its output is; what is not kept of that is left out.
+    /// Writes its recording as an asciicast. It is masked, as all output is; what is not in the spool is left out.
     pub fn write_cast<W: Write>(&self, to: W) -> Result<W, RecordingError> {
         let size = self.terminal.ok_or_else(|| RecordingError::NoTerminal(self.id.clone()))?;
         let started_at = self.started_at.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());

@@ -1,4 +1,7 @@
-//! Which finished runs go: the oldest, when there are too many, they are too old, or too large in sum.
+//! Removing finished runs: the oldest first, when there are too many, they are too old, or too large together.
+//!
+//! Every engine on the same state directory sweeps, at any time, without asking the others. The lock on a run's folder
+//! keeps them from removing what runs; a folder that somebody else removes first is not an error.
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
@@ -9,12 +12,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::folder::{RunFolder, is_id};
 use crate::limits::RetentionLimits;
 
-/// A run with this much output on disk, or more, is reason enough to look at the sum.
+/// A run with this much output on disk, or more, is reason enough to add up all of them.
 pub(crate) const LARGE_RUN: u64 = 1 << 20;
-/// Old runs are looked for this often.
+/// How often old runs are searched for.
 const AGE_CHECK: Duration = Duration::from_mins(10);
 
-/// What a look through all runs did.
+/// What a sweep did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Runs that were removed.
@@ -38,7 +41,7 @@ pub(crate) fn tidy(runs: &Path, kept_bytes: u64, retention: RetentionLimits, in_
     let _ = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&marker);
     let mut goal = retention;
     if count > retention.finished {
-        // A tenth more than necessary goes, so that a full folder is not looked through again for every run.
+        // A tenth more than necessary is removed, so that a full folder is not swept again after every run.
         goal.finished -= goal.finished / 10;
     }
     Some(sweep(runs, goal, in_all))
@@ -49,6 +52,7 @@ pub(crate) fn sweep(runs: &Path, retention: RetentionLimits, in_all: u64) -> Swe
     let Ok(entries) = fs::read_dir(runs) else { return Swept::default() };
     let mut found: Vec<Measured> = entries.flatten().filter_map(|entry| Measured::of(&entry.path())).collect();
     let mut used: u64 = found.iter().map(|run| run.bytes).sum();
+    // Asked now to know how many finished ones there are, and once more by `remove`: a run may begin in between.
     found.retain(|run| !run.folder.is_held());
     found.sort_by_key(|run| run.changed);
     let mut left = found.len();
@@ -74,7 +78,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// Bytes in a folder, and when something in it changed last. `None` for what is no run's folder.
+    /// Bytes in a folder, and when something in it changed last. `None` for what is not the folder of a run.
     fn of(path: &Path) -> Option<Self> {
         let folder = RunFolder::at(path).ok()?;
         let mut bytes = 0;

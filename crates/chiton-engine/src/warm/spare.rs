@@ -137,7 +137,7 @@ impl Spare {
     /// runs it when all of it has come. Gives its keeper and its process id.
     pub(crate) fn begin(self, script: &[u8], plan: &RunPlan) -> io::Result<(Keeper, Option<i32>)> {
         let mut message = vec![BEGIN];
-        message.extend_from_slice(&encode(plan));
+        message.extend_from_slice(&encode(plan)?);
         let sent = rustix::net::send(&self.keeper.connection, &message, rustix::net::SendFlags::NOSIGNAL)?;
         if sent != message.len() {
             return Err(io::ErrorKind::BrokenPipe.into());

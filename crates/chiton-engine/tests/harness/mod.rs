@@ -1,4 +1,5 @@
 //! An engine of its own for each test: own state directory, own marks, the real keeper.
+#![cfg(test)]
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::collections::BTreeMap;

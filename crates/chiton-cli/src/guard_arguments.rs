@@ -1,0 +1,114 @@
+//! The guard, set up from the command line, the settings and what is around this process.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use chiton_engine::guard::policy::{GuardPolicy, Mode};
+use chiton_engine::guard::{Context, OwnProcess};
+use chiton_engine::review::Guard;
+use clap::{Args, ValueEnum};
+
+use crate::messages::remark;
+use crate::settings::Settings;
+
+/// What commands may do.
+#[derive(Args, Clone)]
+pub(crate) struct GuardArguments {
+    /// How commands are judged before they run [default: default]
+    #[arg(long, value_enum, value_name = "MODE")]
+    guard: Option<GuardMode>,
+    /// Only say what a command would do; nothing is run
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum GuardMode {
+    /// What is destructive is refused, what may be is asked about
+    Default,
+    /// What is not known to be harmless is asked about
+    Strict,
+    /// Everything is allowed
+    Off,
+}
+
+impl GuardArguments {
+    /// The guard for commands that start in `directory`.
+    pub(crate) fn guard(&self, settings: &Settings, directory: &Path) -> Result<Guard> {
+        let mut policy: GuardPolicy = settings.guard.clone();
+        if let Some(mode) = self.guard {
+            policy.mode = match mode {
+                GuardMode::Default => Mode::Default,
+                GuardMode::Strict => Mode::Strict,
+                GuardMode::Off => Mode::Off,
+            };
+        }
+        if let Some(file) = &settings.file {
+            not_in_reach(file, &settings.guard, directory)?;
+        }
+        if policy.mode == Mode::Off {
+            remark("THE GUARD IS OFF: every command runs, whatever it does");
+        }
+        let around = around(directory.to_owned());
+        let policy = policy.check(&around).context("the settings")?;
+        let mut guard = Guard::new(policy, around);
+        guard.dry_run = self.dry_run;
+        Ok(guard)
+    }
+}
+
+/// Settings of the guard are not taken from where the work is done: commands write there.
+fn not_in_reach(file: &Path, policy: &GuardPolicy, directory: &Path) -> Result<()> {
+    let inside = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let reached = inside(file).starts_with(inside(directory)) && *policy != GuardPolicy::default();
+    // A home directory holds the settings of its user, and is no place of work by itself.
+    let home = env::var_os("HOME").map(PathBuf::from);
+    let at_home = home.is_some_and(|home| inside(directory) == inside(&home));
+    ensure!(
+        !reached || at_home,
+        "{} has a [guard] section and lies in {}, where commands can change it: keep it elsewhere",
+        file.display(),
+        directory.display()
+    );
+    Ok(())
+}
+
+/// What the guard is told about this machine.
+pub(crate) fn around(directory: PathBuf) -> Context {
+    let home = env::var_os("HOME").map_or_else(|| PathBuf::from("/root"), PathBuf::from);
+    let user = env::var("USER").or_else(|_| env::var("LOGNAME")).unwrap_or_else(|_| "root".to_owned());
+    let mut context = Context::new(home, user, directory.clone());
+    context.workspace = Some(directory);
+    context.own_processes = own_processes().into();
+    context.own_groups = own_group().into_iter().collect();
+    context.mounts = mounts().into();
+    context
+}
+
+/// This process and its ancestors.
+fn own_processes() -> Vec<OwnProcess> {
+    let mut found = Vec::new();
+    let mut id = std::process::id();
+    while id > 1 && found.len() < 64 {
+        let name = fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default().trim().to_owned();
+        found.push(OwnProcess { id, name });
+        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+        id = parent.and_then(|parent| parent.trim().parse().ok()).unwrap_or(0);
+    }
+    found
+}
+
+/// The process group of this process, where it has a number here: in a container it may have been made outside.
+fn own_group() -> Option<u32> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    fields.split(' ').nth(2)?.parse().ok().filter(|group| *group > 0)
+}
+
+fn mounts() -> Vec<PathBuf> {
+    let text = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    text.lines().filter_map(|line| line.split(' ').nth(1)).map(|path| path.replace("\\040", " ").into()).collect()
+}

@@ -1,0 +1,62 @@
+//! What `chiton run`, `chiton mcp` and `chiton call` share: what commands may see, and what is written down about them.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use chiton_engine::EngineConfig;
+use chiton_engine::review::Guard;
+use chiton_engine::secrets::forbid_looking_in;
+use clap::Args;
+
+use crate::audit;
+use crate::env::EnvironmentArguments;
+use crate::guard_arguments::GuardArguments;
+use crate::passphrase::Passphrase;
+use crate::secret_sources::SecretSourceArguments;
+use crate::settings::Settings;
+
+/// Secrets, environment and journal.
+#[derive(Args, Clone)]
+pub(crate) struct ProtectionArguments {
+    #[command(flatten)]
+    secrets: SecretSourceArguments,
+    #[command(flatten)]
+    environment: EnvironmentArguments,
+    #[command(flatten)]
+    guard: GuardArguments,
+    /// Write nothing into the audit journal
+    #[arg(long)]
+    no_audit: bool,
+}
+
+impl ProtectionArguments {
+    /// The same, with what the settings say where a flag does not.
+    pub(crate) fn with(&self, settings: &Settings) -> Self {
+        Self {
+            secrets: self.secrets.with(&settings.secrets),
+            environment: self.environment.with(&settings.environment),
+            guard: self.guard.clone(),
+            no_audit: self.no_audit || settings.audit.off,
+        }
+    }
+
+    /// The guard for commands that start in `directory`.
+    pub(crate) fn guard(&self, settings: &Settings, directory: &Path) -> Result<Guard> {
+        self.guard.guard(settings, directory)
+    }
+
+    /// Puts it into the configuration of an engine. `who` is what the journal says of who asked.
+    pub(crate) fn apply(
+        &self,
+        config: &mut EngineConfig,
+        passphrase: Passphrase,
+        who: &str,
+        state: &Path,
+    ) -> Result<()> {
+        self.environment.apply(&mut config.environment);
+        config.secrets = self.secrets.store(passphrase)?;
+        self.secrets.keep_back(&mut config.environment)?;
+        config.audit = (!self.no_audit).then(|| audit::journal(state, who));
+        forbid_looking_in().context("this process could not be closed to others")
+    }
+}

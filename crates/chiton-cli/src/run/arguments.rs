@@ -1,0 +1,203 @@
+//! The command line of `chiton run`, and the request that it makes.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use chiton_engine::limits::ViewLimits;
+use chiton_engine::terminal::TerminalSize;
+use chiton_engine::{
+    ByteString, CommandInput, CommandRequest, EnvironmentChange, Lifetime, OnTimeout, Streams, TaskLifetime,
+};
+use clap::{Args, ValueEnum};
+
+use crate::consent::Terminal;
+use crate::duration::duration;
+use crate::protection_arguments::ProtectionArguments;
+use crate::window;
+
+/// Run one command and show its output as it comes
+#[derive(Args)]
+#[command(after_help = "\
+Exit code: the command's own; 124 timed out, 125 chiton itself failed, 126 and 127 as bash has them, 128+N ended by
+signal N.
+
+Examples:
+  chiton run 'make test'                              run it, see the output live
+  chiton run --timeout 30s 'npm install'              stop it, and everything it started, after half a minute
+  chiton run --silence 2m 'make world'                stop it when it has printed nothing for two minutes
+  chiton run --session api 'cd src; export PORT=8080' remember directory, variables, functions, options …
+  chiton run --session api 'echo $PORT; pwd'          … and go on from there, in another terminal if you like
+  chiton run --json 'cargo build'                     the whole story as one JSON object
+  chiton run 'python3 -m http.server &'               returns at once and says what it left running
+  chiton run --background 'npm run dev'               a task: see `chiton ps`, `chiton logs`, `chiton wait`, `chiton kill`
+  chiton run --pty 'vim notes.txt'                    in a terminal: yours, if there is one
+  chiton run --wait 50s 'cargo test'                  wait 50 s; if it is not done by then, hand back its id")]
+pub(crate) struct RunArguments {
+    /// The command, as one argument: quote it
+    command: OsString,
+    /// Stop the command and everything it started after this long: 500ms, 30s, 5m, 1h30m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(super) timeout: Option<Duration>,
+    /// Stop it when it has printed nothing for this long, however long it takes in all
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(super) silence: Option<Duration>,
+    /// How long a stopped command may clean up before it is killed [default: 5s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    grace: Option<Duration>,
+    /// Run in this directory instead of the current one or the session's
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Set a variable for this command; may be given several times
+    #[arg(long, value_name = "NAME=VALUE")]
+    env: Vec<OsString>,
+    /// Start with no variables but those given by --env
+    #[arg(long)]
+    clear_env: bool,
+    #[command(flatten)]
+    pub(super) protection: ProtectionArguments,
+    /// What the command reads: a file, or - for our own standard input [default: nothing]
+    #[arg(long, value_name = "FILE|-")]
+    stdin: Option<PathBuf>,
+    /// Continue the session of this name, and leave it as the command left it (a background command leaves it as it is)
+    #[arg(long, value_name = "NAME")]
+    pub(super) session: Option<String>,
+    /// Take both streams through one pipe: exact order, no telling them apart
+    #[arg(long)]
+    merge: bool,
+    /// Print one JSON object at the end instead of the output
+    #[arg(long)]
+    pub(super) json: bool,
+    /// How much of each stream --json carries: the first half and the last half of this many bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
+    max_output: usize,
+    /// What ends the command besides its own end
+    #[arg(long, value_enum, default_value_t = LifetimeArgument::Call, conflicts_with = "background")]
+    lifetime: LifetimeArgument,
+    /// Start it and come back at once with its id; it goes on until it ends or is killed
+    #[arg(long)]
+    pub(super) background: bool,
+    /// Leave the input of a background command open for `chiton send`
+    #[arg(long, requires = "background", conflicts_with = "stdin")]
+    open_stdin: bool,
+    /// Wait at most this long, then come back with the id of the running command
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "background")]
+    wait: Option<Duration>,
+    /// What happens when --timeout is over
+    #[arg(long, value_enum, default_value_t = OnTimeoutArgument::Stop, requires = "timeout", conflicts_with = "background")]
+    on_timeout: OnTimeoutArgument,
+    /// In a terminal: for programs that talk to a person. Yours, where there is one; see `chiton attach` for others
+    #[arg(long, conflicts_with_all = ["stdin", "merge", "open_stdin"])]
+    pub(super) pty: bool,
+    /// With --pty: the columns of the terminal [default: those of yours, or 80]
+    #[arg(long, value_name = "NUMBER", requires = "pty")]
+    cols: Option<u64>,
+    /// With --pty: its rows [default: those of yours, or 24]
+    #[arg(long, value_name = "NUMBER", requires = "pty")]
+    rows: Option<u64>,
+    /// What the command is for, shown by `chiton ps`
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OnTimeoutArgument {
+    /// Stop the command and everything it started
+    Stop,
+    /// Come back with its id and let it go on
+    Background,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LifetimeArgument {
+    /// Stopped if chiton goes away before the command has ended; what an ended command left running goes on
+    Call,
+    /// Stopped, leftovers included, as soon as chiton goes away
+    Session,
+    /// Goes on whatever happens to chiton
+    Durable,
+}
+
+impl From<LifetimeArgument> for Lifetime {
+    fn from(argument: LifetimeArgument) -> Self {
+        match argument {
+            LifetimeArgument::Call => Self::Call,
+            LifetimeArgument::Session => Self::Session,
+            LifetimeArgument::Durable => Self::Durable,
+        }
+    }
+}
+
+impl RunArguments {
+    /// The variables of `--env`.
+    fn variables(&self) -> Result<BTreeMap<String, ByteString>> {
+        let mut variables = BTreeMap::new();
+        for entry in &self.env {
+            let bytes = entry.clone().into_vec();
+            let split = bytes.iter().position(|byte| *byte == b'=');
+            let (name, value) = split
+                .map(|place| (&bytes[..place], &bytes[place + 1..]))
+                .with_context(|| format!("--env {}: write it as NAME=VALUE", entry.to_string_lossy()))?;
+            variables.insert(String::from_utf8_lossy(name).into_owned(), ByteString::from(value));
+        }
+        Ok(variables)
+    }
+
+    /// Whether `--env` gives this variable.
+    pub(super) fn gives(&self, name: &str) -> bool {
+        self.variables().is_ok_and(|variables| variables.contains_key(name))
+    }
+}
+
+/// What the engine is asked for.
+pub(super) fn request(arguments: &RunArguments) -> Result<CommandRequest> {
+    let variables = arguments.variables()?;
+    let environment =
+        if arguments.clear_env { EnvironmentChange::Replace(variables) } else { EnvironmentChange::Merge(variables) };
+    let mut request = CommandRequest::new(arguments.command.clone().into_vec());
+    (request.timeout, request.silence) = (arguments.timeout, arguments.silence);
+    request.grace = arguments.grace;
+    request.directory.clone_from(&arguments.dir);
+    request.environment = environment;
+    request.input = input(arguments)?;
+    request.streams = if arguments.merge { Streams::Merged } else { Streams::Separate };
+    request.lifetime = arguments.lifetime.into();
+    request.wait = arguments.wait;
+    request.approver = Some(Arc::new(Terminal));
+    request.on_timeout = match arguments.on_timeout {
+        OnTimeoutArgument::Stop => OnTimeout::Stop,
+        OnTimeoutArgument::Background => OnTimeout::HandBack,
+    };
+    request.terminal = if arguments.pty { Some(terminal(arguments)?) } else { None };
+    // Our process ends with this command, so a task that ended with it would be none.
+    request.task_lifetime = TaskLifetime::Durable;
+    request.description.clone_from(&arguments.description);
+    request.view = Some(ViewLimits::split(if arguments.json { arguments.max_output } else { 0 }));
+    Ok(request)
+}
+
+fn terminal(arguments: &RunArguments) -> Result<TerminalSize> {
+    let own = window::size().unwrap_or_default();
+    let (columns, rows) = (arguments.cols.unwrap_or(own.columns.into()), arguments.rows.unwrap_or(own.rows.into()));
+    Ok(TerminalSize::new(columns, rows)?)
+}
+
+fn input(arguments: &RunArguments) -> Result<CommandInput> {
+    if arguments.open_stdin {
+        return Ok(CommandInput::Open);
+    }
+    let Some(path) = &arguments.stdin else { return Ok(CommandInput::Nothing) };
+    let descriptor: OwnedFd = if path.as_os_str() == "-" {
+        io::stdin().as_fd().try_clone_to_owned()?
+    } else {
+        File::open(path).with_context(|| format!("--stdin {}", path.display()))?.into()
+    };
+    Ok(CommandInput::Descriptor(descriptor.into()))
+}

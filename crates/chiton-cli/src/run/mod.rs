@@ -1,0 +1,168 @@
+//! `chiton run`: one command, its output live, its ending as the exit code.
+//!
+//! 1. `arguments.rs` makes a request of the command line.
+//! 2. The engine runs it in a fresh session or a named one, while `live.rs` passes its output on.
+//! 3. `report.rs` says what the output itself does not.
+
+mod arguments;
+mod live;
+mod report;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use anyhow::{Context, Result};
+use chiton_engine::state::environment::Caller;
+use chiton_engine::{
+    CommandRequest, Engine, EngineConfig, Outcome, Response, RunControl, Session, ShellState, StartedTask, WarmLimits,
+};
+use chiton_operator::NamedSessions;
+
+use crate::messages::{complain, remark};
+use crate::passphrase::Passphrase;
+use crate::settings::Settings;
+use crate::status_line::StatusLine;
+use crate::surroundings;
+use crate::window;
+use live::{Hands, Show};
+
+pub(crate) use arguments::RunArguments;
+pub(crate) use report::exit_code;
+
+pub(crate) fn run(arguments: &RunArguments, settings: &Settings, state_directory: &Path) -> Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let code = runtime.block_on(run_async(arguments, settings, state_directory));
+    // What still runs in there, such as a wait for a keeper, is no reason to stay.
+    runtime.shutdown_background();
+    code
+}
+
+async fn run_async(arguments: &RunArguments, settings: &Settings, state_directory: &Path) -> Result<ExitCode> {
+    let engine = engine(arguments, settings, state_directory)?;
+    let place = Place::open(arguments, &engine, state_directory)?;
+    let request = arguments::request(arguments)?;
+    if arguments.background {
+        let started = start(&engine, &place.session, request, arguments).await;
+        place.note_secrets();
+        return started;
+    }
+
+    let control = RunControl::new();
+    let stopped_by = live::stop_on_signals(&control)?;
+    let mut show = Show::new(arguments, &control);
+    let response = show_live(&engine, &place.session, request, arguments, &mut show, &control).await;
+    place.note_secrets();
+    let response = response?;
+    place.save();
+
+    if arguments.json {
+        let mut stdout = io::stdout().lock();
+        serde_json::to_writer(&mut stdout, &report::as_json(&response))?;
+        writeln!(stdout)?;
+    } else {
+        report::report(&response, arguments);
+    }
+    if let Some(error) = show.broken.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+        return Err(error).context("the output could not be written, so the command was stopped");
+    }
+    Ok(match response.outcome() {
+        Some(outcome) => exit_code(&outcome, stopped_by.load(Ordering::Relaxed)),
+        None => ExitCode::SUCCESS,
+    })
+}
+
+fn engine(arguments: &RunArguments, settings: &Settings, state_directory: &Path) -> Result<Engine> {
+    let mut config = EngineConfig::new(state_directory)?;
+    config.limits.warm = WarmLimits::none();
+    let protection = arguments.protection.with(settings);
+    protection.apply(&mut config, Passphrase::Asked, "run", state_directory)?;
+    config.guard = protection.guard(settings, &surroundings::working_directory()?)?;
+    // A person types `chiton run --env` themself.
+    config.environment.caller = Caller::Person;
+    Ok(Engine::new(config)?)
+}
+
+/// The session that the command runs in, and what it was before.
+struct Place {
+    named: NamedSessions,
+    session: Session,
+    before: Arc<ShellState>,
+}
+
+impl Place {
+    fn open(arguments: &RunArguments, engine: &Engine, state_directory: &Path) -> Result<Self> {
+        let directory = surroundings::working_directory()?;
+        let base = engine.fresh_state(directory, surroundings::environment(), surroundings::umask());
+        let named = NamedSessions::new(state_directory);
+        let session = match &arguments.session {
+            Some(name) => named.open(name, &base)?,
+            None => Session::new(base),
+        };
+        Ok(Self { named, before: session.state(), session })
+    }
+
+    /// Notes in a named session which secrets its commands named, so that later ones mask them, too.
+    fn note_secrets(&self) {
+        if let Err(error) = self.named.note_secrets(&self.session, &self.before) {
+            complain(&format!("{error}; the secrets of this command are not known to later ones of the session"));
+        }
+    }
+
+    /// Leaves a named session as the command left it. The command has run, so its own ending is what counts.
+    fn save(&self) {
+        if let Err(error) = self.named.save(&self.session, &self.before) {
+            complain(&format!("{error}; the session stays as it was before"));
+        }
+    }
+}
+
+/// Runs the command while its output is shown and, in a terminal, a person types into it.
+async fn show_live(
+    engine: &Engine,
+    session: &Session,
+    request: CommandRequest,
+    arguments: &RunArguments,
+    show: &mut Show,
+    control: &RunControl,
+) -> Result<Response> {
+    let typed = arguments.pty && !arguments.json && window::is_interactive();
+    let hands = typed.then(|| Hands::on(engine.tasks())).transpose()?;
+    show.run = hands.as_ref().map(|hands| hands.run.clone());
+    // In a terminal of its own, the command draws.
+    let status: StatusLine = show.status.clone();
+    let drawing = hands.is_none().then(|| tokio::spawn(status.clone().keep_drawing()));
+
+    let response = engine.run(session, request, show, control).await;
+
+    if let Some(drawing) = drawing {
+        drawing.abort();
+    }
+    drop(hands);
+    status.finish();
+    Ok(response?)
+}
+
+/// A background command: its id is all there is to say.
+async fn start(
+    engine: &Engine,
+    session: &Session,
+    request: CommandRequest,
+    arguments: &RunArguments,
+) -> Result<ExitCode> {
+    match engine.start(session, request).await? {
+        StartedTask::Started(task) if arguments.json => println!("{}", crate::ps::as_json(&task)),
+        StartedTask::Started(task) => {
+            println!("{}", task.id);
+            remark(&format!("started; `chiton logs -f {0}` shows its output, `chiton kill {0}` ends it", task.id));
+        }
+        StartedTask::Described(dry_run) => print!("{}", dry_run.description.to_text()),
+        StartedTask::Refused(refused) => {
+            complain(&format!("the command {}", Outcome::Refused(refused.refusal.reason)));
+            return Ok(ExitCode::from(crate::OWN_FAILURE));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,137 @@
+//! What `chiton mcp` and `chiton call` share: an operator set up from the command line and the settings.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use chiton_dialects::Dialect;
+use chiton_engine::review::Guard;
+use chiton_engine::session::login::LoginConfig;
+use chiton_engine::{Engine, EngineConfig, WarmLimits, WarmRoom};
+use chiton_operator::Operator;
+use clap::Args;
+
+use crate::env;
+use crate::passphrase::Passphrase;
+use crate::protection_arguments::ProtectionArguments;
+use crate::settings::Settings;
+use crate::surroundings;
+
+/// How the shell looks and where it starts.
+#[derive(Args)]
+pub(crate) struct SessionArguments {
+    /// The tool surface; `chiton dialects` lists them [default: native]
+    #[arg(long, value_name = "NAME", value_parser = dialect)]
+    dialect: Option<&'static dyn Dialect>,
+    /// Limit for a command that a call gives none, in seconds
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u64>,
+    /// Where commands start [default: the current directory]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Go on where the session of this name was left, and leave it as commands leave it
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+    /// How many background commands may run at once
+    #[arg(long, value_name = "COUNT")]
+    max_tasks: Option<usize>,
+    #[command(flatten)]
+    protection: ProtectionArguments,
+    /// Ask the login shell for its environment, in the background, and add what is missing
+    #[arg(long)]
+    login_env: bool,
+}
+
+/// What both say: everything that an operator is made from.
+pub(crate) struct SessionSetup {
+    dialect: &'static dyn Dialect,
+    timeout: Option<Duration>,
+    directory: PathBuf,
+    session: Option<String>,
+    max_tasks: Option<usize>,
+    protection: ProtectionArguments,
+    guard: Guard,
+    login: bool,
+    purpose: Purpose,
+    /// The shells of all clients that wait for commands.
+    room: WarmRoom,
+}
+
+/// What an operator is made for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// `chiton mcp`: commands will follow one another, so shells may wait for them.
+    Server,
+    /// `chiton call`: nothing follows the one call.
+    OneCall,
+}
+
+impl Purpose {
+    /// What the journal says of it.
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Server => "mcp",
+            Self::OneCall => "call",
+        }
+    }
+}
+
+pub(crate) fn dialect(name: &str) -> Result<&'static dyn Dialect> {
+    let names = || chiton_dialects::names().join(", ");
+    chiton_dialects::find(name)
+        .with_context(|| format!("there is no dialect of the name '{name}'; there are: {}", names()))
+}
+
+impl SessionArguments {
+    /// What the flags say, and the settings where a flag does not.
+    pub(crate) fn resolve(&self, settings: &Settings, purpose: Purpose) -> Result<SessionSetup> {
+        let given = &settings.mcp;
+        let directory = match self.dir.as_ref().or(given.dir.as_ref()) {
+            Some(path) => {
+                let path = std::path::absolute(path)?;
+                anyhow::ensure!(path.is_dir(), "--dir {}: not a directory", path.display());
+                path
+            }
+            None => surroundings::working_directory()?,
+        };
+        let dialect = match self.dialect {
+            Some(dialect) => dialect,
+            None => dialect(given.dialect.as_deref().unwrap_or("native"))?,
+        };
+        let guard = self.protection.guard(settings, &directory)?;
+        Ok(SessionSetup {
+            dialect,
+            guard,
+            timeout: self.timeout.or(given.timeout).map(Duration::from_secs),
+            directory,
+            session: self.session.clone().or_else(|| given.session.clone()),
+            max_tasks: self.max_tasks.or(given.max_tasks),
+            protection: self.protection.with(settings),
+            login: self.login_env || settings.environment.login,
+            purpose,
+            room: WarmRoom::default(),
+        })
+    }
+}
+
+impl SessionSetup {
+    pub(crate) fn operator(&self, state: &Path) -> Result<Operator> {
+        let mut config = EngineConfig::new(state)?;
+        config.room = self.room.clone();
+        if self.purpose == Purpose::OneCall {
+            config.limits.warm = WarmLimits::none();
+        }
+        let who = format!("{} {}", self.purpose.verb(), self.dialect.name());
+        self.protection.apply(&mut config, Passphrase::FromEnvironment, &who, state)?;
+        config.guard = self.guard.clone();
+        config.login = self.login.then(|| env::ask_login_shell(&LoginConfig::default()));
+        config.limits.tasks_per_session = self.max_tasks.or(self.dialect.task_limit());
+        let engine = Engine::new(config)?;
+        let start = engine.fresh_state(&self.directory, surroundings::environment(), surroundings::umask());
+        let operator = Operator::new(engine, self.dialect, start, self.timeout);
+        match &self.session {
+            Some(name) => Ok(operator.named(name)?),
+            None => Ok(operator),
+        }
+    }
+}

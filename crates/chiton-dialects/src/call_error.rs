@@ -1,0 +1,43 @@
+//! Why a call cannot be read, in words that a model can repair it from.
+
+/// A call that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The dialect has no such tool.
+    #[error("there is no tool '{name}' here; there are: {}", known.join(", "))]
+    UnknownTool {
+        /// The tool asked for.
+        name: String,
+        /// The tools there are.
+        known: Vec<String>,
+    },
+    /// A required argument is missing.
+    #[error("Missing required parameter: {0}")]
+    Missing(&'static str),
+    /// An argument is of another type.
+    #[error("Invalid type for '{name}': expected {expected}, got {got}")]
+    WrongType {
+        /// The argument.
+        name: &'static str,
+        /// What it should be.
+        expected: &'static str,
+        /// What it is.
+        got: String,
+    },
+    /// An argument that the tool does not have.
+    #[error("unknown parameter '{name}'; the parameters are: {}", known.join(", "))]
+    Unknown {
+        /// The argument.
+        name: String,
+        /// Those there are.
+        known: Vec<String>,
+    },
+    /// An argument with a value it cannot have.
+    #[error("'{name}' {problem}")]
+    BadValue {
+        /// The argument.
+        name: &'static str,
+        /// What is wrong, and what would be right.
+        problem: String,
+    },
+}

@@ -1,0 +1,134 @@
+//! The ending of a run: announced once, written down, and summed up.
+//!
+//! 1. What the leader printed is drained, so that the ending comes after all of it.
+//! 2. What the command left running becomes a task of its own.
+//! 3. The ending is written down and reported. Where the answer goes first, it is reported first.
+//!
+//! When a run is over is decided in [`super::lifecycle`].
+
+use std::time::{Duration, Instant};
+
+use super::connection::ClientRole;
+use super::leftover_task::LeftoverTask;
+use super::run::KeptRun;
+use super::started_shell;
+use crate::folder::Durability;
+use crate::folder::record::StartRecord;
+use crate::protocol::{HandedBack, Report};
+use crate::run::{Ending, Lifetime, Outcome, StopCause, Stream};
+use crate::stop;
+
+impl KeptRun {
+    /// Reports the ending to everybody, and writes it down.
+    pub(super) fn announce(&mut self, now: Instant) {
+        self.drain();
+        let Some(outcome) = self.family.lifecycle.announce() else { return };
+        if self.state.is_without_command(&self.equipment.shared) {
+            // The engine was gone before it could give the waiting shell its command. Nothing ran, so nothing is
+            // reported to have run.
+            return;
+        }
+
+        let mut ending = self.summary(outcome, now);
+        if !self.family.lifecycle.is_stopping() {
+            // Before the ending is written down, since that names the task.
+            let task = LeftoverTask::create(&self.plan, &ending.leftovers, self.output.spool());
+            ending.leftover_task = task.as_ref().map(|task| task.id().to_owned());
+            self.family.leftover_task = task;
+        }
+        self.output.finish_transcript(&ending.outcome);
+        if let Some(screen) = self.console.last_screen() {
+            let _ = self.folder.write_screen(&screen);
+        }
+
+        // Written down first, as a rule: whoever receives the ending may look the run up at once.
+        if !self.state.rest_follows() {
+            self.record(&ending);
+        }
+        self.report_ending(&ending);
+        if self.state.rest_follows() {
+            // Here the answer was wanted first, and whoever waits for it may be on the processor that we are on. By the
+            // time anybody can ask for the records, they are there.
+            rustix::thread::sched_yield();
+            self.dismiss_shell();
+            self.record(&ending);
+        }
+        self.ending = Some(ending);
+    }
+
+    /// Sends everybody the ending; the caller also receives what the shell handed back.
+    fn report_ending(&mut self, ending: &Ending) {
+        let mut state = match &ending.outcome {
+            Outcome::Exited(_) => self.state.hand_back(self.plan.changes_nothing, &self.equipment.shared),
+            _ => HandedBack::Nothing,
+        };
+        self.audience.send_each(|role| {
+            let nothing = HandedBack::Nothing;
+            let state = if role == ClientRole::Caller { std::mem::replace(&mut state, nothing) } else { nothing };
+            Report::Ended { ending: ending.clone(), state }
+        });
+    }
+
+    /// Its command has run through and is answered. All that is left for the shell is to hand back its state, if it has
+    /// any to hand back.
+    fn dismiss_shell(&self) {
+        match self.family.lifecycle.unreaped_leader() {
+            Some(pid) if self.plan.changes_nothing => started_shell::kill(pid),
+            _ => self.equipment.shared.release_shell(),
+        }
+    }
+
+    /// Writes down what was asked for and who runs it, unless that was done. On a full disk the command still runs; it
+    /// only cannot be looked up later.
+    pub(super) fn record_start(&mut self) {
+        if let Some(request) = self.plan.request.take() {
+            self.clock.start_is_recorded();
+            let _ = self.folder.write_request_text(&request);
+            let _ = self.folder.write_start(StartRecord::of(self.family.lifecycle.leader_id()));
+        }
+    }
+
+    fn record(&mut self, ending: &Ending) {
+        // In this order: an ending without a request reads as damaged.
+        self.record_start();
+        let durability = if self.plan.lifetime == Lifetime::Durable { Durability::Synced } else { Durability::Cached };
+        let _ = self.folder.write_ending(ending, durability);
+    }
+
+    /// Writes down how the leftovers ended, where there were any.
+    pub(super) fn record_leftovers(&self) {
+        if let Some(task) = &self.family.leftover_task {
+            // There is such a task only where nobody had stopped the run before its end, so a stop was about it alone.
+            let stopped = self.family.lifecycle.stop_cause().map(Outcome::from);
+            task.finish(self.summary(Outcome::Lost, Instant::now()), stopped);
+        }
+    }
+
+    fn summary(&self, outcome: Outcome, now: Instant) -> Ending {
+        let lifecycle = &self.family.lifecycle;
+        // Where the shell reported the end, it was certain that nobody but itself was left.
+        let nobody = lifecycle.is_childless() || self.state.rest_follows();
+        let alive = if nobody { Vec::new() } else { stop::alive(|line| self.output.masked_text(line)) };
+
+        // What is alive after a stop has survived it; after any other end it was left running.
+        let cause = lifecycle.stop_cause();
+        let (leftovers, survivors) = if cause.is_some() { (Vec::new(), alive) } else { (alive, Vec::new()) };
+        let end = if cause.is_some() { now } else { self.family.leader_ended().unwrap_or(now) };
+        Ending {
+            outcome,
+            limit: if let Some(StopCause::TimedOut(limit)) = cause { Some(limit) } else { None },
+            leftovers,
+            leftover_task: None,
+            survivors,
+            // The shell itself has not been reaped then.
+            usage: (!self.state.rest_follows()).then(|| self.family.usage()),
+            wall_us: micros(end.duration_since(self.clock.started())),
+            stdout: self.output.totals(Stream::Stdout),
+            stderr: self.output.totals(Stream::Stderr),
+        }
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

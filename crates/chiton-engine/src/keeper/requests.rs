@@ -1,0 +1,105 @@
+//! What others ask of a run, and what they are answered.
+//!
+//! 1. [`KeptRun::obey`] carries out one request and sends its answer on the connection it came over.
+//! 2. Some requests change what the connection is to the run: a holder, a watcher, a window.
+//!
+//! Whoever can reach the socket is the same user, so nothing is asked about permission here.
+
+use std::time::Instant;
+
+use super::connection::{ClientRole, Watched, WindowUse};
+use super::run::KeptRun;
+use crate::protocol::{Control, Denial, HandedBack, Report};
+use crate::run::Lifetime;
+use crate::stop;
+
+impl KeptRun {
+    /// Carries out a request that came over connection `index`, and answers it.
+    pub(super) fn obey(&mut self, index: usize, control: Control) {
+        let answer = match control {
+            // Answered by the ending, when that has come.
+            Control::Stop { cause, grace } => return self.stop(cause, grace),
+            Control::Taken(bytes) => return self.acknowledge(index, bytes),
+            Control::HandOver { lifetime } => self.hand_over(index, lifetime),
+            Control::Watch => self.watch(index, Watched::Output),
+            Control::WatchInput => self.watch(index, Watched::OutputAndInput),
+            Control::Input(bytes) => Report::Answer(self.while_running().and_then(|()| self.console.write(&bytes))),
+            Control::EndInput => Report::Answer(self.while_running().and_then(|()| self.console.end_input())),
+            Control::Signal(number) => Report::Answer(self.signal(number)),
+            Control::Look => self.look().unwrap_or_else(no_terminal),
+            Control::Type { what, typist, masks } => {
+                // Before anything is typed: a program may print what it reads at once.
+                self.output.mask(masks);
+                Report::Answer(self.while_running().and_then(|()| self.console.type_in(&what, typist)))
+            }
+            Control::Resize(size) => Report::Answer(self.console.resize(size)),
+            Control::Attach { typist } => {
+                let use_of_it = if typist.is_some() { WindowUse::Types } else { WindowUse::LooksOn };
+                self.set_role(index, ClientRole::Window(use_of_it));
+                self.look().unwrap_or_else(no_terminal)
+            }
+        };
+        if let Some(connection) = self.audience.get_mut(index) {
+            // One that is gone is noticed in the next round.
+            let _ = connection.send(&answer);
+        }
+    }
+
+    /// The terminal as it is now; `None` where there is none.
+    pub(super) fn look(&self) -> Option<Report> {
+        self.console.look(self.audience.people()).map(|look| Report::Look(Box::new(look)))
+    }
+
+    fn acknowledge(&mut self, index: usize, bytes: u64) {
+        if let Some(connection) = self.audience.get_mut(index) {
+            connection.acknowledge(bytes);
+        }
+    }
+
+    /// Makes the run a task. The records are written before the answer goes out: whoever receives that can look the task
+    /// up at once.
+    fn hand_over(&mut self, index: usize, lifetime: Lifetime) -> Report {
+        // The last report of output on this connection, so nothing may be left over.
+        self.report_spooled();
+        self.record_start();
+        self.plan.lifetime = lifetime;
+        self.set_role(index, ClientRole::Holder);
+        if let Some(mut record) = self.folder.request().ok().filter(|record| !record.background) {
+            record.background = true;
+            record.lifetime = lifetime;
+            let _ = self.folder.write_request(&record);
+        }
+        Report::HandedOver
+    }
+
+    /// Makes a connection a watcher. It is answered with how things stand, so that nothing that happened before it came
+    /// is missed.
+    fn watch(&mut self, index: usize, watched: Watched) -> Report {
+        self.set_role(index, ClientRole::Watcher(watched));
+        if watched == Watched::OutputAndInput {
+            self.console.check_soon(Instant::now());
+        }
+        match &self.ending {
+            Some(ending) => Report::Ended { ending: ending.clone(), state: HandedBack::Nothing },
+            None => self.growth(),
+        }
+    }
+
+    fn set_role(&mut self, index: usize, role: ClientRole) {
+        if let Some(connection) = self.audience.get_mut(index) {
+            connection.set_role(role);
+        }
+    }
+
+    fn while_running(&self) -> Result<(), Denial> {
+        self.family.lifecycle.unreaped_leader().map(|_| ()).ok_or(Denial::Ended)
+    }
+
+    fn signal(&self, number: i32) -> Result<(), Denial> {
+        stop::signal_run(self.family.lifecycle.unreaped_leader(), number)
+    }
+}
+
+fn no_terminal() -> Report {
+    Report::Answer(Err(Denial::NoTerminal))
+}

@@ -1,0 +1,64 @@
+//! What a shell and its keeper share: files that the shell opens by the path of the keeper's descriptor, so that it
+//! never inherits one and nothing it starts can find it.
+//!
+//! 1. The shell writes its state into a pipe ([`STATE_FD`]) and lists that it reads again itself into a file in memory
+//!    ([`SCRATCH_FD`]).
+//! 2. Between its first report and the rest it waits for a byte from a second pipe ([`GO_FD`]), which lets it go on.
+//!
+//! What the shell writes is read in [`super::state`].
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use crate::protocol::{GO_FD, SCRATCH_FD, STATE_FD};
+
+/// More than the state of a usual shell.
+const STATE_PIPE_BYTES: usize = 256 << 10;
+
+pub(super) struct SharedFiles {
+    /// Where the state arrives. A pipe, since no limit on the size of files holds for it.
+    pub(super) state: OwnedFd,
+    /// The end that the shell opens anew. Open here too, so that our end never reads as closed between two shells.
+    _state_end: OwnedFd,
+    scratch: OwnedFd,
+    /// Where the shell waits before it reports more than how its command ended.
+    go: OwnedFd,
+    go_end: OwnedFd,
+}
+
+impl SharedFiles {
+    pub(super) fn create() -> io::Result<Self> {
+        let above = |descriptor: OwnedFd| rustix::io::fcntl_dupfd_cloexec(&descriptor, GO_FD + 1);
+        let pipe = || -> io::Result<(OwnedFd, OwnedFd)> {
+            let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+            rustix::io::ioctl_fionbio(&read, true)?;
+            Ok((above(read)?, above(write)?))
+        };
+        let (state, end) = pipe()?;
+        let (go, go_end) = pipe()?;
+        // Room for all of a usual state, so that the shell is not held up by us. Where that is too much, less will do.
+        let _ = rustix::pipe::fcntl_setpipe_size(&state, STATE_PIPE_BYTES);
+        let scratch = above(rustix::fs::memfd_create("chiton", rustix::fs::MemfdFlags::CLOEXEC)?)?;
+
+        // The loader names these by number. Everything was moved above the three numbers first, so they are free now.
+        let place = |descriptor: OwnedFd, number: i32| {
+            let placed = rustix::io::fcntl_dupfd_cloexec(&descriptor, number)?;
+            if placed.as_raw_fd() == number { Ok(placed) } else { Err(io::Error::other("descriptors are short")) }
+        };
+        let (end, scratch) = (place(end, STATE_FD)?, place(scratch, SCRATCH_FD)?);
+        Ok(Self { state, _state_end: end, scratch, go: place(go, GO_FD)?, go_end })
+    }
+
+    /// Lets the shell report the rest. Written before the shell asks, it stays in the pipe until then.
+    pub(super) fn release_shell(&self) {
+        let _ = rustix::io::write(&self.go_end, b"!");
+    }
+
+    /// Forgets what the last shell left here. Only once that one is gone: it would lose what it waits for.
+    pub(super) fn clear(&self) {
+        let mut passed_over = [0; 8192];
+        while rustix::io::read(&self.state, &mut passed_over).is_ok_and(|count| count > 0) {}
+        while rustix::io::read(&self.go, &mut passed_over).is_ok_and(|count| count > 0) {}
+        let _ = rustix::fs::ftruncate(&self.scratch, 0);
+    }
+}

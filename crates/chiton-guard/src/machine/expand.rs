@@ -1,0 +1,417 @@
+//! From words as they are written to words as the program gets them.
+
+use std::rc::Rc;
+
+use crate::machine::Machine;
+use crate::machine::arithmetic;
+use crate::machine::brace;
+use crate::machine::state::{Value, World};
+use crate::machine::value::Arg;
+use crate::machine::value::{Flow, Piece, Text, Unknown, What};
+use chiton_shell::tree::{List, Part, Word};
+
+/// Words being put together.
+#[derive(Default)]
+struct Fields {
+    done: Vec<Text>,
+    current: Option<Text>,
+}
+
+impl Fields {
+    fn open(&mut self) -> &mut Text {
+        self.current.get_or_insert_with(Text::default)
+    }
+
+    fn close(&mut self) {
+        self.done.extend(self.current.take());
+    }
+
+    /// Adds an unquoted expansion: split at the separators, patterns in it count.
+    fn split(&mut self, text: &Text, separators: &str) {
+        for piece in &text.0 {
+            let Piece::Known(known) = piece else {
+                self.open().push(piece.clone());
+                continue;
+            };
+            let mut rest = known.as_str();
+            while let Some(at) = rest.find(|character| separators.contains(character)) {
+                if at > 0 {
+                    patterned(&rest[..at], self.open());
+                }
+                let blank = |next: char| next.is_whitespace() && separators.contains(next);
+                let separator = rest[at..].chars().next().unwrap_or(' ');
+                rest = &rest[at..];
+                // Blanks around another separator belong to it.
+                let after = rest.trim_start_matches(blank);
+                let other = after.chars().next().filter(|next| separators.contains(*next));
+                if let Some(other) = other {
+                    self.open();
+                    self.close();
+                    rest = after[other.len_utf8()..].trim_start_matches(blank);
+                } else {
+                    if self.current.is_some() {
+                        self.close();
+                    }
+                    rest = if separator.is_whitespace() { after } else { &rest[separator.len_utf8()..] };
+                }
+            }
+            if !rest.is_empty() {
+                patterned(rest, self.open());
+            }
+        }
+    }
+}
+
+/// Adds bare text to `into`, telling patterns from the rest.
+pub(crate) fn patterned(text: &str, into: &mut Text) {
+    let mut rest = text;
+    while let Some(at) = rest.find(['*', '?', '[', '+', '@', '!']) {
+        let length = glob_length(&rest[at..]);
+        let Some(length) = length else {
+            let next = at + 1;
+            into.push(Piece::Known(rest[..next].to_owned()));
+            rest = &rest[next..];
+            continue;
+        };
+        into.push(Piece::Known(rest[..at].to_owned()));
+        into.push(Piece::Glob(rest[at..at + length].to_owned()));
+        rest = &rest[at + length..];
+    }
+    into.push(Piece::Known(rest.to_owned()));
+}
+
+/// How long the pattern at the start of `text` is, if one starts there.
+fn glob_length(text: &str) -> Option<usize> {
+    let mut characters = text.chars();
+    let first = characters.next()?;
+    if characters.next() == Some('(') && first != '[' {
+        return text.find(')').map(|end| end + 1);
+    }
+    match first {
+        '*' | '?' => Some(1),
+        '[' => {
+            let skip = if text[1..].starts_with(['!', '^']) { 2 } else { 1 };
+            let inner = text.get(skip + 1..)?;
+            inner.find(']').filter(|end| !inner[..*end].contains('/')).map(|end| skip + 1 + end + 1)
+        }
+        _ => None,
+    }
+}
+
+/// Words being expanded in one world: what they expand may run, and may set variables.
+pub(crate) struct Expansion<'m, 'a> {
+    pub(super) machine: &'m mut Machine<'a>,
+    pub(super) world: &'m mut World,
+}
+
+/// What becomes of an expansion that stands where words are split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Splitting {
+    /// It is split at the separators.
+    Splits,
+    /// It stays whole: in quotes, in an assignment.
+    Whole,
+}
+
+impl<'a> Machine<'a> {
+    /// Expands words in `world`.
+    pub(crate) fn expanding<'m>(&'m mut self, world: &'m mut World) -> Expansion<'m, 'a> {
+        Expansion { machine: self, world }
+    }
+}
+
+impl Expansion<'_, '_> {
+    /// The words of a command.
+    pub(crate) fn args(&mut self, words: &[Word]) -> Vec<Arg> {
+        let mut args = Vec::with_capacity(words.len());
+        for word in words {
+            for text in self.fields(word) {
+                args.push(Arg::new(text, word.span));
+            }
+        }
+        args
+    }
+
+    /// The words that one written word becomes.
+    pub(crate) fn fields(&mut self, word: &Word) -> Vec<Text> {
+        // Most words are plain.
+        if let [Part::Literal(text)] = word.parts.as_slice()
+            && !text.contains(['*', '?', '[', '{', '~', '('])
+        {
+            return vec![Text::known(text.clone())];
+        }
+        let mut all = Vec::new();
+        for parts in brace::expand(&word.parts) {
+            all.extend(self.split_parts(&parts, Splitting::Whole));
+        }
+        all
+    }
+
+    /// The words that pieces become; in `${x:-a b}` even blanks that are written out separate words.
+    pub(super) fn split_parts(&mut self, parts: &[Part], literals: Splitting) -> Vec<Text> {
+        let mut fields = Fields::default();
+        let separators = self.separators();
+        for (index, part) in parts.iter().enumerate() {
+            match part {
+                Part::Literal(text) => {
+                    let begins = index == 0 && text.starts_with('~');
+                    let rest = if begins { self.tilde(text, parts.len() == 1, fields.open()) } else { text };
+                    if literals == Splitting::Splits {
+                        fields.split(&Text::known(rest), &separators);
+                    } else {
+                        patterned(rest, fields.open());
+                    }
+                }
+                Part::Quoted(text) => {
+                    fields.open().push(Piece::Known(text.clone()));
+                    fields.open();
+                }
+                Part::Double(inner) => self.double(inner, &mut fields),
+                Part::Parameter(parameter) => {
+                    let values = self.parameter(parameter, Splitting::Splits);
+                    for (number, value) in values.texts.iter().enumerate() {
+                        if number > 0 {
+                            fields.close();
+                        }
+                        if values.are_split {
+                            fields.open().append(value);
+                        } else {
+                            fields.split(value, &separators);
+                        }
+                    }
+                }
+                Part::Command(list) => {
+                    let text = self.substitution(list);
+                    fields.split(&text, &separators);
+                }
+                Part::Arithmetic(expression) => {
+                    let text = self.arithmetic(expression);
+                    fields.open().append(&text);
+                }
+                Part::Process { reads, list } => {
+                    let text = self.process(*reads, list);
+                    fields.open().append(&text);
+                }
+            }
+        }
+        fields.close();
+        fields.done
+    }
+
+    fn separators(&self) -> String {
+        match self.world.get("IFS", self.machine.context) {
+            Value::Scalar(text) => text.as_known().unwrap_or_else(|| " \t\n".to_owned()),
+            _ => " \t\n".to_owned(),
+        }
+    }
+
+    /// Double quotes: nothing is split, but `"$@"` is as many words as there are parameters.
+    fn double(&mut self, parts: &[Part], fields: &mut Fields) {
+        if let [Part::Parameter(parameter)] = parts
+            && parameter.is_list()
+        {
+            let values = self.parameter(parameter, Splitting::Whole);
+            for (number, value) in values.texts.iter().enumerate() {
+                if number > 0 {
+                    fields.close();
+                }
+                fields.open().append(value);
+            }
+            return;
+        }
+        fields.open();
+        for part in parts {
+            if let Part::Parameter(parameter) = part
+                && parameter.is_list()
+            {
+                for (number, value) in self.parameter(parameter, Splitting::Whole).texts.iter().enumerate() {
+                    if number > 0 {
+                        fields.close();
+                    }
+                    fields.open().append(value);
+                }
+                continue;
+            }
+            let text = self.protected(part);
+            fields.open().append(&text);
+        }
+    }
+
+    /// A piece inside quotes, or where nothing is split.
+    pub(crate) fn protected(&mut self, part: &Part) -> Text {
+        match part {
+            Part::Literal(text) | Part::Quoted(text) => Text::known(text.clone()),
+            Part::Double(inner) => self.joined(inner),
+            Part::Parameter(parameter) => {
+                let mut joined = Text::default();
+                for (number, value) in self.parameter(parameter, Splitting::Whole).texts.iter().enumerate() {
+                    if number > 0 {
+                        joined.push(Piece::Known(" ".to_owned()));
+                    }
+                    joined.append(value);
+                }
+                joined
+            }
+            Part::Command(list) => self.substitution(list),
+            Part::Arithmetic(expression) => self.arithmetic(expression),
+            Part::Process { reads, list } => self.process(*reads, list),
+        }
+    }
+
+    /// Pieces as one text, without splitting.
+    pub(crate) fn joined(&mut self, parts: &[Part]) -> Text {
+        let mut all = Text::default();
+        for part in parts {
+            let text = self.protected(part);
+            all.append(&text);
+        }
+        all
+    }
+
+    /// A word as one text, as in an assignment or a here string: tilde, but no splitting and no patterns.
+    pub(crate) fn single(&mut self, word: &Word) -> Text {
+        let mut all = Text::default();
+        for (index, part) in word.parts.iter().enumerate() {
+            if let (0, Part::Literal(text)) = (index, part) {
+                let rest = self.tilde(text, word.parts.len() == 1, &mut all).to_owned();
+                all.push(Piece::Known(rest));
+                continue;
+            }
+            let text = self.protected(part);
+            all.append(&text);
+        }
+        all
+    }
+
+    /// The value of an assignment: a tilde counts after a colon too.
+    pub(crate) fn assigned(&mut self, word: &Word) -> Text {
+        if !word.parts.iter().any(|part| matches!(part, Part::Literal(text) if text.contains(":~"))) {
+            return self.single(word);
+        }
+        let mut all = Text::default();
+        for (index, part) in word.parts.iter().enumerate() {
+            let Part::Literal(text) = part else {
+                let text = self.protected(part);
+                all.append(&text);
+                continue;
+            };
+            for (place, stretch) in text.split(':').enumerate() {
+                if place > 0 {
+                    all.push(Piece::Known(":".to_owned()));
+                }
+                let opens = place > 0 || index == 0;
+                let rest = if opens { self.tilde(stretch, true, &mut all) } else { stretch }.to_owned();
+                all.push(Piece::Known(rest));
+            }
+        }
+        all
+    }
+
+    /// A word as a pattern: what is quoted in it is protected by backslashes.
+    pub(crate) fn pattern(&mut self, word: &Word) -> Option<String> {
+        let mut all = String::new();
+        for part in &word.parts {
+            match part {
+                Part::Literal(text) => all.push_str(text),
+                Part::Parameter(_) | Part::Command(_) => all.push_str(&self.protected(part).as_literal()?),
+                other => {
+                    for character in self.protected(other).as_literal()?.chars() {
+                        if matches!(character, '*' | '?' | '[' | '\\') {
+                            all.push('\\');
+                        }
+                        all.push(character);
+                    }
+                }
+            }
+        }
+        Some(all)
+    }
+
+    /// Adds what a tilde at the start of `text` stands for, and gives the rest.
+    fn tilde<'t>(&self, text: &'t str, whole: bool, into: &mut Text) -> &'t str {
+        let Some(after) = text.strip_prefix('~') else { return text };
+        let end = after.find('/').unwrap_or(after.len());
+        // `~"x"` is no tilde expansion: the name goes on in another piece.
+        if end == after.len() && !whole {
+            return text;
+        }
+        let name = &after[..end];
+        let home = match name {
+            "" => match self.world.get("HOME", self.machine.context) {
+                Value::Scalar(text) => text,
+                _ => Text::known(self.machine.context.home.to_string_lossy()),
+            },
+            "+" => self.world.cwd.clone().map_or_else(|| Text::variable("PWD"), Text::known),
+            "-" => self.world.previous.clone().map_or_else(|| Text::variable("OLDPWD"), Text::known),
+            name if name == self.machine.context.user => Text::known(self.machine.context.home.to_string_lossy()),
+            "root" => Text::known("/root"),
+            name if name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-.".contains(letter)) => {
+                Text::known(format!("/home/{name}"))
+            }
+            _ => return text,
+        };
+        into.append(&home);
+        &after[end..]
+    }
+
+    pub(crate) fn substitution(&mut self, list: &List) -> Text {
+        let flow = self.machine.captured(list, self.world);
+        Text::of_flow(&flow)
+    }
+
+    fn process(&mut self, reads: bool, list: &List) -> Text {
+        if reads {
+            let flow = self.machine.captured(list, self.world);
+            return Text(vec![Piece::Unknown(Unknown { what: What::Stream(Rc::new(flow)), filled: true })]);
+        }
+        self.machine.process_sink(list, self.world);
+        Text::unknown(What::Stream(Rc::new(Flow::empty())), true)
+    }
+
+    pub(crate) fn arithmetic(&mut self, expression: &Word) -> Text {
+        let text = self.joined(&expression.parts);
+        let Some(known) = text.as_known() else { return Text::unknown(What::Plain, true) };
+        self.hidden_substitutions(&known);
+        if known.trim().is_empty() {
+            return Text::known("0");
+        }
+        let context = self.machine.context;
+        let value = arithmetic::evaluate(&known, &mut |name| match self.world.get(name, context) {
+            Value::Scalar(text) => text.as_known().and_then(|text| text.trim().parse().ok()),
+            Value::Unset => Some(0),
+            _ => None,
+        });
+        if let Some(value) = value {
+            Text::known(value.to_string())
+        } else {
+            assigned_by_arithmetic(&known, self.world);
+            Text::unknown(What::Plain, true)
+        }
+    }
+
+    /// Values of variables are arithmetic again, and a subscript in them may hold a command.
+    fn hidden_substitutions(&mut self, expression: &str) {
+        let names = expression.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        for name in names.filter(|name| !name.is_empty()) {
+            if let Value::Scalar(text) = self.world.get(name, self.machine.context)
+                && let Some(value) = text.as_known()
+                && (value.contains("$(") || value.contains('`'))
+            {
+                self.machine.expanded_again(&value, self.world);
+            }
+        }
+    }
+}
+
+/// Variables that an expression changes are numbers afterwards.
+fn assigned_by_arithmetic(expression: &str, world: &mut World) {
+    let names = expression.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let changes = expression.contains('=') || expression.contains("++") || expression.contains("--");
+    for name in
+        names.filter(|name| changes && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_'))
+    {
+        if world.has_set(name) {
+            world.set_text(name, Text::unknown(What::Plain, true));
+        }
+    }
+}

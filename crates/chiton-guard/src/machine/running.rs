@@ -1,0 +1,190 @@
+//! What programs make the shell do besides their own work: run words, run text, read and write files.
+
+use std::rc::Rc;
+
+use chiton_shell as syntax;
+use chiton_shell::tree::Span;
+
+use super::command::Call;
+use super::path::{self, Target};
+use super::state::{World, Worlds};
+use super::value::{Arg, Flow, Labels, Piece, Text, Unknown, What};
+use super::{DEEPEST_CALLS, Machine, Ran};
+use crate::effect::Kind;
+use crate::protected::start_files;
+use crate::verdict::WaitingCommand;
+
+impl Machine<'_> {
+    /// Goes through the command that `words` are.
+    pub(crate) fn run_words(&mut self, call: &Call, words: Vec<Arg>, world: World) -> Ran {
+        if words.is_empty() {
+            return Ran::same(world, Flow::empty());
+        }
+        self.note_inner(&words, call.span);
+
+        let frame = self.frame(&format!("wrapper {}", call.name));
+        self.frames.push(frame);
+        let ran = self.invoke(&words, world, &call.input, call.span);
+        self.frames.pop();
+        ran
+    }
+
+    /// Text that some program hands to a shell.
+    pub(crate) fn run_text(&mut self, text: &Arg, world: World, input: &Rc<Flow>) -> Ran {
+        match text.text.as_literal() {
+            Some(known) => self.script(&known, world, input, text.span),
+            None => self.undecided_text(text, world, input),
+        }
+    }
+
+    /// Text for a shell of which parts are unknown: the known parts are judged, the unknown ones taken as data.
+    pub(crate) fn undecided_text(&mut self, text: &Arg, mut world: World, input: &Rc<Flow>) -> Ran {
+        if let [Piece::Unknown(only)] = text.text.0.as_slice() {
+            let flow = match &only.what {
+                What::Output(flow) | What::Stream(flow) => (**flow).clone(),
+                _ => Flow::unknown(),
+            };
+            self.object_to_flow(&flow, text);
+            return Ran::same(world, Flow::unknown());
+        }
+        let labels = text.text.labels();
+        if labels.has(Labels::DOWNLOADED) || labels.has(Labels::DECODED) {
+            self.object_to_flow(&Flow::labelled(labels), text);
+        }
+        let mut script = String::new();
+        for (index, piece) in text.text.0.iter().enumerate() {
+            match piece {
+                Piece::Known(known) | Piece::Glob(known) => script.push_str(known),
+                Piece::Unknown(unknown) => {
+                    let name = format!("__unknown_{index}");
+                    script.push_str(&format!("${{{name}}}"));
+                    world.set_text(&name, Text(vec![Piece::Unknown(unknown.clone())]));
+                }
+            }
+        }
+        self.script(&script, world, input, text.span)
+    }
+
+    /// Text that a shell takes as commands.
+    pub(crate) fn run_flow(&mut self, flow: &Flow, world: World, input: &Rc<Flow>, from: &Arg) -> Ran {
+        if let Some(text) = &flow.text {
+            let text = text.clone();
+            return self.script(&text, world, input, from.span);
+        }
+        self.object_to_flow(flow, from);
+        Ran::same(world, Flow::labelled(Labels::UNKNOWN))
+    }
+
+    /// What speaks against running text of which only the origin is known.
+    pub(crate) fn object_to_flow(&mut self, flow: &Flow, from: &Arg) {
+        let labels = flow.labels;
+        let shown = from.text.display();
+        if labels.has(Labels::DOWNLOADED) {
+            let reason = "What came over the network would be run without anybody having read it.".to_owned();
+            self.state(Kind::RunDownloaded, reason, from.span, Some(shown));
+        } else if labels.has(Labels::DECODED) {
+            let reason =
+                "Text that was decoded or put together would be run; what it says cannot be seen here.".to_owned();
+            self.state(Kind::RunDecoded, reason, from.span, Some(shown));
+        } else if !labels.has(Labels::SETTINGS) && (labels.has(Labels::UNKNOWN) || !flow.roots.is_empty()) {
+            let reason = "The output of a command would be run; what it says cannot be seen here.".to_owned();
+            self.state(Kind::RunUnknown, reason, from.span, Some(shown));
+        }
+    }
+
+    /// Goes through `text` as a script of its own that stands at `span`.
+    pub(crate) fn script(&mut self, text: &str, world: World, input: &Rc<Flow>, span: Span) -> Ran {
+        if self.frames.len() >= DEEPEST_CALLS || !self.step(span) {
+            let reason = "Shells call shells too deeply to be examined.".to_owned();
+            self.state(Kind::Unexamined, reason, span, None);
+            return Ran::same(world, Flow::unknown());
+        }
+        match syntax::parse_at(text.as_bytes(), span) {
+            Ok(script) => {
+                let frame = self.frame("");
+                self.frames.push(frame);
+                let ran = self.list(&script.list, Worlds::one(world), input);
+                self.frames.pop();
+                ran
+            }
+            Err(error) => {
+                let reason = format!("The inner command cannot be parsed: {error}.");
+                self.state(Kind::Unexamined, reason, span, None);
+                Ran::same(world, Flow::unknown())
+            }
+        }
+    }
+
+    /// Goes through the substitutions in a text that the shell expands once more.
+    pub(crate) fn expanded_again(&mut self, text: &str, world: &World) {
+        let quoted = format!(": \"{}\"", text.replace('"', ""));
+        if let Ok(script) = syntax::parse_at(quoted.as_bytes(), self.here())
+            && self.step(self.here())
+        {
+            self.captured(&script.list, world);
+        }
+    }
+
+    /// What is in the file that `text` names.
+    pub(crate) fn read(&mut self, text: &Text, world: &World) -> Flow {
+        if let [Piece::Unknown(Unknown { what: What::Stream(flow), .. })] = text.0.as_slice() {
+            return (**flow).clone();
+        }
+        let mut flow = Flow::labelled(Labels::FILE);
+        for target in path::targets(text, world.cwd.as_deref()) {
+            let Target::At { path, .. } = &target else { continue };
+            if let Some(known) = self.files.get(path) {
+                return known.clone();
+            }
+            if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
+                flow.labels = flow.labels.with(Labels::DOWNLOADED);
+            }
+            if start_files::is_credential(path, &self.places().home, false) {
+                flow.labels = flow.labels.with(Labels::SECRET);
+            }
+            if path == "/dev/null" {
+                return Flow::empty();
+            }
+        }
+        flow
+    }
+
+    /// Remembers what a file holds from now on.
+    pub(crate) fn remember(&mut self, text: &Text, flow: Flow, append: bool, world: &World) {
+        let Some(path) = text.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref())) else { return };
+        if path.starts_with("/dev/") {
+            return;
+        }
+        let content = match self.files.get(&path) {
+            Some(before) if append => before.clone().then(&flow),
+            None if append => Flow::labelled(Labels::FILE).then(&flow),
+            _ => flow,
+        };
+        self.files.insert(path, content);
+    }
+
+    /// What is known of the files that `args` name.
+    pub(crate) fn labels_of(&mut self, args: &[Arg], world: &World) -> Labels {
+        args.iter().fold(Labels::default(), |labels, arg| labels.with(self.read(&arg.text, world).labels))
+    }
+
+    /// Notes that a program waits for a person, and what to do instead.
+    pub(crate) fn waits_for_a_person(&mut self, program: &str, hint: &str, span: Span) {
+        let waiting = WaitingCommand { program: program.to_owned(), hint: hint.to_owned(), span };
+        if !self.waits.contains(&waiting) && self.waits.len() < 50 {
+            self.waits.push(waiting);
+        }
+    }
+
+    /// Notes that credentials leave the machine.
+    pub(crate) fn exfiltrates(&mut self, span: Span) {
+        let reason = "Credentials would be sent over the network.".to_owned();
+        self.state(Kind::Exfiltrate, reason, span, None);
+    }
+
+    /// Notes that a shell takes its commands from another machine.
+    pub(crate) fn remote_shell(&mut self, span: Span) {
+        let reason = "A shell would take its commands from another machine.".to_owned();
+        self.state(Kind::RemoteShell, reason, span, None);
+    }
+}

@@ -1,0 +1,124 @@
+//! Programs that build by recipes, and run tasks on many machines.
+
+use super::databases::DROPS_IN_PRODUCTION;
+use super::options::{Grammar, Options};
+use super::row::{PROGRAM, Prints, Program, allows, asks, denies};
+use crate::machine::command::Call;
+use crate::machine::state::World;
+use crate::machine::value::{Arg, Flow, Labels, Text};
+use crate::machine::{Machine, Ran};
+
+const MAKE: Grammar = Grammar { short: "fCIojW", long: &["file", "makefile", "directory", "eval"], ..Grammar::PLAIN };
+
+pub(super) const ROWS: &[Program] = &[
+    Program {
+        names: &["make", "gmake", "ninja"],
+        custom: Some(recipes),
+        examples: &[
+            denies("printf 'all:\\n\\trm -rf /\\n' > Makefile; make", "delete-root"),
+            denies("make --eval='x:;rm -rf /' x", "delete-root"),
+            asks("make SHELL=/tmp/x", "hidden-run"),
+            allows("make -j4 test"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["just"],
+        custom: Some(recipes),
+        prints: Prints::Settings,
+        examples: &[allows("just test"), asks("just SHELL=/tmp/x", "hidden-run")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["rake"],
+        custom: Some(recipes),
+        effects: DROPS_IN_PRODUCTION,
+        examples: &[asks("rake db:drop RAILS_ENV=production", "remote-data"), allows("rake test")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["ansible"],
+        custom: Some(on_hosts),
+        examples: &[
+            denies("ansible all -m shell -a 'rm -rf /'", "delete-root"),
+            denies("ansible all -a 'rm -rf /'", "delete-root"),
+            allows("ansible all -m ping"),
+        ],
+        ..PROGRAM
+    },
+];
+
+/// Recipes whose text this command shows, and settings that name programs.
+fn recipes(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    for arg in &call.args {
+        if arg.text.known_start().starts_with("SHELL=") {
+            super::run_helper(machine, &Arg::new(arg.text.skip(6), arg.span), world);
+        }
+    }
+
+    let options = Options::read(&call.args, &MAKE);
+    if let Some(arg) = options.value(&["eval"]).cloned()
+        && let Some(text) = arg.text.as_known()
+    {
+        evaluated(machine, &text, &arg, call, world);
+    }
+
+    match options.value(&["f", "file", "makefile"]).cloned() {
+        Some(file) if file.text.is("-") || file.text.is("/dev/stdin") => {
+            makefile(machine, &call.input.clone(), world, call);
+        }
+        Some(file) => {
+            let flow = machine.read(&file.text, world);
+            makefile(machine, &flow, world, call);
+        }
+        None => {
+            for name in ["Makefile", "makefile", "GNUmakefile"] {
+                let flow = machine.read(&Text::known(name), world);
+                makefile(machine, &flow, world, call);
+            }
+        }
+    }
+    None
+}
+
+/// `x:;command` and `$(shell command)`.
+fn evaluated(machine: &mut Machine<'_>, text: &str, arg: &Arg, call: &Call, world: &World) {
+    for part in text.split([';', '\n']).skip(1) {
+        machine.script(part.trim().trim_start_matches('@'), world.clone(), &call.input, arg.span);
+    }
+    if let Some(at) = text.find("$(shell ") {
+        machine.script(text[at + 8..].trim_end_matches(')'), world.clone(), &call.input, arg.span);
+    }
+}
+
+/// The recipes of a makefile whose text is known.
+fn makefile(machine: &mut Machine<'_>, flow: &Flow, world: &World, call: &Call) {
+    let Some(text) = &flow.text else {
+        let known = Flow::labelled(flow.labels.without(Labels::UNKNOWN));
+        machine.object_to_flow(&known, &Arg::known("makefile", call.span));
+        return;
+    };
+    for line in text.clone().lines() {
+        let recipe = line.strip_prefix('\t').or_else(|| line.split_once(';').map(|(_, recipe)| recipe));
+        if let Some(recipe) = recipe {
+            let recipe = recipe.trim_start_matches(['@', '-', '+', ' ']).replace("$$", "$");
+            machine.script(&recipe, world.clone(), &call.input, call.span);
+        }
+    }
+}
+
+/// `ansible -m shell -a text`; without a module it is a command, too.
+fn on_hosts(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    const ANSIBLE: Grammar =
+        Grammar { short: "mailcfuetkM", long: &["args", "module-name", "inventory", "module-args"], ..Grammar::PLAIN };
+    let options = Options::read(&call.args, &ANSIBLE);
+    let is_command = options
+        .value(&["m", "module-name"])
+        .is_none_or(|module| ["shell", "command", "raw"].iter().any(|name| module.text.is(name)));
+    if let Some(text) = options.value(&["a", "args", "module-args"])
+        && is_command
+    {
+        machine.run_text(text, world.clone(), &call.input);
+    }
+    None
+}

@@ -1,0 +1,294 @@
+//! What programs do, as rows: [`row`] says what a row is, every other module has rows of one kind.
+//!
+//! [`run`] finds the row of a program and lets it report its effects. A program without a row is taken to do nothing by
+//! itself, but it may run what its words say.
+
+mod assignments;
+mod builders;
+mod builtins;
+mod clouds;
+mod containers;
+mod databases;
+mod disks;
+mod files;
+mod finders;
+mod git;
+mod interpreters;
+pub(crate) mod network;
+pub(crate) mod options;
+mod packages;
+mod processes;
+mod prompts;
+mod row;
+pub(crate) mod sed;
+pub(crate) mod shells;
+mod system;
+pub(crate) mod text_tools;
+mod wrappers;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::LazyLock;
+
+use crate::effect::{Certainty, Effect, Kind, Writing};
+use crate::machine::command::Call;
+use crate::machine::state::World;
+use crate::machine::value::{Arg, Flow, Labels, What};
+use crate::machine::{Machine, Ran};
+use crate::verdict::Decision;
+pub(crate) use assignments::judge as judge_variable;
+use network::suspicious_helper;
+pub use row::Example;
+use row::Program;
+use shells::SHELLS;
+
+/// All rows.
+const ROWS: &[&[Program]] = &[
+    builders::ROWS,
+    builtins::ROWS,
+    clouds::ROWS,
+    containers::ROWS,
+    databases::ROWS,
+    disks::ROWS,
+    files::ROWS,
+    finders::ROWS,
+    git::ROWS,
+    interpreters::ROWS,
+    network::ROWS,
+    packages::ROWS,
+    processes::ROWS,
+    shells::ROWS,
+    system::ROWS,
+    text_tools::ROWS,
+    wrappers::ROWS,
+];
+
+/// Rows by name; those whose name ends with a `*` are looked for one by one.
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::new(|| {
+    let rows = ROWS.iter().copied().flatten();
+    rows.flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
+});
+
+fn row_of(name: &str) -> Option<&'static Program> {
+    let by_start = || ROWS.iter().copied().flatten().find(|row| row.is_named(name));
+    BY_NAME.get(name).copied().or_else(by_start)
+}
+
+/// A program that the guard knows.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownProgram {
+    /// Its names; a trailing `*` stands for any rest.
+    pub names: &'static [&'static str],
+    /// Calls of it and their verdicts.
+    pub examples: &'static [Example],
+}
+
+/// Every program that the guard knows, with examples of what it says about it.
+pub fn programs() -> impl Iterator<Item = KnownProgram> {
+    let rows = ROWS.iter().copied().flatten();
+    rows.map(|row| KnownProgram { names: row.names, examples: row.examples })
+}
+
+/// Goes through a call of a program.
+pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
+    if only_explains(call) {
+        return Ran::same(world, Flow::labelled(Labels::PLAIN));
+    }
+    let mut ran = match row_of(&call.name) {
+        Some(row) => row.run(machine, call, world),
+        None => machine.run_old(call, world),
+    };
+    if prints_settings(call) {
+        ran.flow = Flow::labelled(Labels::SETTINGS);
+    }
+    ran
+}
+
+/// What comes of a program that nobody knows.
+fn unknown_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
+    machine.other(call, world)
+}
+
+/// Judges a program that another one runs as its helper.
+pub(crate) fn run_helper(machine: &mut Machine<'_>, program: &Arg, world: &World) {
+    let Some(text) = program.text.as_known() else {
+        if program.text.unknowns().any(|unknown| !matches!(unknown.what, What::Plain | What::Temporary))
+            && program.text.known_start().is_empty()
+        {
+            let reason = format!("Which program {} is, the text does not decide.", program.text.display());
+            machine.state(Kind::RunUnknown, reason, program.span, Some(program.text.display()));
+        }
+        return;
+    };
+    if let Some(reason) = suspicious_helper(&text) {
+        machine.state(Kind::RunHidden, reason, program.span, Some(text.clone()));
+    }
+    machine.script(&text, world.clone(), &Rc::new(Flow::empty()), program.span);
+}
+
+impl Machine<'_> {
+    /// Goes through a program that has no row yet.
+    pub(crate) fn run_old(&mut self, call: &Call, world: World) -> Ran {
+        self.may_wait(call);
+        if let Some(ran) = self.wrapped(call, &world) {
+            return ran;
+        }
+        if let Some(ran) = self.starter(call, &world) {
+            return ran;
+        }
+        let name = call.name.as_str();
+        match name {
+            _ if SHELLS.contains(&name) => return self.shell(call, world),
+            "su" => return self.su(call, world),
+            "ssh" | "autossh" | "mosh" | "dbclient" => return self.ssh(call, world),
+            "find" | "gfind" | "bfs" => return self.find(call, world),
+            "fd" | "fdfind" => return self.fd(call, world),
+            "xargs" | "gxargs" => return self.xargs(call, world),
+            _ => {}
+        }
+        let mut world = world;
+        let flow = self
+            .prints(call, &mut world)
+            .or_else(|| self.file_program(call, &world))
+            .or_else(|| self.disk_program(call, &world))
+            .or_else(|| self.process_program(call))
+            .or_else(|| self.system_program(call))
+            .or_else(|| self.network_program(call, &world))
+            .or_else(|| self.git_program(call, &world))
+            .or_else(|| self.interpreter(call, &world))
+            .or_else(|| self.text_program(call, &world));
+        let flow = flow.unwrap_or_else(|| self.other(call, &world));
+        if matches!(name, "echo" | "printf" | "pwd") { Ran::succeeded(world, flow) } else { Ran::same(world, flow) }
+    }
+
+    /// A program that is not in any table: a file that this command wrote is known, and what it gets may be a secret.
+    pub(crate) fn other(&mut self, call: &Call, world: &World) -> Flow {
+        self.may_be_a_wrapper(call, world);
+        self.may_write_to_a_disk(call, world);
+        if call.path.known_start().contains('/') || call.path.known_start().is_empty() {
+            return self.written_program(call, world);
+        }
+        Flow::unknown()
+    }
+
+    /// A program that nobody knows may run what its words say. If that would be refused by itself, it is asked about.
+    fn may_be_a_wrapper(&mut self, call: &Call, world: &World) {
+        const TELLING: [&str; 22] = [
+            "rm",
+            "dd",
+            "sh",
+            "bash",
+            "dash",
+            "zsh",
+            "chmod",
+            "chown",
+            "kill",
+            "killall",
+            "pkill",
+            "reboot",
+            "shutdown",
+            "poweroff",
+            "halt",
+            "find",
+            "shred",
+            "mkfs",
+            "mkfs.ext4",
+            "wipefs",
+            "sudo",
+            "env",
+        ];
+        let frame = self.frame("maybe");
+        let before = self.findings.len();
+        let text_option =
+            |arg: &Arg| ["-c", "--command", "--exec", "--cmd", "-exec"].iter().any(|name| arg.text.is(name));
+        for (at, arg) in call.args.iter().enumerate() {
+            if text_option(arg)
+                && let Some(text) = call.args.get(at + 1).and_then(|next| next.text.as_known())
+                && chiton_shell::parse(text.as_bytes()).is_ok()
+            {
+                self.frames.push(frame.clone());
+                self.script(&text, world.clone(), &call.input, call.args[at + 1].span);
+                self.frames.pop();
+            }
+            let name = crate::machine::command::program_name(&arg.text).unwrap_or_default();
+            if TELLING.contains(&name.as_str()) && self.frames.len() < crate::machine::DEEPEST_CALLS / 2 {
+                let mut words = call.args[at..].to_vec();
+                // `daemon --exec rm -- -rf x`.
+                if words.get(1).is_some_and(|word| word.text.is("--")) {
+                    words.remove(1);
+                }
+                self.frames.push(frame.clone());
+                self.invoke(&words, world.clone(), &call.input, call.span);
+                self.frames.pop();
+                break;
+            }
+        }
+        let found = self.findings.split_off(before);
+        for mut finding in found.into_iter().filter(|finding| finding.decision == Decision::Deny) {
+            finding.decision = Decision::Ask;
+            finding.reason = format!("If `{}` runs what it is given: {}", call.name, finding.reason);
+            self.findings.push(finding);
+        }
+    }
+
+    /// A program that nobody knows and that is given a disk may write to it.
+    fn may_write_to_a_disk(&mut self, call: &Call, world: &World) {
+        for arg in &call.args {
+            let start = arg.text.known_start();
+            let skip = start.find("=/dev/").map_or(0, |at| at + 1);
+            let device = arg.text.skip(skip);
+            if !device.known_start().starts_with("/dev/") {
+                continue;
+            }
+            let (writing, certainty) = (Writing::Replaces, Certainty::May);
+            self.does(Effect::Write { what: &device, writing, certainty, doing: "This may write to" }, world, arg.span);
+        }
+    }
+
+    /// A program given by its path: if this very command wrote it, what is in it is judged.
+    fn written_program(&mut self, call: &Call, world: &World) -> Flow {
+        let Some(path) =
+            call.path.as_known().and_then(|path| crate::machine::path::absolute(&path, world.cwd.as_deref()))
+        else {
+            return Flow::unknown();
+        };
+        let Some(content) = self.files.get(&path).cloned() else { return Flow::unknown() };
+        let file = Arg::new(call.path.clone(), call.span);
+        let interpreter = content.text.as_deref().and_then(crate::snippet::scan::interpreter_of);
+        if let Some(language) = interpreter.filter(|language| *language != "sh") {
+            let text = crate::machine::value::Text::known(content.text.clone().unwrap_or_default());
+            self.code(&Arg::new(text, call.span), language, world, &call.input);
+            return Flow::unknown();
+        }
+        let inner = Call { name: "bash".to_owned(), args: [vec![file], call.args.clone()].concat(), ..call.clone() };
+        self.shell(&inner, world.clone()).flow
+    }
+}
+
+/// Whether a program is asked for text that is made to be run: `kubectl completion bash`, `brew shellenv`.
+fn prints_settings(call: &Call) -> bool {
+    let verbs = ["completion", "completions", "shellenv", "hook", "docker-env", "podman-env", "activate"];
+    let own = !matches!(call.name.as_str(), "echo" | "cat" | "curl" | "wget" | "ssh" | "printf");
+    own && call.args.iter().take(3).any(|arg| verbs.iter().any(|verb| arg.text.is(verb)))
+}
+
+/// `--help` and `--version` as the only argument do nothing else.
+fn only_explains(call: &Call) -> bool {
+    let [only] = call.args.as_slice() else { return false };
+    (only.text.is("--help") || only.text.is("--version")) && !matches!(call.name.as_str(), "xargs" | "echo")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_has_two_rows() {
+        let mut seen = HashMap::new();
+        for row in ROWS.iter().copied().flatten() {
+            for name in row.names {
+                assert_eq!(seen.insert(*name, row.names[0]), None, "{name}");
+            }
+        }
+    }
+}

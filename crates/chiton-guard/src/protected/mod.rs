@@ -1,0 +1,587 @@
+//! What speaks against an effect: the only module that objects.
+//!
+//! [`findings`] takes an effect and the places that matter in this context. An effect on files is compared with those
+//! places; every other effect has its rule by its [`Kind`].
+
+pub(crate) mod start_files;
+
+use chiton_shell::tree::Span;
+
+use crate::context::Context;
+use crate::effect::{Certainty, Depth, Effect, Kind, Writing};
+use crate::machine::path::{self, Extent, Target};
+use crate::machine::value::Text;
+use crate::rules::{self, Rule};
+use crate::verdict::Decision::{self, Ask, Deny};
+use crate::verdict::Finding;
+
+/// Everything that speaks against `effect` at `span`, for a command that stands in `cwd`. `is_written` says which files
+/// the command itself has written.
+pub(crate) fn findings(
+    effect: Effect<'_>,
+    places: &Places,
+    cwd: Option<&str>,
+    is_written: &dyn Fn(&str) -> bool,
+    span: Span,
+) -> Vec<Finding> {
+    let on = |what: &Text, doing: &str, certainty, objects: &dyn Fn(&Target) -> Option<Objection>| {
+        path::targets(what, cwd)
+            .iter()
+            .flat_map(disks_matched)
+            .filter_map(|target| Some(object_to(objects(&target)?, certainty, doing, what, &target, span)))
+            .collect()
+    };
+
+    match effect {
+        Effect::Delete { what, depth, certainty, doing } => {
+            on(what, doing, certainty, &|target| places.delete(&narrowed(target, depth), depth != Depth::Entry))
+        }
+        Effect::Write { what, writing, certainty, doing } => {
+            on(what, doing, certainty, &|target| places.write(target, writing == Writing::Replaces))
+        }
+        Effect::Rights { what, depth, doing } => {
+            on(what, doing, Certainty::Would, &|target| places.change_rights(target, depth != Depth::Entry))
+        }
+        Effect::Device { what, doing } => on(what, doing, Certainty::Would, &changes_device),
+        Effect::Print { what, program } => path::targets(what, cwd)
+            .into_iter()
+            .filter_map(|target| if let Target::At { path, .. } = target { Some(path) } else { None })
+            .filter(|path| start_files::is_credential(path, &places.home, true) && !is_written(path))
+            .map(|path| {
+                let reason = format!("`{program}` would print {path}, which proves who somebody is.");
+                of_kind(Kind::Reveal, reason, span, Some(path))
+            })
+            .collect(),
+        Effect::Of { kind, reason, target } => vec![of_kind(kind, reason, span, target)],
+    }
+}
+
+fn of_kind(kind: Kind, reason: String, span: Span, target: Option<String>) -> Finding {
+    let (rule, decision) = judgement(kind);
+    Finding::new(rule, decision, reason, span, target)
+}
+
+/// The rule of each kind of effect, and how grave it is.
+pub(crate) const fn judgement(kind: Kind) -> (&'static Rule, Decision) {
+    match kind {
+        Kind::Power => (&rules::POWER, Deny),
+        Kind::OtherKernel => (&rules::POWER, Ask),
+        Kind::Kernel => (&rules::KERNEL, Ask),
+        Kind::Firewall => (&rules::FIREWALL, Ask),
+        Kind::Accounts => (&rules::ACCOUNTS, Ask),
+        Kind::Persist => (&rules::PERSISTENCE, Ask),
+        Kind::Unprotect => (&rules::SECURITY_OFF, Ask),
+        Kind::EraseLog => (&rules::LOGS, Ask),
+        Kind::ChangeSystem => (&rules::SYSTEM_WRITE, Ask),
+        Kind::RemoveSystem => (&rules::DELETE_SYSTEM, Ask),
+        Kind::KillAll => (&rules::KILL_ALL, Deny),
+        Kind::KillOwn => (&rules::KILL_SELF, Deny),
+        Kind::DropRemote => (&rules::REMOTE_DATA, Ask),
+        Kind::Publish => (&rules::PUBLISH, Ask),
+        Kind::Discard => (&rules::GIT_DISCARD, Ask),
+        Kind::Escape => (&rules::CONTAINER_ESCAPE, Ask),
+        Kind::OpenMachine => (&rules::REMOTE_SHELL, Ask),
+        Kind::RemoteShell => (&rules::REMOTE_SHELL, Deny),
+        Kind::Volumes | Kind::WriteUnknown => (&rules::DISK, Ask),
+        Kind::DestroyVolume => (&rules::DISK, Deny),
+        Kind::RunHidden => (&rules::HIDDEN_RUN, Ask),
+        Kind::RunUnknown => (&rules::UNKNOWN_RUN, Ask),
+        Kind::RunDecoded => (&rules::DECODED_RUN, Ask),
+        Kind::RunDownloaded => (&rules::DOWNLOAD_RUN, Ask),
+        Kind::Code => (&rules::CODE, Ask),
+        Kind::Environment => (&rules::ENVIRONMENT, Ask),
+        Kind::Reveal => (&rules::CREDENTIALS, Ask),
+        Kind::Exfiltrate => (&rules::EXFILTRATION, Ask),
+        Kind::ForkBomb => (&rules::FORK_BOMB, Deny),
+        Kind::MayFork => (&rules::FORK_BOMB, Ask),
+        Kind::SetUserId => (&rules::PERMISSIONS, Ask),
+        Kind::DeleteUnknown => (&rules::DELETE_UNKNOWN, Ask),
+        Kind::Unexamined => (&rules::SYNTAX, Ask),
+    }
+}
+
+/// The finding that an objection to doing something with `what` is.
+fn object_to(
+    (rule, decision, place): Objection,
+    certainty: Certainty,
+    doing: &str,
+    what: &Text,
+    target: &Target,
+    span: Span,
+) -> Finding {
+    let decision = if certainty == Certainty::May { decision.min(Ask) } else { decision };
+    let named = match target {
+        Target::At { path, doubtful: false, .. } => path::shown(path),
+        _ => what.display(),
+    };
+    let reason = match target {
+        Target::At { path, doubtful: true, .. } => {
+            format!("{doing} {named}, which is {} if a variable in it is empty: {place}.", path::shown(path))
+        }
+        _ => format!("{doing} {named}: {place}."),
+    };
+    Finding::new(rule, decision, reason, span, Some(named))
+}
+
+/// The part of `target` that an effect of this depth is about.
+fn narrowed(target: &Target, depth: Depth) -> Target {
+    match (target, depth) {
+        (Target::At { path, extent: Extent::Itself, doubtful }, Depth::Contents | Depth::SomeBelow) => {
+            let extent = if depth == Depth::Contents { Extent::Everything } else { Extent::Within };
+            Target::At { path: path.clone(), extent, doubtful: *doubtful }
+        }
+        _ => target.clone(),
+    }
+}
+
+/// What speaks against changing a device: disks are refused, image files are not, and what is neither is asked about.
+fn changes_device(target: &Target) -> Option<Objection> {
+    let decision = match target {
+        Target::At { path, .. } => match path.strip_prefix("/dev/")? {
+            name if is_disk(name) || path.contains(['*', '?', '[']) => Deny,
+            _ => Ask,
+        },
+        Target::Somewhere => return None,
+        Target::Anything => Ask,
+    };
+    Some((&rules::DISK, decision, "a disk or a partition"))
+}
+
+/// A pattern below `/dev` stands for the disks it may match.
+fn disks_matched(target: &Target) -> Vec<Target> {
+    const DISKS: [&str; 8] = [
+        "/dev/sda",
+        "/dev/sda1",
+        "/dev/vda",
+        "/dev/nvme0n1",
+        "/dev/nvme0n1p1",
+        "/dev/xvda",
+        "/dev/hda",
+        "/dev/mmcblk0",
+    ];
+    let Target::At { path, extent, doubtful } = target else { return vec![target.clone()] };
+    if !path.starts_with("/dev/") || !path.split('/').any(path::is_pattern) {
+        return vec![target.clone()];
+    }
+    let hit = DISKS.iter().filter(|disk| path::matches_path(path, disk));
+    hit.map(|disk| Target::At { path: (*disk).to_owned(), extent: *extent, doubtful: *doubtful }).collect()
+}
+
+/// An objection: which rule, how grave, and what the place is in words.
+type Objection = (&'static Rule, Decision, &'static str);
+
+/// Directories of which the system is made; deleting one, or anything in most of them, breaks it.
+pub(crate) const SYSTEM: [&str; 22] = [
+    "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/opt", "/proc",
+    "/root", "/run", "/sbin", "/srv", "/sys", "/usr", "/var", "/snap", "/nix",
+];
+/// Directories in them whose content is made to come and go.
+const DISPOSABLE: [&str; 9] = [
+    "/tmp",
+    "/var/tmp",
+    "/dev/shm",
+    "/var/cache",
+    "/var/lib/apt/lists",
+    "/run/user",
+    "/run/lock",
+    "/var/lock",
+    "/usr/local/share/.cache",
+];
+/// Directories in them in which people install things of their own.
+const SHARED: [&str; 10] = [
+    "/usr/local",
+    "/opt",
+    "/srv",
+    "/mnt",
+    "/media",
+    "/var/www",
+    "/usr/src",
+    "/snap",
+    "/nix",
+    "/var/lib/docker/volumes",
+];
+/// Folders in a home directory that people keep things in.
+const KEPT: [&str; 22] = [
+    "Desktop",
+    "Documents",
+    "Downloads",
+    "Music",
+    "Pictures",
+    "Videos",
+    "Public",
+    "Templates",
+    "Library",
+    ".config",
+    ".local",
+    ".local/share",
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".kube",
+    ".docker",
+    ".password-store",
+    ".mozilla",
+    ".thunderbird",
+    ".var",
+    ".config/gcloud",
+];
+/// Files without which nobody can log in or boot.
+const ESSENTIAL: [&str; 12] = [
+    "/etc/passwd",
+    "/etc/shadow",
+    "/etc/group",
+    "/etc/gshadow",
+    "/etc/sudoers",
+    "/etc/fstab",
+    "/etc/crypttab",
+    "/etc/ld.so.preload",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.cache",
+    "/etc/pam.conf",
+    "/etc/nsswitch.conf",
+];
+
+/// The places of one context.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    pub(crate) home: String,
+    pub(crate) workspace: String,
+    mounts: Vec<String>,
+}
+
+impl Places {
+    pub(crate) fn new(context: &Context) -> Self {
+        let text = |path: &std::path::Path| path::absolute(&path.to_string_lossy(), None).unwrap_or_default();
+        let mounts = context.mounts.iter().map(|mount| text(mount)).filter(|mount| !is_disposable(mount)).collect();
+        Self { home: text(&context.home), workspace: text(context.workspace()), mounts }
+    }
+
+    /// What speaks against deleting `target`, with everything below it if `recursive`.
+    pub(crate) fn delete(&self, target: &Target, recursive: bool) -> Option<Objection> {
+        let Target::At { path, extent, doubtful } = target else {
+            let vague = recursive && *target == Target::Anything;
+            return vague.then_some((&rules::DELETE_UNKNOWN, Ask, "something that the text does not decide"));
+        };
+        // What a search found may be anything below: deleting a file of it is as good as deleting the tree.
+        let found = *extent == Extent::Within && !path.split('/').any(path::is_pattern);
+        let objection =
+            if recursive || found { self.delete_tree(path, *extent) } else { self.delete_file(path, *extent) };
+        objection.and_then(|(rule, decision, place)| match (doubtful, rule.id) {
+            (false, _) => Some((rule, decision, place)),
+            // A directory at the top that nobody knows is no sign of an accident.
+            (true, "delete-unknown" | "delete-workspace") => None,
+            (true, _) => Some((rule, Ask, place)),
+        })
+    }
+
+    fn delete_tree(&self, path: &str, extent: Extent) -> Option<Objection> {
+        if extent == Extent::Within && path.split('/').any(path::is_pattern) {
+            return self.delete_pattern(path);
+        }
+        let whole = extent != Extent::Within;
+        let sternly = |decision| if whole { decision } else { Ask };
+        if path == "/" {
+            return Some((&rules::DELETE_ROOT, Deny, "the root of the file system"));
+        }
+        let own = path::is_within(path, &self.workspace) && self.workspace != "/" && path != self.workspace;
+        if own && !is_home(&self.workspace) && self.workspace != self.home && !SYSTEM.contains(&self.workspace.as_str())
+        {
+            let history = whole && path == format!("{}/.git", self.workspace);
+            return history.then_some((&rules::DELETE_WORKSPACE, Ask, "the history of the workspace"));
+        }
+        if path == self.home || is_home(path) {
+            if extent == Extent::Within && self.workspace == path {
+                return None;
+            }
+            return Some((&rules::DELETE_HOME, sternly(Deny), "a home directory"));
+        }
+        if path == self.workspace {
+            return whole.then_some((&rules::DELETE_WORKSPACE, Ask, "the whole workspace"));
+        }
+        if path::is_within(&self.workspace, path) && !SYSTEM.contains(&path) {
+            return Some((&rules::DELETE_PARENT, sternly(Deny), "a directory that contains the workspace"));
+        }
+        if self.mounts.iter().any(|mount| mount == path) && whole {
+            return Some((&rules::DELETE_MOUNT, Deny, "a mounted file system"));
+        }
+        if let Some(objection) = system_tree(path, extent) {
+            return Some(objection);
+        }
+        if let Some(kept) = self.kept(path) {
+            return Some((&rules::DELETE_HOME, Ask, kept));
+        }
+        let top = self.workspace != "/" && !is_disposable(path) && path.matches('/').count() == 1 && whole;
+        top.then_some((&rules::DELETE_UNKNOWN, Ask, "a directory at the top of the file system"))
+    }
+
+    /// A pattern that sweeps up one of the places that matter is as bad as naming it.
+    fn delete_pattern(&self, pattern: &str) -> Option<Objection> {
+        let kept = KEPT.iter().map(|folder| format!("{}/{folder}", self.home));
+        let mut places: Vec<String> = SYSTEM.iter().map(|place| (*place).to_owned()).collect();
+        places.extend(
+            ["/usr/bin", "/usr/lib", "/usr/sbin", "/usr/share", "/etc/ssl", "/var/lib", "/var/log"].map(str::to_owned),
+        );
+        places.extend(kept);
+        places.push(self.home.clone());
+        let mut ancestor = self.workspace.as_str();
+        while let Some((parent, _)) = ancestor.rsplit_once('/').filter(|_| !ancestor.is_empty()) {
+            places.push(ancestor.to_owned());
+            ancestor = parent;
+        }
+        let hit = places.iter().filter(|place| path::matches_path(pattern, place));
+        let worst = hit.filter_map(|place| self.delete_tree(place, Extent::Itself)).max_by_key(|objection| objection.1);
+        worst.or_else(|| {
+            let fixed: Vec<&str> = pattern.split('/').take_while(|part| !path::is_pattern(part)).collect();
+            let directory = path::absolute(&fixed.join("/"), Some("/"))?;
+            system_tree(&directory, Extent::Within).filter(|_| !path::is_within(&directory, &self.workspace))
+        })
+    }
+
+    fn kept(&self, path: &str) -> Option<&'static str> {
+        let inside = inside_home(path, &self.home)?;
+        let secret = [".ssh", ".gnupg", ".aws", ".password-store"].iter().any(|folder| path::is_within(inside, folder));
+        (secret || KEPT.contains(&inside)).then_some("a folder that people keep things in")
+    }
+
+    fn delete_file(&self, path: &str, extent: Extent) -> Option<Objection> {
+        if extent == Extent::Everything {
+            return match path {
+                "/" => Some((&rules::DELETE_ROOT, Deny, "everything in the root of the file system")),
+                _ if path == self.home || is_home(path) => {
+                    Some((&rules::DELETE_HOME, Ask, "everything in a home directory"))
+                }
+                _ if path == self.workspace => Some((&rules::DELETE_WORKSPACE, Ask, "everything in the workspace")),
+                _ => system_tree(path, extent),
+            };
+        }
+        if path::is_within(path, &self.workspace) && self.workspace != "/" && self.workspace != self.home {
+            return None;
+        }
+        if let Some(inside) = inside_home(path, &self.home) {
+            if is_history(inside) {
+                return Some((&rules::LOGS, Ask, "a history"));
+            }
+            let start = start_files::is_start_file(inside);
+            let secret = path::is_within(inside, ".ssh") || path::is_within(inside, ".gnupg");
+            return (start || secret).then_some((&rules::DELETE_HOME, Ask, "a file that logins depend on"));
+        }
+        system_file(path)
+    }
+
+    /// What speaks against writing to `target`; `replaces` tells replacing from adding.
+    pub(crate) fn write(&self, target: &Target, replaces: bool) -> Option<Objection> {
+        let Target::At { path, extent, doubtful: false } = target else { return None };
+        if *extent == Extent::Within && matches!(path.as_str(), "/" | "/dev") {
+            return Some((&rules::DISK, Ask, "any file or device below"));
+        }
+        if let Some(objection) = device(path) {
+            return Some(objection);
+        }
+        if path == "/proc/sysrq-trigger" {
+            return Some((&rules::POWER, Deny, "the trigger that stops or restarts the machine"));
+        }
+        if path::is_within(path, "/proc/sys") || path::is_within(path, "/sys") || path::is_within(path, "/boot") {
+            return Some((&rules::KERNEL, Ask, "a setting of the kernel or a boot file"));
+        }
+        if path == "/etc/ld.so.preload" {
+            return Some((&rules::PERSISTENCE, Ask, "a library list that every program loads"));
+        }
+        if ESSENTIAL.contains(&path.as_str())
+            || path::is_within(path, "/etc/sudoers.d")
+            || path::is_within(path, "/etc/pam.d")
+        {
+            let decision = if replaces && ESSENTIAL.contains(&path.as_str()) { Deny } else { Ask };
+            return Some((&rules::ACCOUNTS, decision, "a file that logins depend on"));
+        }
+        if let Some(place) = start_files::starts_later(path, &self.home, &self.workspace) {
+            return Some((&rules::PERSISTENCE, Ask, place));
+        }
+        if replaces && (is_log(path) || inside_home(path, &self.home).is_some_and(is_history)) {
+            return Some((&rules::LOGS, Ask, "a log or a history"));
+        }
+        let of_system = ["/etc", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+        let system = of_system.iter().any(|tree| path::is_within(path, tree))
+            && !shared_or_disposable(path)
+            && !self.is_own(path);
+        system.then_some((&rules::SYSTEM_WRITE, Ask, "a file of the system"))
+    }
+
+    /// Whether a path is the workspace's own, wherever that lies.
+    fn is_own(&self, path: &str) -> bool {
+        self.workspace != "/" && path::is_within(path, &self.workspace)
+    }
+
+    /// What speaks against changing permissions or owner of `target`.
+    pub(crate) fn change_rights(&self, target: &Target, recursive: bool) -> Option<Objection> {
+        let Target::At { path, extent, doubtful } = target else {
+            let vague = recursive && *target == Target::Anything;
+            return vague.then_some((&rules::PERMISSIONS, Ask, "something that the text does not decide"));
+        };
+        let decided = |decision| if *doubtful { Ask } else { decision };
+        let broad = recursive || *extent != Extent::Itself;
+        if path == "/" {
+            return Some((&rules::PERMISSIONS, decided(Deny), "the root of the file system"));
+        }
+        if self.is_own(path) && self.workspace != self.home {
+            return None;
+        }
+        if broad && (*path == self.home || is_home(path)) {
+            let some = *extent == Extent::Within;
+            let own = some && *path == self.workspace;
+            let decision = if some { Ask } else { decided(Deny) };
+            return (!own).then_some((&rules::PERMISSIONS, decision, "a home directory"));
+        }
+        if broad && path::is_within(&self.workspace, path) && *path != self.workspace {
+            return Some((&rules::PERMISSIONS, decided(Deny), "a directory that contains the workspace"));
+        }
+        if device(path).is_some() {
+            return Some((&rules::PERMISSIONS, Ask, "a device"));
+        }
+        if broad && path.split('/').any(path::is_pattern) {
+            let hit = SYSTEM.iter().any(|place| path::matches_path(path, place));
+            return hit.then_some((&rules::PERMISSIONS, decided(Deny), "parts of the system"));
+        }
+        let system = SYSTEM.iter().any(|tree| path::is_within(path, tree)) && !is_within_home(path, &self.home);
+        if !system || is_disposable(path) {
+            return None;
+        }
+        let shared =
+            SHARED.iter().any(|place| path::is_within(path, place) && path != place) || path::is_within(path, "/run");
+        match (shared, broad || ESSENTIAL.contains(&path.as_str())) {
+            (true, true) => Some((&rules::PERMISSIONS, Ask, "a directory that programs share")),
+            (true, false) => None,
+            (false, true) => Some((&rules::PERMISSIONS, decided(Deny), "parts of the system")),
+            (false, false) => Some((&rules::PERMISSIONS, Ask, "a file of the system")),
+        }
+    }
+}
+
+fn is_disposable(path: &str) -> bool {
+    DISPOSABLE.iter().any(|place| path::is_within(path, place))
+}
+
+fn shared_or_disposable(path: &str) -> bool {
+    is_disposable(path) || SHARED.iter().any(|place| path::is_within(path, place) && path != *place)
+}
+
+/// Whether `path` is somebody's home directory by its look.
+pub(crate) fn is_home(path: &str) -> bool {
+    let below = ["/home/", "/Users/"].iter().find_map(|parent| path.strip_prefix(parent));
+    path == "/root" || below.is_some_and(|name| !name.is_empty() && !name.contains('/') && name != "\u{1}")
+}
+
+/// The part of `path` below a home directory.
+pub(crate) fn inside_home<'a>(path: &'a str, home: &str) -> Option<&'a str> {
+    if home.len() > 1
+        && let Some(inside) = path.strip_prefix(home).and_then(|rest| rest.strip_prefix('/'))
+    {
+        return Some(inside);
+    }
+    if let Some(inside) = path.strip_prefix("/root/") {
+        return Some(inside);
+    }
+    let rest = path.strip_prefix("/home/").or_else(|| path.strip_prefix("/Users/"))?;
+    rest.split_once('/').map(|(_, inside)| inside)
+}
+
+fn is_within_home(path: &str, home: &str) -> bool {
+    inside_home(path, home).is_some()
+}
+
+/// Whether a file below home is the history of a shell or another tool.
+pub(crate) fn is_history(inside: &str) -> bool {
+    inside.starts_with('.') && inside.ends_with("_history") || inside == ".local/share/fish/fish_history"
+}
+
+/// Whether a path is a log of the system.
+pub(crate) fn is_log(path: &str) -> bool {
+    path::is_within(path, "/var/log") || ["/var/run/utmp", "/run/utmp"].contains(&path)
+}
+
+/// What speaks against deleting a tree of the system.
+fn system_tree(path: &str, extent: Extent) -> Option<Objection> {
+    let tree = SYSTEM.iter().find(|tree| path::is_within(path, tree))?;
+    let whole = extent != Extent::Within;
+    if is_disposable(path) {
+        // `/var/cache` itself is part of the system; what is in it is not.
+        let itself = extent == Extent::Itself && matches!(path, "/var/cache" | "/dev/shm" | "/var/tmp" | "/run/user");
+        return itself.then_some((&rules::DELETE_SYSTEM, Ask, "a directory that programs expect"));
+    }
+    if *tree == "/home" || *tree == "/root" {
+        return (path == *tree).then_some((
+            &rules::DELETE_HOME,
+            if whole { Deny } else { Ask },
+            "all home directories",
+        ));
+    }
+    if path == "/var/log" && extent == Extent::Itself {
+        return Some((&rules::DELETE_SYSTEM, Deny, "all logs of the system"));
+    }
+    if is_log(path) {
+        return Some((&rules::LOGS, Ask, "a log of the system"));
+    }
+    let shared = SHARED.iter().find(|place| path::is_within(path, place));
+    if let Some(place) = shared {
+        let deep = path.matches('/').count() > 3 && (path.starts_with("/mnt") || path.starts_with("/media"));
+        let decision = if path == *place && whole { Deny } else { Ask };
+        return (!deep).then_some((&rules::DELETE_SYSTEM, decision, "a directory that programs share"));
+    }
+    if *tree == "/run" && path != *tree {
+        return Some((&rules::DELETE_SYSTEM, Ask, "the state of a running service"));
+    }
+    Some((&rules::DELETE_SYSTEM, Deny, "part of the system"))
+}
+
+/// What speaks against deleting a single file of the system.
+fn system_file(path: &str) -> Option<Objection> {
+    if is_disposable(path) {
+        return None;
+    }
+    if is_log(path) {
+        return Some((&rules::LOGS, Ask, "a log of the system"));
+    }
+    if device(path).is_some() {
+        return Some((&rules::DISK, Deny, "a device"));
+    }
+    let tree = SYSTEM.iter().find(|tree| path::is_within(path, tree))?;
+    if shared_or_disposable(path) {
+        return None;
+    }
+    let vital = ["/bin", "/sbin", "/boot", "/dev", "/lib", "/lib32", "/lib64", "/proc", "/sys", "/usr"].contains(tree)
+        || ESSENTIAL.contains(&path);
+    Some((&rules::DELETE_SYSTEM, if vital { Deny } else { Ask }, "a file of the system"))
+}
+
+/// Devices that may be written to.
+const HARMLESS: [&str; 13] =
+    ["null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr", "console", "ptmx", "kmsg", "log"];
+
+/// What speaks against writing to a device.
+pub(crate) fn device(path: &str) -> Option<Objection> {
+    let name = path.strip_prefix("/dev/")?;
+    let first = name.split('/').next().unwrap_or_default();
+    if HARMLESS.contains(&name)
+        || ["fd", "shm", "pts", "tcp", "udp", "mqueue"].contains(&first)
+        || name.starts_with("tty")
+    {
+        return None;
+    }
+    Some((&rules::DISK, if is_disk(name) { Deny } else { Ask }, "a device"))
+}
+
+/// Whether a name below `/dev` is a disk, a partition or memory; it may be a pattern.
+pub(crate) fn is_disk(name: &str) -> bool {
+    const PREFIXES: [&str; 18] = [
+        "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "md", "dm-", "mapper/", "disk/", "loop", "nbd", "zd", "pmem", "ram",
+        "sr", "rdisk", "bcache",
+    ];
+    let numbered = |prefix: &str| {
+        name.strip_prefix(prefix).is_some_and(|rest| {
+            prefix.ends_with('/')
+                || rest.is_empty()
+                || !rest.starts_with(|c: char| c.is_ascii_alphabetic())
+                || prefix.ends_with('d')
+        })
+    };
+    matches!(name, "mem" | "kmem" | "port" | "root") || PREFIXES.iter().any(|prefix| numbered(prefix))
+}
