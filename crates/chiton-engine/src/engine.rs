@@ -26,11 +26,11 @@ use crate::review::{Guard, Refusal, Verdicts};
 use crate::run::Listener;
 use crate::secrets::SecretStore;
 use crate::secrets::known::KnownSecrets;
-use crate::session::Session;
 use crate::session::login::LoginEnvironment;
+use crate::session::{FreshState, Inherited, Session};
 use crate::spawn::{Attendance, SpoolQuota};
 use crate::state::ShellState;
-use crate::state::environment::{DEFAULTS, EnvironmentPolicy, RemovedVariable};
+use crate::state::environment::{DEFAULTS, EnvironmentPolicy};
 use crate::tasks::sweep::{self, Swept};
 use crate::tasks::{Task, Tasks};
 use crate::warm::pool::WarmRoom;
@@ -100,10 +100,6 @@ struct Inner {
     consents: Consents,
     /// Lines that are still to be written into the journal.
     deferred: Lock<Vec<audit::DeferredLine>>,
-    /// What was not taken over from an environment.
-    withheld: Lock<Vec<RemovedVariable>>,
-    /// The `PATH` that was taken over: one that a command has changed is its own business.
-    inherited_path: Lock<Option<ByteString>>,
     quota: Arc<SpoolQuota>,
     /// Runs since the last sweep.
     unswept: AtomicUsize,
@@ -124,8 +120,6 @@ impl Engine {
             verdicts: Verdicts::default(),
             consents: Consents::default(),
             deferred: Lock::default(),
-            withheld: Lock::default(),
-            inherited_path: Lock::default(),
             quota: Arc::default(),
             unswept: AtomicUsize::new(UNSWEPT_RUNS),
         };
@@ -199,12 +193,11 @@ impl Engine {
         directory: impl Into<PathBuf>,
         environment: impl IntoIterator<Item = (String, ByteString)>,
         umask: u32,
-    ) -> ShellState {
+    ) -> FreshState {
         let (environment, withheld) = self.inner.config.environment.inherit(environment);
-        self.note_withheld(withheld);
-        *self.inner.inherited_path.lock() = environment.get("PATH").cloned();
+        let inherited = Inherited { withheld, path: environment.get("PATH").cloned() };
         let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
-        ShellState::fresh(directory, defaults.chain(environment), umask)
+        FreshState { state: ShellState::fresh(directory, defaults.chain(environment), umask), inherited }
     }
 
     /// Whether `text` may be written to a task: one that runs a shell or an interpreter runs what it is given.

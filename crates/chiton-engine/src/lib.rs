@@ -77,7 +77,7 @@ pub use run::{
     Ending, InputWait, Leftover, Lifetime, Listener, Look, Outcome, PassedAmount, RunEvent, Signal, Silent, Stream,
     Streams, TimeLimit, Typing, Typist, Usage,
 };
-pub use session::{Session, Warmth};
+pub use session::{FreshState, Session, Warmth};
 pub use state::ShellState;
 pub use tasks::{Task, TaskStatus, Tasks};
 pub use warm::WarmRoom;

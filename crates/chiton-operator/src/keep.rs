@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use chiton_dialects::{Keeps, RunAction};
 use chiton_engine::error::StoreError;
-use chiton_engine::{AnswerMode, RunReport, Session, ShellState, StateReport, Warmth};
+use chiton_engine::{AnswerMode, FreshState, Lock, RunReport, Session, ShellState, StateReport, Warmth};
 
 use crate::named::NamedSessions;
 
@@ -18,10 +18,10 @@ pub(crate) struct Sessions {
     /// The client's own.
     own: Session,
     /// What its own started from.
-    beginning: Arc<ShellState>,
+    beginning: FreshState,
     named: NamedSessions,
     /// What waits for the next commands of named sessions.
-    warmth: Mutex<HashMap<String, Warmth>>,
+    warmth: Lock<HashMap<String, Warmth>>,
 }
 
 /// The session that one command runs in.
@@ -35,9 +35,9 @@ pub(crate) struct Opened {
 }
 
 impl Sessions {
-    pub(crate) fn new(state: ShellState, named: NamedSessions) -> Self {
-        let own = Session::new(state);
-        Self { beginning: own.state(), own, named, warmth: Mutex::default() }
+    pub(crate) fn new(beginning: FreshState, named: NamedSessions) -> Self {
+        let own = Session::new(beginning.clone());
+        Self { beginning, own, named, warmth: Lock::default() }
     }
 
     /// The client's own session goes on where the session of this name was left.
@@ -58,7 +58,7 @@ impl Sessions {
 
     /// The client's own session as it was at its start.
     pub(crate) fn restart(&self) {
-        self.own.restore(Arc::clone(&self.beginning));
+        self.own.restore(Arc::new(self.beginning.state.clone()));
     }
 
     /// The session for a command that is waited for. A dialect that keeps only part of the state runs it in a copy, of
@@ -94,7 +94,7 @@ impl Sessions {
 
     /// What waits for the next command of a named session, which is read anew for each.
     fn warmth_of(&self, name: &str) -> Warmth {
-        let mut all = self.warmth.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.warmth.lock();
         if all.len() > MOST_WARM && !all.contains_key(name) {
             all.clear();
         }

@@ -9,7 +9,7 @@ use chiton_dialects::arguments::short;
 use chiton_dialects::{Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Surroundings};
 use chiton_engine::error::StoreError;
 use chiton_engine::tasks::Part;
-use chiton_engine::{CommandRequest, Engine, Outcome, Response, Shell, ShellState, StartedTask, Task, Tasks};
+use chiton_engine::{CommandRequest, Engine, FreshState, Outcome, Response, Shell, StartedTask, Task, Tasks};
 use serde_json::{Map, Value};
 
 use crate::caller::{Called, Caller};
@@ -31,10 +31,10 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// An operator for a session that starts from `state`.
-    pub fn new(engine: Engine, dialect: &'static dyn Dialect, state: ShellState, timeout: Option<Duration>) -> Self {
-        let around = Surroundings { directory: state.cwd.clone(), timeout };
-        let sessions = Sessions::new(state, NamedSessions::new(&engine.config().state_directory));
+    /// An operator for a session that starts from `start`.
+    pub fn new(engine: Engine, dialect: &'static dyn Dialect, start: FreshState, timeout: Option<Duration>) -> Self {
+        let around = Surroundings { directory: start.state.cwd.clone(), timeout };
+        let sessions = Sessions::new(start, NamedSessions::new(&engine.config().state_directory));
         let tasks = ClientTasks::new(engine.clone(), sessions.own().clone());
         Self { engine, dialect, tools: OnceLock::new(), around, sessions, tasks }
     }

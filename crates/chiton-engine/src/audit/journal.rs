@@ -37,9 +37,16 @@ struct Open {
     head: File,
     length: u64,
     /// Which file it is.
-    place: (u64, u64),
+    file_id: (u64, u64),
     /// Where the last line that this process wrote ended, and the chain there, so that it need not be read again.
     end: Option<(u64, Head)>,
+}
+
+/// When it is noted where the journal ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HeadNote {
+    Now,
+    WithNextLine,
 }
 
 /// The end of the chain.
@@ -80,16 +87,16 @@ impl Journal {
 
     /// Adds a line.
     pub fn append(&self, entry: AuditEntry) -> io::Result<()> {
-        self.add(entry, true)
+        self.add(entry, HeadNote::Now)
     }
 
-    /// Adds a line that another one about the same will soon follow. Only with that is it noted where the journal ends: a
-    /// line beyond that note is no less part of the chain.
+    /// Adds a line that another one about the same will soon follow. Where the journal ends is noted only with that one;
+    /// a line beyond the note is no less part of the chain.
     pub(crate) fn append_first(&self, entry: AuditEntry) -> io::Result<()> {
-        self.add(entry, false)
+        self.add(entry, HeadNote::WithNextLine)
     }
 
-    fn add(&self, mut entry: AuditEntry, mut noted: bool) -> io::Result<()> {
+    fn add(&self, mut entry: AuditEntry, mut note: HeadNote) -> io::Result<()> {
         entry.who.clone_from(&self.who);
         let mut last = self.last.lock();
         let mut open = self.open(last.take())?;
@@ -111,13 +118,13 @@ impl Journal {
             let full = self.folder.join(format!("journal.{:020}.jsonl", line.number - 1));
             fs::rename(self.folder.join(CURRENT), full)?;
             (open.file, open.length) = (self.current()?, 0);
-            (open.place, noted) = (place_of(&open.file.metadata()?), true);
+            (open.file_id, note) = (file_id(&open.file.metadata()?), HeadNote::Now);
             if let Some(dropped) = self.drop_oldest() {
                 head.first = dropped + 1;
             }
         }
         open.file.write_all(&text)?;
-        if noted {
+        if note == HeadNote::Now {
             open.head.write_all_at(head.text().as_bytes(), 0)?;
         }
         open.end = Some((open.length + text.len() as u64, head));
@@ -132,7 +139,7 @@ impl Journal {
             rustix::fs::flock(&open.lock, FlockOperation::LockExclusive)?;
             // Another process may have begun a new file, or somebody may have removed everything.
             if let Ok(there) = fs::symlink_metadata(self.folder.join(CURRENT))
-                && place_of(&there) == open.place
+                && file_id(&there) == open.file_id
             {
                 open.length = there.len();
                 return Ok(open);
@@ -146,7 +153,7 @@ impl Journal {
         rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
         let file = self.current()?;
         let data = file.metadata()?;
-        Ok(Open { lock, file, head: writable(HEAD)?, length: data.len(), place: place_of(&data), end: None })
+        Ok(Open { lock, file, head: writable(HEAD)?, length: data.len(), file_id: file_id(&data), end: None })
     }
 
     fn current(&self) -> io::Result<File> {
@@ -185,7 +192,7 @@ impl Journal {
 }
 
 /// The file system and the number of a file, which no other has while it is open.
-fn place_of(data: &Metadata) -> (u64, u64) {
+fn file_id(data: &Metadata) -> (u64, u64) {
     (data.dev(), data.ino())
 }
 

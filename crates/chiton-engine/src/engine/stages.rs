@@ -19,11 +19,8 @@ use crate::response::{self, Commit, DryRun, RefusedCommand, RunParts, RunReport,
 use crate::review::{self, ApprovedCommand, Refusal, Reviewed};
 use crate::run::{Ending, InputWait, Lifetime, Listener, Outcome};
 use crate::secrets::{self, ResolvedCommand};
-use crate::session::{self, Session, StartingPoint, login};
+use crate::session::{self, Session, StartingPoint};
 use crate::spawn::{self, Attendance, LaunchSettings, Launched, OpenRun, ShellChoice};
-use crate::state::change::Change;
-use crate::state::environment::RemovedVariable;
-use crate::state::{ShellState, Variable};
 use crate::tasks::Task;
 use crate::warm::afterwork::Entry;
 use chiton_redact::insert::Quotes;
@@ -167,47 +164,14 @@ impl Engine {
             return Err(RequestError::Moved(agreed.to_owned(), now.cwd.clone()).into());
         }
 
-        self.log_in(session).await;
+        if let Some(login) = &self.inner.config.login {
+            session.log_in(login, policy).await;
+        }
         let directory = command.request().directory.as_deref();
         let mut start = session::begin(session, directory, command.environment(), policy)?;
         start.notices.append(&mut command.take_notices());
         start.notices.append(&mut session.take_late_notices());
-        for withheld in self.inner.withheld.lock().iter() {
-            if !start.state.variables.contains_key(&withheld.name) && !start.removed.contains(withheld) {
-                start.removed.push(withheld.clone());
-            }
-        }
         Ok(start)
-    }
-
-    /// Adds what the login shell says, once.
-    async fn log_in(&self, session: &Session) {
-        let Inner { config, inherited_path, .. } = &*self.inner;
-        let Some(login) = config.login.as_ref().filter(|_| !session.is_logged_in()) else { return };
-        // A login shell that says nothing keeps no command from running; `chiton env` reports it.
-        let Ok(mut variables) = login.answer().await else { return };
-        if session.log_in() {
-            return;
-        }
-
-        let before = session.state();
-        let own = before.variables.get("PATH").and_then(Variable::scalar);
-        if own != inherited_path.lock().as_deref() {
-            variables.remove("PATH");
-        }
-        let mut state = ShellState::clone(&before);
-        let removed = login::add(&mut state, variables, &config.environment);
-        session.commit(&Change::between(&before, state));
-        self.note_withheld(removed);
-    }
-
-    pub(super) fn note_withheld(&self, withheld: Vec<RemovedVariable>) {
-        let mut all = self.inner.withheld.lock();
-        for one in withheld {
-            if !all.contains(&one) {
-                all.push(one);
-            }
-        }
     }
 
     /// Stage 5: the command goes to a shell.
