@@ -117,7 +117,6 @@ impl Sessions {
                 self.own.take_over(ShellState { cwd: report.cwd.clone(), ..ShellState::clone(before) });
                 report.cwd.clone()
             }
-            (StateReport::Follows, _) => report.cwd.clone(),
             (StateReport::Committed, None) => {
                 if let Err(error) = self.named.save(&opened.session, before) {
                     notices.push(format!("{error}; the session stays as it was before"));
@@ -133,7 +132,7 @@ impl Sessions {
                 }
                 self.own.state().cwd.clone()
             }
-            (_, None) => report.cwd.clone(),
+            (StateReport::Follows, _) | (_, None) => report.cwd.clone(),
             (_, Some(_)) => self.own.state().cwd.clone(),
         };
         Kept { cwd, notices }
