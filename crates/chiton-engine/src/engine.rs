@@ -85,11 +85,11 @@ impl EngineConfig {
 /// Runs commands. Cheap to clone; clones are the same engine.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    inner: Arc<Inner>,
+    inner: Arc<EngineInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct EngineInner {
     config: EngineConfig,
     tasks: Tasks,
     /// Values that have come up: masked in everything from then on.
@@ -113,7 +113,7 @@ impl Engine {
             let path = path.to_owned();
             folder::make_own(&path).map_err(|error| StartError::StateDirectory { path, error })?;
         }
-        let inner = Inner {
+        let inner = EngineInner {
             config,
             tasks,
             known: KnownSecrets::none(),
@@ -187,7 +187,7 @@ impl Engine {
 impl Engine {
     /// The state of a shell that was just started with this environment, and with what keeps programs from waiting
     /// for a person where the environment does not say otherwise. What looks like a secret is not taken over; dangerous
-    /// variables are kept from every command. Each response says so, rather than this.
+    /// variables are kept from every command. Each response names both.
     pub fn fresh_state(
         &self,
         directory: impl Into<PathBuf>,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result};
-use chiton_engine::state::environment::Caller;
+use chiton_engine::state::environment::CallerKind;
 use chiton_engine::{
     CommandRequest, Engine, EngineConfig, Outcome, Response, RunControl, Session, ShellState, StartedTask, WarmLimits,
 };
@@ -81,7 +81,7 @@ fn engine(arguments: &RunArguments, settings: &Settings, state_directory: &Path)
     protection.apply(&mut config, Passphrase::Asked, "run", state_directory)?;
     config.guard = protection.guard(settings, &surroundings::working_directory()?)?;
     // A person types `chiton run --env` themself.
-    config.environment.caller = Caller::Person;
+    config.environment.caller = CallerKind::Person;
     Ok(Engine::new(config)?)
 }
 

@@ -71,7 +71,7 @@ impl Engine {
         }
     }
 
-    /// Writes the lines that were deferred. A session is told with its next answer where that could not be done.
+    /// Writes the lines that were deferred. Where that fails, the session's next answer says so.
     pub(super) fn write_deferred(&self) {
         let deferred = std::mem::take(&mut *self.inner.deferred.lock());
         for (session, entry) in deferred {

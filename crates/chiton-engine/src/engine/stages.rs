@@ -4,7 +4,7 @@ use tokio::sync::MutexGuard;
 
 use super::afterwork::FollowUp;
 use super::audit;
-use super::{Engine, Inner, StartedTask};
+use super::{Engine, EngineInner, StartedTask};
 use crate::bytes::ByteString;
 use crate::capture::collect::{Collected, Reports, collect, release};
 use crate::capture::intake::Captured;
@@ -22,7 +22,7 @@ use crate::secrets::{self, ResolvedCommand};
 use crate::session::{self, Session, StartingPoint};
 use crate::spawn::{self, Attendance, LaunchSettings, Launched, OpenRun, ShellChoice};
 use crate::tasks::Task;
-use crate::warm::afterwork::Entry;
+use crate::warm::afterwork::OwedWork;
 use chiton_redact::insert::Quotes;
 
 /// Why a call ran nothing.
@@ -64,14 +64,14 @@ impl From<StartError> for NotRun {
 }
 
 /// One call, as far as it matters where nothing comes of it.
-pub(super) struct Call<'a> {
+pub(super) struct UnansweredCall<'a> {
     engine: &'a Engine,
     session: &'a Session,
     /// The command, where a journal has to name it.
     command: Option<ByteString>,
 }
 
-impl Call<'_> {
+impl UnansweredCall<'_> {
     /// The response to a call that ran nothing.
     pub(super) fn not_run<R: From<RefusedCommand> + From<DryRun>>(&self, why: NotRun) -> Result<R, EngineError> {
         let (engine, session) = (self.engine, self.session);
@@ -118,9 +118,9 @@ impl Ended {
 }
 
 impl Engine {
-    pub(super) fn call<'a>(&'a self, session: &'a Session, request: &CommandRequest) -> Call<'a> {
+    pub(super) fn call<'a>(&'a self, session: &'a Session, request: &CommandRequest) -> UnansweredCall<'a> {
         let command = self.inner.config.audit.is_some().then(|| request.command.clone());
-        Call { engine: self, session, command }
+        UnansweredCall { engine: self, session, command }
     }
 
     /// The shell that runs a request.
@@ -130,7 +130,7 @@ impl Engine {
 
     /// Stage 2: whether it may run, in the state that commands answered so far have left.
     pub(super) async fn review(&self, session: &Session, request: AcceptedRequest) -> Result<ApprovedCommand, NotRun> {
-        let Inner { config, verdicts, consents, .. } = &*self.inner;
+        let EngineInner { config, verdicts, consents, .. } = &*self.inner;
         session.ready().await;
         match review::review(request, &config.guard, verdicts, consents, session, &config.environment).await? {
             Reviewed::Approved(approved) => Ok(*approved),
@@ -144,7 +144,7 @@ impl Engine {
         session: &Session,
         approved: ApprovedCommand,
     ) -> Result<ResolvedCommand, Refusal> {
-        let Inner { config, known, .. } = &*self.inner;
+        let EngineInner { config, known, .. } = &*self.inner;
         let quotes = match self.shell_of(&approved.request).kind() {
             ShellKind::Bash => Quotes::Bash,
             ShellKind::Posix => Quotes::Posix,
@@ -210,7 +210,7 @@ impl Engine {
         attendance: Attendance,
         choice: ShellChoice,
     ) -> Result<(OpenRun, Launched), StartError> {
-        let Inner { config, tasks, known, quota, .. } = &*self.inner;
+        let EngineInner { config, tasks, known, quota, .. } = &*self.inner;
         let announce = |command: &ResolvedCommand, record: &RequestRecord| self.write_start(session, command, record);
         let settings = LaunchSettings {
             keeper: &config.keeper,
@@ -334,7 +334,7 @@ impl Engine {
         mut attempt: Attempt,
         started: &mut Vec<String>,
     ) -> Result<StartedTask, NotRun> {
-        let Inner { config, tasks, .. } = &*self.inner;
+        let EngineInner { config, tasks, .. } = &*self.inner;
         let (run, connection) = loop {
             let Attempt { run, launched, .. } = attempt;
             if let Some(connection) = release(launched, command.request(), &run.folder).await? {
@@ -358,7 +358,7 @@ impl Engine {
 }
 
 /// What the answer does not wait for.
-fn owed_by(session: &Session, request: &CommandRequest, commit: &Commit, warm: bool) -> Option<Entry> {
+fn owed_by(session: &Session, request: &CommandRequest, commit: &Commit, warm: bool) -> Option<OwedWork> {
     match (&commit.report, request.answer) {
         (StateReport::Follows, _) => Some(session.owe_state()),
         (_, AnswerMode::BeforeState) if warm => Some(session.owe_record()),

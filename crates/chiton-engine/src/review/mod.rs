@@ -18,7 +18,7 @@ pub use protection::Protection;
 
 use crate::bytes::ByteString;
 use crate::lock::Lock;
-use crate::request::{AcceptedRequest, CommandParse, CommandRequest, EnvironmentChange, Parsed};
+use crate::request::{AcceptedRequest, CommandParse, CommandRequest, EnvironmentChange, ParsedCommand};
 use crate::session::Session;
 use crate::state::ShellState;
 use crate::state::environment::{EnvironmentPolicy, Origin};
@@ -67,7 +67,7 @@ impl Guard {
     /// As [`Guard::judge`], with the parse of `command`.
     fn judge_parsed(
         &self,
-        parsed: &Parsed,
+        parsed: &ParsedCommand,
         command: &[u8],
         state: &Arc<ShellState>,
         directory: &Path,
@@ -106,7 +106,7 @@ struct Judged {
 /// What the guard says about a command, and the parse that this rests on.
 #[derive(Clone, Debug)]
 struct Judgement {
-    parsed: Arc<Parsed>,
+    parsed: Arc<ParsedCommand>,
     verdict: Arc<Verdict>,
 }
 

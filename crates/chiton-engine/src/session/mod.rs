@@ -24,7 +24,7 @@ use crate::lock::Lock;
 use crate::state::change::Change;
 use crate::state::environment::EnvironmentPolicy;
 use crate::state::{ShellState, Variable};
-use crate::warm::afterwork::{Afterwork, BranchNumber, Entry, Owed};
+use crate::warm::afterwork::{Afterwork, BranchNumber, Owed, OwedWork};
 use crate::warm::pool::Pool;
 use chiton_redact::Reference;
 pub use inherited::{FreshState, Inherited};
@@ -234,12 +234,12 @@ impl Session {
     }
 
     /// An answer leaves before the state has come.
-    pub(crate) fn owe_state(&self) -> Entry {
+    pub(crate) fn owe_state(&self) -> OwedWork {
         self.inner.shared.afterwork.owe(Owed::State(self.inner.branch.number))
     }
 
     /// An answer leaves before its record is written.
-    pub(crate) fn owe_record(&self) -> Entry {
+    pub(crate) fn owe_record(&self) -> OwedWork {
         self.inner.shared.afterwork.owe(Owed::Record)
     }
 
