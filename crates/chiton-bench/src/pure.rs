@@ -22,7 +22,7 @@ use chiton_engine::state::Function;
 use chiton_engine::state::environment::EnvironmentPolicy;
 use chiton_engine::terminal::text::plain_text;
 use chiton_engine::terminal::{Screen, TerminalSize};
-use chiton_engine::{ByteString, CommandResponse, EnvironmentChange, Outcome, ShellState, StateReport, Usage};
+use chiton_engine::{ByteString, EnvironmentChange, Outcome, Protection, RunReport, ShellState, StateReport, Usage};
 use serde_json::{Map, Value, json};
 
 /// All of them, and how often each is run at least.
@@ -226,11 +226,11 @@ fn ran() -> Ran {
     let text = "src/main.rs:12:fn main() -> ExitCode {\n".repeat(200);
     let amount = Amount { bytes: text.len() as u64, lines: 200 };
     let view = TextView { head: text, tail: None, omitted: 0 };
-    let response = CommandResponse {
+    let report = RunReport {
         run_id: "shell_0123abcd".to_owned(),
         outcome: Outcome::Exited(0),
         limit: None,
-        pid: Some(4242),
+        pid: 4242,
         pipe_status: vec![0, 0],
         stdout: view.clone(),
         stderr: TextView::default(),
@@ -247,10 +247,11 @@ fn ran() -> Ran {
         warm: true,
         removed_variables: Vec::new(),
         notices: Vec::new(),
-        protection: "guard",
-        question: None,
+        protection: Protection::Guard(chiton_engine::guard::Mode::Default),
     };
-    Ran { stdout_characters: amount.bytes, stderr_characters: 0, amount, moved: false, response }
+    let (response, cwd) = (report.into(), "/home/dev/project".into());
+    let (stdout_characters, stderr_characters) = (amount.bytes, 0);
+    Ran { response, cwd, notices: Vec::new(), stdout_characters, stderr_characters, amount, moved: false }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use chiton_engine::limits::RetentionLimits;
 use chiton_engine::review::Guard;
 use chiton_engine::secrets::{MemorySource, Reference, Secret, SecretStore};
 use chiton_engine::{
-    AnswerMode, ByteString, CommandRequest, CommandResponse, Engine, EngineConfig, Outcome, RunControl, Session, Silent,
+    AnswerMode, ByteString, CommandRequest, Engine, EngineConfig, Outcome, RunControl, RunReport, Session, Silent,
 };
 use tokio::runtime::Runtime;
 
@@ -98,7 +98,7 @@ impl Subject {
     }
 
     /// Runs a command; it has to end well.
-    pub(crate) fn run(&self, session: &Session, command: &str, answer: Answer) -> Result<CommandResponse> {
+    pub(crate) fn run(&self, session: &Session, command: &str, answer: Answer) -> Result<RunReport> {
         let response = self.runtime.block_on(run(&self.engine, session, request(command, answer)))?;
         let ended = &response.outcome;
         let said = || format!("{} {}", response.stderr.to_text(), response.output.to_text());
@@ -147,8 +147,9 @@ pub(crate) fn request(command: &str, answer: Answer) -> CommandRequest {
 }
 
 /// Runs one command.
-pub(crate) async fn run(engine: &Engine, session: &Session, request: CommandRequest) -> Result<CommandResponse> {
-    Ok(engine.run(session, request, &mut Silent, &RunControl::new()).await?)
+pub(crate) async fn run(engine: &Engine, session: &Session, request: CommandRequest) -> Result<RunReport> {
+    let response = engine.run(session, request, &mut Silent, &RunControl::new()).await?;
+    response.into_ran().context("the command was not run")
 }
 
 /// A store with one secret.

@@ -1,8 +1,10 @@
 //! One quiet line on a terminal while a long command runs: how long, how much, what it printed last. It goes away.
 
 use std::io::{IsTerminal, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use chiton_engine::Lock;
 
 /// A run shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -11,7 +13,7 @@ const ERASE: &str = "\r\x1b[K";
 /// What the line knows. Clones share it.
 #[derive(Clone)]
 pub(crate) struct StatusLine {
-    inner: Option<Arc<Mutex<Inner>>>,
+    inner: Option<Arc<Lock<Inner>>>,
 }
 
 struct Inner {
@@ -28,13 +30,13 @@ impl StatusLine {
         let started = Instant::now();
         let inner = Inner { started, bytes: 0, last_line: Vec::new(), open_line: false, shown: false };
         let visible = std::io::stderr().is_terminal();
-        Self { inner: visible.then(|| Arc::new(Mutex::new(inner))) }
+        Self { inner: visible.then(|| Arc::new(Lock::new(inner))) }
     }
 
     /// Makes room for output and remembers its last line.
     pub(crate) fn passes(&self, bytes: &[u8]) {
         let Some(inner) = &self.inner else { return };
-        let mut inner = inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = inner.lock();
         inner.erase();
         inner.bytes += bytes.len() as u64;
         inner.open_line = bytes.last().is_some_and(|last| *last != b'\n');
@@ -48,7 +50,7 @@ impl StatusLine {
         let Some(inner) = self.inner else { return std::future::pending().await };
         tokio::time::sleep(PATIENCE).await;
         loop {
-            inner.lock().unwrap_or_else(PoisonError::into_inner).draw();
+            inner.lock().draw();
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     }
@@ -56,7 +58,7 @@ impl StatusLine {
     /// Goes away for good.
     pub(crate) fn finish(&self) {
         if let Some(inner) = &self.inner {
-            inner.lock().unwrap_or_else(PoisonError::into_inner).erase();
+            inner.lock().erase();
         }
     }
 }

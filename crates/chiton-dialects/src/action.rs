@@ -6,7 +6,7 @@ use std::time::Duration;
 use chiton_engine::render::TextView;
 use chiton_engine::tasks::Part;
 use chiton_engine::terminal::TerminalSize;
-use chiton_engine::{CommandRequest, CommandResponse, Look, Signal, Task, Typing};
+use chiton_engine::{CommandRequest, InputWait, Leftover, Look, Outcome, Response, Signal, Task, TimeLimit, Typing};
 
 /// What a call asks for.
 #[derive(Clone, Debug)]
@@ -228,11 +228,15 @@ pub struct Amount {
     pub lines: u64,
 }
 
-/// A command that ran.
+/// What came of a command: it ran, or it was refused, or it was only looked at.
 #[derive(Clone, Debug)]
 pub struct Ran {
     /// What the engine says.
-    pub response: CommandResponse,
+    pub response: Response,
+    /// Where the next call starts.
+    pub cwd: PathBuf,
+    /// What the engine says besides, and what came up after that.
+    pub notices: Vec<String>,
     /// Characters on stdout, or on the one pipe, shown or not.
     pub stdout_characters: u64,
     /// Characters on stderr.
@@ -245,13 +249,75 @@ pub struct Ran {
 
 impl Ran {
     /// A command that was not run: it was refused, or only judged.
-    pub fn unrun(response: CommandResponse) -> Self {
-        let text = &response.output.head;
+    pub fn unrun(response: Response) -> Self {
+        let text = response.output().map_or("", |output| &output.head);
         let amount = Amount { bytes: text.len() as u64, lines: text.lines().count() as u64 };
         let characters = text.chars().count() as u64;
-        Self { stdout_characters: characters, stderr_characters: 0, amount, moved: false, response }
+        let (cwd, notices) = (response.cwd().to_owned(), response.notices().to_vec());
+        Self { stdout_characters: characters, stderr_characters: 0, amount, moved: false, response, cwd, notices }
+    }
+
+    /// The id of the run; empty where there was none.
+    pub fn run_id(&self) -> &str {
+        self.response.ran().map_or("", |report| &report.run_id)
+    }
+
+    /// Its process, where there was one.
+    pub fn pid(&self) -> Option<i32> {
+        self.response.ran().map(|report| report.pid)
+    }
+
+    /// How it ended; none where it was only looked at.
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.response.outcome()
+    }
+
+    /// How long it took.
+    pub fn duration(&self) -> Duration {
+        self.response.ran().map(|report| report.duration).unwrap_or_default()
+    }
+
+    /// The limit it was stopped at.
+    pub fn limit(&self) -> Option<TimeLimit> {
+        self.response.ran().and_then(|report| report.limit)
+    }
+
+    /// What it waits for.
+    pub fn waits(&self) -> Option<&InputWait> {
+        self.response.ran().and_then(|report| report.waits.as_ref())
+    }
+
+    /// What it left running.
+    pub fn leftovers(&self) -> &[Leftover] {
+        self.response.ran().map_or(&[], |report| &report.leftovers)
+    }
+
+    /// The task that this is.
+    pub fn leftover_task(&self) -> Option<&str> {
+        self.response.ran().and_then(|report| report.leftover_task.as_deref())
+    }
+
+    /// Standard output, or all output where there is one pipe; of a dry run, its description.
+    pub fn stdout(&self) -> &TextView {
+        match &self.response {
+            Response::Ran(report) => &report.stdout,
+            Response::Refused(_) => &NO_TEXT,
+            Response::Described(dry_run) => &dry_run.description,
+        }
+    }
+
+    /// Standard error.
+    pub fn stderr(&self) -> &TextView {
+        self.response.ran().map_or(&NO_TEXT, |report| &report.stderr)
+    }
+
+    /// Both in the order of arrival.
+    pub fn output(&self) -> &TextView {
+        self.response.output().unwrap_or(&NO_TEXT)
     }
 }
+
+static NO_TEXT: TextView = TextView { head: String::new(), tail: None, omitted: 0 };
 
 /// Output of a task.
 #[derive(Clone, Debug)]

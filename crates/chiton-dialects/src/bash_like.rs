@@ -115,12 +115,13 @@ pub(crate) fn read_bash(
 
 /// Both streams, each cut to its first characters, and whether anything was cut.
 pub(crate) fn both_streams(ran: &Ran) -> (String, String, bool) {
-    let (stdout, cut) = first_characters(&ran.response.stdout.head, ran.stdout_characters, LIMIT);
-    let (stderr, also_cut) = first_characters(&ran.response.stderr.head, ran.stderr_characters, LIMIT);
+    let (stdout, cut) = first_characters(&ran.stdout().head, ran.stdout_characters, LIMIT);
+    let (stderr, also_cut) = first_characters(&ran.stderr().head, ran.stderr_characters, LIMIT);
     (stdout, stderr, cut || also_cut)
 }
 
-/// Whether a command that ended like this ended by itself, which is data in dialects that do not fail for a code.
-pub(crate) fn ended_by_itself(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Exited(_) | Outcome::Signaled(_))
+/// Whether a command that ended like this ended by itself, which is data in dialects that do not fail for a code. One
+/// that was only looked at has not failed either.
+pub(crate) fn ended_by_itself(outcome: Option<&Outcome>) -> bool {
+    matches!(outcome, None | Some(Outcome::Exited(_) | Outcome::Signaled(_)))
 }

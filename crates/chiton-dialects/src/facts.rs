@@ -4,7 +4,7 @@
 //! Each row of a table here is a field and its value, so that what a reply says and the schema of it are one list. A
 //! tool's output schema is the list of the shapes that it may give ([`crate::shape::any_of`]).
 
-use chiton_engine::{InputWait, Look, Outcome, Task};
+use chiton_engine::{InputWait, Look, Outcome, RunReport, Task};
 use serde_json::{Map, Value, json};
 
 use crate::action::{Failure, Ran};
@@ -22,18 +22,19 @@ const fn fact<T>(field: Field, value: fn(&T) -> Value) -> Fact<T> {
 
 /// The facts of a command that ran, which most dialects report.
 const RUN: &[Fact<Ran>] = &[
-    fact(Field::text("outcome"), |ran| json!(ran.response.outcome.word())),
-    fact(Field::integer("exit_code").or_null(), |ran| json!(ran.response.outcome.exit_code())),
-    fact(Field::text("signal").or_null(), |ran| signal(Some(&ran.response.outcome))),
-    fact(Field::boolean("timed_out"), |ran| json!(ran.response.outcome == Outcome::TimedOut)),
-    fact(Field::text("limit").or_null(), |ran| json!(ran.response.limit)),
-    fact(Field::text("run_id"), |ran| json!(ran.response.run_id)),
-    fact(Field::text("cwd"), |ran| json!(ran.response.cwd.to_string_lossy())),
-    fact(Field::processes("leftovers"), |ran| json!(ran.response.leftovers)),
-    fact(Field::text("leftover_task").or_null(), |ran| json!(ran.response.leftover_task)),
-    fact(Field::integer("omitted_bytes"), |ran| json!(ran.response.omitted_bytes())),
-    fact(Field::integer("duration_ms"), |ran| millis(ran.response.duration)),
-    fact(Field::texts("notices"), |ran| json!(ran.response.notices)),
+    fact(Field::text("outcome"), |ran| json!(ran.response.word())),
+    fact(Field::integer("exit_code").or_null(), |ran| json!(ran.outcome().as_ref().and_then(Outcome::exit_code))),
+    fact(Field::text("signal").or_null(), |ran| signal(ran.outcome().as_ref())),
+    fact(Field::boolean("timed_out"), |ran| json!(ran.outcome() == Some(Outcome::TimedOut))),
+    fact(Field::text("limit").or_null(), |ran| json!(ran.limit())),
+    fact(Field::text("run_id"), |ran| json!(ran.run_id())),
+    fact(Field::text("cwd"), |ran| json!(ran.cwd.to_string_lossy())),
+    fact(Field::processes("leftovers"), |ran| json!(ran.leftovers())),
+    fact(Field::text("leftover_task").or_null(), |ran| json!(ran.leftover_task())),
+    fact(Field::integer("omitted_bytes"), |ran| json!(ran.response.ran().map_or(0, RunReport::omitted_bytes))),
+    fact(Field::integer("duration_ms"), |ran| millis(ran.duration())),
+    fact(Field::texts("notices"), |ran| json!(ran.notices)),
+    fact(Field::text("protection"), |ran| json!(ran.response.protection())),
 ];
 
 /// The facts of a task, which most dialects report. Its id has the name that each of the surfaces has for it.
@@ -49,6 +50,7 @@ const TASK: &[Fact<Task>] = &[
     fact(Field::integer("pid").or_null(), |task| json!(task.pid)),
     fact(Field::integer("pgid").or_null(), |task| json!(task.pid)),
     fact(Field::integer("duration_ms"), |task| millis(task.duration)),
+    fact(Field::text("protection").or_null(), |task| json!(task.protection)),
 ];
 
 /// The facts of a look at a terminal. Without a terminal, all of them are null.

@@ -1,8 +1,10 @@
 //! Words and cuts that several dialects share.
 
 use chiton_engine::InputWait;
+use chiton_engine::Leftover;
 use chiton_engine::render::TextView;
-use chiton_engine::{CommandResponse, Leftover};
+
+use crate::action::Ran;
 
 /// The first `limit` characters of a text, and a line that says so where there are more.
 pub fn first_characters(text: &str, total: u64, limit: usize) -> (String, bool) {
@@ -48,10 +50,10 @@ impl LineCount {
 }
 
 /// A line for each process that a command left running.
-pub fn leftover_lines(response: &CommandResponse) -> Vec<String> {
-    let task = response.leftover_task.as_deref().map(|id| format!(" as {id}")).unwrap_or_default();
+pub fn leftover_lines(ran: &Ran) -> Vec<String> {
+    let task = ran.leftover_task().map(|id| format!(" as {id}")).unwrap_or_default();
     let line = |leftover: &Leftover| format!("[left running{task}: pid {} {}]", leftover.pid, leftover.command);
-    response.leftovers.iter().map(line).collect()
+    ran.leftovers().iter().map(line).collect()
 }
 
 /// Output as plain text: without escape sequences, and with the last state of what was drawn over itself.

@@ -1,6 +1,6 @@
 //! Bytes that are usually text: shell values, names and paths may hold any byte but NUL.
 //!
-//! To machines they travel as bytes; in files that people read they are a string, or `{"hex": …}` where they are no
+//! To machines they travel as bytes; in files that people read they are a string, or `{"hex": …}` where they are not
 //! valid UTF-8, so nothing is lost either way.
 
 use std::borrow::Borrow;
@@ -40,7 +40,7 @@ pub fn characters(bytes: &[u8]) -> u64 {
         return bytes.len() as u64;
     }
     let begins = |byte: &u8| u8::from(!(0x80..0xc0).contains(byte));
-    // So many that their number fits into a byte: these are counted many at a time.
+    // A block whose count fits into one byte, so that the compiler counts many bytes at a time.
     bytes.chunks(255).map(|chunk| u64::from(chunk.iter().map(begins).sum::<u8>())).sum()
 }
 

@@ -21,23 +21,22 @@ use crate::lock::Lock;
 use crate::process::Shell;
 use crate::render;
 use crate::request::{self, CommandRequest};
-use crate::response::CommandResponse;
+use crate::response::{DryRun, RefusedCommand, Response};
 use crate::review::{Guard, Refusal, Verdicts};
 use crate::run::Listener;
 use crate::secrets::SecretStore;
 use crate::secrets::known::KnownSecrets;
-use crate::session::Session;
 use crate::session::login::LoginEnvironment;
+use crate::session::{FreshState, Inherited, Session};
 use crate::spawn::{Attendance, SpoolQuota};
 use crate::state::ShellState;
-use crate::state::environment::{DEFAULTS, EnvironmentPolicy, RemovedVariable};
+use crate::state::environment::{DEFAULTS, EnvironmentPolicy};
 use crate::tasks::sweep::{self, Swept};
 use crate::tasks::{Task, Tasks};
 use crate::warm::pool::WarmRoom;
 use chiton_guard::Decision;
 
 use afterwork::UNSWEPT_RUNS;
-use stages::NotRun;
 
 /// What an engine is given. It looks at nothing by itself: no home directory, no environment, no settings file.
 #[derive(Clone, Debug)]
@@ -86,11 +85,11 @@ impl EngineConfig {
 /// Runs commands. Cheap to clone; clones are the same engine.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    inner: Arc<Inner>,
+    inner: Arc<EngineInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct EngineInner {
     config: EngineConfig,
     tasks: Tasks,
     /// Values that have come up: masked in everything from then on.
@@ -101,10 +100,6 @@ struct Inner {
     consents: Consents,
     /// Lines that are still to be written into the journal.
     deferred: Lock<Vec<audit::DeferredLine>>,
-    /// What was not taken over from an environment.
-    withheld: Lock<Vec<RemovedVariable>>,
-    /// The `PATH` that was taken over: one that a command has changed is its own business.
-    inherited_path: Lock<Option<ByteString>>,
     quota: Arc<SpoolQuota>,
     /// Runs since the last sweep.
     unswept: AtomicUsize,
@@ -118,15 +113,13 @@ impl Engine {
             let path = path.to_owned();
             folder::make_own(&path).map_err(|error| StartError::StateDirectory { path, error })?;
         }
-        let inner = Inner {
+        let inner = EngineInner {
             config,
             tasks,
             known: KnownSecrets::none(),
             verdicts: Verdicts::default(),
             consents: Consents::default(),
             deferred: Lock::default(),
-            withheld: Lock::default(),
-            inherited_path: Lock::default(),
             quota: Arc::default(),
             unswept: AtomicUsize::new(UNSWEPT_RUNS),
         };
@@ -145,14 +138,15 @@ impl Engine {
 
     /// Runs one command in `session`, and writes down that it did.
     ///
-    /// An error means that nothing was started. A refusal, a failing command, a timeout are responses.
+    /// # Errors
+    /// When nothing was started. A refusal, a failing command, a timeout are responses.
     pub async fn run(
         &self,
         session: &Session,
         request: CommandRequest,
         listener: &mut dyn Listener,
         control: &RunControl,
-    ) -> Result<CommandResponse, EngineError> {
+    ) -> Result<Response, EngineError> {
         let call = self.call(session, &request);
         let stages = async {
             let request = request::accept(request, self.inner.config.limits.default_timeout)?;
@@ -161,8 +155,8 @@ impl Engine {
             let start = self.begin(session, &mut command).await?;
             let launched = self.launch(session, &mut command, &start, Attendance::Foreground).await?;
             let (ended, captured) = self.collect(session, &mut command, &start, launched, listener, control).await?;
-            let views = render::present(captured);
-            Ok(self.respond(session, command.request(), start, ended, views).await)
+            let views = render::present(captured, ended.completeness());
+            Ok(self.respond(session, command.request(), start, ended, views).await.into())
         };
         stages.await.or_else(|why| call.not_run(why))
     }
@@ -186,25 +180,24 @@ impl Engine {
             let launched = self.launch(session, &mut command, &start, Attendance::Background).await?;
             self.release(session, &mut command, &start, launched, &mut started).await
         };
-        stages.await.or_else(|why| Ok(StartedTask::Refused(Box::new(call.not_run(why)?))))
+        stages.await.or_else(|why| call.not_run(why))
     }
 }
 
 impl Engine {
     /// The state of a shell that was just started with this environment, and with what keeps programs from waiting
     /// for a person where the environment does not say otherwise. What looks like a secret is not taken over; dangerous
-    /// variables are kept from every command. Each response says so, rather than this.
+    /// variables are kept from every command. Each response names both.
     pub fn fresh_state(
         &self,
         directory: impl Into<PathBuf>,
         environment: impl IntoIterator<Item = (String, ByteString)>,
         umask: u32,
-    ) -> ShellState {
+    ) -> FreshState {
         let (environment, withheld) = self.inner.config.environment.inherit(environment);
-        self.note_withheld(withheld);
-        *self.inner.inherited_path.lock() = environment.get("PATH").cloned();
+        let inherited = Inherited { withheld, path: environment.get("PATH").cloned() };
         let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
-        ShellState::fresh(directory, defaults.chain(environment), umask)
+        FreshState { state: ShellState::fresh(directory, defaults.chain(environment), umask), inherited }
     }
 
     /// Whether `text` may be written to a task: one that runs a shell or an interpreter runs what it is given.
@@ -231,6 +224,20 @@ impl Engine {
 pub enum StartedTask {
     /// It runs.
     Started(Box<Task>),
-    /// The guard refused it; nothing was started.
-    Refused(Box<CommandResponse>),
+    /// It may not run; nothing was started.
+    Refused(Box<RefusedCommand>),
+    /// It was only looked at.
+    Described(Box<DryRun>),
+}
+
+impl From<RefusedCommand> for StartedTask {
+    fn from(refused: RefusedCommand) -> Self {
+        Self::Refused(Box::new(refused))
+    }
+}
+
+impl From<DryRun> for StartedTask {
+    fn from(dry_run: DryRun) -> Self {
+        Self::Described(Box::new(dry_run))
+    }
 }

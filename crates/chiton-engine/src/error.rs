@@ -1,6 +1,6 @@
 //! What can go wrong before a command runs, in words that say what to do.
 //!
-//! A command that fails is no error: that is an [`crate::Outcome`]. An error means that nothing was started.
+//! A command that fails is not an error: that is an [`crate::Outcome`]. An error means that nothing was started.
 
 use std::io;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub enum RequestError {
     #[error("a timeout of zero would end the command before it starts: give a longer one, or none")]
     ZeroTimeout,
     /// A limit of zero.
-    #[error("no command prints all the time: give a longer limit for its silence, or none")]
+    #[error("a silence limit of zero would stop every command at once: give a longer one, or none")]
     ZeroSilence,
     /// What a person agreed to is not what would run.
     #[error(

@@ -1,8 +1,8 @@
 //! Chiton's engine runs shell commands for agents, people and programs.
 //!
 //! Every command passes eight stages, each a module, declared here in that order; [`Engine::run`] is the eight calls.
-//! A session is a value ([`session::state::ShellState`]), each command has a keeper ([`keeper`]), a command ends when
-//! its leader ends, nothing is lost and nothing is unbounded.
+//! A session is a value ([`ShellState`]), each command has a keeper ([`keeper`]), a command ends when its leader ends,
+//! nothing is lost and nothing is unbounded.
 //!
 //! ```no_run
 //! use chiton_engine::{CommandRequest, Engine, EngineConfig, RunControl, Session, Silent};
@@ -16,7 +16,7 @@
 //!         let session = Session::new(engine.fresh_state("/tmp", [("PATH".into(), "/usr/bin:/bin".into())], 0o022));
 //!         let request = CommandRequest::new("cd /usr; echo hello");
 //!         let response = engine.run(&session, request, &mut Silent, &RunControl::new()).await?;
-//!         assert_eq!(response.stdout.to_text(), "hello\n");
+//!         assert_eq!(response.output().map(|text| text.to_text()).as_deref(), Some("hello\n"));
 //!         assert_eq!(session.state().cwd, std::path::Path::new("/usr"));
 //!         Ok(())
 //!     })
@@ -71,12 +71,13 @@ pub use limits::{Limits, WarmLimits};
 pub use lock::Lock;
 pub use process::Shell;
 pub use request::{AnswerMode, CommandInput, CommandRequest, EnvironmentChange, OnTimeout, TaskLifetime};
-pub use response::{CommandResponse, StateReport};
+pub use response::{DryRun, RefusedCommand, Response, RunReport, StateReport};
+pub use review::Protection;
 pub use run::{
     Ending, InputWait, Leftover, Lifetime, Listener, Look, Outcome, PassedAmount, RunEvent, Signal, Silent, Stream,
     Streams, TimeLimit, Typing, Typist, Usage,
 };
-pub use session::{Session, Warmth};
+pub use session::{FreshState, Session, Warmth};
 pub use state::ShellState;
 pub use tasks::{Task, TaskStatus, Tasks};
 pub use warm::WarmRoom;

@@ -119,7 +119,7 @@ pub struct Limits {
     pub view: ViewLimits,
     /// Shells that wait.
     pub warm: WarmLimits,
-    /// How long a command may take that its caller gave no time, and waits for; without it, as long as it wants.
+    /// How long a command may take that its caller waits for without a limit; without this, as long as it wants.
     pub default_timeout: Option<Duration>,
     /// Tasks that one session may have running; without it, any number.
     pub tasks_per_session: Option<usize>,

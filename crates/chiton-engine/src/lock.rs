@@ -23,6 +23,11 @@ impl<T> Lock<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The value, which nobody else can use now.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Lets others use the value until one of them says that it `changed`, or `most` has passed.
     pub fn wait<'a>(held: MutexGuard<'a, T>, changed: &Condvar, most: Duration) -> MutexGuard<'a, T> {
         changed.wait_timeout(held, most).unwrap_or_else(PoisonError::into_inner).0

@@ -1,6 +1,6 @@
 //! Stage 7: bytes as text that can be shown.
 //!
-//! Text is always valid UTF-8 and never ends or begins inside a character where output was cut; bytes that are no
+//! Text is always valid UTF-8 and never ends or begins inside a character where output was cut; bytes that are not
 //! UTF-8 are replaced, and stay as they are in the spool.
 
 use chiton_terminal::text::{continuation_bytes, whole_characters};
@@ -32,16 +32,6 @@ impl TextView {
     }
 }
 
-impl TextView {
-    /// Takes back the sign for a damaged character at the very end, where the other half of it is still to come.
-    pub fn without_half_character(&mut self) {
-        let end = self.tail.as_mut().unwrap_or(&mut self.head);
-        if end.ends_with(char::REPLACEMENT_CHARACTER) {
-            end.pop();
-        }
-    }
-}
-
 /// What a run printed, as text.
 pub(crate) struct Views {
     pub(crate) stdout: TextView,
@@ -57,18 +47,39 @@ impl Views {
     }
 }
 
+/// Whether more may come after what is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Completeness {
+    /// The command has ended.
+    Whole,
+    /// The command goes on. A character of which only the first half has come is left for later.
+    SoFar,
+}
+
 /// Turns what a run printed into text.
-pub(crate) fn present(captured: Captured) -> Views {
+pub(crate) fn present(captured: Captured, completeness: Completeness) -> Views {
     let Captured { stdout, stderr, output } = captured;
-    let stdout = TextView::from(stdout);
-    let output = output.map_or_else(|| stdout.clone(), TextView::from);
-    Views { stdout, stderr: stderr.into(), output }
+    let view = |captured| TextView::of(captured, completeness);
+    let stdout = view(stdout);
+    let output = output.map_or_else(|| stdout.clone(), view);
+    Views { stdout, stderr: view(stderr), output }
 }
 
 impl From<HeadTail> for TextView {
     fn from(captured: HeadTail) -> Self {
+        Self::of(captured, Completeness::Whole)
+    }
+}
+
+impl TextView {
+    fn of(captured: HeadTail, completeness: Completeness) -> Self {
         let omitted = captured.omitted();
-        let (head, tail) = captured.into_parts();
+        let (mut head, mut tail) = captured.into_parts();
+        if completeness == Completeness::SoFar {
+            let end = if omitted == 0 { &mut head } else { &mut tail };
+            end.truncate(whole_characters(end));
+        }
+
         if omitted == 0 {
             return Self { head: lossy(&head), tail: None, omitted };
         }
@@ -105,7 +116,18 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_replaced_not_refused() {
+    fn half_a_character_is_left_for_later_only_where_more_may_come() {
+        let view = |completeness| {
+            let mut captured = HeadTail::new(ViewLimits::default());
+            captured.push("ab\u{e9}".as_bytes().split_last().unwrap().1);
+            TextView::of(captured, completeness).to_text()
+        };
+        assert_eq!(view(Completeness::SoFar), "ab");
+        assert_eq!(view(Completeness::Whole), "ab\u{fffd}");
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_are_replaced_not_refused() {
         let mut captured = HeadTail::new(ViewLimits::default());
         captured.push(&[b'a', 0xff, b'b', 0xc3]);
         assert_eq!(TextView::from(captured).to_text(), "a\u{fffd}b\u{fffd}");

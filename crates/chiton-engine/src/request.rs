@@ -158,21 +158,21 @@ impl From<TaskLifetime> for Lifetime {
 }
 
 /// What the text of a command says, or why it cannot be read.
-pub(crate) type Parsed = Result<Script, SyntaxError>;
+pub(crate) type ParsedCommand = Result<Script, SyntaxError>;
 
 /// The parse of one command. The stage that needs it first makes it, and the command carries it on.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct CommandParse(OnceLock<Arc<Parsed>>);
+pub(crate) struct CommandParse(OnceLock<Arc<ParsedCommand>>);
 
 impl CommandParse {
     /// The parse of `command`, which is always the same one.
-    pub(crate) fn of(&self, command: &[u8]) -> &Arc<Parsed> {
+    pub(crate) fn of(&self, command: &[u8]) -> &Arc<ParsedCommand> {
         self.0.get_or_init(|| Arc::new(chiton_shell::parse(command)))
     }
 }
 
-impl From<Arc<Parsed>> for CommandParse {
-    fn from(parsed: Arc<Parsed>) -> Self {
+impl From<Arc<ParsedCommand>> for CommandParse {
+    fn from(parsed: Arc<ParsedCommand>) -> Self {
         Self(parsed.into())
     }
 }

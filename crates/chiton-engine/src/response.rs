@@ -1,30 +1,65 @@
 //! Stage 8: what comes back.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::consent::Question;
 use crate::render::{TextView, Views};
-use crate::review::Refusal;
-use crate::run::StreamTotals;
-use crate::run::{Ending, InputWait};
-use crate::run::{Leftover, Outcome, TimeLimit, Usage};
+use crate::review::{Protection, Refusal};
+use crate::run::{Ending, InputWait, Leftover, Outcome, StreamTotals, TimeLimit, Usage};
 use crate::session::{Session, StartingPoint};
 use crate::state::environment::RemovedVariable;
 
+/// What comes back from a call.
+#[derive(Clone, Debug)]
+pub enum Response {
+    /// The command ran, or still runs.
+    Ran(Box<RunReport>),
+    /// It may not run.
+    Refused(Box<RefusedCommand>),
+    /// It was only looked at.
+    Described(Box<DryRun>),
+}
+
+/// A command that may not run. Nothing was started.
+#[derive(Clone, Debug)]
+pub struct RefusedCommand {
+    /// Why, and what a person could still agree to.
+    pub refusal: Refusal,
+    /// The session's working directory.
+    pub cwd: PathBuf,
+    /// What else the caller should know.
+    pub notices: Vec<String>,
+    /// What protection is in force.
+    pub protection: Protection,
+}
+
+/// A command that was only looked at. Nothing was started.
+#[derive(Clone, Debug)]
+pub struct DryRun {
+    /// What it would do, in words.
+    pub description: TextView,
+    /// The session's working directory.
+    pub cwd: PathBuf,
+    /// What else the caller should know.
+    pub notices: Vec<String>,
+    /// What protection is in force.
+    pub protection: Protection,
+}
+
 /// Everything there is to say about one run.
 #[derive(Clone, Debug)]
-pub struct CommandResponse {
+pub struct RunReport {
     /// The id under which the run can be found again.
     pub run_id: String,
     /// How it ended.
     pub outcome: Outcome,
     /// The limit it was stopped at, where it timed out.
     pub limit: Option<TimeLimit>,
-    /// Process id of its shell, which is also the id of its process group; none where nothing was started.
-    pub pid: Option<i32>,
+    /// Process id of its shell, which is also the id of its process group.
+    pub pid: i32,
     /// The status of each part of the last pipeline, where the shell could say it.
     pub pipe_status: Vec<i32>,
     /// Standard output; with one pipe for both streams, all output.
@@ -58,9 +93,7 @@ pub struct CommandResponse {
     /// What else the caller should know.
     pub notices: Vec<String>,
     /// What protection was in force.
-    pub protection: &'static str,
-    /// What a person could agree to, where the command was not run for want of that.
-    pub question: Option<Box<Question>>,
+    pub protection: Protection,
 }
 
 /// What happened to the session's state.
@@ -129,11 +162,11 @@ pub(crate) struct RunParts<'a> {
     pub(crate) commit: Commit,
     /// What to say where the journal could not be written.
     pub(crate) unwritten: Option<String>,
-    pub(crate) protection: &'static str,
+    pub(crate) protection: Protection,
 }
 
 /// Puts together everything that is known about a run.
-pub(crate) fn compose(parts: RunParts<'_>) -> CommandResponse {
+pub(crate) fn compose(parts: RunParts<'_>) -> RunReport {
     let RunParts { run_id, pid, warm, ending, waits, views, start, commit, unwritten, protection } = parts;
     let lost = |totals: StreamTotals| totals.written - totals.kept;
     let mut removed_variables = start.removed;
@@ -143,11 +176,11 @@ pub(crate) fn compose(parts: RunParts<'_>) -> CommandResponse {
         }
     }
 
-    CommandResponse {
+    RunReport {
         run_id: run_id.to_owned(),
         outcome: ending.outcome,
         limit: ending.limit,
-        pid: Some(pid),
+        pid,
         pipe_status: commit.pipe_status,
         stdout: views.stdout,
         stderr: views.stderr,
@@ -165,48 +198,11 @@ pub(crate) fn compose(parts: RunParts<'_>) -> CommandResponse {
         removed_variables,
         notices: start.notices.into_iter().chain(commit.notice).chain(unwritten).collect(),
         protection,
-        question: None,
     }
 }
 
-/// The response to a command that was only looked at.
-pub(crate) fn describe(description: String, cwd: PathBuf, protection: &'static str) -> CommandResponse {
-    let text = TextView { head: description, tail: None, omitted: 0 };
-    let unrun = refuse(&Refusal::new(String::new()), cwd, protection);
-    let state = StateReport::Discarded("this was a dry run".to_owned());
-    CommandResponse { outcome: Outcome::Exited(0), stdout: text.clone(), output: text, state, ..unrun }
-}
-
-/// The response to a command that may not run.
-pub(crate) fn refuse(refusal: &Refusal, cwd: PathBuf, protection: &'static str) -> CommandResponse {
-    CommandResponse {
-        run_id: String::new(),
-        outcome: Outcome::Refused(refusal.reason.clone()),
-        limit: None,
-        pid: None,
-        pipe_status: Vec::new(),
-        stdout: TextView::default(),
-        stderr: TextView::default(),
-        output: TextView::default(),
-        lost_bytes: 0,
-        cwd,
-        state: StateReport::Discarded("the command was refused".to_owned()),
-        waits: None,
-        leftovers: Vec::new(),
-        leftover_task: None,
-        survivors: Vec::new(),
-        usage: None,
-        duration: Duration::ZERO,
-        warm: false,
-        removed_variables: Vec::new(),
-        notices: Vec::new(),
-        protection,
-        question: refusal.question.clone(),
-    }
-}
-
-impl CommandResponse {
-    /// Whether any output is not in this response.
+impl RunReport {
+    /// Whether any output is not in this report.
     pub fn is_truncated(&self) -> bool {
         self.omitted_bytes() > 0
     }
@@ -214,5 +210,100 @@ impl CommandResponse {
     /// Bytes of output that are not in `stdout` and `stderr` here.
     pub fn omitted_bytes(&self) -> u64 {
         self.stdout.omitted + self.stderr.omitted
+    }
+}
+
+impl From<RunReport> for Response {
+    fn from(report: RunReport) -> Self {
+        Self::Ran(Box::new(report))
+    }
+}
+
+impl From<RefusedCommand> for Response {
+    fn from(refused: RefusedCommand) -> Self {
+        Self::Refused(Box::new(refused))
+    }
+}
+
+impl From<DryRun> for Response {
+    fn from(dry_run: DryRun) -> Self {
+        Self::Described(Box::new(dry_run))
+    }
+}
+
+/// What all responses have, for whoever writes a reply.
+impl Response {
+    /// The run, where there was one.
+    pub fn ran(&self) -> Option<&RunReport> {
+        if let Self::Ran(report) = self { Some(report) } else { None }
+    }
+
+    /// The run alone, where there was one.
+    pub fn into_ran(self) -> Option<RunReport> {
+        if let Self::Ran(report) = self { Some(*report) } else { None }
+    }
+
+    /// How the command ended; none where it was only looked at.
+    pub fn outcome(&self) -> Option<Outcome> {
+        match self {
+            Self::Ran(report) => Some(report.outcome.clone()),
+            Self::Refused(refused) => Some(Outcome::Refused(refused.refusal.reason.clone())),
+            Self::Described(_) => None,
+        }
+    }
+
+    /// How the command ended, or that it was only looked at: one word for machines.
+    pub fn word(&self) -> &'static str {
+        self.outcome().map_or("described", |outcome| outcome.word())
+    }
+
+    /// What there is to read: the output of the command, or what it would do.
+    pub fn output(&self) -> Option<&TextView> {
+        match self {
+            Self::Ran(report) => Some(&report.output),
+            Self::Refused(_) => None,
+            Self::Described(dry_run) => Some(&dry_run.description),
+        }
+    }
+
+    /// What happened to the session's state.
+    pub fn state(&self) -> StateReport {
+        match self {
+            Self::Ran(report) => report.state.clone(),
+            Self::Refused(_) => StateReport::Discarded("the command was refused".to_owned()),
+            Self::Described(_) => StateReport::Discarded("this was a dry run".to_owned()),
+        }
+    }
+
+    /// The session's working directory from now on.
+    pub fn cwd(&self) -> &Path {
+        match self {
+            Self::Ran(report) => &report.cwd,
+            Self::Refused(refused) => &refused.cwd,
+            Self::Described(dry_run) => &dry_run.cwd,
+        }
+    }
+
+    /// What else the caller should know.
+    pub fn notices(&self) -> &[String] {
+        match self {
+            Self::Ran(report) => &report.notices,
+            Self::Refused(refused) => &refused.notices,
+            Self::Described(dry_run) => &dry_run.notices,
+        }
+    }
+
+    /// What protection was in force.
+    pub fn protection(&self) -> Protection {
+        match self {
+            Self::Ran(report) => report.protection,
+            Self::Refused(refused) => refused.protection,
+            Self::Described(dry_run) => dry_run.protection,
+        }
+    }
+
+    /// What a person could agree to, where the command was not run for want of that.
+    pub fn question(&self) -> Option<&Question> {
+        if let Self::Refused(refused) = self { refused.refusal.question.as_deref() } else { None }
     }
 }

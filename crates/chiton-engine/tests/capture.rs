@@ -107,7 +107,8 @@ fn a_slow_listener_slows_the_command_and_loses_nothing_and_the_deadline_holds() 
         };
         let mut request = CommandRequest::new("yes");
         request.timeout = Some(seconds(1));
-        let response = harness.engine.run(&session, request, &mut stuck, &RunControl::new()).await.unwrap();
+        let response =
+            harness.engine.run(&session, request, &mut stuck, &RunControl::new()).await.unwrap().into_ran().unwrap();
         assert_eq!(response.outcome, Outcome::TimedOut);
         assert_eq!(ended_unread, Some(true), "the deadline waits for a reader");
         assert!(keeper_peak > 0 && keeper_peak < 8 << 20, "{keeper_peak}");
@@ -171,7 +172,7 @@ fn much_output_is_the_same_whoever_listens() {
             request.view = Some(ViewLimits { head: 1000, tail: 5000 });
             let (session, control) = (harness.session(), RunControl::new());
             let run = harness.engine.run(&session, request, &mut listener, &control);
-            let response = runtime().block_on(run).unwrap();
+            let response = runtime().block_on(run).unwrap().into_ran().unwrap();
             let bytes = 40 * (13_893 + 1892) + 6_188_895 + 8;
             assert_eq!((listener.bytes, listener.lines), (bytes, 40 * 3500 + 900_001), "{all} {streams:?}");
             assert_eq!(listener.passed > 5_000_000, !all, "{all} {streams:?}: {}", listener.passed);

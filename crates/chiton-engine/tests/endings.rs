@@ -162,7 +162,8 @@ fn a_stopped_command_is_cancelled_or_killed_as_asked() {
             };
             let request = CommandRequest::new("echo up; bash -c 'sleep 1000' & wait");
             let session = harness.session();
-            let response = harness.engine.run(&session, request, &mut listener, &control).await.unwrap();
+            let response =
+                harness.engine.run(&session, request, &mut listener, &control).await.unwrap().into_ran().unwrap();
             assert_eq!(response.outcome, expected);
             assert_eq!(response.stdout.to_text(), "up\n");
             assert!(response.survivors.is_empty() && response.leftovers.is_empty());
@@ -177,7 +178,8 @@ fn a_run_cancelled_before_it_began_is_stopped_as_well() {
     control.cancel();
     let request = CommandRequest::new("sleep 1000");
     let session = harness.session();
-    let response = runtime().block_on(harness.engine.run(&session, request, &mut Silent, &control)).unwrap();
+    let response =
+        runtime().block_on(harness.engine.run(&session, request, &mut Silent, &control)).unwrap().into_ran().unwrap();
     assert_eq!(response.outcome, Outcome::Cancelled);
 }
 

@@ -52,7 +52,8 @@ async fn gigabyte(name: &str, command: &str) {
         }
         RunEvent::Passed { .. } => unreachable!("whoever does not say otherwise hears every byte"),
     };
-    let response = harness.engine.run(&session, request, &mut listener, &RunControl::new()).await.unwrap();
+    let response =
+        harness.engine.run(&session, request, &mut listener, &RunControl::new()).await.unwrap().into_ran().unwrap();
     assert_eq!(response.outcome, Outcome::Exited(0), "{name}");
     assert_eq!(heard, GIGABYTE + 8, "{name}: a listener hears every byte");
     assert!(keeper_peak > 0 && keeper_peak < 8 << 20, "{name}: the keeper took {keeper_peak} bytes");

@@ -93,7 +93,7 @@ async fn one(harness: &Harness, session: &chiton_engine::Session, number: usize,
         // A shell that is just starting a program hears of it afterwards, and the program not at all.
         request.grace = Some(Duration::from_millis(300));
     }
-    let response = harness.engine.run(session, request, &mut listener, &control).await.unwrap();
+    let response = harness.engine.run(session, request, &mut listener, &control).await.unwrap().into_ran().unwrap();
     assert_eq!(response.outcome.word(), word, "{command}: {}", response.outcome);
     assert!(!matches!(response.outcome, Outcome::Lost));
 }

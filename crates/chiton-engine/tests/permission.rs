@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use chiton_engine::consent::{Answer, Approver, Asking, Question};
 use chiton_engine::guard::{Context, Decision, GuardPolicy, HumanRule};
-use chiton_engine::review::{Guard, Permission, PermissionManager, Permitting};
+use chiton_engine::review::{Guard, Permission, PermissionManager, Permitting, Refusal};
 use chiton_engine::tasks::WaitFor;
-use chiton_engine::{CommandRequest, EngineConfig, Outcome, Session, StartedTask};
+use chiton_engine::{CommandRequest, EngineConfig, Outcome, Response, Session, StartedTask};
 use harness::{Harness, runtime};
 
 type Check = Box<dyn Fn(&Question) -> Result<Permission, &'static str> + Send + Sync>;
@@ -60,22 +60,23 @@ fn with(guard: Guard) -> Harness {
     Harness::with(move |config: &mut EngineConfig| config.guard = guard)
 }
 
-fn refusal(outcome: &Outcome) -> &str {
-    let Outcome::Refused(reason) = outcome else { panic!("it {outcome}") };
-    reason
+fn refusal(response: &Response) -> &Refusal {
+    let Response::Refused(refused) = response else { panic!("it was {}", response.word()) };
+    &refused.refusal
 }
 
 /// Runs it in the foreground and in the background; gives why it was refused, both times.
 fn both(harness: &Harness, session: &Session, command: &str) -> [Option<String>; 2] {
     runtime().block_on(async {
-        let response = harness.run(session, command).await;
-        let waited = (response.outcome != Outcome::Exited(0)).then(|| refusal(&response.outcome).to_owned());
+        let response = harness.respond(session, CommandRequest::new(command)).await;
+        let waited = response.ran().is_none().then(|| refusal(&response).reason.clone());
         let started = match harness.engine.start(session, CommandRequest::new(command)).await.unwrap() {
             StartedTask::Started(task) => {
                 harness.engine.tasks().wait(&task.id, WaitFor::default()).await.unwrap();
                 None
             }
-            StartedTask::Refused(response) => Some(refusal(&response.outcome).to_owned()),
+            StartedTask::Refused(refused) => Some(refused.refusal.reason),
+            StartedTask::Described(_) => panic!("this is not a dry run"),
         };
         [waited, started]
     })
@@ -135,11 +136,11 @@ fn a_person_answers_for_one_run_or_for_the_session() {
         let person = Arc::new(Person { answers: Mutex::new(answers) });
         let mut request = CommandRequest::new("touch canary");
         request.approver = Some(person.clone());
-        let response = runtime().block_on(harness.request(session, request));
+        let response = runtime().block_on(harness.respond(session, request));
         let path = harness.folder.path().join("canary");
         let ran = path.exists();
         let _ = std::fs::remove_file(path);
-        assert_eq!(ran, response.outcome == Outcome::Exited(0));
+        assert_eq!(ran, response.outcome() == Some(Outcome::Exited(0)));
         (ran, person.answers.lock().unwrap().is_empty())
     };
     assert_eq!(run(&session, vec![Ok(Answer::No)]), (false, true));
@@ -148,9 +149,9 @@ fn a_person_answers_for_one_run_or_for_the_session() {
     assert_eq!(run(&session, vec![Ok(Answer::Session)]), (true, true), "once is over");
     assert_eq!(run(&session, Vec::new()), (true, true), "nobody is asked again");
     assert_eq!(run(&harness.session(), vec![Ok(Answer::No)]), (false, true), "another session is another matter");
-    let nobody = runtime().block_on(harness.run(&harness.session(), "touch canary"));
-    assert!(refusal(&nobody.outcome).contains("nobody here who could be asked"));
-    assert!(nobody.question.is_some() && nobody.run_id.is_empty());
+    let nobody = runtime().block_on(harness.respond(&harness.session(), CommandRequest::new("touch canary")));
+    assert!(refusal(&nobody).reason.contains("nobody here who could be asked"));
+    assert!(refusal(&nobody).question.is_some() && nobody.ran().is_none());
 }
 
 #[test]
@@ -160,13 +161,15 @@ fn a_dry_run_says_what_would_happen_and_starts_nothing() {
     let harness = with(guard);
     let session = harness.session();
     let command = "X=one; touch \"$X\" canary > log; vim notes";
-    let response = runtime().block_on(harness.run(&session, command));
-    let text = response.stdout.to_text();
+    let response = runtime().block_on(harness.respond(&session, CommandRequest::new(command)));
+    let Response::Described(dry_run) = &response else { panic!("it was {}", response.word()) };
+    let text = dry_run.description.to_text();
     for part in ["[Dry Run]", "A person would be asked", "Canaries sing.", "touch one canary", "log", "vim", "Limit:"] {
         assert!(text.contains(part), "'{part}' is not in: {text}");
     }
     let started = runtime().block_on(harness.engine.start(&session, CommandRequest::new("touch two")));
-    assert!(matches!(started.unwrap(), StartedTask::Refused(response) if response.outcome == Outcome::Exited(0)));
+    assert!(matches!(started.unwrap(), StartedTask::Described(_)));
+    assert_eq!((response.word(), response.outcome()), ("described", None), "what never ran has not exited");
     for name in ["one", "two", "canary", "log"] {
         assert!(!harness.folder.path().join(name).exists(), "{name} is there");
     }

@@ -72,7 +72,7 @@ async fn race(harness: &Harness, mark: &str, number: usize) -> usize {
         }
     };
     let session = harness.session();
-    let response = harness.engine.run(&session, request, &mut listener, &control).await.unwrap();
+    let response = harness.engine.run(&session, request, &mut listener, &control).await.unwrap().into_ran().unwrap();
     stopper.await.unwrap();
     let task = harness.engine.tasks().get(&response.run_id).unwrap();
     assert_eq!(task.outcome.as_ref(), Some(&response.outcome), "the record says what the answer says");

@@ -54,7 +54,7 @@ fn serve(folder: &Path) {
             request.task_lifetime = TaskLifetime::Durable;
             match engine.start(&session, request).await.unwrap() {
                 StartedTask::Started(task) => fs::write(folder.join(format!("id-{number}")), task.id).unwrap(),
-                StartedTask::Refused(_) => unreachable!(),
+                StartedTask::Refused(_) | StartedTask::Described(_) => unreachable!(),
             }
         }
         tokio::time::sleep(seconds(60)).await;

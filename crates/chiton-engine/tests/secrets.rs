@@ -12,8 +12,8 @@ use chiton_engine::secrets::value::{Masking, SecretValue};
 use chiton_engine::secrets::{MemorySource, Reference, Secret, SecretStore};
 use chiton_engine::tasks::{Cursor, ReadRequest};
 use chiton_engine::{
-    ByteString, CommandInput, CommandRequest, CommandResponse, EnvironmentChange, Outcome, RunControl, RunEvent,
-    Silent, StartedTask, StateReport, Streams,
+    ByteString, CommandInput, CommandRequest, EnvironmentChange, Outcome, RunControl, RunEvent, RunReport, Silent,
+    StartedTask, StateReport, Streams,
 };
 use chiton_testkit::processes::eventually;
 use harness::{Harness, runtime, seconds};
@@ -62,12 +62,12 @@ fn contains(text: &[u8], needle: &[u8]) -> bool {
     text.windows(needle.len()).any(|window| window == needle)
 }
 
-fn said(response: &CommandResponse) -> String {
+fn said(response: &RunReport) -> String {
     format!("{response:?}")
 }
 
 /// Nothing that came back and nothing on disk holds a value.
-fn assert_clean(harness: &Harness, response: &CommandResponse) {
+fn assert_clean(harness: &Harness, response: &RunReport) {
     assert!(!said(response).contains("S3CR3T"), "{}", said(response));
     assert_eq!(holders(&harness.folder.path().join("state"), b"S3CR3T"), Vec::<String>::new());
 }
@@ -149,12 +149,10 @@ fn where_a_value_cannot_be_data_nothing_is_started() {
             "touch ran; eval \"echo {{secret:value}}\"",
             "touch ran; echo $(({{secret:value}}))",
         ] {
-            let response = harness.run(&session, command).await;
-            assert!(
-                matches!(&response.outcome, Outcome::Refused(why) if why.contains("{{secret:value}}")),
-                "{command}"
-            );
-            assert!(!said(&response).contains("S3CR3T"));
+            let response = harness.respond(&session, CommandRequest::new(command)).await;
+            let why = response.outcome().unwrap().to_string();
+            assert!(response.word() == "refused" && why.contains("{{secret:value}}"), "{command}: {why}");
+            assert!(!format!("{response:?}").contains("S3CR3T"));
             let started = harness.engine.start(&session, CommandRequest::new(command)).await.unwrap();
             assert!(matches!(started, StartedTask::Refused(_)), "{command}");
         }
@@ -263,7 +261,7 @@ fn a_value_in_pieces_is_never_heard_in_part_and_a_prompt_is_heard_at_once() {
                        printf 'Password: '; until [ -e go ]; do sleep 0.01; done; echo done";
         let mut request = CommandRequest::new(command);
         request.timeout = Some(seconds(20));
-        let response = harness.engine.run(&session, request, &mut listener, &RunControl::new()).await.unwrap();
+        let response = harness.engine.run(&session, request, &mut listener, &RunControl::new()).await.unwrap().into_ran().unwrap();
         assert_eq!(response.outcome, Outcome::Exited(0));
         assert_eq!(String::from_utf8_lossy(&heard.lock().unwrap()), "{{secret:value}}\nPassword: done\n");
         assert_clean(&harness, &response);
@@ -363,13 +361,11 @@ fn a_value_that_is_too_short_or_a_source_that_fails_refuses_the_command() {
     runtime().block_on(async {
         let session = harness.session();
         for (name, why) in [("short", "7 characters"), ("empty", "empty")] {
-            let response = harness.run(&session, &format!("echo {{{{secret:{name}}}}}")).await;
-            assert!(
-                matches!(&response.outcome, Outcome::Refused(reason) if reason.contains(why)),
-                "{:?}",
-                response.outcome
-            );
-            assert!(!said(&response).contains("1234567"));
+            let request = CommandRequest::new(format!("echo {{{{secret:{name}}}}}"));
+            let response = harness.respond(&session, request).await;
+            let reason = response.outcome().unwrap().to_string();
+            assert!(response.word() == "refused" && reason.contains(why), "{reason}");
+            assert!(!format!("{response:?}").contains("1234567"));
         }
     });
 }
@@ -399,7 +395,7 @@ fn timeouts_and_syntax_errors_let_nothing_out() {
             let tried =
                 harness.engine.run(&session, CommandRequest::new(command), &mut Silent, &RunControl::new()).await;
             let why = match tried {
-                Ok(response) => response.outcome.to_string(),
+                Ok(response) => response.outcome().unwrap().to_string(),
                 Err(error) => error.to_string(),
             };
             assert!(why.contains("refused") || why.contains("syntax error"), "{command}: {why}");
@@ -499,7 +495,7 @@ fn every_form_at_every_split_position_is_masked_in_every_sink() {
         };
         let mut request = CommandRequest::new(loops);
         request.transcript = true;
-        let response = harness.engine.run(&session, request, &mut listener, &RunControl::new()).await.unwrap();
+        let response = harness.engine.run(&session, request, &mut listener, &RunControl::new()).await.unwrap().into_ran().unwrap();
         assert_eq!(response.outcome, Outcome::Exited(0), "{}", response.stderr.to_text());
         for text in [response.stdout.to_text(), response.stderr.to_text()] {
             let masked = text.lines().filter(|line| line.contains("{{secret:")).count();

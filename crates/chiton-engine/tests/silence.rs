@@ -5,9 +5,7 @@ mod harness;
 use std::time::Duration;
 
 use chiton_engine::tasks::WaitFor;
-use chiton_engine::{
-    CommandRequest, CommandResponse, Outcome, RunControl, RunEvent, StartedTask, TaskStatus, TimeLimit,
-};
+use chiton_engine::{CommandRequest, Outcome, RunControl, RunEvent, RunReport, StartedTask, TaskStatus, TimeLimit};
 use harness::{Harness, runtime, seconds};
 
 fn request(command: &str, silence: Duration) -> CommandRequest {
@@ -16,7 +14,7 @@ fn request(command: &str, silence: Duration) -> CommandRequest {
     request
 }
 
-fn run(request: CommandRequest) -> CommandResponse {
+fn run(request: CommandRequest) -> RunReport {
     let harness = Harness::new();
     runtime().block_on(harness.request(&harness.session(), request))
 }
@@ -86,8 +84,11 @@ fn a_command_that_waits_for_a_slow_reader_is_not_silent() {
     };
     let request = request("head -c 8000000 /dev/zero; echo end >&2", Duration::from_millis(700));
     let session = harness.session();
-    let response =
-        runtime().block_on(harness.engine.run(&session, request, &mut listener, &RunControl::new())).unwrap();
+    let response = runtime()
+        .block_on(harness.engine.run(&session, request, &mut listener, &RunControl::new()))
+        .unwrap()
+        .into_ran()
+        .unwrap();
     assert_eq!(response.outcome, Outcome::Exited(0));
     assert_eq!(response.stderr.to_text(), "end\n");
 }

@@ -78,7 +78,7 @@ async fn stop_once(harness: &Harness, name: &str, command: &str, round: usize) {
         }
     };
     let session = harness.session();
-    let response = harness.engine.run(&session, request, &mut listener, &control).await.unwrap();
+    let response = harness.engine.run(&session, request, &mut listener, &control).await.unwrap().into_ran().unwrap();
     assert_eq!(response.outcome, expected, "{name}");
     assert!(response.survivors.is_empty(), "{name}: {:?}", response.survivors);
     let left = marked(&mark);
@@ -101,7 +101,8 @@ fn the_group_is_signalled_as_one_and_children_hear_it_too() {
         };
         let session = harness.session();
         let request = CommandRequest::new(command);
-        let response = harness.engine.run(&session, request, &mut listener, &control).await.unwrap();
+        let response =
+            harness.engine.run(&session, request, &mut listener, &control).await.unwrap().into_ran().unwrap();
         let text = response.stdout.to_text();
         for word in ["up", "parent", "child", "grandchild"] {
             assert!(text.lines().any(|line| line == word), "{word} in {text}");
@@ -155,7 +156,8 @@ fn a_second_request_to_stop_shortens_the_grace_and_keeps_the_cause() {
         };
         let session = harness.session();
         let start = std::time::Instant::now();
-        let response = harness.engine.run(&session, request, &mut listener, &control).await.unwrap();
+        let response =
+            harness.engine.run(&session, request, &mut listener, &control).await.unwrap().into_ran().unwrap();
         assert_eq!(response.outcome, Outcome::Cancelled);
         assert!(start.elapsed() < seconds(200), "the grace was waited out");
     });

@@ -20,7 +20,8 @@ use tokio::task::JoinSet;
 async fn start(harness: &Harness, session: &Session, request: CommandRequest) -> Task {
     match harness.engine.start(session, request).await.unwrap() {
         StartedTask::Started(task) => *task,
-        StartedTask::Refused(response) => panic!("{}", response.outcome),
+        StartedTask::Refused(refused) => panic!("{}", refused.refusal.reason),
+        StartedTask::Described(_) => panic!("a dry run"),
     }
 }
 

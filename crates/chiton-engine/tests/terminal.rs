@@ -23,7 +23,8 @@ async fn start(harness: &Harness, session: &Session, command: &str) -> Task {
     let request = CommandRequest { task_lifetime: TaskLifetime::Session, ..in_terminal(command) };
     match harness.engine.start(session, request).await.unwrap() {
         StartedTask::Started(task) => *task,
-        StartedTask::Refused(response) => panic!("{}", response.outcome),
+        StartedTask::Refused(refused) => panic!("{}", refused.refusal.reason),
+        StartedTask::Described(_) => panic!("a dry run"),
     }
 }
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::time::Duration;
 
 use chiton_engine::{
-    AnswerMode, CommandRequest, CommandResponse, EnvironmentChange, Outcome, Session, Signal, StateReport, Streams,
+    AnswerMode, CommandRequest, EnvironmentChange, Outcome, RunReport, Session, Signal, StateReport, Streams,
     WarmLimits,
 };
 use chiton_testkit::processes::{MARK, eventually, marked, parent_of};
@@ -28,7 +28,7 @@ fn early_if(early: bool) -> AnswerMode {
 }
 
 /// Runs a command whose shell waits for it already.
-async fn run_warm(harness: &Harness, session: &Session, command: &str) -> CommandResponse {
+async fn run_warm(harness: &Harness, session: &Session, command: &str) -> RunReport {
     session.settled().await;
     harness.engine.warm(session);
     let mut request = CommandRequest::new(command);

@@ -1,12 +1,11 @@
 //! What one client has: its operator, and its calls that became tasks.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use chiton_dialects::Reply;
 use chiton_dialects::action::TaskRef;
-use chiton_engine::{RunControl, TaskStatus};
+use chiton_engine::{Lock, RunControl, TaskStatus};
 use chiton_operator::{Called, Operator};
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -25,7 +24,7 @@ const POLL_MS: u64 = 1000;
 pub(crate) struct ServedClient {
     pub(crate) operator: Operator,
     /// By the id of their run.
-    calls: Mutex<HashMap<String, KeptCall>>,
+    calls: Lock<HashMap<String, KeptCall>>,
 }
 
 /// A call that goes on although its request was answered.
@@ -39,7 +38,7 @@ struct KeptCall {
 
 impl ServedClient {
     pub(crate) fn new(operator: Operator) -> Self {
-        Self { operator, calls: Mutex::default() }
+        Self { operator, calls: Lock::default() }
     }
 
     /// Makes a task of a call that runs as `id`; `called` gets its answer.
@@ -51,7 +50,7 @@ impl ServedClient {
     ) -> CreateTaskResult {
         let created = current_timestamp();
         let call = KeptCall { called, control, cancelled: false, begun: Instant::now(), created: created.clone() };
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.calls.lock();
         calls.retain(|_, call| call.called.borrow().is_none() || call.begun.elapsed() < KEPT);
         calls.insert(id.to_owned(), call);
         CreateTaskResult::new(task(id, Status::Working, &created))
@@ -59,7 +58,7 @@ impl ServedClient {
 
     /// The state of a task.
     pub(crate) fn task(&self, id: &str) -> Result<GetTaskResult, ErrorData> {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = self.calls.lock();
         if let Some(call) = calls.get(id) {
             let payload = match &*call.called.borrow() {
                 None => TaskPayload::Working,
@@ -94,7 +93,7 @@ impl ServedClient {
 
     /// Asks for the end of a task.
     pub(crate) async fn cancel(&self, id: &str) -> Result<(), ErrorData> {
-        if let Some(call) = self.calls.lock().unwrap_or_else(PoisonError::into_inner).get_mut(id) {
+        if let Some(call) = self.calls.lock().get_mut(id) {
             if call.called.borrow().is_none() {
                 call.cancelled = true;
                 call.control.cancel();

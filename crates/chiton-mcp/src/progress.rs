@@ -1,8 +1,9 @@
 //! What a client receives while a command runs: new output, at most ten times a second, and a sign of life in silence.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use chiton_engine::Lock;
 use chiton_engine::terminal::text::whole_characters;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RoleServer};
@@ -20,7 +21,7 @@ const MOST_WAITING: usize = 256 << 10;
 /// Output on its way to the client.
 #[derive(Clone, Default)]
 pub(crate) struct OutputProgress {
-    waiting: Arc<Mutex<Vec<u8>>>,
+    waiting: Arc<Lock<Vec<u8>>>,
     more: Arc<Notify>,
     over: Arc<Notify>,
 }
@@ -42,7 +43,7 @@ impl Sending {
 impl OutputProgress {
     /// Takes new output.
     pub(crate) fn add(&self, bytes: &[u8]) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         waiting.extend_from_slice(bytes);
         let surplus = waiting.len().saturating_sub(MOST_WAITING);
         waiting.drain(..surplus);
@@ -80,7 +81,7 @@ impl OutputProgress {
 
     /// Whole characters that wait.
     fn take(&self) -> Option<String> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         let whole = whole_characters(&waiting);
         let bytes: Vec<u8> = waiting.drain(..whole).collect();
         (!bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned())

@@ -1,10 +1,11 @@
 //! The methods of the protocol.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use chiton_dialects::ToolSpec;
 use chiton_dialects::tool::ToolEffect;
+use chiton_engine::Lock;
 use chiton_engine::tasks::Cursor;
 use chiton_operator::Operator;
 use rmcp::ErrorData;
@@ -42,12 +43,12 @@ pub(crate) struct Server {
     gone: watch::Sender<bool>,
     log: Log,
     /// Resources that are watched for a client of an older revision.
-    watched: Mutex<HashMap<String, AbortHandle>>,
+    watched: Lock<HashMap<String, AbortHandle>>,
 }
 
 impl Server {
     pub(crate) fn new(shared: Arc<ServedClient>, maker: Option<Maker>, gone: watch::Sender<bool>) -> Self {
-        Self { shared, own: OnceLock::new(), maker, gone, log: Log::new(), watched: Mutex::default() }
+        Self { shared, own: OnceLock::new(), maker, gone, log: Log::new(), watched: Lock::default() }
     }
 
     fn client(&self) -> &Arc<ServedClient> {
@@ -201,7 +202,7 @@ impl ServerHandler for Server {
                 }
             }
         });
-        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watched = self.watched.lock();
         watched.retain(|_, handle| !handle.is_finished());
         if let Some(before) = watched.insert(request.uri, watching.abort_handle()) {
             before.abort();
@@ -214,7 +215,7 @@ impl ServerHandler for Server {
         request: UnsubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watched = self.watched.lock();
         if let Some(handle) = watched.remove(&request.uri) {
             handle.abort();
         }
@@ -278,7 +279,7 @@ impl ServerHandler for Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let watched = self.watched.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let watched = self.watched.get_mut();
         watched.values().for_each(AbortHandle::abort);
     }
 }

@@ -6,9 +6,10 @@ use chiton_dialects::action::{Amount, Ran};
 use chiton_dialects::text::LineCount;
 use chiton_engine::tasks::Cursor;
 use chiton_engine::terminal::text::whole_characters;
-use chiton_engine::{CommandResponse, Listener, PassedAmount, RunEvent, Stream, characters};
+use chiton_engine::{Listener, Outcome, PassedAmount, Response, RunEvent, RunReport, Stream, characters};
 
 use crate::caller::{Caller, OnEvent};
+use crate::keep::Kept;
 
 /// Counts what arrives and passes it on.
 pub(crate) struct OutputCounts {
@@ -36,25 +37,22 @@ impl OutputCounts {
     }
 
     /// Where a reader goes on. A character of which only the first half has arrived is left for the next read.
-    pub(crate) fn give_back_halves(&mut self, response: &mut CommandResponse) -> Cursor {
-        for (slot, view) in [&mut response.stdout, &mut response.stderr].into_iter().enumerate() {
+    pub(crate) fn cursor(&self) -> Cursor {
+        let whole = |slot: usize| {
             let end = &self.ends[slot];
-            let half = end.len() - whole_characters(end);
-            if half > 0 {
-                self.bytes[slot] -= half as u64;
-                view.without_half_character();
-                response.output.without_half_character();
-            }
-        }
-        let [stdout, stderr] = self.bytes;
-        Cursor { stdout, stderr }
+            self.bytes[slot] - (end.len() - whole_characters(end)) as u64
+        };
+        Cursor { stdout: whole(0), stderr: whole(1) }
     }
 
-    /// The response with what was counted.
-    pub(crate) fn into_ran(self, response: CommandResponse, moved: bool) -> Ran {
+    /// The report with what was counted and kept.
+    pub(crate) fn into_ran(self, report: Box<RunReport>, kept: Kept, moved: bool) -> Ran {
         let [stdout_characters, stderr_characters] = self.characters;
-        let amount = Amount { bytes: self.bytes.iter().sum(), lines: self.lines.lines() };
-        Ran { response, stdout_characters, stderr_characters, amount, moved }
+        let Cursor { stdout, stderr } = self.cursor();
+        let bytes = if report.outcome == Outcome::Running { stdout + stderr } else { self.bytes.iter().sum() };
+        let amount = Amount { bytes, lines: self.lines.lines() };
+        let (response, Kept { cwd, notices }) = (Response::Ran(report), kept);
+        Ran { response, cwd, notices, stdout_characters, stderr_characters, amount, moved }
     }
 }
 

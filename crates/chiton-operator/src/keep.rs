@@ -1,11 +1,12 @@
 //! What of a command's state stays, and where.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use chiton_dialects::{Keeps, RunAction};
 use chiton_engine::error::StoreError;
-use chiton_engine::{AnswerMode, CommandResponse, Session, ShellState, StateReport, Warmth};
+use chiton_engine::{AnswerMode, FreshState, Lock, RunReport, Session, ShellState, StateReport, Warmth};
 
 use crate::named::NamedSessions;
 
@@ -17,10 +18,10 @@ pub(crate) struct Sessions {
     /// The client's own.
     own: Session,
     /// What its own started from.
-    beginning: Arc<ShellState>,
+    beginning: FreshState,
     named: NamedSessions,
     /// What waits for the next commands of named sessions.
-    warmth: Mutex<HashMap<String, Warmth>>,
+    warmth: Lock<HashMap<String, Warmth>>,
 }
 
 /// The session that one command runs in.
@@ -34,9 +35,9 @@ pub(crate) struct Opened {
 }
 
 impl Sessions {
-    pub(crate) fn new(state: ShellState, named: NamedSessions) -> Self {
-        let own = Session::new(state);
-        Self { beginning: own.state(), own, named, warmth: Mutex::default() }
+    pub(crate) fn new(beginning: FreshState, named: NamedSessions) -> Self {
+        let own = Session::new(beginning.clone());
+        Self { beginning, own, named, warmth: Lock::default() }
     }
 
     /// The client's own session goes on where the session of this name was left.
@@ -57,7 +58,7 @@ impl Sessions {
 
     /// The client's own session as it was at its start.
     pub(crate) fn restart(&self) {
-        self.own.restore(Arc::clone(&self.beginning));
+        self.own.restore(Arc::new(self.beginning.state.clone()));
     }
 
     /// The session for a command that is waited for. A dialect that keeps only part of the state runs it in a copy, of
@@ -93,7 +94,7 @@ impl Sessions {
 
     /// What waits for the next command of a named session. The session itself is read again for each command.
     fn warmth_of(&self, name: &str) -> Warmth {
-        let mut all = self.warmth.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.warmth.lock();
         if all.len() > MOST_WARM && !all.contains_key(name) {
             all.clear();
         }
@@ -106,44 +107,43 @@ impl Sessions {
         noted.err().map(|error| format!("{error}; secrets of this command are not known to the next server"))
     }
 
-    /// Takes over what is kept of a command's state, and says where the next one will start.
-    pub(crate) fn keep(&self, opened: &Opened, response: &mut CommandResponse) {
-        match (&response.state, opened.keeps) {
-            (StateReport::Follows, Some(keeps)) => self.keep_before_state(keeps, &opened.before, response),
+    /// Takes over what is kept of a command's state.
+    pub(crate) fn keep(&self, opened: &Opened, report: &RunReport) -> Kept {
+        let before = &opened.before;
+        let mut notices = report.notices.clone();
+        let cwd = match (&report.state, opened.keeps) {
+            (StateReport::Follows, Some(Keeps::Nothing)) => before.cwd.clone(),
+            (StateReport::Follows, Some(Keeps::Directory)) if report.cwd != before.cwd => {
+                self.own.take_over(ShellState { cwd: report.cwd.clone(), ..ShellState::clone(before) });
+                report.cwd.clone()
+            }
             (StateReport::Committed, None) => {
-                if let Err(error) = self.named.save(&opened.session, &opened.before) {
-                    response.notices.push(format!("{error}; the session stays as it was before"));
+                if let Err(error) = self.named.save(&opened.session, before) {
+                    notices.push(format!("{error}; the session stays as it was before"));
                 }
+                report.cwd.clone()
             }
             (StateReport::Committed, Some(keeps)) => {
-                self.take_over(keeps, opened, response);
-                response.cwd.clone_from(&self.own.state().cwd);
+                if let Some(state) = kept(keeps, before, &opened.session.state()) {
+                    self.own.take_over(state);
+                }
+                if let Err(error) = self.named.save(&self.own, before) {
+                    notices.push(format!("{error}; the session is not written down"));
+                }
+                self.own.state().cwd.clone()
             }
-            (_, Some(_)) => response.cwd.clone_from(&self.own.state().cwd),
-            (_, None) => {}
-        }
+            (StateReport::Follows, _) | (_, None) => report.cwd.clone(),
+            (_, Some(_)) => self.own.state().cwd.clone(),
+        };
+        Kept { cwd, notices }
     }
+}
 
-    /// The state will follow the answer, which only says where the command left its shell.
-    fn keep_before_state(&self, keeps: Keeps, before: &ShellState, response: &mut CommandResponse) {
-        match keeps {
-            Keeps::Nothing => response.cwd.clone_from(&before.cwd),
-            Keeps::Directory if response.cwd != before.cwd => {
-                self.own.take_over(ShellState { cwd: response.cwd.clone(), ..before.clone() });
-            }
-            // The session takes over all of it by itself.
-            Keeps::Directory | Keeps::Everything | Keeps::Environment => {}
-        }
-    }
-
-    fn take_over(&self, keeps: Keeps, opened: &Opened, response: &mut CommandResponse) {
-        if let Some(state) = kept(keeps, &opened.before, &opened.session.state()) {
-            self.own.take_over(state);
-        }
-        if let Err(error) = self.named.save(&self.own, &opened.before) {
-            response.notices.push(format!("{error}; the session is not written down"));
-        }
-    }
+/// What is left of a command for the next one, and what there is to say about that.
+pub(crate) struct Kept {
+    /// Where the next command starts.
+    pub(crate) cwd: PathBuf,
+    pub(crate) notices: Vec<String>,
 }
 
 impl Opened {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use chiton_engine::error::StoreError;
 use chiton_engine::session::store::SessionStore;
-use chiton_engine::{Session, ShellState};
+use chiton_engine::{FreshState, Session, ShellState};
 
 /// The named sessions of a state directory.
 ///
@@ -22,8 +22,9 @@ impl NamedSessions {
     }
 
     /// The session `name` as it was left, or one that starts from `base` where there is none yet.
-    pub fn open(&self, name: &str, base: &ShellState) -> Result<Session, StoreError> {
-        let session = Session::new(self.store.load(name, base)?).named(name);
+    pub fn open(&self, name: &str, base: &FreshState) -> Result<Session, StoreError> {
+        let state = self.store.load(name, &base.state)?;
+        let session = Session::new(FreshState { state, inherited: base.inherited.clone() }).named(name);
         session.uses(&self.store.secrets(name)?);
         Ok(session)
     }

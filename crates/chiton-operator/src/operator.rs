@@ -9,7 +9,7 @@ use chiton_dialects::arguments::short;
 use chiton_dialects::{Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Surroundings};
 use chiton_engine::error::StoreError;
 use chiton_engine::tasks::Part;
-use chiton_engine::{CommandRequest, Engine, Outcome, Shell, ShellState, StartedTask, Task, Tasks};
+use chiton_engine::{CommandRequest, Engine, FreshState, Outcome, Response, Shell, StartedTask, Task, Tasks};
 use serde_json::{Map, Value};
 
 use crate::caller::{Called, Caller};
@@ -31,10 +31,10 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// An operator for a session that starts from `state`.
-    pub fn new(engine: Engine, dialect: &'static dyn Dialect, state: ShellState, timeout: Option<Duration>) -> Self {
-        let around = Surroundings { directory: state.cwd.clone(), timeout };
-        let sessions = Sessions::new(state, NamedSessions::new(&engine.config().state_directory));
+    /// An operator for a session that starts from `start`.
+    pub fn new(engine: Engine, dialect: &'static dyn Dialect, start: FreshState, timeout: Option<Duration>) -> Self {
+        let around = Surroundings { directory: start.state.cwd.clone(), timeout };
+        let sessions = Sessions::new(start, NamedSessions::new(&engine.config().state_directory));
         let tasks = ClientTasks::new(engine.clone(), sessions.own().clone());
         Self { engine, dialect, tools: OnceLock::new(), around, sessions, tasks }
     }
@@ -80,8 +80,9 @@ impl Operator {
         }
         match self.dialect.read(tool, arguments, &self.around) {
             Ok(action) => {
-                let mut done = self.perform(&action, caller).await.unwrap_or_else(Done::Failed);
-                let question = if let Done::Ran(ran) = &mut done { ran.response.question.take() } else { None };
+                let done = self.perform(&action, caller).await.unwrap_or_else(Done::Failed);
+                let question = if let Done::Ran(ran) = &done { ran.response.question() } else { None };
+                let question = question.cloned().map(Box::new);
                 // A task that was not started is answered like a command that was not run.
                 let action = match (action, &done) {
                     (Action::Start(run), Done::Ran(_)) => Action::Run(run),
@@ -138,21 +139,19 @@ impl Operator {
         let mut request = request(run, caller)?;
         request.answer = opened.answer_mode();
         let response = self.engine.run(&opened.session, request, &mut counts, &caller.control).await;
-        let mut response = response.map_err(engine_failure)?;
-        if response.run_id.is_empty() {
-            return Ok(Done::Ran(Box::new(Ran::unrun(response))));
-        }
+        let report = match response.map_err(engine_failure)? {
+            Response::Ran(report) => report,
+            not_run => return Ok(Done::Ran(Box::new(Ran::unrun(not_run)))),
+        };
 
-        self.sessions.keep(&opened, &mut response);
-        response.notices.extend(self.sessions.note_secrets(&opened));
-        if response.outcome == Outcome::Running {
+        let mut kept = self.sessions.keep(&opened, &report);
+        kept.notices.extend(self.sessions.note_secrets(&opened));
+        if report.outcome == Outcome::Running {
             // What this reply shows is not new to the next read, except for half a character at its end.
-            let cursor = counts.give_back_halves(&mut response);
-            self.tasks.read_up_to(&response.run_id, cursor);
+            self.tasks.read_up_to(&report.run_id, counts.cursor());
         }
-
-        let moved = response.cwd != opened.before.cwd;
-        Ok(Done::Ran(Box::new(counts.into_ran(response, moved))))
+        let moved = kept.cwd != opened.before.cwd;
+        Ok(Done::Ran(Box::new(counts.into_ran(report, kept, moved))))
     }
 
     async fn start(&self, run: &RunAction, caller: &Caller) -> Result<Done, Failure> {
@@ -166,7 +165,8 @@ impl Operator {
                 let transcript = run.request.transcript.then(|| task.folder().join("output.log"));
                 Ok(Done::Started { task, transcript })
             }
-            StartedTask::Refused(response) => Ok(Done::Ran(Box::new(Ran::unrun(*response)))),
+            StartedTask::Refused(refused) => Ok(Done::Ran(Box::new(Ran::unrun(Response::Refused(refused))))),
+            StartedTask::Described(dry_run) => Ok(Done::Ran(Box::new(Ran::unrun(Response::Described(dry_run))))),
         }
     }
 

@@ -2,24 +2,25 @@
 //!
 //! Behind it are the tasks of an engine and nothing else: a shell created here is a task like any other.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chiton_engine::error::StartError;
 use chiton_engine::tasks::link::Killed;
 use chiton_engine::tasks::{Cursor, Marked, Part, ReadError, ReadRequest};
 use chiton_engine::{
-    CommandRequest, Engine, EngineError, Session, ShellState, StartedTask, Stream, Task, TaskLifetime, TaskStatus,
+    CommandRequest, Engine, EngineError, FreshState, Lock, Outcome, Session, StartedTask, Stream, Task, TaskLifetime,
+    TaskStatus,
 };
 
-static INSTANCE: Mutex<Option<Arc<ShellManager>>> = Mutex::new(None);
+static INSTANCE: Lock<Option<Arc<ShellManager>>> = Lock::new(None);
 
 /// The shells of this process.
 #[derive(Debug)]
 pub struct ShellManager {
     engine: Engine,
-    base: ShellState,
-    shells: Mutex<Vec<Arc<ShellProcess>>>,
+    base: FreshState,
+    shells: Lock<Vec<Arc<ShellProcess>>>,
 }
 
 /// One shell.
@@ -30,7 +31,7 @@ pub struct ShellProcess {
     /// Its command.
     pub command: String,
     engine: Engine,
-    read: Mutex<Cursor>,
+    read: Lock<Cursor>,
     /// Held, so that the shell lives as long as this does.
     session: Session,
 }
@@ -38,21 +39,21 @@ pub struct ShellProcess {
 impl ShellManager {
     /// The one manager of this process; made by `make` where there is none.
     pub fn instance(
-        make: impl FnOnce() -> Result<(Engine, ShellState), EngineError>,
+        make: impl FnOnce() -> Result<(Engine, FreshState), EngineError>,
     ) -> Result<Arc<Self>, EngineError> {
-        let mut instance = INSTANCE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut instance = INSTANCE.lock();
         if let Some(manager) = &*instance {
             return Ok(Arc::clone(manager));
         }
         let (engine, base) = make()?;
-        let manager = Arc::new(Self { engine, base, shells: Mutex::default() });
+        let manager = Arc::new(Self { engine, base, shells: Lock::default() });
         *instance = Some(Arc::clone(&manager));
         Ok(manager)
     }
 
     /// Kills all shells and forgets the manager; the next [`ShellManager::instance`] is a new one.
     pub async fn reset() -> usize {
-        let manager = INSTANCE.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let manager = INSTANCE.lock().take();
         match manager {
             Some(manager) => manager.kill_all().await,
             None => 0,
@@ -73,15 +74,19 @@ impl ShellManager {
         let session = Session::new(self.base.clone());
         let task = match self.engine.start(&session, request).await? {
             StartedTask::Started(task) => task,
-            StartedTask::Refused(response) => {
-                return Err(StartError::Shell(response.outcome.to_string()).into());
+            StartedTask::Refused(refused) => {
+                let outcome = Outcome::Refused(refused.refusal.reason);
+                return Err(StartError::Shell(outcome.to_string()).into());
+            }
+            StartedTask::Described(_) => {
+                return Err(StartError::Shell("commands are only looked at here: this is a dry run".to_owned()).into());
             }
         };
         let shell = Arc::new(ShellProcess {
             id: task.id,
             command: command.to_owned(),
             engine: self.engine.clone(),
-            read: Mutex::default(),
+            read: Lock::default(),
             session,
         });
         self.lock().push(Arc::clone(&shell));
@@ -127,7 +132,7 @@ impl ShellManager {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<ShellProcess>>> {
-        self.shells.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shells.lock()
     }
 }
 
@@ -160,7 +165,7 @@ impl ShellProcess {
     /// What it printed since this was called last: stdout, then, if asked for, stderr after a `[stderr]` line.
     pub fn get_new_output(&self, include_stderr: bool) -> Result<String, ReadError> {
         let Some(task) = self.task() else { return Ok(String::new()) };
-        let mut cursor = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cursor = self.read.lock();
         let mut new = |stream| {
             let streams = Marked::Only(stream);
             task.read(&mut cursor, &ReadRequest { streams, part: Part::New, ..ReadRequest::default() })
@@ -178,12 +183,12 @@ impl ShellProcess {
 
     /// How many bytes of stdout have been read.
     pub fn last_read_stdout(&self) -> u64 {
-        self.read.lock().unwrap_or_else(PoisonError::into_inner).stdout
+        self.read.lock().stdout
     }
 
     /// Goes to another place in stdout.
     pub fn set_last_read_stdout(&self, place: u64) {
-        self.read.lock().unwrap_or_else(PoisonError::into_inner).stdout = place;
+        self.read.lock().stdout = place;
     }
 
     /// Stops it, with everything it started. `false` when it had ended before.

@@ -1,6 +1,6 @@
 //! What a client does with its tasks: it reads them, waits for them, writes to them and stops them.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 use chiton_dialects::action::{
@@ -14,7 +14,7 @@ use chiton_engine::tasks::link::Killed;
 use chiton_engine::tasks::{
     Cursor, Filter, NotFound, Output, Part, ReadRequest, SendError, WaitFor, WaitReason, Waited,
 };
-use chiton_engine::{Engine, Look, RunControl, Session, Signal, Stream, Task, Typing};
+use chiton_engine::{Engine, Lock, Look, RunControl, Session, Signal, Stream, Task, Typing};
 
 use crate::failure::{not_found, not_possible, read_failure, send_failure, system};
 use crate::remembered::Remembered;
@@ -34,14 +34,14 @@ pub(crate) struct ClientTasks {
     /// The client's own session.
     session: Session,
     /// How far each task was read.
-    cursors: Mutex<Remembered<Cursor>>,
+    cursors: Lock<Remembered<Cursor>>,
     /// Tasks that were read to their end in a dialect that forgets them then.
-    forgotten: Mutex<Remembered<()>>,
+    forgotten: Lock<Remembered<()>>,
 }
 
 impl ClientTasks {
     pub(crate) fn new(engine: Engine, session: Session) -> Self {
-        Self { engine, session, cursors: Mutex::default(), forgotten: Mutex::default() }
+        Self { engine, session, cursors: Lock::default(), forgotten: Lock::default() }
     }
 
     /// Reads a task, after a wait where the call asks for one.
@@ -136,11 +136,11 @@ impl ClientTasks {
     }
 
     fn lock_cursors(&self) -> MutexGuard<'_, Remembered<Cursor>> {
-        self.cursors.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cursors.lock()
     }
 
     fn lock_forgotten(&self) -> MutexGuard<'_, Remembered<()>> {
-        self.forgotten.lock().unwrap_or_else(PoisonError::into_inner)
+        self.forgotten.lock()
     }
 
     /// Waits where the call asks for it. Gives the task as it is then, and in words why the wait is over.

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use chiton_engine::{
-    CommandRequest, CommandResponse, Engine, EngineConfig, Outcome, RunControl, Session, Shell, Silent, Tasks,
-    WarmLimits,
+    CommandRequest, Engine, EngineConfig, Outcome, RunControl, RunReport, Session, Shell, Silent, Tasks, WarmLimits,
 };
 use serde_json::{Value, json};
 
@@ -91,7 +90,7 @@ fn judge_shell(path: &Path, version: &str) -> Finding {
 }
 
 /// Runs a command in a session of its own and leaves nothing behind.
-fn run(state: &Path, command: &str) -> Result<CommandResponse> {
+fn run(state: &Path, command: &str) -> Result<RunReport> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let response = runtime.block_on(async {
         let mut config = EngineConfig::new(state)?;
@@ -104,11 +103,11 @@ fn run(state: &Path, command: &str) -> Result<CommandResponse> {
         anyhow::Ok(engine.run(&Session::new(start), request, &mut Silent, &RunControl::new()).await?)
     });
     runtime.shutdown_background();
-    let response = response?;
-    if let Ok(task) = Tasks::new(state).get(&response.run_id) {
+    let report = response?.into_ran().context("the command was not run")?;
+    if let Ok(task) = Tasks::new(state).get(&report.run_id) {
         remove(task.folder());
     }
-    Ok(response)
+    Ok(report)
 }
 
 /// Waits for the end of the keeper, which holds the folder as long as it lives, and removes it.

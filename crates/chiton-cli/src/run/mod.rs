@@ -15,10 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result};
-use chiton_engine::state::environment::Caller;
+use chiton_engine::state::environment::CallerKind;
 use chiton_engine::{
-    CommandRequest, CommandResponse, Engine, EngineConfig, Outcome, RunControl, Session, ShellState, StartedTask,
-    WarmLimits,
+    CommandRequest, Engine, EngineConfig, Outcome, Response, RunControl, Session, ShellState, StartedTask, WarmLimits,
 };
 use chiton_operator::NamedSessions;
 
@@ -69,7 +68,10 @@ async fn run_async(arguments: &RunArguments, settings: &Settings, state_director
     if let Some(error) = show.broken.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(error).context("the output could not be written, so the command was stopped");
     }
-    Ok(exit_code(&response.outcome, stopped_by.load(Ordering::Relaxed)))
+    Ok(match response.outcome() {
+        Some(outcome) => exit_code(&outcome, stopped_by.load(Ordering::Relaxed)),
+        None => ExitCode::SUCCESS,
+    })
 }
 
 fn engine(arguments: &RunArguments, settings: &Settings, state_directory: &Path) -> Result<Engine> {
@@ -79,7 +81,7 @@ fn engine(arguments: &RunArguments, settings: &Settings, state_directory: &Path)
     protection.apply(&mut config, PassphraseSource::Asked, "run", state_directory)?;
     config.guard = protection.guard(settings, &surroundings::working_directory()?)?;
     // A person types `chiton run --env` themself.
-    config.environment.caller = Caller::Person;
+    config.environment.caller = CallerKind::Person;
     Ok(Engine::new(config)?)
 }
 
@@ -125,7 +127,7 @@ async fn show_live(
     arguments: &RunArguments,
     show: &mut Show,
     control: &RunControl,
-) -> Result<CommandResponse> {
+) -> Result<Response> {
     let typed = arguments.pty && !arguments.json && window::is_interactive();
     let hands = typed.then(|| Hands::on(engine.tasks())).transpose()?;
     show.run = hands.as_ref().map(|hands| hands.run.clone());
@@ -156,11 +158,9 @@ async fn start(
             println!("{}", task.id);
             remark(&format!("started; `chiton logs -f {0}` shows its output, `chiton kill {0}` ends it", task.id));
         }
-        StartedTask::Refused(response) if response.outcome == Outcome::Exited(0) => {
-            print!("{}", response.stdout.to_text());
-        }
-        StartedTask::Refused(response) => {
-            complain(&format!("the command {}", response.outcome));
+        StartedTask::Described(dry_run) => print!("{}", dry_run.description.to_text()),
+        StartedTask::Refused(refused) => {
+            complain(&format!("the command {}", Outcome::Refused(refused.refusal.reason)));
             return Ok(ExitCode::from(crate::OWN_FAILURE));
         }
     }

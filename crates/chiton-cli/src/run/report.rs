@@ -3,56 +3,68 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use chiton_engine::{CommandResponse, Outcome, StateReport, TimeLimit};
+use chiton_engine::render::TextView;
+use chiton_engine::{Outcome, Response, RunReport, StateReport, TimeLimit};
 use serde_json::json;
 
 use super::arguments::RunArguments;
 use crate::messages::{complain, remark};
 
 /// On standard error, and only what the output itself does not say.
-pub(super) fn report(response: &CommandResponse, arguments: &RunArguments) {
-    if response.run_id.is_empty() {
-        // A dry run: nobody has seen this yet.
-        print!("{}", response.stdout.to_text());
+pub(super) fn report(response: &Response, arguments: &RunArguments) {
+    if let Response::Described(dry_run) = response {
+        // Nobody has seen this yet.
+        print!("{}", dry_run.description.to_text());
     }
-    for notice in &response.notices {
+    for notice in response.notices() {
         remark(notice);
     }
-    report_outcome(response, arguments);
-    let task = response.leftover_task.as_deref().map(|id| format!(" (task {id})")).unwrap_or_default();
-    for leftover in &response.leftovers {
-        remark(&format!("left running{task}: {} {}", leftover.pid, leftover.command));
+    match response {
+        Response::Ran(report) => report_run(report, arguments),
+        Response::Refused(refused) => {
+            complain(&format!("the command {}", Outcome::Refused(refused.refusal.reason.clone())));
+        }
+        Response::Described(_) => {}
     }
-    for survivor in &response.survivors {
-        complain(&format!("could not be killed: {} {}", survivor.pid, survivor.command));
-    }
-    if response.lost_bytes > 0 {
-        remark(&format!("{} bytes of output are not kept in run {}", response.lost_bytes, response.run_id));
-    }
-    if let (Some(_), StateReport::Discarded(why)) = (&arguments.session, &response.state) {
+    if let (Some(_), StateReport::Discarded(why)) = (&arguments.session, response.state()) {
         remark(&format!("the session is as it was before: {why}"));
     }
-    for removed in response.removed_variables.iter().filter(|removed| arguments.gives(&removed.name)) {
+    let removed = response.ran().map_or(&[][..], |report| &report.removed_variables);
+    for removed in removed.iter().filter(|removed| arguments.gives(&removed.name)) {
         let (name, why) = (&removed.name, &removed.why);
         remark(&format!("{name} was kept from the command: it {why} (--keep-env {name} lets it pass)"));
     }
 }
 
-fn report_outcome(response: &CommandResponse, arguments: &RunArguments) {
-    match &response.outcome {
+fn report_run(report: &RunReport, arguments: &RunArguments) {
+    report_outcome(report, arguments);
+    let task = report.leftover_task.as_deref().map(|id| format!(" (task {id})")).unwrap_or_default();
+    for leftover in &report.leftovers {
+        remark(&format!("left running{task}: {} {}", leftover.pid, leftover.command));
+    }
+    for survivor in &report.survivors {
+        complain(&format!("could not be killed: {} {}", survivor.pid, survivor.command));
+    }
+    if report.lost_bytes > 0 {
+        remark(&format!("{} bytes of output are not kept in run {}", report.lost_bytes, report.run_id));
+    }
+}
+
+fn report_outcome(report: &RunReport, arguments: &RunArguments) {
+    match &report.outcome {
         Outcome::TimedOut => {
             let millis = |limit: Option<Duration>| limit.map_or(0, |limit| limit.as_millis());
-            let why = match response.limit {
+            let why = match report.limit {
                 Some(TimeLimit::Silence) => format!("printed nothing for {}ms", millis(arguments.silence)),
                 _ => format!("timed out after {}ms", millis(arguments.timeout)),
             };
             complain(&format!("the command {why} and was stopped, with everything it started"));
         }
         Outcome::Cancelled | Outcome::Killed | Outcome::Lost | Outcome::Refused(_) => {
-            complain(&format!("the command {}", response.outcome));
+            complain(&format!("the command {}", report.outcome));
         }
         Outcome::Running => {
-            let id = &response.run_id;
+            let id = &report.run_id;
             remark(&format!(
                 "still running as {id}; `chiton logs -f {id}` goes on showing it, `chiton kill {id}` ends it"
             ));
@@ -61,31 +73,34 @@ fn report_outcome(response: &CommandResponse, arguments: &RunArguments) {
     }
 }
 
-pub(super) fn as_json(response: &CommandResponse) -> serde_json::Value {
+pub(super) fn as_json(response: &Response) -> serde_json::Value {
+    let (report, outcome, state) = (response.ran(), response.outcome(), response.state());
+    let output = response.output().map(TextView::to_text).unwrap_or_default();
+    let stdout = report.map_or_else(|| output.clone(), |report| report.stdout.to_text());
     json!({
-        "run_id": response.run_id,
-        "pid": response.pid,
-        "outcome": response.outcome.word(),
-        "limit": response.limit,
-        "exit_code": response.outcome.exit_code(),
-        "signal": response.outcome.signal().map(|signal| signal.to_string()),
-        "pipe_status": response.pipe_status,
-        "stdout": response.stdout.to_text(),
-        "stderr": response.stderr.to_text(),
-        "output": response.output.to_text(),
-        "truncated": response.is_truncated(),
-        "omitted_bytes": response.omitted_bytes(),
-        "lost_bytes": response.lost_bytes,
-        "cwd": response.cwd.to_string_lossy(),
-        "state": { "result": response.state.word(), "why": response.state.why() },
-        "leftovers": response.leftovers,
-        "leftover_task": response.leftover_task,
-        "survivors": response.survivors,
-        "usage": response.usage,
-        "duration_ms": u64::try_from(response.duration.as_millis()).unwrap_or(u64::MAX),
-        "removed_variables": response.removed_variables,
-        "notices": response.notices,
-        "protection": response.protection,
+        "run_id": report.map_or("", |report| &report.run_id),
+        "pid": report.map(|report| report.pid),
+        "outcome": response.word(),
+        "limit": report.and_then(|report| report.limit),
+        "exit_code": outcome.as_ref().and_then(Outcome::exit_code),
+        "signal": outcome.as_ref().and_then(Outcome::signal).map(|signal| signal.to_string()),
+        "pipe_status": report.map_or(&[][..], |report| &report.pipe_status),
+        "stdout": stdout,
+        "stderr": report.map(|report| report.stderr.to_text()).unwrap_or_default(),
+        "output": output,
+        "truncated": report.is_some_and(RunReport::is_truncated),
+        "omitted_bytes": report.map_or(0, RunReport::omitted_bytes),
+        "lost_bytes": report.map_or(0, |report| report.lost_bytes),
+        "cwd": response.cwd().to_string_lossy(),
+        "state": { "result": state.word(), "why": state.why() },
+        "leftovers": report.map_or(&[][..], |report| &report.leftovers),
+        "leftover_task": report.and_then(|report| report.leftover_task.as_deref()),
+        "survivors": report.map_or(&[][..], |report| &report.survivors),
+        "usage": report.and_then(|report| report.usage.as_ref()),
+        "duration_ms": report.map_or(0, |report| u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX)),
+        "removed_variables": report.map_or(&[][..], |report| &report.removed_variables),
+        "notices": response.notices(),
+        "protection": response.protection(),
     })
 }
 

@@ -58,20 +58,20 @@ impl Dialect for Anthropic {
     fn write(&self, action: &Action, done: &Done) -> Reply {
         match (action, done) {
             (Action::Run(run), Done::Ran(ran)) => {
-                let response = &ran.response;
                 let cut = |text: &str, total| first_characters(&without_escapes(text), total, LIMIT);
-                let (stdout, stdout_cut) = cut(&response.stdout.head, ran.stdout_characters);
-                let (stderr, stderr_cut) = cut(&response.stderr.head, ran.stderr_characters);
-                let ending = match &response.outcome {
-                    Outcome::Exited(0) => String::new(),
-                    Outcome::TimedOut => {
+                let (stdout, stdout_cut) = cut(&ran.stdout().head, ran.stdout_characters);
+                let (stderr, stderr_cut) = cut(&ran.stderr().head, ran.stderr_characters);
+                let outcome = ran.outcome();
+                let ending = match &outcome {
+                    None | Some(Outcome::Exited(0)) => String::new(),
+                    Some(Outcome::TimedOut) => {
                         let limit = run.request.timeout.map_or(0, |timeout| timeout.as_secs());
                         format!("[timed out after {limit} seconds; the session goes on]\n")
                     }
-                    other => format!("[{other}]\n"),
+                    Some(other) => format!("[{other}]\n"),
                 };
                 let facts = json!({"stdout": stdout, "stderr": stderr, "truncated": stdout_cut || stderr_cut});
-                let failed = !ended_by_itself(&response.outcome);
+                let failed = !ended_by_itself(outcome.as_ref());
                 let separator =
                     if stdout.is_empty() || stderr.is_empty() || stdout.ends_with('\n') { "" } else { "\n" };
                 Reply {

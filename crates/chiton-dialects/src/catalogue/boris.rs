@@ -91,22 +91,23 @@ impl Dialect for Boris {
     fn write(&self, action: &Action, done: &Done) -> Reply {
         match (action, done) {
             (Action::Run(run), Done::Ran(ran)) => {
-                let response = &ran.response;
+                let outcome = ran.outcome();
                 let (stdout, stderr, cut) = both_streams(ran);
                 let limit = run.request.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
-                let ending = match &response.outcome {
-                    Outcome::Exited(code) => format!("exit_code: {code}"),
-                    Outcome::TimedOut => {
+                let ending = match &outcome {
+                    None => "The command was not run".to_owned(),
+                    Some(Outcome::Exited(code)) => format!("exit_code: {code}"),
+                    Some(Outcome::TimedOut) => {
                         format!("Command timed out after {}ms and was killed", limit.unwrap_or(0))
                     }
-                    other => format!("The command {other}"),
+                    Some(other) => format!("The command {other}"),
                 };
                 let head = run.notes.iter().cloned().chain([ending]).collect::<Vec<_>>().join("\n");
                 let facts = json!({"stdout": stdout, "stderr": stderr, "truncated": cut, "timeout_ms": limit});
                 Reply {
                     text: format!("{head}\n\nstdout:\n{stdout}\nstderr:\n{stderr}"),
                     structured: with(run_facts(ran), &facts),
-                    is_error: !ended_by_itself(&response.outcome),
+                    is_error: !ended_by_itself(outcome.as_ref()),
                 }
             }
             (_, Done::Started { task, .. }) => {

@@ -77,19 +77,18 @@ impl Dialect for Claude {
 }
 
 fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
-    let response = &ran.response;
-    let plain = without_escapes(&response.stdout.head);
+    let plain = without_escapes(&ran.stdout().head);
     let (output, cut) = first_characters(&plain, ran.stdout_characters, LIMIT);
     let facts =
         with(run_facts(ran), &json!({"output": output, "truncated": cut, "description": run.request.description}));
-    let ending = match &response.outcome {
-        Outcome::Exited(0) => None,
-        Outcome::Exited(code) => Some(format!("Exit code {code}")),
-        Outcome::TimedOut => Some(format!("Command timed out after {}ms", run.limit_ms())),
-        other => Some(format!("The command {other}")),
+    let ending = match ran.outcome() {
+        None | Some(Outcome::Exited(0)) => None,
+        Some(Outcome::Exited(code)) => Some(format!("Exit code {code}")),
+        Some(Outcome::TimedOut) => Some(format!("Command timed out after {}ms", run.limit_ms())),
+        Some(other) => Some(format!("The command {other}")),
     };
     let failed = ending.is_some();
     let notes = run.notes.iter().map(|note| format!("[{note}]"));
-    let lines: Vec<String> = ending.into_iter().chain(notes).chain([output]).chain(leftover_lines(response)).collect();
+    let lines: Vec<String> = ending.into_iter().chain(notes).chain([output]).chain(leftover_lines(ran)).collect();
     Reply { text: lines.join("\n"), structured: facts, is_error: failed }
 }

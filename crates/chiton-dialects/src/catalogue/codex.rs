@@ -154,24 +154,24 @@ impl Dialect for Codex {
     fn write(&self, action: &Action, done: &Done) -> Reply {
         match (action, done) {
             (Action::Run(run), Done::Ran(ran)) => {
-                let response = &ran.response;
-                let left = response.leftover_task.as_deref().map(|task| (number(task), response.leftovers.len()));
+                let left = ran.leftover_task().map(|task| (number(task), ran.leftovers().len()));
                 ChunkReply {
-                    id: &response.run_id,
-                    outcome: &response.outcome,
-                    took: response.duration,
-                    output: &response.stdout,
+                    id: ran.run_id(),
+                    outcome: ran.outcome(),
+                    took: ran.duration(),
+                    output: ran.stdout(),
                     amount: ran.amount,
                     not_kept: 0,
                     room: run.room,
                     left,
-                    notes: &[&run.notes[..], &response.notices[..]].concat(),
+                    notes: &[&run.notes[..], &ran.notices[..]].concat(),
+                    protection: Some(ran.response.protection().to_string()),
                 }
                 .reply()
             }
             (Action::Exchange(exchange), Done::Exchanged(answer)) => ChunkReply {
                 id: &answer.task.id,
-                outcome: answer.task.outcome.as_ref().unwrap_or(&Outcome::Running),
+                outcome: Some(answer.task.outcome.clone().unwrap_or(Outcome::Running)),
                 took: answer.took,
                 output: &answer.output,
                 amount: answer.amount,
@@ -179,6 +179,7 @@ impl Dialect for Codex {
                 room: exchange.room,
                 left: None,
                 notes: &exchange.notes,
+                protection: answer.task.protection.clone(),
             }
             .reply(),
             (Action::Run(run), Done::Failed(problem)) => {
@@ -194,7 +195,8 @@ impl Dialect for Codex {
 /// What a reply is made of.
 struct ChunkReply<'a> {
     id: &'a str,
-    outcome: &'a Outcome,
+    /// None where the command was only looked at.
+    outcome: Option<Outcome>,
     took: Duration,
     output: &'a TextView,
     amount: Amount,
@@ -203,21 +205,23 @@ struct ChunkReply<'a> {
     /// The session of what the command left running, and how many processes that is.
     left: Option<(u32, usize)>,
     notes: &'a [String],
+    protection: Option<String>,
 }
 
 impl ChunkReply<'_> {
     fn reply(&self) -> Reply {
         let tokens = self.amount.bytes.div_ceil(TOKEN_BYTES);
         let (seconds, session) = (self.took.as_secs_f64(), number(self.id));
-        let (ending, code) = match self.outcome {
-            Outcome::Running => (format!("Process running with session ID {session}"), None),
-            Outcome::Exited(code) => (format!("Process exited with code {code}"), Some(*code)),
+        let (ending, code) = match &self.outcome {
+            None => ("Process was not run".to_owned(), None),
+            Some(Outcome::Running) => (format!("Process running with session ID {session}"), None),
+            Some(Outcome::Exited(code)) => (format!("Process exited with code {code}"), Some(*code)),
             // As `$?` would have it.
-            Outcome::Signaled(signal) => {
+            Some(Outcome::Signaled(signal)) => {
                 let code = 128 + signal.number();
                 (format!("Process exited with code {code} (ended by {signal})"), Some(code))
             }
-            other => (format!("Process {other}"), None),
+            Some(other) => (format!("Process {other}"), None),
         };
         let chunk = chunk_id(self.id, self.took);
         let mut lines = vec![format!("Chunk ID: {chunk}"), format!("Wall time: {seconds:.4} seconds"), ending];
@@ -232,14 +236,20 @@ impl ChunkReply<'_> {
             "wall_time_seconds": seconds,
             "original_token_count": tokens,
             "output": output,
-            "outcome": self.outcome.word(),
+            "outcome": self.outcome.as_ref().map_or("described", Outcome::word),
             "notes": self.notes,
+            "protection": self.protection,
         }));
-        if *self.outcome == Outcome::Running {
+        if self.outcome == Some(Outcome::Running) {
             facts.insert("session_id".to_owned(), session.into());
         }
         facts.extend(code.map(|code| ("exit_code".to_owned(), code.into())));
-        facts.extend(self.outcome.signal().map(|signal| ("signal".to_owned(), signal.to_string().into())));
+        facts.extend(
+            self.outcome
+                .as_ref()
+                .and_then(Outcome::signal)
+                .map(|signal| ("signal".to_owned(), signal.to_string().into())),
+        );
         facts.extend(self.left.map(|(session, _)| ("left_session_id".to_owned(), session.into())));
         lines.extend(["Output:".to_owned(), output]);
         Reply::good(lines.join("\n"), facts)
@@ -272,6 +282,7 @@ fn replies() -> Value {
         Field::text("signal").or_absent(),
         Field::integer("left_session_id").or_absent(),
         Field::texts("notes"),
+        Field::text("protection").or_null(),
     ])])
 }
 
@@ -386,7 +397,7 @@ mod tests {
         let view = TextView { head: text.clone(), tail: None, omitted: 0 };
         let chunk = |room: usize| ChunkReply {
             id: "shell_00000001",
-            outcome: &Outcome::Exited(0),
+            outcome: Some(Outcome::Exited(0)),
             took: Duration::from_secs(1),
             output: &view,
             amount: Amount { bytes: text.len() as u64, lines: 1000 },
@@ -394,6 +405,7 @@ mod tests {
             room,
             left: None,
             notes: &[],
+            protection: None,
         };
         assert_eq!(chunk(text.len()).reply().structured["output"], text);
         let cut = chunk(400).reply().text;

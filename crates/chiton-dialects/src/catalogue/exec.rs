@@ -173,21 +173,22 @@ fn state(task: &Task) -> String {
 }
 
 fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
-    let response = &ran.response;
+    let outcome = ran.outcome();
     let (stdout, stderr, cut) = both_streams(ran);
     let (stdout, stderr) = (shown(&stdout, run.view), shown(&stderr, run.view));
     let facts = with(run_facts(ran), &json!({"stdout": stdout, "stderr": stderr, "truncated": cut}));
-    let head = match &response.outcome {
-        Outcome::Exited(0) => "exit code: 0".to_owned(),
-        Outcome::Exited(code) => format!("Command failed with exit code {code}"),
-        Outcome::TimedOut => {
+    let head = match &outcome {
+        None => "The command was not run".to_owned(),
+        Some(Outcome::Exited(0)) => "exit code: 0".to_owned(),
+        Some(Outcome::Exited(code)) => format!("Command failed with exit code {code}"),
+        Some(Outcome::TimedOut) => {
             format!("Command timed out after {}ms; it was stopped with everything it started", run.limit_ms())
         }
-        other => format!("The command {other}"),
+        Some(other) => format!("The command {other}"),
     };
     let mut text = format!("{head}\nstdout:\n{stdout}\nstderr:\n{stderr}");
-    for leftover in &response.leftovers {
+    for leftover in ran.leftovers() {
         text += &format!("\nleft running: {} {}", leftover.pid, leftover.command);
     }
-    Reply { text, structured: facts, is_error: !ended_by_itself(&response.outcome) }
+    Reply { text, structured: facts, is_error: !ended_by_itself(outcome.as_ref()) }
 }

@@ -155,43 +155,43 @@ impl Dialect for Gemini {
 }
 
 fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
-    let response = &ran.response;
-    let pid = response.pid.unwrap_or_default();
+    let outcome = ran.outcome();
+    let pid = ran.pid().unwrap_or_default();
     let (output, cut) = shown(ran);
-    let mut lines: Vec<String> =
-        run.notes.iter().chain(&response.notices).map(|note| format!("Note: {note}")).collect();
-    if response.outcome == Outcome::Running {
+    let mut lines: Vec<String> = run.notes.iter().chain(&ran.notices).map(|note| format!("Note: {note}")).collect();
+    if outcome == Some(Outcome::Running) {
         lines.push(format!("Command is running in background. PID: {pid}. Initial output:\n{}", or_empty(&output)));
     } else {
-        lines.extend(why_stopped(run, response.limit, &response.outcome));
+        lines.extend(why_stopped(run, ran.limit(), outcome.as_ref()));
         lines.push(format!("Output: {}", or_empty(&output)));
-        lines.extend(response.outcome.exit_code().filter(|code| *code != 0).map(|code| format!("Exit Code: {code}")));
-        lines.extend(response.outcome.signal().map(|signal| format!("Signal: {signal}")));
+        let code = outcome.as_ref().and_then(Outcome::exit_code);
+        lines.extend(code.filter(|code| *code != 0).map(|code| format!("Exit Code: {code}")));
+        lines.extend(outcome.as_ref().and_then(Outcome::signal).map(|signal| format!("Signal: {signal}")));
     }
-    let left: Vec<String> = response.leftovers.iter().map(|leftover| leftover.pid.to_string()).collect();
+    let left: Vec<String> = ran.leftovers().iter().map(|leftover| leftover.pid.to_string()).collect();
     if !left.is_empty() {
         lines.push(format!("Background PIDs: {}", left.join(", ")));
     }
     lines.push(format!("Process Group PGID: {pid}"));
-    let facts = json!({"output": output, "truncated": cut, "pid": response.pid, "notes": run.notes});
-    let failed = !ended_by_itself(&response.outcome) && response.outcome != Outcome::Running;
+    let facts = json!({"output": output, "truncated": cut, "pid": ran.pid(), "notes": run.notes});
+    let failed = !ended_by_itself(outcome.as_ref()) && outcome != Some(Outcome::Running);
     Reply { text: wrap(&lines), structured: with(run_facts(ran), &facts), is_error: failed }
 }
 
-fn why_stopped(run: &RunAction, limit: Option<TimeLimit>, outcome: &Outcome) -> Option<String> {
+fn why_stopped(run: &RunAction, limit: Option<TimeLimit>, outcome: Option<&Outcome>) -> Option<String> {
     match (limit, outcome) {
         _ if ended_by_itself(outcome) => None,
         (Some(TimeLimit::Silence), _) => {
             let seconds = run.request.silence.unwrap_or_default().as_secs();
             Some(format!("Command was stopped with everything it started: it printed nothing for {seconds} seconds."))
         }
-        (_, other) => Some(format!("Command {other}.")),
+        (_, outcome) => outcome.map(|outcome| format!("Command {outcome}.")),
     }
 }
 
 /// The output as it is given, and whether something is missing in it.
 fn shown(ran: &Ran) -> (String, bool) {
-    let view = &ran.response.stdout;
+    let view = ran.stdout();
     if view.head.contains('\0') {
         return (format!("[binary output of {} bytes, not shown]", ran.amount.bytes), true);
     }
@@ -210,7 +210,7 @@ fn shown(ran: &Ran) -> (String, bool) {
     let note = format!(
         "\n... [{} characters in all; read_background_output with pid {} and more lines reads what is left out] ...\n",
         ran.stdout_characters,
-        ran.response.pid.unwrap_or_default()
+        ran.pid().unwrap_or_default()
     );
     (format!("{first}{note}{last}"), true)
 }

@@ -74,31 +74,31 @@ impl Dialect for Modes {
     fn write(&self, action: &Action, done: &Done) -> Reply {
         match (action, done) {
             (Action::Run(run), Done::Ran(ran)) => {
-                let response = &ran.response;
+                let outcome = ran.outcome();
                 let cut = ran.amount.bytes > WHOLE;
                 let output = if cut {
                     let note = format!(
                         "\n[output truncated in the middle: {} bytes in all, at most {WHOLE} are given whole]\n[snip]\n",
                         ran.amount.bytes
                     );
-                    both_ends(&response.stdout, ENDS, &note)
+                    both_ends(ran.stdout(), ENDS, &note)
                 } else {
-                    response.stdout.to_text()
+                    ran.stdout().to_text()
                 };
-                let status = match &response.outcome {
-                    Outcome::Exited(0) => String::new(),
-                    Outcome::Exited(code) => format!("[command failed with exit code {code}]\n"),
-                    Outcome::TimedOut => {
+                let status = match &outcome {
+                    None | Some(Outcome::Exited(0)) => String::new(),
+                    Some(Outcome::Exited(code)) => format!("[command failed with exit code {code}]\n"),
+                    Some(Outcome::TimedOut) => {
                         format!(
                             "[command timed out after {}s]\n",
                             run.request.timeout.map_or(0, |timeout| timeout.as_secs())
                         )
                     }
-                    Outcome::Cancelled => "[command cancelled]\n".to_owned(),
-                    other => format!("[command {other}]\n"),
+                    Some(Outcome::Cancelled) => "[command cancelled]\n".to_owned(),
+                    Some(other) => format!("[command {other}]\n"),
                 };
                 let facts = with(run_facts(ran), &json!({"output": output, "truncated": cut}));
-                let failed = !ended_by_itself(&response.outcome);
+                let failed = !ended_by_itself(outcome.as_ref());
                 Reply { text: format!("{status}{output}"), structured: facts, is_error: failed }
             }
             (_, Done::Started { task, transcript }) => {

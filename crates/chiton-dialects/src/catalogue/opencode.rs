@@ -86,16 +86,15 @@ fn stderr_block(stdout: &str, stderr: &str) -> String {
 }
 
 fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
-    let response = &ran.response;
-    let all = stderr_block(&response.stdout.head, &response.stderr.head);
+    let all = stderr_block(&ran.stdout().head, &ran.stderr().head);
     let total = ran.stdout_characters + ran.stderr_characters;
     let (output, cut) = first_characters(&all, total, LIMIT);
     let metadata = with(run_facts(ran), &json!({"truncated": cut, "description": run.request.description}));
-    let error = match &response.outcome {
-        Outcome::Exited(0) => return success(&output, &metadata),
-        Outcome::Exited(code) => format!("Command failed with exit code {code}"),
-        Outcome::TimedOut => format!("Command timed out after {}ms", run.limit_ms()),
-        other => format!("The command {other}"),
+    let error = match ran.outcome() {
+        None | Some(Outcome::Exited(0)) => return success(&output, &metadata),
+        Some(Outcome::Exited(code)) => format!("Command failed with exit code {code}"),
+        Some(Outcome::TimedOut) => format!("Command timed out after {}ms", run.limit_ms()),
+        Some(other) => format!("The command {other}"),
     };
     no_success(&output, &format!("{error}\n{output}"), &metadata)
 }

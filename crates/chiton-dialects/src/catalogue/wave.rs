@@ -54,25 +54,24 @@ impl Dialect for Wave {
     fn write(&self, action: &Action, done: &Done) -> Reply {
         match (action, done) {
             (Action::Run(run), Done::Ran(ran)) => {
-                let response = &ran.response;
-                let plain = without_escapes(&response.output.head);
+                let plain = without_escapes(&ran.output().head);
                 let (output, cut) = first_characters(&plain, ran.stdout_characters, LIMIT);
                 let facts = with(
                     run_facts(ran),
                     &json!({"output": output, "truncated": cut, "description": run.request.description}),
                 );
-                match &response.outcome {
-                    Outcome::Exited(0) if output.is_empty() => {
+                match ran.outcome() {
+                    Some(Outcome::Exited(0)) if output.is_empty() => {
                         Reply::good("The command has exit code 0 and printed nothing.", facts)
                     }
-                    Outcome::Exited(0) => Reply::good(output, facts),
-                    Outcome::Exited(code) => {
+                    None | Some(Outcome::Exited(0)) => Reply::good(output, facts),
+                    Some(Outcome::Exited(code)) => {
                         Reply::bad(format!("Command failed with exit code: {code}\n{output}"), facts)
                     }
-                    Outcome::TimedOut => {
+                    Some(Outcome::TimedOut) => {
                         Reply::bad(format!("Command timed out after {}ms\n{output}", run.limit_ms()), facts)
                     }
-                    other => Reply::bad(format!("The command {other}\n{output}"), facts),
+                    Some(other) => Reply::bad(format!("The command {other}\n{output}"), facts),
                 }
             }
             (_, Done::Started { task, .. }) => {

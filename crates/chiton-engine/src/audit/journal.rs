@@ -27,31 +27,38 @@ pub struct Journal {
     config: AuditConfig,
     who: String,
     /// What was open for the last line that this process wrote.
-    last: Arc<Lock<Option<Open>>>,
+    last: Arc<Lock<Option<OpenJournal>>>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenJournal {
     lock: File,
     file: File,
     head: File,
     length: u64,
     /// Which file it is.
-    place: (u64, u64),
+    file_id: (u64, u64),
     /// Where the last line that this process wrote ended, and the chain there, so that it need not be read again.
-    end: Option<(u64, Head)>,
+    end: Option<(u64, ChainHead)>,
+}
+
+/// When it is noted where the journal ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HeadNote {
+    Now,
+    WithNextLine,
 }
 
 /// The end of the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct ChainHead {
     pub(super) number: u64,
     pub(super) hash: String,
     /// The oldest line that is kept.
     pub(super) first: u64,
 }
 
-impl Head {
+impl ChainHead {
     pub(super) fn none() -> Self {
         Self { number: 0, hash: hash(b""), first: 1 }
     }
@@ -73,23 +80,23 @@ pub(super) fn hash(line: &[u8]) -> String {
 }
 
 impl Journal {
-    /// The journal in `folder`, which is made with the first line. `who` is said in every line.
+    /// The journal in `folder`, which is made with the first line. Every line names `who`.
     pub fn new(folder: impl Into<PathBuf>, config: AuditConfig, who: impl Into<String>) -> Self {
         Self { folder: folder.into(), config, who: who.into(), last: Arc::default() }
     }
 
     /// Adds a line.
     pub fn append(&self, entry: AuditEntry) -> io::Result<()> {
-        self.add(entry, true)
+        self.add(entry, HeadNote::Now)
     }
 
-    /// Adds a line that another one about the same will soon follow. Only with that is it noted where the journal ends: a
-    /// line beyond that note is no less part of the chain.
+    /// Adds a line that another one about the same will soon follow. Where the journal ends is noted only with that one;
+    /// a line beyond the note is no less part of the chain.
     pub(crate) fn append_first(&self, entry: AuditEntry) -> io::Result<()> {
-        self.add(entry, false)
+        self.add(entry, HeadNote::WithNextLine)
     }
 
-    fn add(&self, mut entry: AuditEntry, mut noted: bool) -> io::Result<()> {
+    fn add(&self, mut entry: AuditEntry, mut note: HeadNote) -> io::Result<()> {
         entry.who.clone_from(&self.who);
         let mut last = self.last.lock();
         let mut open = self.open(last.take())?;
@@ -105,19 +112,19 @@ impl Journal {
             entry,
         };
         let mut text = serde_json::to_vec(&line)?;
-        let mut head = Head { number: line.number, hash: hash(&text), first: head.first };
+        let mut head = ChainHead { number: line.number, hash: hash(&text), first: head.first };
         text.push(b'\n');
         if open.length > 0 && open.length + text.len() as u64 > self.config.file_bytes {
             let full = self.folder.join(format!("journal.{:020}.jsonl", line.number - 1));
             fs::rename(self.folder.join(CURRENT), full)?;
             (open.file, open.length) = (self.current()?, 0);
-            (open.place, noted) = (place_of(&open.file.metadata()?), true);
+            (open.file_id, note) = (file_id(&open.file.metadata()?), HeadNote::Now);
             if let Some(dropped) = self.drop_oldest() {
                 head.first = dropped + 1;
             }
         }
         open.file.write_all(&text)?;
-        if noted {
+        if note == HeadNote::Now {
             open.head.write_all_at(head.text().as_bytes(), 0)?;
         }
         open.end = Some((open.length + text.len() as u64, head));
@@ -127,12 +134,12 @@ impl Journal {
     }
 
     /// The files, locked: those of the last time, if they are still the journal's.
-    fn open(&self, last: Option<Open>) -> io::Result<Open> {
+    fn open(&self, last: Option<OpenJournal>) -> io::Result<OpenJournal> {
         if let Some(mut open) = last {
             rustix::fs::flock(&open.lock, FlockOperation::LockExclusive)?;
             // Another process may have begun a new file, or somebody may have removed everything.
             if let Ok(there) = fs::symlink_metadata(self.folder.join(CURRENT))
-                && place_of(&there) == open.place
+                && file_id(&there) == open.file_id
             {
                 open.length = there.len();
                 return Ok(open);
@@ -146,7 +153,7 @@ impl Journal {
         rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
         let file = self.current()?;
         let data = file.metadata()?;
-        Ok(Open { lock, file, head: writable(HEAD)?, length: data.len(), place: place_of(&data), end: None })
+        Ok(OpenJournal { lock, file, head: writable(HEAD)?, length: data.len(), file_id: file_id(&data), end: None })
     }
 
     fn current(&self) -> io::Result<File> {
@@ -154,10 +161,10 @@ impl Journal {
     }
 
     /// The end of the chain as the files have it.
-    fn find_head(&self, file: &mut File, length: u64) -> io::Result<Head> {
+    fn find_head(&self, file: &mut File, length: u64) -> io::Result<ChainHead> {
         if length == 0 {
             // A file that was just begun goes on from the one before it.
-            return Ok(Head::read(&self.folder).unwrap_or_else(Head::none));
+            return Ok(ChainHead::read(&self.folder).unwrap_or_else(ChainHead::none));
         }
         let line = last_line(file, length)?;
         let bytes = line.strip_suffix(b"\n");
@@ -167,8 +174,8 @@ impl Journal {
         }
         let bytes = bytes.unwrap_or(&line);
         let number = serde_json::from_slice::<AuditLine>(bytes).ok().map(|line| line.number);
-        let written = Head::read(&self.folder).unwrap_or_else(Head::none);
-        Ok(Head { number: number.unwrap_or(written.number + 1), hash: hash(bytes), first: written.first })
+        let written = ChainHead::read(&self.folder).unwrap_or_else(ChainHead::none);
+        Ok(ChainHead { number: number.unwrap_or(written.number + 1), hash: hash(bytes), first: written.first })
     }
 
     /// Lets files go of which there are too many; gives the number of the last line that went.
@@ -185,7 +192,7 @@ impl Journal {
 }
 
 /// The file system and the number of a file, which no other has while it is open.
-fn place_of(data: &Metadata) -> (u64, u64) {
+fn file_id(data: &Metadata) -> (u64, u64) {
     (data.dev(), data.ino())
 }
 

@@ -3,8 +3,8 @@
 //! Each line is one JSON object and carries the hash of the line before it. [`journal`] writes, [`read`] reads and
 //! verifies. Commands stand in it as they were written, with their tokens; values never do.
 //!
-//! A chain of hashes shows that somebody changed, removed or put in a line. Somebody who may write the folder can still
-//! write the whole journal anew; who needs more sends the lines to another machine.
+//! A chain of hashes shows that somebody changed, removed or inserted a line. Somebody who may write the folder can
+//! still write the whole journal anew; whoever needs more sends the lines to another machine.
 
 pub mod journal;
 pub mod read;

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use super::AuditLine;
-use super::journal::{CURRENT, Head, hash, old_files};
+use super::journal::{CURRENT, ChainHead, hash, old_files};
 
 /// All files of the journal in `folder`, oldest first.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
@@ -49,7 +49,7 @@ pub enum Tampered {
         error: io::Error,
     },
     /// A line is not one.
-    #[error("{} line {line}: this is no record", path.display())]
+    #[error("{} line {line}: this is not a record", path.display())]
     NoRecord {
         /// Which file.
         path: PathBuf,
@@ -80,9 +80,9 @@ pub enum Tampered {
 
 /// Goes through the whole chain.
 pub fn verify(folder: &Path) -> Result<Verified, Tampered> {
-    let mut head: Option<Head> = None;
+    let mut head: Option<ChainHead> = None;
     let mut verified = Verified { lines: 0, first: 0 };
-    let written = Head::read(folder);
+    let written = ChainHead::read(folder);
     let mut seen = written.is_none();
     for path in files(folder) {
         let unreadable = |error| Tampered::Unreadable { path: path.clone(), error };
@@ -93,7 +93,7 @@ pub fn verify(folder: &Path) -> Result<Verified, Tampered> {
             let line: AuditLine =
                 serde_json::from_slice(&text).map_err(|_| Tampered::NoRecord { path: path.clone(), line: place })?;
             let broken = |reason| Tampered::Broken { path: path.clone(), line: place, number: line.number, reason };
-            let expected = head.take().or_else(|| (line.number == 1).then(Head::none));
+            let expected = head.take().or_else(|| (line.number == 1).then(ChainHead::none));
             let first = written.as_ref().map_or(1, |written| written.first);
             if verified.lines == 0 && line.number != first {
                 return Err(broken("records before it are missing"));
@@ -110,7 +110,7 @@ pub fn verify(folder: &Path) -> Result<Verified, Tampered> {
                 verified.first = line.number;
             }
             verified.lines += 1;
-            let this = Head { number: line.number, hash: hash(&text), first };
+            let this = ChainHead { number: line.number, hash: hash(&text), first };
             seen |= written.as_ref() == Some(&this);
             head = Some(this);
         }

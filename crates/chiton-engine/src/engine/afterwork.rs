@@ -14,8 +14,8 @@ use crate::session::{self, Session, StartingPoint};
 use crate::spawn;
 use crate::state::bash;
 use crate::tasks::sweep;
-use crate::warm::afterwork::Entry;
-use crate::warm::pool::Running;
+use crate::warm::afterwork::OwedWork;
+use crate::warm::pool::RunningCommand;
 use crate::warm::spare::{self, Requirements, Spare};
 
 /// How long the refill waits where many commands run at once: those that end together are followed by others, and what
@@ -31,21 +31,21 @@ pub(super) struct FollowUp {
     /// What its command started from, and in which kind of shell.
     pub(super) start: StartingPoint,
     pub(super) shell: ShellKind,
-    pub(super) running: Option<Running>,
+    pub(super) running: Option<RunningCommand>,
     pub(super) reports: Reports,
     /// What the answer did not wait for.
-    pub(super) owed: Option<Entry>,
+    pub(super) owed: Option<OwedWork>,
 }
 
 /// What an answer owes, and who pays. Dropped when that has come, or never will: also where a runtime is taken down.
 struct Debt {
     engine: Engine,
-    entry: Option<Entry>,
+    entry: Option<OwedWork>,
 }
 
 impl Debt {
     fn owes_state(&self) -> bool {
-        self.entry.as_ref().is_some_and(Entry::owes_state)
+        self.entry.as_ref().is_some_and(OwedWork::owes_state)
     }
 
     /// The journal's line goes first, then whoever waits goes on.

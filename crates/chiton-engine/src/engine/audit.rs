@@ -3,7 +3,8 @@
 //! A command has two lines: one before it starts, one when it has ended. Where the answer leaves early, the second is
 //! deferred: it is written with what follows the answer, and before any other line.
 
-use super::{Engine, NotRun};
+use super::Engine;
+use super::stages::NotRun;
 use crate::audit::{AuditEntry, AuditEvent};
 use crate::bytes::ByteString;
 use crate::folder::record::RequestRecord;
@@ -28,7 +29,7 @@ impl Engine {
         (entry.run, entry.directory) = (Some(record.id.clone()), Some(record.directory.to_text()));
         (entry.background, entry.verdict) = (record.background, Some("allowed".to_owned()));
         entry.secrets = command.used().iter().map(ToString::to_string).collect();
-        entry.protection = Some(self.inner.config.guard.protection().to_owned());
+        entry.protection.clone_from(&record.protection);
         // The line about the end says that it could not be written.
         drop(self.write_line(session, entry));
     }
@@ -70,7 +71,7 @@ impl Engine {
         }
     }
 
-    /// Writes the lines that were deferred. A session is told with its next answer where that could not be done.
+    /// Writes the lines that were deferred. Where that fails, the session's next answer says so.
     pub(super) fn write_deferred(&self) {
         let deferred = std::mem::take(&mut *self.inner.deferred.lock());
         for (session, entry) in deferred {

@@ -4,7 +4,7 @@ use tokio::sync::MutexGuard;
 
 use super::afterwork::FollowUp;
 use super::audit;
-use super::{Engine, Inner, StartedTask};
+use super::{Engine, EngineInner, StartedTask};
 use crate::bytes::ByteString;
 use crate::capture::collect::{Collected, Reports, collect, release};
 use crate::capture::intake::Captured;
@@ -13,19 +13,16 @@ use crate::error::{EngineError, RequestError, SessionError, StartError};
 use crate::folder::record::RequestRecord;
 use crate::process::{Shell, ShellKind};
 use crate::protocol::HandedBack;
-use crate::render::Views;
+use crate::render::{Completeness, TextView, Views};
 use crate::request::{AcceptedRequest, AnswerMode, CommandInput, CommandRequest, TaskLifetime};
-use crate::response::{self, CommandResponse, Commit, RunParts, StateReport};
+use crate::response::{self, Commit, DryRun, RefusedCommand, RunParts, RunReport, StateReport};
 use crate::review::{self, ApprovedCommand, Refusal, Reviewed};
 use crate::run::{Ending, InputWait, Lifetime, Listener, Outcome};
 use crate::secrets::{self, ResolvedCommand};
-use crate::session::{self, Session, StartingPoint, login};
+use crate::session::{self, Session, StartingPoint};
 use crate::spawn::{self, Attendance, LaunchSettings, Launched, OpenRun, ShellChoice};
-use crate::state::change::Change;
-use crate::state::environment::RemovedVariable;
-use crate::state::{ShellState, Variable};
 use crate::tasks::Task;
-use crate::warm::afterwork::Entry;
+use crate::warm::afterwork::OwedWork;
 use chiton_redact::insert::Quotes;
 
 /// Why a call ran nothing.
@@ -67,27 +64,29 @@ impl From<StartError> for NotRun {
 }
 
 /// One call, as far as it matters where nothing comes of it.
-pub(super) struct Call<'a> {
+pub(super) struct UnansweredCall<'a> {
     engine: &'a Engine,
     session: &'a Session,
     /// The command, where a journal has to name it.
     command: Option<ByteString>,
 }
 
-impl Call<'_> {
+impl UnansweredCall<'_> {
     /// The response to a call that ran nothing.
-    pub(super) fn not_run(&self, why: NotRun) -> Result<CommandResponse, EngineError> {
-        let unwritten =
-            self.command.as_ref().and_then(|command| self.engine.write_not_run(self.session, command, &why));
-        let cwd = self.session.state().cwd.clone();
-        let protection = self.engine.inner.config.guard.protection();
-        let mut response = match why {
-            NotRun::Refused(refusal) => response::refuse(&refusal, cwd, protection),
-            NotRun::Described(description) => response::describe(description, cwd, protection),
-            NotRun::Failed(error) => return Err(error),
-        };
-        response.notices.extend(unwritten);
-        Ok(response)
+    pub(super) fn not_run<R: From<RefusedCommand> + From<DryRun>>(&self, why: NotRun) -> Result<R, EngineError> {
+        let (engine, session) = (self.engine, self.session);
+        let unwritten = self.command.as_ref().and_then(|command| engine.write_not_run(session, command, &why));
+        let cwd = session.state().cwd.clone();
+        let notices = unwritten.into_iter().collect();
+        let protection = engine.inner.config.guard.protection();
+        match why {
+            NotRun::Refused(refusal) => Ok(RefusedCommand { refusal, cwd, notices, protection }.into()),
+            NotRun::Described(description) => {
+                let description = TextView { head: description, ..TextView::default() };
+                Ok(DryRun { description, cwd, notices, protection }.into())
+            }
+            NotRun::Failed(error) => Err(error),
+        }
     }
 }
 
@@ -111,10 +110,17 @@ pub(super) struct Ended {
     reports: Reports,
 }
 
+impl Ended {
+    /// Whether more may come after what was captured.
+    pub(super) fn completeness(&self) -> Completeness {
+        if self.ending.outcome == Outcome::Running { Completeness::SoFar } else { Completeness::Whole }
+    }
+}
+
 impl Engine {
-    pub(super) fn call<'a>(&'a self, session: &'a Session, request: &CommandRequest) -> Call<'a> {
+    pub(super) fn call<'a>(&'a self, session: &'a Session, request: &CommandRequest) -> UnansweredCall<'a> {
         let command = self.inner.config.audit.is_some().then(|| request.command.clone());
-        Call { engine: self, session, command }
+        UnansweredCall { engine: self, session, command }
     }
 
     /// The shell that runs a request.
@@ -124,7 +130,7 @@ impl Engine {
 
     /// Stage 2: whether it may run, in the state that commands answered so far have left.
     pub(super) async fn review(&self, session: &Session, request: AcceptedRequest) -> Result<ApprovedCommand, NotRun> {
-        let Inner { config, verdicts, consents, .. } = &*self.inner;
+        let EngineInner { config, verdicts, consents, .. } = &*self.inner;
         session.ready().await;
         match review::review(request, &config.guard, verdicts, consents, session, &config.environment).await? {
             Reviewed::Approved(approved) => Ok(*approved),
@@ -138,7 +144,7 @@ impl Engine {
         session: &Session,
         approved: ApprovedCommand,
     ) -> Result<ResolvedCommand, Refusal> {
-        let Inner { config, known, .. } = &*self.inner;
+        let EngineInner { config, known, .. } = &*self.inner;
         let quotes = match self.shell_of(&approved.request).kind() {
             ShellKind::Bash => Quotes::Bash,
             ShellKind::Posix => Quotes::Posix,
@@ -158,47 +164,14 @@ impl Engine {
             return Err(RequestError::Moved(agreed.to_owned(), now.cwd.clone()).into());
         }
 
-        self.log_in(session).await;
+        if let Some(login) = &self.inner.config.login {
+            session.log_in(login, policy).await;
+        }
         let directory = command.request().directory.as_deref();
         let mut start = session::begin(session, directory, command.environment(), policy)?;
         start.notices.append(&mut command.take_notices());
         start.notices.append(&mut session.take_late_notices());
-        for withheld in self.inner.withheld.lock().iter() {
-            if !start.state.variables.contains_key(&withheld.name) && !start.removed.contains(withheld) {
-                start.removed.push(withheld.clone());
-            }
-        }
         Ok(start)
-    }
-
-    /// Adds what the login shell says, once.
-    async fn log_in(&self, session: &Session) {
-        let Inner { config, inherited_path, .. } = &*self.inner;
-        let Some(login) = config.login.as_ref().filter(|_| !session.is_logged_in()) else { return };
-        // A login shell that says nothing keeps no command from running; `chiton env` reports it.
-        let Ok(mut variables) = login.answer().await else { return };
-        if session.log_in() {
-            return;
-        }
-
-        let before = session.state();
-        let own = before.variables.get("PATH").and_then(Variable::scalar);
-        if own != inherited_path.lock().as_deref() {
-            variables.remove("PATH");
-        }
-        let mut state = ShellState::clone(&before);
-        let removed = login::add(&mut state, variables, &config.environment);
-        session.commit(&Change::between(&before, state));
-        self.note_withheld(removed);
-    }
-
-    pub(super) fn note_withheld(&self, withheld: Vec<RemovedVariable>) {
-        let mut all = self.inner.withheld.lock();
-        for one in withheld {
-            if !all.contains(&one) {
-                all.push(one);
-            }
-        }
     }
 
     /// Stage 5: the command goes to a shell.
@@ -237,7 +210,7 @@ impl Engine {
         attendance: Attendance,
         choice: ShellChoice,
     ) -> Result<(OpenRun, Launched), StartError> {
-        let Inner { config, tasks, known, quota, .. } = &*self.inner;
+        let EngineInner { config, tasks, known, quota, .. } = &*self.inner;
         let announce = |command: &ResolvedCommand, record: &RequestRecord| self.write_start(session, command, record);
         let settings = LaunchSettings {
             keeper: &config.keeper,
@@ -247,6 +220,7 @@ impl Engine {
             quota,
             known,
             session,
+            protection: config.guard.protection(),
             attendance,
             choice,
             announce: &announce,
@@ -291,7 +265,7 @@ impl Engine {
         start: StartingPoint,
         ended: Ended,
         views: Views,
-    ) -> CommandResponse {
+    ) -> RunReport {
         let Ended { mut run, pid, warm, ending, state, waits, reports } = ended;
         run.keep();
         let shell = self.shell_of(request).kind();
@@ -360,7 +334,7 @@ impl Engine {
         mut attempt: Attempt,
         started: &mut Vec<String>,
     ) -> Result<StartedTask, NotRun> {
-        let Inner { config, tasks, .. } = &*self.inner;
+        let EngineInner { config, tasks, .. } = &*self.inner;
         let (run, connection) = loop {
             let Attempt { run, launched, .. } = attempt;
             if let Some(connection) = release(launched, command.request(), &run.folder).await? {
@@ -384,7 +358,7 @@ impl Engine {
 }
 
 /// What the answer does not wait for.
-fn owed_by(session: &Session, request: &CommandRequest, commit: &Commit, warm: bool) -> Option<Entry> {
+fn owed_by(session: &Session, request: &CommandRequest, commit: &Commit, warm: bool) -> Option<OwedWork> {
     match (&commit.report, request.answer) {
         (StateReport::Follows, _) => Some(session.owe_state()),
         (_, AnswerMode::BeforeState) if warm => Some(session.owe_record()),

@@ -1,4 +1,4 @@
-//! Typing into the terminal of a task, for whoever runs commands: references become values, and a password is no text.
+//! Typing into the terminal of a task: references become values, and a password is never typed as plain text.
 
 use super::Engine;
 use crate::run::{Typing, Typist};
@@ -8,8 +8,8 @@ use crate::tasks::{SendError, TaskLink};
 
 impl Engine {
     /// Types into the terminal of a task. References to secrets become their values, which are masked in its output
-    /// from then on. Where the task asks for a password, nothing but such a reference is typed, and keys that end it,
-    /// leave it out or give up.
+    /// from then on. Where the task asks for a password, only such a reference is typed, and keys that end the input,
+    /// skip it or give up.
     pub async fn type_into(&self, session: &Session, id: &str, what: Typing) -> Result<(), SendError> {
         let refused = |reason| SendError::Refused { id: id.to_owned(), reason };
         let text = match &what {

@@ -31,6 +31,9 @@ pub(crate) struct RequestRecord {
     #[serde(default)]
     pub(crate) terminal: Option<TerminalSize>,
     pub(crate) background: bool,
+    /// What protection was in force, as a sentence.
+    #[serde(default)]
+    pub(crate) protection: Option<String>,
     /// Milliseconds since 1970, for people.
     pub(crate) started_at: u64,
     /// Microseconds since the machine started, for durations: setting the clock does not change it.
@@ -78,6 +81,7 @@ impl RequestRecord {
             streams: Streams::default(),
             terminal: None,
             background: false,
+            protection: None,
             started_at: u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX),
             started_us: machine_clock(),
             leftover_of: None,

@@ -1,9 +1,9 @@
 //! How a command reaches the shell so that it behaves as under `bash -c`, without being in an argument list.
 //!
-//! The command lies in a descriptor; bash reads it into a variable and evaluates that ([`Form::Evaluated`]). Two
+//! The command lies in a descriptor; bash reads it into a variable and evaluates that ([`DeliveryForm::Evaluated`]). Two
 //! things bash does differently then: it calls a syntax error one of `eval` instead of `-c`, and it traces (`set -x`)
 //! one level deeper. So a command that traces, or that bash itself finds malformed, is given as an argument after all
-//! ([`Form::Argument`]). One that holds the value of a secret never is.
+//! ([`DeliveryForm::Argument`]). One that holds the value of a secret never is.
 
 use crate::bytes::ByteString;
 use crate::limits::ARGUMENT_BYTES;
@@ -25,7 +25,7 @@ pub(crate) enum Delivery {
     /// Only a shell that is started for it can run it.
     Cold {
         /// How it gets into the shell.
-        form: Form,
+        form: DeliveryForm,
         /// How the shell's state comes back.
         hand_back: HandBack,
         /// What else is known of it.
@@ -33,7 +33,7 @@ pub(crate) enum Delivery {
     },
 }
 
-/// What the text of a command tells about its run.
+/// What the text of a command reveals about its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Expected {
     /// It may end with a pipeline, whose parts are to be reported.
@@ -44,7 +44,7 @@ pub(crate) struct Expected {
 
 /// How a command is given to a shell that is started for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum DeliveryForm {
     /// Evaluated from a descriptor.
     Evaluated,
     /// As the argument of `-c`.
@@ -73,13 +73,13 @@ pub(crate) enum HandBack {
 impl Delivery {
     /// For a command in which the value of a secret stands.
     pub(crate) fn with_secret(self) -> Self {
-        Self::Cold { form: Form::Secret, hand_back: self.hand_back(), expected: self.expected() }
+        Self::Cold { form: DeliveryForm::Secret, hand_back: self.hand_back(), expected: self.expected() }
     }
 
     /// How a shell that is started for it is given the command.
-    fn form(self) -> Form {
+    fn form(self) -> DeliveryForm {
         match self {
-            Self::Warm(_) => Form::Evaluated,
+            Self::Warm(_) => DeliveryForm::Evaluated,
             Self::Cold { form, .. } => form,
         }
     }
@@ -91,7 +91,7 @@ impl Delivery {
         }
     }
 
-    /// What the text tells about its run.
+    /// What the text reveals about its run.
     pub(crate) fn expected(self) -> Expected {
         match self {
             Self::Warm(expected) | Self::Cold { expected, .. } => expected,
@@ -121,14 +121,14 @@ pub(crate) fn choose<'a>(
     let plain = plain(command, parse);
 
     let form = if kind == ShellKind::Posix || command.len() > ARGUMENT_BYTES {
-        Form::Evaluated
+        DeliveryForm::Evaluated
     } else if sets_option(command, b'x') || has("xtrace") || has("[[ ]]") {
         // The empty condition is an error that bash does not even mention with -n.
-        Form::Argument
+        DeliveryForm::Argument
     } else if plain.is_some() {
-        Form::Evaluated
+        DeliveryForm::Evaluated
     } else {
-        Form::Undecided
+        DeliveryForm::Undecided
     };
 
     let sets_exit_trap = has("trap") && (["XIT", "xit", "Xit", "0", "-p"].into_iter().any(has) || lists_traps(command));
@@ -151,7 +151,7 @@ pub(crate) fn choose<'a>(
 
     // An empty command is how a waiting shell learns that nobody wants it any more.
     let fits_into_a_pipe = (1..=WAITED_BYTES).contains(&command.len());
-    if (form, hand_back) == (Form::Evaluated, HandBack::AfterReport) && fits_into_a_pipe && can_be_followed {
+    if (form, hand_back) == (DeliveryForm::Evaluated, HandBack::AfterReport) && fits_into_a_pipe && can_be_followed {
         Delivery::Warm(expected)
     } else {
         Delivery::Cold { form, hand_back, expected }
@@ -211,9 +211,9 @@ pub(crate) fn forms(kind: ShellKind, called_as: &[u8], command: &[u8], delivery:
 
     let form = delivery.form();
     Forms {
-        evaluated: (form != Form::Argument).then(evaluated),
-        argument: matches!(form, Form::Argument | Form::Undecided).then(argument),
-        only_well_formed: form == Form::Secret && kind == ShellKind::Bash,
+        evaluated: (form != DeliveryForm::Argument).then(evaluated),
+        argument: matches!(form, DeliveryForm::Argument | DeliveryForm::Undecided).then(argument),
+        only_well_formed: form == DeliveryForm::Secret && kind == ShellKind::Bash,
     }
 }
 
@@ -234,7 +234,7 @@ fn bootstrap(keeper: i32, delivery: Delivery) -> String {
         "IFS= read -r -d '' __chiton_l <&{LOADER_FD};IFS= read -r -d '' {VARIABLE} <&{SCRIPT_FD};\
          exec {LOADER_FD}<&- {SCRIPT_FD}<&-;builtin eval \"$__chiton_l\";"
     );
-    let gone = if delivery.form() == Form::Secret { "__chiton_l BASH_EXECUTION_STRING" } else { "__chiton_l" };
+    let gone = if delivery.form() == DeliveryForm::Secret { "__chiton_l BASH_EXECUTION_STRING" } else { "__chiton_l" };
     let after = match (delivery.expected().pipes, reports_end) {
         (false, _) => String::new(),
         (true, true) => format!("\"{REMEMBER}\""),
@@ -270,8 +270,8 @@ fn report_end(keeper: i32) -> String {
     )
 }
 
-/// More characters than a command has that a shell can wait for: with so many asked for, bash reads on until the end,
-/// and in large pieces. Asked for all that comes before a NUL, it would read a pipe byte by byte.
+/// More characters than any command that a shell can wait for. Asked for that many, bash reads on until the end, in
+/// large pieces; asked for all that comes before a NUL, it would read a pipe byte by byte.
 const ALL: usize = 2 * WAITED_BYTES;
 
 /// A longer command may not fit into a pipe.
@@ -376,10 +376,10 @@ mod tests {
         for text in
             ["set -x", "true; set -ex\nls", "set -e -x", "bash -o xtrace -c true", "set -euo pipefail -x", "set +e -x"]
         {
-            assert_eq!(choose(text.as_bytes(), ShellKind::Bash).form(), Form::Argument, "{text}");
+            assert_eq!(choose(text.as_bytes(), ShellKind::Bash).form(), DeliveryForm::Argument, "{text}");
         }
         for text in ["tar -xf a", "test -x a", "set -e; [ -x a ]", "reset -x"] {
-            assert_ne!(choose(text.as_bytes(), ShellKind::Bash).form(), Form::Argument, "{text}");
+            assert_ne!(choose(text.as_bytes(), ShellKind::Bash).form(), DeliveryForm::Argument, "{text}");
         }
         assert_eq!(choose(b"trap 'rm -f x' EXIT", ShellKind::Bash).hand_back(), HandBack::BeforeOwnTrap);
         assert_eq!(choose(b"set -v; ls", ShellKind::Bash).hand_back(), HandBack::Never);

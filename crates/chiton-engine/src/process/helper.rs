@@ -1,4 +1,4 @@
-//! A program that is asked something by the engine itself, not by a command: a password manager, a login shell.
+//! A program that the engine itself asks something, not a command: a password manager, a login shell.
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use zeroize::Zeroizing;
 
 /// More than any answer has.
-const MOST: usize = 16 << 20;
+const MOST_BYTES: usize = 16 << 20;
 
 /// What is asked.
 pub(crate) struct Helper<'a> {
@@ -22,8 +22,8 @@ pub(crate) struct Helper<'a> {
     pub(crate) limit: Duration,
 }
 
-/// What it said.
-pub(crate) struct Answer {
+/// What it printed, and how it ended.
+pub(crate) struct HelperOutput {
     pub(crate) output: Zeroizing<Vec<u8>>,
     /// `None` where a signal ended it.
     pub(crate) code: Option<i32>,
@@ -33,7 +33,7 @@ pub(crate) struct Answer {
 ///
 /// # Errors
 /// When it cannot be started, or has not ended within its limit: then it is killed, with its group.
-pub(crate) fn ask(helper: &Helper<'_>) -> io::Result<Answer> {
+pub(crate) fn ask(helper: &Helper<'_>) -> io::Result<HelperOutput> {
     let end = Instant::now() + helper.limit;
     let (program, arguments) = helper.words.split_first().ok_or_else(|| io::Error::other("no program is named"))?;
     let environment = helper.environment.iter().map(|(name, value)| (name, os_string(value)));
@@ -59,7 +59,7 @@ pub(crate) fn ask(helper: &Helper<'_>) -> io::Result<Answer> {
         let message = format!("it did not answer within {:?}", helper.limit);
         return Err(if late { io::Error::new(io::ErrorKind::TimedOut, message) } else { error });
     }
-    Ok(Answer { output, code: child.wait()?.code() })
+    Ok(HelperOutput { output, code: child.wait()?.code() })
 }
 
 fn os_string(bytes: &[u8]) -> std::ffi::OsString {
@@ -78,7 +78,7 @@ fn read_until(mut pipe: impl Read + AsFd, output: &mut Vec<u8>, end: Instant) ->
         }
         match pipe.read(&mut chunk[..]) {
             Ok(0) => return Ok(()),
-            Ok(count) if output.len() + count > MOST => return Err(io::Error::other("its answer is too long")),
+            Ok(count) if output.len() + count > MOST_BYTES => return Err(io::Error::other("its answer is too long")),
             Ok(count) => output.extend_from_slice(&chunk[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

@@ -16,9 +16,9 @@ use crate::sys::process::ended;
 /// The connection belongs to no runtime: a session may be used from one and then from another.
 pub(crate) struct Keeper {
     pub(crate) connection: UnixStream,
-    /// What it has said and nobody has read.
+    /// What it has reported and nobody has read.
     pub(crate) inbox: FrameBuffer,
-    /// How often it was to have a shell ready.
+    /// How many shells it was ordered to have ready.
     pub(crate) prepared: u64,
     pub(crate) pid: i32,
 }
@@ -50,7 +50,7 @@ impl Keeper {
         Ok(Self { connection: ours, inbox: FrameBuffer::default(), prepared: 0, pid })
     }
 
-    /// Waits until it has said more; `None` when it is gone.
+    /// Waits until it has reported more; `None` when it is gone.
     pub(crate) async fn listen(&mut self) -> Option<()> {
         let connection = tokio::net::UnixStream::from_std(self.connection.try_clone().ok()?).ok()?;
         connection.readable().await.ok()?;

@@ -66,7 +66,7 @@ fn decide<'a>(plan: &'a ShellPlan, script: &OwnedFd) -> io::Result<(&'a [ByteStr
 /// Asks the shell itself whether it could read the script; nothing of it is run.
 fn is_well_formed(plan: &ShellPlan, script: BorrowedFd<'_>) -> io::Result<bool> {
     let null = raise(&OwnedFd::from(File::options().read(true).write(true).open("/dev/null")?))?;
-    // Some errors, in `[[ ]]` for one, leave the status 0; but none leaves nothing said.
+    // Some errors, in `[[ ]]` for one, leave the status 0; but every error prints something.
     let said = rustix::fs::memfd_create("chiton", rustix::fs::MemfdFlags::CLOEXEC)?;
     let complaints = raise(&said)?;
     let path = format!("/dev/fd/{SCRIPT_FD}");

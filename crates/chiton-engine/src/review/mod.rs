@@ -2,9 +2,11 @@
 
 mod bound;
 mod dry_run;
+mod input;
+mod protection;
 mod scope;
+mod verdicts;
 
-use std::collections::VecDeque;
 use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,10 +15,12 @@ use std::sync::Arc;
 
 use crate::consent::{Answer, Bound, Consents, Question};
 use chiton_guard::{CheckedPolicy, Context, Decision, GuardPolicy, Mode, Scope, Verdict, judge_script, unparsed};
+pub use protection::Protection;
+use verdicts::Judgement;
+pub(crate) use verdicts::Verdicts;
 
 use crate::bytes::ByteString;
-use crate::lock::Lock;
-use crate::request::{AcceptedRequest, CommandParse, CommandRequest, EnvironmentChange, Parsed};
+use crate::request::{AcceptedRequest, CommandParse, CommandRequest, EnvironmentChange, ParsedCommand};
 use crate::session::Session;
 use crate::state::ShellState;
 use crate::state::environment::{EnvironmentPolicy, Origin};
@@ -47,12 +51,8 @@ impl Guard {
     }
 
     /// What protection is in force, for the response.
-    pub fn protection(&self) -> &'static str {
-        match self.policy.mode() {
-            Mode::Off => "none: every command is allowed",
-            Mode::Default => "guard: commands are judged before they run; there is no sandbox",
-            Mode::Strict => "guard, strict: what is not known to be harmless is asked about; there is no sandbox",
-        }
+    pub fn protection(&self) -> Protection {
+        Protection::of(self.policy.mode())
     }
 
     /// What it says about a command of `session`.
@@ -69,7 +69,7 @@ impl Guard {
     /// As [`Guard::judge`], with the parse of `command`.
     fn judge_parsed(
         &self,
-        parsed: &Parsed,
+        parsed: &ParsedCommand,
         command: &[u8],
         state: &Arc<ShellState>,
         directory: &Path,
@@ -88,94 +88,6 @@ impl Guard {
             Err(error) => unparsed(error),
         };
         self.policy.refine(verdict, &context)
-    }
-}
-
-/// The last verdicts of one guard. Each rests on the command, the state it starts from and what its call adds to that, and
-/// on nothing else; so it holds for as long as these are the same.
-#[derive(Debug, Default)]
-pub(crate) struct Verdicts(Lock<VecDeque<Judged>>);
-
-#[derive(Debug)]
-struct Judged {
-    command: ByteString,
-    state: Arc<ShellState>,
-    directory: PathBuf,
-    change: EnvironmentChange,
-    judgement: Judgement,
-}
-
-/// What the guard says about a command, and the parse that this rests on.
-#[derive(Clone, Debug)]
-struct Judgement {
-    parsed: Arc<Parsed>,
-    verdict: Arc<Verdict>,
-}
-
-/// How many verdicts are remembered, and about how long a command at most.
-const REMEMBERED: usize = 16;
-const REMEMBERED_BYTES: usize = 4096;
-
-impl Verdicts {
-    /// What `guard` says about a command, or has just said.
-    fn recall(
-        &self,
-        guard: &Guard,
-        command: &ByteString,
-        state: &Arc<ShellState>,
-        directory: &Path,
-        change: &EnvironmentChange,
-    ) -> Judgement {
-        let judged = || self.0.lock();
-        let is_same = |it: &&Judged| {
-            Arc::ptr_eq(&it.state, state) && it.command == *command && it.directory == directory && it.change == *change
-        };
-        if let Some(it) = judged().iter().find(is_same) {
-            return it.judgement.clone();
-        }
-
-        let parsed = Arc::new(chiton_shell::parse(command));
-        let verdict = Arc::new(guard.judge_parsed(&parsed, command, state, directory, change));
-        let judgement = Judgement { parsed, verdict };
-        if command.len() <= REMEMBERED_BYTES {
-            let mut judged = judged();
-            judged.truncate(REMEMBERED - 1);
-            let (command, directory, change) = (command.clone(), directory.to_owned(), change.clone());
-            judged.push_front(Judged {
-                command,
-                state: Arc::clone(state),
-                directory,
-                change,
-                judgement: judgement.clone(),
-            });
-        }
-        judgement
-    }
-}
-
-/// Programs that run what they read, and how they are given the same as an argument.
-const READERS: &[(&[&str], Option<&str>)] = &[
-    (&["bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "fish", "busybox", "su", "ssh", "sudo", "doas"], None),
-    (&["python", "python2", "python3", "ipython", "pypy3"], Some("python3 -c")),
-    (&["node", "nodejs", "deno", "bun"], Some("node -e")),
-    (&["perl"], Some("perl -e")),
-    (&["ruby", "irb"], Some("ruby -e")),
-    (&["php"], Some("php -r")),
-];
-
-impl Guard {
-    /// What it says about text that is written to a command while that runs: judged where the command is one that runs
-    /// what it reads.
-    pub fn judge_input(&self, text: &str, command: &str, state: &Arc<ShellState>, directory: &Path) -> Option<Verdict> {
-        let change = EnvironmentChange::default();
-        let running = self.judge(command.as_bytes(), state, directory, &change);
-        let mut names = running.commands.iter().filter_map(|seen| seen.words.first()?.rsplit('/').next());
-        let reader = names.find_map(|name| READERS.iter().find(|(names, _)| names.contains(&name)))?;
-        let text = match reader.1 {
-            None => text.to_owned(),
-            Some(program) => format!("{program} '{}'", text.replace('\'', "'\\''")),
-        };
-        Some(self.judge(text.as_bytes(), state, directory, &change))
     }
 }
 
@@ -251,9 +163,11 @@ pub(crate) async fn review(
     environment: &EnvironmentPolicy,
 ) -> Result<Reviewed, Refusal> {
     let request = request.into_inner();
-    if guard.policy.mode() == Mode::Off && guard.manager.is_none() && !guard.dry_run {
+    let only_judged = guard.manager.is_none() && !guard.dry_run;
+    if guard.policy.mode() == Mode::Off && only_judged {
         return Ok(Reviewed::Approved(Box::new(ApprovedCommand::new(request, CommandParse::default()))));
     }
+
     let state = session.state();
     let directory = request.directory.as_ref().map_or_else(|| state.cwd.clone(), |given| state.cwd.join(given));
     let change = reaching(&request.environment, environment);
@@ -261,10 +175,11 @@ pub(crate) async fn review(
     if verdict.decision == Decision::Deny {
         return Err(Refusal::new(verdict.refusal()));
     }
-    if verdict.decision == Decision::Allow && guard.manager.is_none() && !guard.dry_run {
+    if verdict.decision == Decision::Allow && only_judged {
         let approved = ApprovedCommand { notices: hints(&verdict), ..ApprovedCommand::new(request, parsed.into()) };
         return Ok(Reviewed::Approved(Box::new(approved)));
     }
+
     let question = Question {
         id: String::new(),
         command: request.command.to_text(),
@@ -277,19 +192,20 @@ pub(crate) async fn review(
             .collect(),
         verdict: Verdict::clone(&verdict),
     };
-    let permitted = match &guard.manager {
+    let is_permitted = match &guard.manager {
         Some(manager) => permission(&**manager, &question).await?,
         None => false,
     };
     if guard.dry_run {
         return Ok(Reviewed::DryRun(dry_run::describe(&request, &question)));
     }
+
     let notices = hints(&verdict);
-    let asked = question.verdict.decision == Decision::Ask && !permitted;
-    if asked {
+    let is_asked = question.verdict.decision == Decision::Ask && !is_permitted;
+    if is_asked {
         consent(&request, question, consents, session).await?;
     }
-    let agreed = asked.then(|| state.cwd.clone());
+    let agreed = is_asked.then(|| state.cwd.clone());
     let approved = ApprovedCommand { notices, agreed, ..ApprovedCommand::new(request, parsed.into()) };
     Ok(Reviewed::Approved(Box::new(approved)))
 }

@@ -1,9 +1,10 @@
 //! The values that have come up so far: masked in everything from then on.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::bytes::ByteString;
+use crate::lock::Lock;
 use crate::state::environment::RemovedVariable;
 use crate::state::{ShellState, Value};
 use chiton_redact::Mask;
@@ -14,7 +15,7 @@ use chiton_redact::value::SecretValue;
 /// Values by the token that stands for each.
 #[derive(Debug)]
 pub(crate) struct KnownSecrets {
-    current: Mutex<Current>,
+    current: Lock<Current>,
 }
 
 #[derive(Debug)]
@@ -28,16 +29,16 @@ struct Current {
 impl KnownSecrets {
     pub(crate) fn none() -> Self {
         let patterns = Arc::new(Patterns::new([]));
-        Self { current: Mutex::new(Current { values: BTreeMap::new(), masks: Arc::default(), patterns }) }
+        Self { current: Lock::new(Current { values: BTreeMap::new(), masks: Arc::default(), patterns }) }
     }
 
     pub(crate) fn has(&self, reference: &Reference) -> bool {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).values.contains_key(reference)
+        self.current.lock().values.contains_key(reference)
     }
 
     /// From now on these are masked. A value that was changed in its store is known in both its forms.
     pub(crate) fn learn(&self, secrets: impl IntoIterator<Item = (Reference, SecretValue)>) {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.lock();
         let mut changed = false;
         for (reference, value) in secrets {
             if current.values.get(&reference) == Some(&value) {
@@ -60,11 +61,11 @@ impl KnownSecrets {
 
     /// All of them, for a keeper.
     pub(crate) fn masks(&self) -> Arc<[Mask]> {
-        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner).masks)
+        Arc::clone(&self.current.lock().masks)
     }
 
     fn patterns(&self) -> Arc<Patterns> {
-        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner).patterns)
+        Arc::clone(&self.current.lock().patterns)
     }
 
     /// A text that is to be written down, with every value masked.

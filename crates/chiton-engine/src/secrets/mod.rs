@@ -24,7 +24,7 @@ pub use chiton_redact::{Masking, Reference, Secret, SecretValue, reference, valu
 use zeroize::Zeroizing;
 
 use crate::bytes::ByteString;
-use crate::request::{CommandInput, CommandParse, CommandRequest, EnvironmentChange, Parsed};
+use crate::request::{CommandInput, CommandParse, CommandRequest, EnvironmentChange, ParsedCommand};
 use crate::review::{ApprovedCommand, Refusal};
 use crate::session::Session;
 pub use config::SecretsConfig;
@@ -109,7 +109,7 @@ impl ResolvedCommand {
     }
 
     /// What the text of the request says, with its tokens.
-    pub(crate) fn parsed(&self) -> &Parsed {
+    pub(crate) fn parsed(&self) -> &ParsedCommand {
         self.parse.of(&self.request.command)
     }
 

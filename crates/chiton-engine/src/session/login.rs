@@ -1,8 +1,8 @@
 //! The environment that the user's login shell would give: what is found in a terminal and not in a program that a
 //! desktop started.
 //!
-//! It is asked for once, in the background, with a deadline. What our own environment says wins; `PATH` is put
-//! together from both, the login shell's part first, so that the programs of the terminal are found.
+//! The shell is asked once, in the background, with a deadline. Our own environment wins; `PATH` is put together from
+//! both, the login shell's part first, so that the programs of the terminal are found.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub struct LoginConfig {
     pub enabled: bool,
     /// Which shell; without it, the user's own.
     pub shell: Option<PathBuf>,
-    /// How long it may take. Commands that come earlier wait so long at most.
+    /// How long it may take. Commands that come earlier wait at most that long.
     pub timeout_seconds: u64,
 }
 
@@ -38,12 +38,12 @@ impl Default for LoginConfig {
 /// The answer of a login shell, or what is known about it so far.
 #[derive(Clone, Debug)]
 pub struct LoginEnvironment {
-    shared: Arc<(Lock<Answer>, Condvar)>,
+    shared: Arc<(Lock<LoginAnswer>, Condvar)>,
     deadline: Instant,
 }
 
 #[derive(Clone, Debug)]
-enum Answer {
+enum LoginAnswer {
     Waiting,
     Given(BTreeMap<String, ByteString>),
     Failed(String),
@@ -52,12 +52,14 @@ enum Answer {
 impl LoginEnvironment {
     /// Asks `shell`, in a thread of its own. It starts with `environment`, in `home`.
     pub fn ask(shell: PathBuf, home: PathBuf, environment: Vec<(String, Vec<u8>)>, limit: Duration) -> Self {
-        let shared = Arc::new((Lock::new(Answer::Waiting), Condvar::new()));
+        let shared = Arc::new((Lock::new(LoginAnswer::Waiting), Condvar::new()));
         let answer = Self { shared: Arc::clone(&shared), deadline: Instant::now() + limit };
         std::thread::spawn(move || {
             let found = match capture(&shell, &home, &environment, limit) {
-                Ok(variables) => Answer::Given(variables),
-                Err(reason) => Answer::Failed(format!("{} did not say its environment: {reason}", shell.display())),
+                Ok(variables) => LoginAnswer::Given(variables),
+                Err(reason) => {
+                    LoginAnswer::Failed(format!("{} did not say its environment: {reason}", shell.display()))
+                }
             };
             let (place, changed) = &*shared;
             *place.lock() = found;
@@ -72,9 +74,9 @@ impl LoginEnvironment {
         let mut answer = place.lock();
         loop {
             match &*answer {
-                Answer::Given(variables) => return Ok(variables.clone()),
-                Answer::Failed(reason) => return Err(reason.clone()),
-                Answer::Waiting => {}
+                LoginAnswer::Given(variables) => return Ok(variables.clone()),
+                LoginAnswer::Failed(reason) => return Err(reason.clone()),
+                LoginAnswer::Waiting => {}
             }
             let left = self.deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -84,14 +86,14 @@ impl LoginEnvironment {
         }
     }
 
-    /// The answer, without waiting.
-    fn ready(&self) -> bool {
-        !matches!(*self.shared.0.lock(), Answer::Waiting)
+    /// Whether the answer is there.
+    fn is_ready(&self) -> bool {
+        !matches!(*self.shared.0.lock(), LoginAnswer::Waiting)
     }
 
     /// As [`LoginEnvironment::wait`], without holding up the thread.
     pub(crate) async fn answer(&self) -> Result<BTreeMap<String, ByteString>, String> {
-        if self.ready() {
+        if self.is_ready() {
             return self.wait();
         }
         let waiting = self.clone();
@@ -100,7 +102,7 @@ impl LoginEnvironment {
     }
 }
 
-/// Runs `shell` as a login shell and takes its environment. What its start-up files print is told apart by a mark.
+/// Runs `shell` as a login shell and takes its environment. A mark separates that from what start-up files print.
 fn capture(
     shell: &std::path::Path,
     home: &std::path::Path,
@@ -132,7 +134,7 @@ fn capture(
 /// Variables that say something about that shell and nothing about the user.
 const OWN: [&str; 5] = ["_", "SHLVL", "PWD", "OLDPWD", "BASH_EXECUTION_STRING"];
 
-/// Adds what the login shell says to a state that does not say it itself. Tells what was kept back.
+/// Adds the login shell's variables to a state that lacks them. Gives what was kept back.
 pub(crate) fn add(
     state: &mut ShellState,
     login: BTreeMap<String, ByteString>,

@@ -8,6 +8,7 @@
 //! [`login`] asks the user's login shell for its environment, [`store`] keeps sessions with a name. How a shell gets
 //! into a state is left to [`crate::state`], running it to `spawn`.
 
+mod inherited;
 pub mod login;
 mod start;
 pub mod store;
@@ -20,11 +21,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::consent::Bound;
 use crate::lock::Lock;
-use crate::state::ShellState;
 use crate::state::change::Change;
-use crate::warm::afterwork::{Afterwork, BranchNumber, Entry, Owed};
+use crate::state::environment::EnvironmentPolicy;
+use crate::state::{ShellState, Variable};
+use crate::warm::afterwork::{Afterwork, BranchNumber, Owed, OwedWork};
 use crate::warm::pool::Pool;
 use chiton_redact::Reference;
+pub use inherited::{FreshState, Inherited};
+use login::LoginEnvironment;
 use start::Begun;
 pub(crate) use start::{StartingPoint, begin, begin_next};
 
@@ -74,6 +78,8 @@ struct Shared {
     tasks: tokio::sync::Mutex<Vec<String>>,
     /// What its commands have named: masked in all that follow.
     secrets: Lock<BTreeSet<Reference>>,
+    /// What became of the environment that its first state was made from.
+    inherited: Lock<Inherited>,
     /// Whether the state has what the login shell says.
     is_logged_in: AtomicBool,
     afterwork: Arc<Afterwork>,
@@ -82,8 +88,9 @@ struct Shared {
 }
 
 impl Session {
-    /// A session that starts from `state`.
-    pub fn new(state: ShellState) -> Self {
+    /// A session that starts from this state.
+    pub fn new(start: impl Into<FreshState>) -> Self {
+        let FreshState { state, inherited } = start.into();
         let branch = Branch {
             number: BranchNumber::default(),
             current: Lock::new(Arc::new(state)),
@@ -94,7 +101,7 @@ impl Session {
             client: None,
             branch: Arc::new(branch),
             trunk: None,
-            shared: Arc::default(),
+            shared: Arc::new(Shared { inherited: Lock::new(inherited), ..Shared::default() }),
             pool: Arc::default(),
         };
         Self { inner: Arc::new(inner) }
@@ -189,14 +196,27 @@ impl Session {
         *current = Arc::new(change.apply(&current));
     }
 
-    /// Whether the state has what the login shell says.
-    pub(crate) fn is_logged_in(&self) -> bool {
-        self.inner.shared.is_logged_in.load(Ordering::Relaxed)
-    }
+    /// Adds what the login shell says, once.
+    pub(crate) async fn log_in(&self, login: &LoginEnvironment, policy: &EnvironmentPolicy) {
+        let Shared { is_logged_in, inherited, .. } = &*self.inner.shared;
+        if is_logged_in.load(Ordering::Relaxed) {
+            return;
+        }
+        // A login shell that says nothing keeps no command from running; `chiton env` reports it.
+        let Ok(mut variables) = login.answer().await else { return };
+        if is_logged_in.swap(true, Ordering::Relaxed) {
+            return;
+        }
 
-    /// From now on it has; whether it had before.
-    pub(crate) fn log_in(&self) -> bool {
-        self.inner.shared.is_logged_in.swap(true, Ordering::Relaxed)
+        let before = self.state();
+        let own = before.variables.get("PATH").and_then(Variable::scalar);
+        let mut inherited = inherited.lock();
+        if own != inherited.path.as_deref() {
+            variables.remove("PATH");
+        }
+        let mut state = ShellState::clone(&before);
+        inherited.withhold(login::add(&mut state, variables, policy));
+        self.commit(&Change::between(&before, state));
     }
 }
 
@@ -214,12 +234,12 @@ impl Session {
     }
 
     /// An answer leaves before the state has come.
-    pub(crate) fn owe_state(&self) -> Entry {
+    pub(crate) fn owe_state(&self) -> OwedWork {
         self.inner.shared.afterwork.owe(Owed::State(self.inner.branch.number))
     }
 
     /// An answer leaves before its record is written.
-    pub(crate) fn owe_record(&self) -> Entry {
+    pub(crate) fn owe_record(&self) -> OwedWork {
         self.inner.shared.afterwork.owe(Owed::Record)
     }
 

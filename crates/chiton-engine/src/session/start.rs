@@ -30,7 +30,13 @@ pub(crate) fn begin(
     change: &EnvironmentChange,
     policy: &EnvironmentPolicy,
 ) -> Result<StartingPoint, SessionError> {
-    begin_from(session.state(), session, directory, change, policy)
+    let mut start = begin_from(session.state(), session, directory, change, policy)?;
+    for withheld in &session.inner.shared.inherited.lock().withheld {
+        if !start.state.variables.contains_key(&withheld.name) && !start.removed.contains(withheld) {
+            start.removed.push(withheld.clone());
+        }
+    }
+    Ok(start)
 }
 
 /// What the next command will start from, where nothing changes until then.

@@ -25,7 +25,7 @@ pub struct SessionStore {
 
 /// The file of one session.
 #[derive(Default, Serialize, Deserialize)]
-struct Written {
+struct StoredSession {
     version: u32,
     /// What the session's commands set: of variables only those, of everything else all there is.
     state: ShellState,
@@ -71,18 +71,18 @@ impl SessionStore {
         self.change(name, from, |written| written.note(from, to))
     }
 
-    fn change(&self, name: &str, from: &ShellState, act: impl FnOnce(&mut Written)) -> Result<(), StoreError> {
+    fn change(&self, name: &str, from: &ShellState, act: impl FnOnce(&mut StoredSession)) -> Result<(), StoreError> {
         let path = self.path(name)?;
         let unwritable = |error| StoreError::Unwritable { path: path.clone(), error };
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(unwritable)?;
         let _lock = self.lock(name).map_err(unwritable)?;
-        let mut written = self.read(name)?.unwrap_or_else(|| Written::new(from));
+        let mut written = self.read(name)?.unwrap_or_else(|| StoredSession::new(from));
         act(&mut written);
         let text = serde_json::to_vec_pretty(&written).map_err(|error| unwritable(error.into()))?;
         write_in_place(&path, &text).map_err(unwritable)
     }
 
-    fn read(&self, name: &str) -> Result<Option<Written>, StoreError> {
+    fn read(&self, name: &str) -> Result<Option<StoredSession>, StoreError> {
         let path = self.path(name)?;
         match fs::read(&path) {
             Ok(text) => parse(&path, &text).map(Some),
@@ -107,7 +107,7 @@ impl SessionStore {
     }
 }
 
-impl Written {
+impl StoredSession {
     /// A session that starts here; of its variables none is its own yet.
     fn new(start: &ShellState) -> Self {
         let state = ShellState { variables: BTreeMap::new(), ..start.clone() };
@@ -131,9 +131,9 @@ impl Written {
     }
 }
 
-fn parse(path: &Path, text: &[u8]) -> Result<Written, StoreError> {
+fn parse(path: &Path, text: &[u8]) -> Result<StoredSession, StoreError> {
     let damaged = |reason: String| StoreError::Damaged { path: path.to_owned(), reason };
-    let written: Written = serde_json::from_slice(text).map_err(|error| damaged(error.to_string()))?;
+    let written: StoredSession = serde_json::from_slice(text).map_err(|error| damaged(error.to_string()))?;
     if written.version != VERSION {
         return Err(damaged(format!("it is of version {}, this program reads {VERSION}", written.version)));
     }

@@ -24,6 +24,7 @@ use crate::process::Shell;
 use crate::process::delivery::{self, Delivery};
 use crate::process::keeper_process::Keeper;
 use crate::request::CommandInput;
+use crate::review::Protection;
 use crate::secrets::ResolvedCommand;
 use crate::secrets::known::KnownSecrets;
 use crate::session::{Session, StartingPoint};
@@ -70,6 +71,7 @@ pub(crate) struct LaunchSettings<'a> {
     pub(crate) quota: &'a Arc<SpoolQuota>,
     pub(crate) known: &'a KnownSecrets,
     pub(crate) session: &'a Session,
+    pub(crate) protection: Protection,
     pub(crate) attendance: Attendance,
     pub(crate) choice: ShellChoice,
     /// Told what is about to be started, before it is.

@@ -13,7 +13,7 @@ use crate::folder::{RunFolder, Unreadable};
 use crate::limits::SpoolLimits;
 use crate::secrets::ResolvedCommand;
 use crate::session::StartingPoint;
-use crate::warm::pool::Running;
+use crate::warm::pool::RunningCommand;
 
 /// A longer text does not fit into one message to a keeper.
 const MOST_HANDED_OVER: usize = 16 << 10;
@@ -29,7 +29,7 @@ pub(crate) struct OpenRun {
     pub(super) request: Option<ByteString>,
     pub(super) allowance: Allowance,
     /// Counts among those that run now, where somebody waits for it.
-    pub(crate) running: Option<Running>,
+    pub(crate) running: Option<RunningCommand>,
     started: AtomicBool,
 }
 
@@ -109,6 +109,7 @@ fn record_of(
         streams: request.streams,
         terminal: request.terminal,
         background: settings.attendance == Attendance::Background,
+        protection: Some(settings.protection.to_string()),
         ..RequestRecord::new(folder.id(), known.masked(&request.command), directory)
     }
 }

@@ -9,7 +9,7 @@
 //! 3. What looks like a secret, by its name or its value. It is not taken over from our environment; commands reach
 //!    secrets by reference. A variable that a command exports itself is its own business, whatever its name.
 //!
-//! What was kept back is said in the response.
+//! The response names what was kept back.
 
 mod tables;
 
@@ -35,13 +35,13 @@ pub struct EnvironmentPolicy {
     /// Names that are kept back although no rule says so.
     pub withhold: BTreeSet<String>,
     /// Who makes the calls.
-    pub caller: Caller,
+    pub caller: CallerKind,
 }
 
 /// Who makes calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Caller {
+pub enum CallerKind {
     /// An agent: what it sets beside its command is held to class 2.
     #[default]
     Agent,
@@ -99,7 +99,7 @@ impl EnvironmentPolicy {
         }
         match origin {
             Origin::Inherited => self.objection_to_inherited(name, value),
-            Origin::Call if self.caller == Caller::Agent => objection_to_given(name, value),
+            Origin::Call if self.caller == CallerKind::Agent => objection_to_given(name, value),
             Origin::Call | Origin::Session => None,
         }
     }
@@ -129,7 +129,7 @@ impl EnvironmentPolicy {
         (kept, removed)
     }
 
-    /// Class 1 is found again at every command, and said there.
+    /// Class 1 is found again, and reported, at every command.
     fn objection_to_inherited_alone(&self, name: &str, value: &[u8]) -> Option<&'static str> {
         let always = self.objection(name, value, Origin::Session).is_some();
         if always { None } else { self.objection(name, value, Origin::Inherited) }
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn class_2_is_the_persons_and_not_the_calls() {
         let agent = EnvironmentPolicy::default();
-        let person = EnvironmentPolicy { caller: Caller::Person, ..EnvironmentPolicy::default() };
+        let person = EnvironmentPolicy { caller: CallerKind::Person, ..EnvironmentPolicy::default() };
         let everyday = VARIABLES.iter().filter(|row| row.class == Class::Everyday);
         for name in everyday.map(|row| row.name.replace('*', "X")).filter(|name| !name.starts_with("LD_")) {
             assert_eq!(agent.objection(&name, b"value", Origin::Session), None, "{name}");

@@ -56,6 +56,8 @@ pub struct Task {
     pub lifetime: Lifetime,
     /// Whether its call did not wait for it.
     pub background: bool,
+    /// What protection was in force when it started, as a sentence.
+    pub protection: Option<String>,
     /// When it started.
     pub started_at: SystemTime,
     /// How long it took, or has taken so far.
@@ -315,6 +317,7 @@ fn task(
         terminal: request.terminal,
         lifetime: request.lifetime,
         background: request.background,
+        protection: request.protection,
         started_at: UNIX_EPOCH + Duration::from_millis(request.started_at),
         duration,
         leftover_of: request.leftover_of.map(|from| from.run),

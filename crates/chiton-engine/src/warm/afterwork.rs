@@ -54,14 +54,14 @@ impl Afterwork {
     }
 
     /// An answer leaves now and owes this. Whoever waits goes on when the entry is dropped.
-    pub(crate) fn owe(self: &Arc<Self>, owed: Owed) -> Entry {
+    pub(crate) fn owe(self: &Arc<Self>, owed: Owed) -> OwedWork {
         let mut number = 0;
         self.queue.send_modify(|queue| {
             number = queue.next;
             queue.next += 1;
             queue.owed.insert(number, owed);
         });
-        Entry { afterwork: Arc::clone(self), number, owed }
+        OwedWork { afterwork: Arc::clone(self), number, owed }
     }
 
     /// Waits until the state of `branch` has what commands answered so far have changed.
@@ -90,20 +90,20 @@ impl Afterwork {
 
 /// What one answer owes. Dropping it says that this has come, or never will.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct OwedWork {
     afterwork: Arc<Afterwork>,
     number: u64,
     owed: Owed,
 }
 
-impl Entry {
+impl OwedWork {
     /// Whether the state is owed, too.
     pub(crate) fn owes_state(&self) -> bool {
         matches!(self.owed, Owed::State(_))
     }
 }
 
-impl Drop for Entry {
+impl Drop for OwedWork {
     fn drop(&mut self) {
         self.afterwork.queue.send_modify(|queue| {
             queue.owed.remove(&self.number);

@@ -43,9 +43,9 @@ pub(crate) struct Pool {
 
 /// One command of the session, while it runs.
 #[derive(Debug)]
-pub(crate) struct Running(Arc<Pool>);
+pub(crate) struct RunningCommand(Arc<Pool>);
 
-impl Drop for Running {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::Relaxed);
     }
@@ -53,11 +53,11 @@ impl Drop for Running {
 
 impl Pool {
     /// A command begins.
-    pub(crate) fn enter(self: &Arc<Self>) -> Running {
+    pub(crate) fn enter(self: &Arc<Self>) -> RunningCommand {
         self.running.fetch_add(1, Ordering::Relaxed);
         self.is_closed.store(false, Ordering::Relaxed);
         *self.used.lock() = Some(Instant::now());
-        Running(Arc::clone(self))
+        RunningCommand(Arc::clone(self))
     }
 
     /// What the last call was like.

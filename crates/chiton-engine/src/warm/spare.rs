@@ -58,7 +58,7 @@ pub(crate) struct Spare {
 }
 
 impl Spare {
-    /// Orders `keeper` to have one ready. It can be used at once: what is said to a keeper is done in order.
+    /// Orders `keeper` to have one ready. It can be used at once: a keeper carries orders out one after the other.
     pub(crate) fn prepare(mut keeper: Keeper, runs: &Path, shell: &Shell, made_for: Requirements) -> io::Result<Self> {
         let folder = RunFolder::plan(runs)?;
         keeper.prepared += 1;
@@ -104,15 +104,15 @@ impl Spare {
         self.made_for.satisfies(wanted)
     }
 
-    /// Whether it is still there, as far as its keeper has said by now.
+    /// Whether it is still there, as far as its keeper has reported.
     pub(crate) fn is_there(&mut self) -> bool {
-        self.keeper.is_there() && self.hear().is_some()
+        self.keeper.is_there() && self.receive().is_some()
     }
 
     /// Waits until it is there, as a rule not at all. `None` where it is gone, or could not be started.
     pub(crate) async fn ready(&mut self) -> Option<()> {
         loop {
-            self.hear()?;
+            self.receive()?;
             if self.pid.is_some() {
                 return Some(());
             }
@@ -120,9 +120,9 @@ impl Spare {
         }
     }
 
-    /// Takes what its keeper has said. `None` where the shell is gone. What was said of those that waited here before
-    /// does not count.
-    fn hear(&mut self) -> Option<()> {
+    /// Takes what its keeper has reported. `None` where the shell is gone. Reports about shells that waited here before
+    /// do not count.
+    fn receive(&mut self) -> Option<()> {
         while let Some(report) = self.keeper.inbox.next().ok()? {
             match report {
                 Report::Ready { number, pid } if number == self.keeper.prepared => self.pid = Some(pid),
@@ -145,8 +145,8 @@ impl Spare {
         // A shell that is gone is noticed by its keeper.
         let written = rustix::io::write(&self.script, script);
         if written.is_ok_and(|count| count < script.len()) {
-            // It was asked whether there is room. But half a command is never run: its end is not told, and its keeper
-            // ends the shell.
+            // There was room a moment ago. But half a command is never run: its end is not sent, and its keeper ends
+            // the shell.
             std::mem::forget(self.script);
             return Err(io::ErrorKind::WriteZero.into());
         }

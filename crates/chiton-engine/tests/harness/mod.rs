@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chiton_engine::{
-    ByteString, CommandRequest, CommandResponse, Engine, EngineConfig, EnvironmentChange, Outcome, RunControl,
-    RunEvent, Session, Silent, Stream,
+    ByteString, CommandRequest, Engine, EngineConfig, EnvironmentChange, Outcome, Response, RunControl, RunEvent,
+    RunReport, Session, Silent, Stream,
 };
 use chiton_testkit::oracle::Observed;
 use chiton_testkit::processes::MARK;
@@ -50,20 +50,25 @@ impl Harness {
         self.folder.path().join("state/runs").join(run_id)
     }
 
-    pub async fn run(&self, session: &Session, command: &str) -> CommandResponse {
+    /// Runs a command that is neither refused nor only looked at.
+    pub async fn run(&self, session: &Session, command: &str) -> RunReport {
         self.request(session, CommandRequest::new(command)).await
     }
 
-    pub async fn request(&self, session: &Session, request: CommandRequest) -> CommandResponse {
+    pub async fn request(&self, session: &Session, request: CommandRequest) -> RunReport {
+        ran(self.respond(session, request).await)
+    }
+
+    pub async fn respond(&self, session: &Session, request: CommandRequest) -> Response {
         self.engine.run(session, request, &mut Silent, &RunControl::new()).await.unwrap()
     }
 
     /// Runs a command and keeps its output byte for byte.
-    pub async fn observe(&self, session: &Session, command: &[u8]) -> (Observed, CommandResponse) {
+    pub async fn observe(&self, session: &Session, command: &[u8]) -> (Observed, RunReport) {
         self.observe_request(session, CommandRequest::new(command)).await
     }
 
-    pub async fn observe_request(&self, session: &Session, request: CommandRequest) -> (Observed, CommandResponse) {
+    pub async fn observe_request(&self, session: &Session, request: CommandRequest) -> (Observed, RunReport) {
         let command = request.command.clone();
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         let mut listener = |event: RunEvent<'_>| {
@@ -71,7 +76,7 @@ impl Harness {
                 if stream == Stream::Stdout { &mut stdout } else { &mut stderr }.extend_from_slice(bytes);
             }
         };
-        let response = self.engine.run(session, request, &mut listener, &RunControl::new()).await.unwrap();
+        let response = ran(self.engine.run(session, request, &mut listener, &RunControl::new()).await.unwrap());
         let status = match &response.outcome {
             Outcome::Exited(code) => *code,
             Outcome::Signaled(signal) => -signal.number(),
@@ -79,6 +84,11 @@ impl Harness {
         };
         (Observed { stdout, stderr, status }, response)
     }
+}
+
+fn ran(response: Response) -> RunReport {
+    let word = response.word();
+    response.into_ran().unwrap_or_else(|| panic!("it was {word}"))
 }
 
 pub fn keeper() -> PathBuf {

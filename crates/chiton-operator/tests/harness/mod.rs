@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use chiton_engine::{Engine, EngineConfig, ShellState};
+use chiton_engine::{Engine, EngineConfig, FreshState};
 use libtest_mimic::{Arguments, Trial};
 use tempfile::TempDir;
 
@@ -21,7 +21,7 @@ impl Harness {
         Self { engine, folder }
     }
 
-    pub fn state(&self) -> ShellState {
+    pub fn state(&self) -> FreshState {
         let environment = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/nonexistent"), ("LANG", "C.UTF-8")];
         let environment = environment.map(|(name, value)| (name.to_owned(), value.into()));
         self.engine.fresh_state(self.folder.path(), environment, 0o022)

@@ -23,52 +23,54 @@ fn line(task: &Task) -> String {
 
 /// The outcome first, then the output, then what changed, what is left, what was cut.
 pub(super) fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
-    let response = &ran.response;
+    let outcome = ran.outcome();
     let cut = ran.amount.bytes > run.room as u64;
     let output = if cut {
         let note = format!(
             "\n[… {} of {} bytes left out: BashOutput with bash_id {} and since {} reads on here …]\n",
             ran.amount.bytes - run.room as u64,
             ran.amount.bytes,
-            response.run_id,
+            ran.run_id(),
             run.room / 2,
         );
-        both_ends(&response.stdout, run.room / 2, &note)
+        both_ends(ran.stdout(), run.room / 2, &note)
     } else {
-        response.stdout.to_text()
+        ran.stdout().to_text()
     };
     let output = without_escapes(&output);
+
     let mut lines = vec![first_line(run, ran)];
     lines.extend(run.notes.iter().map(|note| format!("[{note}]")));
     if !output.is_empty() {
         lines.push(output.strip_suffix('\n').unwrap_or(&output).to_owned());
     }
     if ran.moved {
-        lines.push(format!("[working directory: {}]", response.cwd.display()));
+        lines.push(format!("[working directory: {}]", ran.cwd.display()));
     }
-    lines.extend(response.waits.as_ref().map(|wait| waiting_line(&response.run_id, wait)));
-    lines.extend(leftover_lines(response));
-    lines.extend(response.notices.iter().map(|notice| format!("[{notice}]")));
+    lines.extend(ran.waits().map(|wait| waiting_line(ran.run_id(), wait)));
+    lines.extend(leftover_lines(ran));
+    lines.extend(ran.notices.iter().map(|notice| format!("[{notice}]")));
+
     let more = json!({
-        "output": output, "truncated": cut, "cwd_changed": ran.moved, "waiting": waiting(response.waits.as_ref()), "session": run.session,
+        "output": output, "truncated": cut, "cwd_changed": ran.moved, "waiting": waiting(ran.waits()), "session": run.session,
         "description": run.request.description,
     });
-    let failed = !ended_by_itself(&response.outcome) && response.outcome != Outcome::Running;
+    let failed = !ended_by_itself(outcome.as_ref()) && outcome != Some(Outcome::Running);
     Reply { text: lines.join("\n"), structured: with(run_facts(ran), &more), is_error: failed }
 }
 
 fn first_line(run: &RunAction, ran: &Ran) -> String {
-    let response = &ran.response;
-    let millis = response.duration.as_millis();
-    match &response.outcome {
-        Outcome::TimedOut if response.limit != Some(TimeLimit::Silence) => {
+    let millis = ran.duration().as_millis();
+    match ran.outcome() {
+        None => "[was not run]".to_owned(),
+        Some(Outcome::TimedOut) if ran.limit() != Some(TimeLimit::Silence) => {
             format!("[timed out after {} ms; stopped with everything it started]", run.limit_ms())
         }
-        Outcome::Running => {
-            format!("[still running as {0}, {millis} ms; BashOutput with bash_id {0} reads on]", response.run_id)
+        Some(Outcome::Running) => {
+            format!("[still running as {0}, {millis} ms; BashOutput with bash_id {0} reads on]", ran.run_id())
         }
-        other if ran.amount.bytes == 0 => format!("[{other}, {millis} ms, no output]"),
-        other => format!("[{other}, {millis} ms]"),
+        Some(other) if ran.amount.bytes == 0 => format!("[{other}, {millis} ms, no output]"),
+        Some(other) => format!("[{other}, {millis} ms]"),
     }
 }
 

@@ -9,7 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use age::secrecy::ExposeSecret;
@@ -21,6 +21,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::bytes::{ByteString, encode_hex};
 use crate::folder::make_own;
+use crate::lock::Lock;
 use crate::secrets::source::{SecretSource, SourceError};
 use chiton_redact::reference::{Reference, ReferenceKind};
 use chiton_redact::value::{Masking, Secret, ValueError, check};
@@ -34,7 +35,7 @@ pub struct AgeFile {
     folder: PathBuf,
     passphrase: Option<Passphrase>,
     /// Opening a key with a passphrase takes a second, on purpose; so it is done once.
-    opened: Arc<Mutex<Option<Identity>>>,
+    opened: Arc<Lock<Option<Identity>>>,
 }
 
 /// What cannot be done with the store.
@@ -139,7 +140,7 @@ impl AgeFile {
         }
         let identity = Identity::generate();
         self.write_locked(&identity, passphrase)?;
-        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(identity);
+        *self.opened.lock() = Some(identity);
         Ok(())
     }
 
@@ -239,7 +240,7 @@ impl AgeFile {
             write_in_place(&self.folder.join(IDENTITY), key_text(&new).as_bytes())?;
         }
         let _ = fs::remove_file(beside);
-        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(new);
+        *self.opened.lock() = Some(new);
         Ok(content.secrets.len() + blobs.len())
     }
 
@@ -313,7 +314,7 @@ impl AgeFile {
 
     /// The key: opened before, or read, or made.
     fn identity(&self) -> Result<Identity, AgeFileError> {
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = self.opened.lock();
         if let Some(identity) = opened.as_ref() {
             return Ok(identity.clone());
         }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::lock::Lock;
 use crate::process::helper::{self, Helper};
 use crate::secrets::source::{SecretSource, SourceError};
 use chiton_redact::reference::{Reference, ReferenceKind};
@@ -35,13 +35,13 @@ pub struct CommandConfig {
 pub struct CommandSource {
     config: CommandConfig,
     environment: Vec<(String, Vec<u8>)>,
-    answers: Mutex<HashMap<String, (Instant, Option<Secret>)>>,
+    answers: Lock<HashMap<String, (Instant, Option<Secret>)>>,
 }
 
 impl CommandSource {
     /// A source that runs these programs, with this environment.
     pub fn new(config: CommandConfig, environment: Vec<(String, Vec<u8>)>) -> Self {
-        Self { config, environment, answers: Mutex::default() }
+        Self { config, environment, answers: Lock::default() }
     }
 
     fn ask(&self, name: &str) -> Result<Option<Secret>, SourceError> {
@@ -80,7 +80,7 @@ impl SecretSource for CommandSource {
             return Ok(None);
         }
         let remembered = self.config.remembered_seconds.map_or(REMEMBERED, Duration::from_secs);
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answers = self.answers.lock();
         if let Some((_, answer)) = answers.get(&reference.name).filter(|(since, _)| since.elapsed() < remembered) {
             return Ok(answer.clone());
         }

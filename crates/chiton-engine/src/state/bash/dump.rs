@@ -12,13 +12,13 @@ use chiton_shell::quote::read_word;
 
 /// What one command handed back.
 #[derive(Debug)]
-pub(crate) struct HandedBack {
+pub(crate) struct ReadState {
     /// The status of each part of the last pipeline.
     pub(crate) pipe_status: Vec<i32>,
     pub(crate) state: ShellState,
 }
 
-/// What the shell says first: enough to answer with, before the rest has come.
+/// What the shell reports first: enough to answer with, before the rest has come.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FirstWords {
     /// The command ran to its end: neither `exit`, nor an error, nor a signal ended its shell before.
@@ -63,7 +63,7 @@ impl FirstWords {
 
 const HEAD: &[u8] = b"chiton 2\0";
 
-/// What a shell says that waited for a command in vain, before it ends.
+/// What a shell reports that waited for a command in vain, before it ends.
 pub(crate) const NOTHING_CAME: &str = "chiton 0";
 
 /// Variables that are bash's own: counters, mirrors of itself, the positions of half-done work. Never carried.
@@ -147,7 +147,7 @@ pub(super) fn is_own(name: &str) -> bool {
 }
 
 /// Reads what the shell printed; `None` where it is not complete. `start` is the state the command started from.
-pub(crate) fn read(text: &[u8], start: &ShellState) -> Option<HandedBack> {
+pub(crate) fn read(text: &[u8], start: &ShellState) -> Option<ReadState> {
     let (first, rest) = FirstWords::read(text)?;
     if !rest.ends_with(b"\0end") {
         return None;
@@ -169,7 +169,7 @@ pub(crate) fn read(text: &[u8], start: &ShellState) -> Option<HandedBack> {
         variables: read_variables(parts.next()?, locals, start)?,
         functions: read_functions(parts)?,
     };
-    Some(HandedBack { pipe_status, state })
+    Some(ReadState { pipe_status, state })
 }
 
 fn read_variables(text: &[u8], locals: &[u8], start: &ShellState) -> Option<BTreeMap<String, Variable>> {

@@ -228,9 +228,9 @@ fn append_exit_trap(script: &mut Vec<u8>, options: LoadOptions) {
     }
 }
 
-/// What bash prints about itself as it ends, parts separated by NUL; [`super::dump`] reads it. The first parts tell how
+/// What bash prints about itself as it ends, parts separated by NUL; [`super::dump`] reads it. The first parts say how
 /// the command ended and where: enough to answer with, see [`super::dump::FirstWords`]. If the command ran through, they
-/// were told before.
+/// were reported before.
 ///
 /// It must work whatever the command did to the shell: functions named like builtins (hence `builtin`, and POSIX mode
 /// for one moment, in which `unset` cannot be shadowed), options, traps on every command. The first statement is an
