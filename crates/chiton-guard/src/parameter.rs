@@ -5,7 +5,7 @@ use super::pattern;
 use super::text::{Piece, Text, Unknown, What};
 use super::world::{Value, World};
 use super::{arithmetic, expand};
-use chiton_shell::tree::{Operation, Parameter, Word};
+use chiton_shell::tree::{CaseChange, Fallback, Operation, Parameter, Word};
 
 impl Judge<'_> {
     /// The values of a parameter expansion; none if it is unset.
@@ -117,7 +117,7 @@ impl Judge<'_> {
         &mut self,
         parameter: &Parameter,
         values: Option<Vec<Text>>,
-        (kind, colon, word): (char, bool, &Word),
+        (kind, colon, word): (Fallback, bool, &Word),
         world: &mut World,
         quoted: bool,
     ) -> Vec<Text> {
@@ -144,25 +144,25 @@ impl Judge<'_> {
         let told = world.has_set(&parameter.name) || self.context.variable(&parameter.name).is_some();
         let absent = match (kind, absent) {
             // Nobody has said that it is set, and the command provides for that.
-            ('-' | '=', None) if !told => Some(true),
-            ('+', None) if !told => {
+            (Fallback::Use | Fallback::Assign, None) if !told => Some(true),
+            (Fallback::Replace, None) if !told => {
                 self.undecided.insert(parameter.name.clone());
                 None
             }
             _ => absent,
         };
         match (kind, absent) {
-            ('+', Some(true)) => Vec::new(),
-            ('+', _) | ('-' | '=', Some(true)) => {
+            (Fallback::Replace, Some(true)) => Vec::new(),
+            (Fallback::Replace, _) | (Fallback::Use | Fallback::Assign, Some(true)) => {
                 let replacement =
                     if quoted { vec![self.single(word, world)] } else { self.split_parts(&word.parts, world, true) };
                 self.is_split = !quoted;
-                if kind == '=' {
+                if kind == Fallback::Assign {
                     world.set_text(&parameter.name, replacement.first().cloned().unwrap_or_default());
                 }
                 replacement
             }
-            ('?', _) => {
+            (Fallback::Fail, _) => {
                 let mut values = values.unwrap_or_default();
                 self.single(word, world);
                 for text in &mut values {
@@ -228,7 +228,7 @@ impl Judge<'_> {
             }
             ('U', Some(text)) => patterned(&text.to_uppercase(), &value),
             ('L', Some(text)) => patterned(&text.to_lowercase(), &value),
-            ('u', Some(text)) => patterned(&recase(&text, '^', false), &value),
+            ('u', Some(text)) => patterned(&recase(&text, CaseChange::Upper, false), &value),
             ('E', Some(text)) if !text.contains('\\') => value,
             ('P' | 'E', _) => unknown_like(&value),
             ('Q' | 'A' | 'K' | 'k' | 'a', _) => Text::unknown(What::Plain, false),
@@ -346,12 +346,12 @@ fn slice(text: &str, offset: i64, length: Option<i64>) -> String {
     if end <= start { String::new() } else { characters[place(start)..place(end)].iter().collect() }
 }
 
-fn recase(text: &str, kind: char, all: bool) -> String {
+fn recase(text: &str, kind: CaseChange, all: bool) -> String {
     let change = |character: char| match kind {
-        '^' => character.to_uppercase().collect::<String>(),
-        ',' => character.to_lowercase().collect(),
-        _ if character.is_uppercase() => character.to_lowercase().collect(),
-        _ => character.to_uppercase().collect(),
+        CaseChange::Upper => character.to_uppercase().collect::<String>(),
+        CaseChange::Lower => character.to_lowercase().collect(),
+        CaseChange::Toggle if character.is_uppercase() => character.to_lowercase().collect(),
+        CaseChange::Toggle => character.to_uppercase().collect(),
     };
     let mut characters = text.chars();
     if all {

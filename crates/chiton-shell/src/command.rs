@@ -255,6 +255,10 @@ impl Lexer<'_> {
                     if waits && self.source[open..self.at].contains(&b'\n') {
                         self.places.note_doubt(HERE_AROUND_SUBSTITUTION);
                     }
+                    if self.at_word() {
+                        // For bash that is still the same word.
+                        self.places.note_doubt("text follows the parenthesis that closes an array");
+                    }
                     return Ok(elements);
                 }
                 Some(b'[') => {

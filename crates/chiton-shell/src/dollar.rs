@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::lexer::{Failure, HERE_AROUND_SUBSTITUTION, Lexer, Parsed, name_length};
 use crate::place::{Region, Role};
-use crate::tree::{List, Operation, Parameter, Part, Word};
+use crate::tree::{CaseChange, Fallback, List, Operation, Parameter, Part, Word};
 use crate::word::{Parts, Surrounding};
 
 /// Bash decides by where the parentheses close, after reading ahead with rules of its own.
@@ -324,7 +324,12 @@ impl Lexer<'_> {
             }
             b':' | b'-' | b'=' | b'?' | b'+' => {
                 let colon = first == b':';
-                let kind = char::from(if colon { second.unwrap_or(b'-') } else { first });
+                let kind = match if colon { second } else { Some(first) } {
+                    Some(b'=') => Fallback::Assign,
+                    Some(b'?') => Fallback::Fail,
+                    Some(b'+') => Fallback::Replace,
+                    _ => Fallback::Use,
+                };
                 self.at += 1 + usize::from(colon);
                 Ok(Operation::Alternative { kind, colon, word: self.braced_word(start, inner, b"")? })
             }
@@ -347,7 +352,12 @@ impl Lexer<'_> {
                 let all = second == Some(first);
                 self.at += 1 + usize::from(all);
                 let pattern = self.braced_word(start, Surrounding::Bare, b"")?;
-                Ok(Operation::Case { kind: char::from(first), all, pattern })
+                let kind = match first {
+                    b'^' => CaseChange::Upper,
+                    b',' => CaseChange::Lower,
+                    _ => CaseChange::Toggle,
+                };
+                Ok(Operation::Case { kind, all, pattern })
             }
             _ => Err(self.unexpected()),
         }
