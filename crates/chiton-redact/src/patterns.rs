@@ -20,32 +20,32 @@ pub(super) const STRIDE: usize = SHORTEST - LOOK + 1;
 
 /// Values and what stands in their place.
 pub struct Patterns {
-    pub(super) forms: Vec<Form>,
+    pub(super) forms: Vec<ValueForm>,
     masks: Vec<Vec<u8>>,
     filter: Vec<u64>,
     shift: u32,
     /// Which forms have which four bytes, and where: sorted.
-    heads: Vec<Head>,
+    heads: Vec<FormHead>,
     /// Every beginning shorter than [`SHORTEST`], with its length: sorted.
     beginnings: Vec<u64>,
 }
 
 /// Four bytes near the beginning of a form.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Head {
+pub(super) struct FormHead {
     bytes: u32,
     pub(super) form: u32,
     pub(super) offset: u8,
 }
 
 /// One way to write one value.
-pub(super) struct Form {
+pub(super) struct ValueForm {
     pub(super) bytes: Zeroizing<Vec<u8>>,
     pub(super) mask: u32,
     fallback: OnceLock<Vec<u32>>,
 }
 
-impl Form {
+impl ValueForm {
     /// For each length that can have matched: the longest shorter beginning that is also its end.
     pub(super) fn fallback(&self) -> &[u32] {
         self.fallback.get_or_init(|| {
@@ -76,7 +76,7 @@ impl Patterns {
         for (mask, value) in secrets {
             let number = u32::try_from(masks.len()).unwrap_or(u32::MAX);
             masks.push(mask.as_bytes().to_vec());
-            let new = |form| Form { bytes: Zeroizing::new(form), mask: number, fallback: OnceLock::new() };
+            let new = |form| ValueForm { bytes: Zeroizing::new(form), mask: number, fallback: OnceLock::new() };
             forms.extend(forms::of(value).into_iter().map(new));
         }
         let entries = (forms.len() * STRIDE).max(64);
@@ -115,7 +115,7 @@ impl Patterns {
     fn stand_in(&self, text: &[u8]) -> bool {
         text.windows(LOOK).enumerate().any(|(start, bytes)| {
             let begins =
-                |head: &Head| head.offset == 0 && text[start..].starts_with(&self.forms[head.form as usize].bytes);
+                |head: &FormHead| head.offset == 0 && text[start..].starts_with(&self.forms[head.form as usize].bytes);
             self.with_head(four(bytes)).iter().any(begins)
         })
     }
@@ -125,7 +125,7 @@ impl Patterns {
             let head = four(&form[offset..offset + LOOK]);
             let (word, bits) = self.mark(head);
             self.filter[word] |= bits;
-            self.heads.push(Head { bytes: head, form: number, offset: u8::try_from(offset).unwrap_or(0) });
+            self.heads.push(FormHead { bytes: head, form: number, offset: u8::try_from(offset).unwrap_or(0) });
         }
         for length in 1..SHORTEST {
             self.beginnings.push(short(&form[..length]));
@@ -163,7 +163,7 @@ impl Patterns {
     }
 
     /// The forms that have these four bytes near their beginning, by form and where.
-    pub(super) fn with_head(&self, bytes: u32) -> &[Head] {
+    pub(super) fn with_head(&self, bytes: u32) -> &[FormHead] {
         let start = self.heads.partition_point(|head| head.bytes < bytes);
         let end = start + self.heads[start..].partition_point(|head| head.bytes == bytes);
         &self.heads[start..end]

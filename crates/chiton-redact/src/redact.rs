@@ -12,7 +12,7 @@ use std::sync::Arc;
 use zeroize::Zeroize;
 
 use super::forms::SHORTEST;
-use super::patterns::{Head, LOOK, Patterns, STRIDE, four};
+use super::patterns::{FormHead, LOOK, Patterns, STRIDE, four};
 
 /// Masks one stream.
 pub struct Redactor {
@@ -24,22 +24,22 @@ pub struct Redactor {
     /// Where in `held` the next look is due.
     next_look: usize,
     /// Forms whose beginning is the end of `held`.
-    open: Vec<Open>,
+    open: Vec<OpenForm>,
     /// Occurrences that are not told yet.
-    found: Vec<Found>,
+    found: Vec<Occurrence>,
     /// The mask that was told last, while nothing else was told after it.
     last_mask: Option<u32>,
     /// How many occurrences there were so far.
     count: u64,
 }
 
-struct Open {
+struct OpenForm {
     form: u32,
     matched: usize,
 }
 
 #[derive(Clone, Copy)]
-struct Found {
+struct Occurrence {
     start: usize,
     end: usize,
     mask: u32,
@@ -83,10 +83,10 @@ impl Redactor {
     /// follows it later is still known as its rest.
     pub fn flush(&mut self, out: &mut Vec<u8>) {
         let end = self.held.len();
-        for Open { form, matched } in &self.open {
+        for OpenForm { form, matched } in &self.open {
             if *matched >= SHORTEST {
                 let mask = self.patterns.forms[*form as usize].mask;
-                self.found.push(Found { start: end - matched, end, mask });
+                self.found.push(Occurrence { start: end - matched, end, mask });
             }
         }
         self.tell(end, out);
@@ -96,7 +96,7 @@ impl Redactor {
     fn follow(&mut self, from: usize) -> Vec<(u32, usize)> {
         let mut closed = Vec::new();
         let Self { patterns, held, open, found, count, .. } = self;
-        open.retain_mut(|Open { form: number, matched }| {
+        open.retain_mut(|OpenForm { form: number, matched }| {
             let form = &patterns.forms[*number as usize];
             let (bytes, fallback) = (&form.bytes, form.fallback());
             for (place, byte) in held.iter().enumerate().skip(from) {
@@ -106,7 +106,7 @@ impl Redactor {
                 *matched += usize::from(bytes[*matched] == *byte);
                 if *matched == bytes.len() {
                     *count += 1;
-                    found.push(Found { start: place + 1 - bytes.len(), end: place + 1, mask: form.mask });
+                    found.push(Occurrence { start: place + 1 - bytes.len(), end: place + 1, mask: form.mask });
                 }
                 if *matched == 0 {
                     closed.push((*number, place + 1));
@@ -145,7 +145,7 @@ impl Redactor {
         let Self { patterns, held, next_look, open, found, count, .. } = self;
         // The earliest beginning of a form first: following it finds the later ones.
         let bytes = four(&held[*next_look..*next_look + LOOK]);
-        for Head { form: number, offset, .. } in patterns.with_head(bytes).iter().rev() {
+        for FormHead { form: number, offset, .. } in patterns.with_head(bytes).iter().rev() {
             let Some(start) = next_look.checked_sub(usize::from(*offset)) else { continue };
             // One that is followed finds its other beginnings by itself, as did one that was until there.
             let followed = open.iter().any(|open| open.form == *number)
@@ -157,9 +157,9 @@ impl Redactor {
             let rest = &held[start..];
             if rest.starts_with(&form.bytes) {
                 *count += 1;
-                found.push(Found { start, end: start + form.bytes.len(), mask: form.mask });
+                found.push(Occurrence { start, end: start + form.bytes.len(), mask: form.mask });
             } else if form.bytes.starts_with(rest) {
-                open.push(Open { form: *number, matched: rest.len() });
+                open.push(OpenForm { form: *number, matched: rest.len() });
             }
         }
     }
@@ -177,7 +177,7 @@ impl Redactor {
     fn tell(&mut self, end: usize, out: &mut Vec<u8>) {
         self.found.sort_unstable_by_key(|found| (found.start, Reverse(found.end), found.mask));
         let due = self.found.partition_point(|found| found.start < end);
-        for Found { start, end, mask } in self.found.drain(..due) {
+        for Occurrence { start, end, mask } in self.found.drain(..due) {
             if end <= self.told {
                 continue;
             }
