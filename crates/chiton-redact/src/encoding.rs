@@ -24,7 +24,7 @@ fn append_percent(text: &mut Vec<u8>, byte: u8, upper: bool) {
     text.extend_from_slice(digits.encode(&[byte]).as_bytes());
 }
 
-/// What stays as it is besides letters and digits; programs differ.
+/// Which characters stay as they are besides letters and digits. Programs differ in that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plain {
     /// `curl --data-urlencode`, `jq @uri`.
@@ -37,7 +37,7 @@ pub(super) enum Plain {
     Whole,
     /// HTML forms: a space is a plus.
     Form,
-    /// Not even letters.
+    /// Not even letters stay.
     Nothing,
 }
 

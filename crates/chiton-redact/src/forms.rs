@@ -5,17 +5,18 @@ use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER, HEXUPPER};
 
 use super::encoding::{self, JsonStyle, Plain};
 
-/// The shortest form that is looked for. Anything shorter would be found in innocent text.
+/// The shortest form that is searched for, in bytes. Anything shorter would be found in innocent text.
 pub const SHORTEST: usize = 8;
 
-/// Longer values are not looked for in twice quoted form: each form takes its length in memory.
+/// Longer values are not searched for in twice quoted form, since each form takes its length in memory.
 const TWICE_QUOTED: usize = 4096;
 
-/// Every stated form of `value`, each once. None is shorter than [`SHORTEST`].
+/// Every form of `value`, each once. None is shorter than [`SHORTEST`].
 pub(super) fn of(value: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
     // Programs drop the line end of a file they read a value from.
     let bare = value.strip_suffix(b"\n").map_or(value, |bare| bare.strip_suffix(b"\r").unwrap_or(bare));
+
     let values = [value, bare];
     for value in &values[..=usize::from(bare != value)] {
         forms.push(value.to_vec());
@@ -34,6 +35,7 @@ pub(super) fn of(value: &[u8]) -> Vec<Vec<u8>> {
             quoted(value, &mut forms);
         }
     }
+
     lines(value, &mut forms);
     forms.retain(|form| form.len() >= SHORTEST);
     forms.sort_unstable();
@@ -41,8 +43,8 @@ pub(super) fn of(value: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
-/// At each of the three places a value can have in a group of three bytes: the characters that depend on the value
-/// alone, and for a value that ends the text also the last ones, padded or not. And wrapped, as programs do.
+/// For each of the three places that a value can have in a group of three bytes: the characters that depend on the value
+/// alone, and for a value that ends the text also the last ones, padded or not. Also wrapped, as programs do.
 fn base64(value: &[u8], forms: &mut Vec<Vec<u8>>) {
     for alphabet in [BASE64_NOPAD, BASE64URL_NOPAD] {
         for before in 0..3usize {
@@ -84,7 +86,7 @@ fn json(value: &[u8], forms: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// As a shell writes it, and as it writes that again: `set` shows a variable in which a quoted value stands.
+/// The value as a shell writes it, and that as it writes it again: `set` shows a variable that holds a quoted value.
 fn quoted(value: &[u8], forms: &mut Vec<Vec<u8>>) {
     let mut ours = Vec::new();
     append_quoted_on_one_line(&mut ours, value);
@@ -99,8 +101,10 @@ fn quoted(value: &[u8], forms: &mut Vec<Vec<u8>>) {
         encoding::in_heredoc(value),
         inside[1..inside.len() - 1].to_vec(),
     ];
+
     once.sort_unstable();
     once.dedup();
+
     for form in once.iter().filter(|_| value.len() <= TWICE_QUOTED) {
         forms.push(encoding::backslashed(form));
         forms.push(encoding::single_quoted(form));
@@ -110,8 +114,8 @@ fn quoted(value: &[u8], forms: &mut Vec<Vec<u8>>) {
     forms.extend(once);
 }
 
-/// Each line of a value that has several, without the blanks around it: whoever prints it may indent it, or end its
-/// lines in another way.
+/// Each line of a value that has several, without the blanks around it: a program that prints the value may indent it
+/// or end its lines differently.
 fn lines(value: &[u8], forms: &mut Vec<Vec<u8>>) {
     if value.contains(&b'\n') {
         forms.extend(value.split(|byte| *byte == b'\n').map(|line| line.trim_ascii().to_vec()));

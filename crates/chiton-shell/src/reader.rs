@@ -2,7 +2,7 @@
 //! interpreters that do.
 //!
 //! [`programs::PROGRAMS`] has a row for each program, [`crate::builtins::BUILTINS`] for each builtin, [`VARIABLES`] for
-//! each variable. [`Words`] applies them to the words of one command.
+//! each variable. [`crate::Survey`] applies them to the words of a command.
 
 mod options;
 pub mod programs;
@@ -310,6 +310,7 @@ impl Words {
         let code = || after.iter().zip(&uses).filter(|(_, used)| matches!(used, Use::Code(_))).map(|(text, _)| text);
         let has_script = uses.iter().any(|used| matches!(used, Use::Code(_) | Use::Operand));
         let passes_on = || program.language == Language::Shell && passes_input_on(code());
+
         match program.input {
             CodeInput::Never => false,
             CodeInput::Always => true,

@@ -52,6 +52,7 @@ pub(crate) fn command<'a>(one: &'a Command, visit: Visit<'_, 'a>) {
         CommandKind::Function { body, .. } => command(body, visit),
         CommandKind::Coprocess(inner) => command(inner, visit),
     }
+
     each_word(one, &mut |one| word(one, visit));
 }
 

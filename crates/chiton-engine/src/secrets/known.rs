@@ -87,9 +87,11 @@ impl KnownSecrets {
         if patterns.is_empty() {
             return withheld;
         }
+
         let mut note = |what: String| {
             withheld.push(RemovedVariable { name: what, why: "holds the value of a secret".to_owned() });
         };
+
         take_back(&mut state.variables, &start.variables, |name, variable| {
             let held = holds(&patterns, &variable.value);
             if held {
@@ -111,6 +113,7 @@ impl KnownSecrets {
             }
             held
         });
+
         let directory = std::os::unix::ffi::OsStrExt::as_bytes(state.cwd.as_os_str());
         if state.cwd != start.cwd && patterns.occur_in(directory) {
             state.cwd.clone_from(&start.cwd);

@@ -152,8 +152,10 @@ pub(crate) async fn resolve_typed(
 ) -> Result<Option<(ByteString, Vec<Mask>)>, Refusal> {
     let asked: BTreeSet<Reference> = reference::find(text).into_iter().map(|(_, reference)| reference).collect();
     let (found, _) = look_up(store, &asked, &BTreeSet::new()).await?;
+
     let values: BTreeMap<&Reference, &[u8]> = found.iter().map(|(name, it)| (name, it.value.expose())).collect();
     let Some(resolved) = in_text(text, &values) else { return Ok(None) };
+
     let used: BTreeSet<Reference> = values.keys().map(|reference| (*reference).clone()).collect();
     session.uses(&used);
     let masked = found.into_iter().filter(|(_, secret)| secret.masking == Masking::Masked);
@@ -181,6 +183,7 @@ async fn look_up(
     if store.is_empty() || (asked.is_empty() && earlier.is_empty()) {
         return Ok((BTreeMap::new(), Vec::new()));
     }
+
     let (store, asked, earlier) = (store.clone(), asked.clone(), earlier.clone());
     let work = move || {
         let (mut found, mut notices) = (BTreeMap::new(), Vec::new());
@@ -191,6 +194,7 @@ async fn look_up(
                 Err(error) => return Err(Refusal::new(format!("{error}. Nothing was started"))),
             }
         }
+
         for reference in earlier {
             match store.look_up(&reference) {
                 Ok(Some(secret)) => drop(found.insert(reference, secret)),
@@ -200,8 +204,10 @@ async fn look_up(
                 }
             }
         }
+
         Ok((found, notices))
     };
+
     let stopped = |_| Refusal::new("the secrets could not be looked up: this process is ending");
     tokio::task::spawn_blocking(work).await.map_err(stopped)?
 }

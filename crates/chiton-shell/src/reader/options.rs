@@ -122,6 +122,7 @@ impl OptionReading<'_> {
             self.ended = true;
             return Use::Data;
         }
+
         match self.read(text) {
             OptionMeaning::HoldsCode(option) => {
                 self.given = Some(option);
@@ -171,6 +172,7 @@ impl OptionReading<'_> {
         for (at, letter) in text.char_indices().skip(1) {
             let is_last = at + letter.len_utf8() == text.len();
             let is = |option: &str| option.len() == 2 && option.ends_with(letter);
+
             let code = self.program.code.iter().find_map(|code| match code {
                 CodeWords::Option(option) | CodeWords::LastOption(option) if is(option) => Some(*option),
                 _ => None,
@@ -182,6 +184,7 @@ impl OptionReading<'_> {
                     OptionMeaning::HoldsCode(option)
                 };
             }
+
             if let Some((_, count)) = self.program.values.iter().find(|(option, _)| is(option)) {
                 return if is_last && *count > 0 {
                     OptionMeaning::Takes(Next::Data(*count))
