@@ -1,41 +1,8 @@
-//! The ways in which programs write a value: base64, hexadecimal, percent signs, JSON, shell quotes.
+//! The ways in which programs write a value, besides base64 and hexadecimal: percent signs, JSON, shell quotes.
 
 use std::fmt::Write;
 
-/// The two alphabets of base64.
-pub(super) const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/// See [`STANDARD`].
-pub(super) const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-/// Base64 without padding.
-pub(super) fn base64(bytes: &[u8], alphabet: &[u8; 64]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(bytes.len() * 4 / 3 + 3);
-    for group in bytes.chunks(3) {
-        let bits = group.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - group.len()));
-        for place in 0..=group.len() {
-            text.push(alphabet[(bits >> (18 - 6 * place) & 63) as usize]);
-        }
-    }
-    text
-}
-
-/// The characters that brings base64 to a multiple of four.
-pub(super) fn padding(length: usize) -> &'static [u8] {
-    match length % 4 {
-        2 => b"==",
-        3 => b"=",
-        _ => b"",
-    }
-}
-
-/// Hexadecimal digits in one of the two cases.
-pub(super) fn hex(bytes: &[u8], upper: bool) -> Vec<u8> {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        let _ = if upper { write!(text, "{byte:02X}") } else { write!(text, "{byte:02x}") };
-    }
-    text.into_bytes()
-}
+use data_encoding::{HEXLOWER, HEXUPPER};
 
 /// Percent-encoding: letters, digits and `plain` stay, the rest is written in one of the two cases.
 pub(super) fn percent(bytes: &[u8], plain: Plain, upper: bool) -> Vec<u8> {
@@ -52,11 +19,12 @@ pub(super) fn percent(bytes: &[u8], plain: Plain, upper: bool) -> Vec<u8> {
 }
 
 fn append_percent(text: &mut Vec<u8>, byte: u8, upper: bool) {
+    let digits = if upper { HEXUPPER } else { HEXLOWER };
     text.push(b'%');
-    text.extend_from_slice(&hex(&[byte], upper));
+    text.extend_from_slice(digits.encode(&[byte]).as_bytes());
 }
 
-/// What stays as it is besides letters and digits; programs differ.
+/// Which characters stay as they are besides letters and digits. Programs differ in that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plain {
     /// `curl --data-urlencode`, `jq @uri`.
@@ -69,7 +37,7 @@ pub(super) enum Plain {
     Whole,
     /// HTML forms: a space is a plus.
     Form,
-    /// Not even letters.
+    /// Not even letters stay.
     Nothing,
 }
 
@@ -161,7 +129,7 @@ pub(super) fn double_quoted(value: &[u8]) -> Vec<u8> {
     })
 }
 
-/// The body of a here-document.
+/// The body of a here document.
 pub(super) fn in_heredoc(value: &[u8]) -> Vec<u8> {
     replace(value, |byte| match byte {
         b'$' => Some(b"\\$"),

@@ -1,25 +1,29 @@
 //! All the forms in which a value is recognised.
 
-use super::encoding::{self, JsonStyle, Plain};
 use chiton_shell::quote::append_quoted_on_one_line;
+use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER, HEXUPPER};
 
-/// The shortest form that is looked for. Anything shorter would be found in innocent text.
+use super::encoding::{self, JsonStyle, Plain};
+
+/// The shortest form that is searched for, in bytes. Anything shorter would be found in innocent text.
 pub const SHORTEST: usize = 8;
 
-/// Longer values are not looked for in twice quoted form: each form takes its length in memory.
+/// Longer values are not searched for in twice quoted form, since each form takes its length in memory.
 const TWICE_QUOTED: usize = 4096;
 
-/// Every stated form of `value`, each once. None is shorter than [`SHORTEST`].
+/// Every form of `value`, each once. None is shorter than [`SHORTEST`].
 pub(super) fn of(value: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
     // Programs drop the line end of a file they read a value from.
     let bare = value.strip_suffix(b"\n").map_or(value, |bare| bare.strip_suffix(b"\r").unwrap_or(bare));
+
     let values = [value, bare];
     for value in &values[..=usize::from(bare != value)] {
         forms.push(value.to_vec());
         base64(value, &mut forms);
+        forms.push(HEXLOWER.encode(value).into_bytes());
+        forms.push(HEXUPPER.encode(value).into_bytes());
         for upper in [false, true] {
-            forms.push(encoding::hex(value, upper));
             forms.push(encoding::percent(value, Plain::Nothing, upper));
         }
         // Letters and digits are the same in all the others.
@@ -31,6 +35,7 @@ pub(super) fn of(value: &[u8]) -> Vec<Vec<u8>> {
             quoted(value, &mut forms);
         }
     }
+
     lines(value, &mut forms);
     forms.retain(|form| form.len() >= SHORTEST);
     forms.sort_unstable();
@@ -38,23 +43,33 @@ pub(super) fn of(value: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
-/// At each of the three places a value can have in a group of three bytes: the characters that depend on the value
-/// alone, and for a value that ends the text also the last ones, padded or not. And wrapped, as programs do.
+/// For each of the three places that a value can have in a group of three bytes: the characters that depend on the value
+/// alone, and for a value that ends the text also the last ones, padded or not. Also wrapped, as programs do.
 fn base64(value: &[u8], forms: &mut Vec<Vec<u8>>) {
-    for alphabet in [encoding::STANDARD, encoding::URL_SAFE] {
+    for alphabet in [BASE64_NOPAD, BASE64URL_NOPAD] {
         for before in 0..3usize {
-            let text = encoding::base64(&[&b"\0\0"[..before], value].concat(), alphabet);
+            let text = alphabet.encode(&[&b"\0\0"[..before], value].concat()).into_bytes();
             let (start, end) = ((before * 8).div_ceil(6), (before + value.len()) * 8 / 6);
             forms.push(text[start..end].to_vec());
             forms.push(text[start..].to_vec());
-            forms.push([&text[start..], encoding::padding(text.len())].concat());
+            forms.push([&text[start..], padding(text.len())].concat());
         }
     }
-    let text = encoding::base64(value, encoding::STANDARD);
+
+    let text = BASE64_NOPAD.encode(value).into_bytes();
     for width in [64, 76] {
         if text.len() > width {
             forms.extend(text.chunks(width).map(<[u8]>::to_vec));
         }
+    }
+}
+
+/// The characters that bring base64 to a multiple of four.
+fn padding(length: usize) -> &'static [u8] {
+    match length % 4 {
+        2 => b"==",
+        3 => b"=",
+        _ => b"",
     }
 }
 
@@ -71,7 +86,7 @@ fn json(value: &[u8], forms: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// As a shell writes it, and as it writes that again: `set` shows a variable in which a quoted value stands.
+/// The value as a shell writes it, and that as it writes it again: `set` shows a variable that holds a quoted value.
 fn quoted(value: &[u8], forms: &mut Vec<Vec<u8>>) {
     let mut ours = Vec::new();
     append_quoted_on_one_line(&mut ours, value);
@@ -86,8 +101,10 @@ fn quoted(value: &[u8], forms: &mut Vec<Vec<u8>>) {
         encoding::in_heredoc(value),
         inside[1..inside.len() - 1].to_vec(),
     ];
+
     once.sort_unstable();
     once.dedup();
+
     for form in once.iter().filter(|_| value.len() <= TWICE_QUOTED) {
         forms.push(encoding::backslashed(form));
         forms.push(encoding::single_quoted(form));
@@ -97,8 +114,8 @@ fn quoted(value: &[u8], forms: &mut Vec<Vec<u8>>) {
     forms.extend(once);
 }
 
-/// Each line of a value that has several, without the blanks around it: whoever prints it may indent it, or end its
-/// lines in another way.
+/// Each line of a value that has several, without the blanks around it: a program that prints the value may indent it
+/// or end its lines differently.
 fn lines(value: &[u8], forms: &mut Vec<Vec<u8>>) {
     if value.contains(&b'\n') {
         forms.extend(value.split(|byte| *byte == b'\n').map(|line| line.trim_ascii().to_vec()));
@@ -162,24 +179,15 @@ mod tests {
             for before in ["", "u", "us", "user:"] {
                 for after in ["", "\n", "xy", " and more"] {
                     let text = format!("{before}{value}{after}");
-                    for alphabet in [encoding::STANDARD, encoding::URL_SAFE] {
-                        let mut encoded = encoding::base64(text.as_bytes(), alphabet);
+                    for alphabet in [BASE64_NOPAD, BASE64URL_NOPAD] {
+                        let mut encoded = alphabet.encode(text.as_bytes()).into_bytes();
                         assert!(is_known(value, &encoded), "{text}");
-                        encoded.extend_from_slice(encoding::padding(encoded.len()));
+                        encoded.extend_from_slice(padding(encoded.len()));
                         assert!(is_known(value, &encoded), "{text}");
                     }
                 }
             }
         }
-    }
-
-    #[test]
-    fn base64_is_what_rfc_4648_says() {
-        let cases = ["", "Zg", "Zm8", "Zm9v", "Zm9vYg", "Zm9vYmE", "Zm9vYmFy"];
-        for (length, text) in cases.iter().enumerate() {
-            assert_eq!(encoding::base64(&b"foobar"[..length], encoding::STANDARD), text.as_bytes());
-        }
-        assert_eq!(encoding::base64(&[0xfb, 0xff], encoding::URL_SAFE), b"-_8");
     }
 
     #[test]

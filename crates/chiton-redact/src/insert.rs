@@ -175,12 +175,14 @@ fn objection(site: &Site<'_>) -> Option<&'static str> {
         Some(Preceding::Dollar) => return Some(AFTER_DOLLAR),
         None => {}
     }
+
     match site.place.enclosure {
         Some(Enclosure::Parameter) => return Some("it is inside ${…}"),
         Some(Enclosure::Index) => return Some("it is an index there, with which bash calculates"),
         Some(Enclosure::Arithmetic) => return Some("it is inside an arithmetic expression"),
         None => {}
     }
+
     if site.is_descriptor {
         return Some("it is behind >& or <&, where bash reads it twice");
     }
@@ -193,6 +195,7 @@ fn objection(site: &Site<'_>) -> Option<&'static str> {
     if site.names_command {
         return Some("it is the name of a command there");
     }
+
     match site.place.role {
         Role::HereDelimiter => Some("it is the delimiter of a here document there"),
         Role::AssignmentName => Some("it is the name of a variable there"),

@@ -1,12 +1,15 @@
-//! References to secrets, values put into commands as data, and values masked in a stream.
+#![doc = include_str!("../README.md")]
 
 mod encoding;
 pub mod forms;
 pub mod insert;
+mod masker;
 pub mod patterns;
 pub mod redact;
 pub mod reference;
 pub mod value;
 
+pub use masker::Masker;
+pub use redact::Redactor;
 pub use reference::{Reference, ReferenceKind};
 pub use value::{Mask, Masking, Secret, SecretValue, ValueError};

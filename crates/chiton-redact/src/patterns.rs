@@ -1,8 +1,8 @@
-//! Many forms, compiled so that text without any of them is passed over fast.
+//! Many forms, compiled so that text without any of them is skipped fast.
 //!
 //! Every form has at least eight bytes, so every occurrence holds four bytes in a row that begin at a multiple of five
-//! from wherever the counting started. Only there is the text looked at: four bytes, two bits of a table. Bits that are
-//! set lead to the forms that have these four bytes near their beginning, and those are compared.
+//! from wherever the counting started. Only those are looked up: four bytes, two bits of a table. Bits that are set lead
+//! to the forms that have these four bytes near their beginning, and those are compared.
 //!
 //! An automaton over all forms was measured beside it: with the forms of a hundred values it is six times slower, and it
 //! has a state for each byte of each form, where this takes a few bytes for each form.
@@ -13,40 +13,40 @@ use zeroize::Zeroizing;
 
 use super::forms::{self, SHORTEST};
 
-/// How many bytes are looked at at once.
+/// How many bytes are looked up at once.
 pub(super) const LOOK: usize = 4;
-/// From one look to the next: the most with which no occurrence can be missed.
+/// The distance from one lookup to the next: the largest with which no occurrence is missed.
 pub(super) const STRIDE: usize = SHORTEST - LOOK + 1;
 
-/// Values and what stands in their place.
+/// Values and their masks, ready to be searched for.
 pub struct Patterns {
-    pub(super) forms: Vec<Form>,
+    pub(super) forms: Vec<ValueForm>,
     masks: Vec<Vec<u8>>,
     filter: Vec<u64>,
     shift: u32,
     /// Which forms have which four bytes, and where: sorted.
-    heads: Vec<Head>,
+    heads: Vec<FormHead>,
     /// Every beginning shorter than [`SHORTEST`], with its length: sorted.
     beginnings: Vec<u64>,
 }
 
 /// Four bytes near the beginning of a form.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Head {
+pub(super) struct FormHead {
     bytes: u32,
     pub(super) form: u32,
     pub(super) offset: u8,
 }
 
 /// One way to write one value.
-pub(super) struct Form {
+pub(super) struct ValueForm {
     pub(super) bytes: Zeroizing<Vec<u8>>,
     pub(super) mask: u32,
     fallback: OnceLock<Vec<u32>>,
 }
 
-impl Form {
-    /// For each length that can have matched: the longest shorter beginning that is also its end.
+impl ValueForm {
+    /// For each length that may have matched, the longest shorter beginning that is also its end.
     pub(super) fn fallback(&self) -> &[u32] {
         self.fallback.get_or_init(|| {
             let mut table = vec![0u32; self.bytes.len()];
@@ -70,15 +70,16 @@ impl std::fmt::Debug for Patterns {
 }
 
 impl Patterns {
-    /// Patterns for `secrets`: what is shown, and the value that it stands for.
+    /// Patterns for `secrets`: for each, the mask and the value that it stands for.
     pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
         let (mut masks, mut forms) = (Vec::new(), Vec::new());
         for (mask, value) in secrets {
             let number = u32::try_from(masks.len()).unwrap_or(u32::MAX);
             masks.push(mask.as_bytes().to_vec());
-            let new = |form| Form { bytes: Zeroizing::new(form), mask: number, fallback: OnceLock::new() };
+            let new = |form| ValueForm { bytes: Zeroizing::new(form), mask: number, fallback: OnceLock::new() };
             forms.extend(forms::of(value).into_iter().map(new));
         }
+
         let entries = (forms.len() * STRIDE).max(64);
         let words = (entries / 4).next_power_of_two().min(1 << 16);
         let mut patterns = Self {
@@ -89,9 +90,11 @@ impl Patterns {
             beginnings: Vec::new(),
             forms: Vec::new(),
         };
+
         for (number, form) in forms.iter().enumerate() {
             patterns.index(u32::try_from(number).unwrap_or(u32::MAX), &form.bytes);
         }
+
         patterns.heads.sort_unstable();
         patterns.beginnings.sort_unstable();
         patterns.beginnings.dedup();
@@ -100,7 +103,7 @@ impl Patterns {
         patterns
     }
 
-    /// A mask that holds a value would let it out: it becomes one that holds none.
+    /// A mask that contains a value would reveal it, so it is replaced by one that contains none.
     fn neutralise(&mut self) {
         let neutral = ["[secret]", "********"].into_iter().find(|mask| !self.stand_in(mask.as_bytes()));
         let neutral = neutral.unwrap_or("***").as_bytes().to_vec();
@@ -115,7 +118,7 @@ impl Patterns {
     fn stand_in(&self, text: &[u8]) -> bool {
         text.windows(LOOK).enumerate().any(|(start, bytes)| {
             let begins =
-                |head: &Head| head.offset == 0 && text[start..].starts_with(&self.forms[head.form as usize].bytes);
+                |head: &FormHead| head.offset == 0 && text[start..].starts_with(&self.forms[head.form as usize].bytes);
             self.with_head(four(bytes)).iter().any(begins)
         })
     }
@@ -125,7 +128,7 @@ impl Patterns {
             let head = four(&form[offset..offset + LOOK]);
             let (word, bits) = self.mark(head);
             self.filter[word] |= bits;
-            self.heads.push(Head { bytes: head, form: number, offset: u8::try_from(offset).unwrap_or(0) });
+            self.heads.push(FormHead { bytes: head, form: number, offset: u8::try_from(offset).unwrap_or(0) });
         }
         for length in 1..SHORTEST {
             self.beginnings.push(short(&form[..length]));
@@ -139,7 +142,7 @@ impl Patterns {
         (word, 1 << (hash >> 32 & 63) | 1 << (hash >> 38 & 63))
     }
 
-    /// Whether there is nothing to look for.
+    /// Whether there is nothing to search for.
     pub fn is_empty(&self) -> bool {
         self.forms.is_empty()
     }
@@ -148,8 +151,8 @@ impl Patterns {
         &self.masks[number as usize]
     }
 
-    /// From `from` on, in steps of [`STRIDE`]: the first place where `text` may hold the beginning of a form; or else
-    /// the place where to look when there is more of it.
+    /// The first place from `from` on, in steps of [`STRIDE`], where `text` may hold the beginning of a form. Otherwise
+    /// the place where to go on when more of it arrives.
     pub(super) fn look(&self, text: &[u8], from: usize) -> Result<usize, usize> {
         let mut place = from;
         while let Some(bytes) = text.get(place..place + LOOK) {
@@ -163,7 +166,7 @@ impl Patterns {
     }
 
     /// The forms that have these four bytes near their beginning, by form and where.
-    pub(super) fn with_head(&self, bytes: u32) -> &[Head] {
+    pub(super) fn with_head(&self, bytes: u32) -> &[FormHead] {
         let start = self.heads.partition_point(|head| head.bytes < bytes);
         let end = start + self.heads[start..].partition_point(|head| head.bytes == bytes);
         &self.heads[start..end]

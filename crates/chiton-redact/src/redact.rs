@@ -1,10 +1,10 @@
-//! Values become masks in a stream that comes in any pieces.
+//! Values become masks in a stream that arrives in any pieces.
 //!
-//! 1. New bytes are looked at for forms ([`super::patterns`]). Each occurrence is noted; one that reaches the end of
-//!    what has come is followed byte by byte from then on.
-//! 2. What cannot be the beginning of a form any more is let out, each noted occurrence as its mask. Where occurrences
+//! 1. New bytes are searched for forms ([`super::patterns`]). Each occurrence is noted; one that reaches the end of what
+//!    has arrived is followed byte by byte from then on.
+//! 2. Bytes that can no longer be the beginning of a form go out, each noted occurrence as its mask. Where occurrences
 //!    overlap, every byte of all of them is masked.
-//! 3. The rest, less than one form, waits for the next bytes: no longer than it can still become a form.
+//! 3. The rest, less than one form, waits for the next bytes, no longer than it can still become a form.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -12,46 +12,46 @@ use std::sync::Arc;
 use zeroize::Zeroize;
 
 use super::forms::SHORTEST;
-use super::patterns::{Head, LOOK, Patterns, STRIDE, four};
+use super::patterns::{FormHead, LOOK, Patterns, STRIDE, four};
 
 /// Masks one stream.
 pub struct Redactor {
     patterns: Arc<Patterns>,
-    /// What has come and may still belong to a form.
+    /// Bytes that have arrived and may still belong to a form.
     held: Vec<u8>,
-    /// How much of that is told already, as itself or as a mask.
-    told: usize,
-    /// Where in `held` the next look is due.
+    /// How much of that has gone out already, as itself or as a mask.
+    sent: usize,
+    /// Where in `held` the search goes on.
     next_look: usize,
     /// Forms whose beginning is the end of `held`.
-    open: Vec<Open>,
-    /// Occurrences that are not told yet.
-    found: Vec<Found>,
-    /// The mask that was told last, while nothing else was told after it.
+    open: Vec<OpenForm>,
+    /// Occurrences that have not gone out yet.
+    found: Vec<Occurrence>,
+    /// The mask that went out last, as long as nothing else went out after it.
     last_mask: Option<u32>,
     /// How many occurrences there were so far.
     count: u64,
 }
 
-struct Open {
+struct OpenForm {
     form: u32,
     matched: usize,
 }
 
 #[derive(Clone, Copy)]
-struct Found {
+struct Occurrence {
     start: usize,
     end: usize,
     mask: u32,
 }
 
 impl Redactor {
-    /// Masks what `patterns` were made from.
+    /// Masks the values that `patterns` was made from.
     pub fn new(patterns: Arc<Patterns>) -> Self {
         Self {
             patterns,
             held: Vec::new(),
-            told: 0,
+            sent: 0,
             next_look: 0,
             open: Vec::new(),
             found: Vec::new(),
@@ -60,7 +60,7 @@ impl Redactor {
         }
     }
 
-    /// Takes the next bytes of the stream; appends to `out` what can be told now.
+    /// Takes the next bytes of the stream and appends to `out` what can go out now.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         if self.patterns.is_empty() {
             return out.extend_from_slice(bytes);
@@ -70,33 +70,34 @@ impl Redactor {
         let closed = self.follow(before);
         self.look(&closed);
         let hold = self.hold();
-        self.tell(hold, out);
-        self.let_go(hold);
+        self.send(hold, out);
+        self.forget(hold);
     }
 
-    /// How many bytes have come and are not told yet.
+    /// How many bytes have arrived and not gone out yet.
     pub fn waiting(&self) -> usize {
-        self.held.len() - self.told
+        self.held.len() - self.sent
     }
 
-    /// Tells everything that has come. A beginning of a form that is long enough to be one is told as the mask; what
-    /// follows it later is still known as its rest.
+    /// Sends everything that has arrived. A beginning of a form that is long enough goes out as the mask; what follows it
+    /// later is still recognised as its rest.
     pub fn flush(&mut self, out: &mut Vec<u8>) {
         let end = self.held.len();
-        for Open { form, matched } in &self.open {
+        for OpenForm { form, matched } in &self.open {
             if *matched >= SHORTEST {
                 let mask = self.patterns.forms[*form as usize].mask;
-                self.found.push(Found { start: end - matched, end, mask });
+                self.found.push(Occurrence { start: end - matched, end, mask });
             }
         }
-        self.tell(end, out);
+        self.send(end, out);
     }
 
-    /// Follows the forms that were open over the new bytes. Gives those that ended on the way, and where.
+    /// Follows the forms that were open over the new bytes. Returns those that ended on the way, and where.
     fn follow(&mut self, from: usize) -> Vec<(u32, usize)> {
         let mut closed = Vec::new();
         let Self { patterns, held, open, found, count, .. } = self;
-        open.retain_mut(|Open { form: number, matched }| {
+
+        open.retain_mut(|OpenForm { form: number, matched }| {
             let form = &patterns.forms[*number as usize];
             let (bytes, fallback) = (&form.bytes, form.fallback());
             for (place, byte) in held.iter().enumerate().skip(from) {
@@ -106,7 +107,7 @@ impl Redactor {
                 *matched += usize::from(bytes[*matched] == *byte);
                 if *matched == bytes.len() {
                     *count += 1;
-                    found.push(Found { start: place + 1 - bytes.len(), end: place + 1, mask: form.mask });
+                    found.push(Occurrence { start: place + 1 - bytes.len(), end: place + 1, mask: form.mask });
                 }
                 if *matched == 0 {
                     closed.push((*number, place + 1));
@@ -124,7 +125,7 @@ impl Redactor {
         closed
     }
 
-    /// Looks for forms that begin in what was not looked at yet.
+    /// Searches for forms that begin in bytes that were not searched yet.
     fn look(&mut self, closed: &[(u32, usize)]) {
         loop {
             match self.patterns.look(&self.held, self.next_look) {
@@ -145,26 +146,27 @@ impl Redactor {
         let Self { patterns, held, next_look, open, found, count, .. } = self;
         // The earliest beginning of a form first: following it finds the later ones.
         let bytes = four(&held[*next_look..*next_look + LOOK]);
-        for Head { form: number, offset, .. } in patterns.with_head(bytes).iter().rev() {
+        for FormHead { form: number, offset, .. } in patterns.with_head(bytes).iter().rev() {
             let Some(start) = next_look.checked_sub(usize::from(*offset)) else { continue };
-            // One that is followed finds its other beginnings by itself, as did one that was until there.
+            // A form that is being followed finds its other beginnings by itself, and so did one that was until here.
             let followed = open.iter().any(|open| open.form == *number)
                 || closed.iter().any(|(form, until)| form == number && start < *until);
             if followed {
                 continue;
             }
+
             let form = &patterns.forms[*number as usize];
             let rest = &held[start..];
             if rest.starts_with(&form.bytes) {
                 *count += 1;
-                found.push(Found { start, end: start + form.bytes.len(), mask: form.mask });
+                found.push(Occurrence { start, end: start + form.bytes.len(), mask: form.mask });
             } else if form.bytes.starts_with(rest) {
-                open.push(Open { form: *number, matched: rest.len() });
+                open.push(OpenForm { form: *number, matched: rest.len() });
             }
         }
     }
 
-    /// From where on `held` may still become a form.
+    /// The first byte of `held` that may still become part of a form.
     fn hold(&self) -> usize {
         let end = self.held.len();
         let short =
@@ -173,33 +175,36 @@ impl Redactor {
         open.chain(short).min().unwrap_or(end)
     }
 
-    /// Tells what lies before `end`.
-    fn tell(&mut self, end: usize, out: &mut Vec<u8>) {
+    /// Sends what lies before `end`.
+    fn send(&mut self, end: usize, out: &mut Vec<u8>) {
         self.found.sort_unstable_by_key(|found| (found.start, Reverse(found.end), found.mask));
         let due = self.found.partition_point(|found| found.start < end);
-        for Found { start, end, mask } in self.found.drain(..due) {
-            if end <= self.told {
+
+        for Occurrence { start, end, mask } in self.found.drain(..due) {
+            if end <= self.sent {
                 continue;
             }
-            if start > self.told {
-                out.extend_from_slice(&self.held[self.told..start]);
+            if start > self.sent {
+                out.extend_from_slice(&self.held[self.sent..start]);
             }
-            if start >= self.told || self.last_mask != Some(mask) {
+            if start >= self.sent || self.last_mask != Some(mask) {
                 out.extend_from_slice(self.patterns.mask(mask));
                 self.last_mask = Some(mask);
             }
-            self.told = end;
+            self.sent = end;
         }
-        if self.told < end {
-            out.extend_from_slice(&self.held[self.told..end]);
-            self.told = end;
+
+        if self.sent < end {
+            out.extend_from_slice(&self.held[self.sent..end]);
+            self.sent = end;
             self.last_mask = None;
         }
     }
 
-    fn let_go(&mut self, hold: usize) {
+    /// Forgets what lies before `hold`.
+    fn forget(&mut self, hold: usize) {
         self.held.drain(..hold);
-        self.told -= hold;
+        self.sent -= hold;
         self.next_look = self.next_look.saturating_sub(hold);
         for found in &mut self.found {
             found.start -= hold;

@@ -35,16 +35,16 @@ pub struct Reference {
     pub name: String,
 }
 
-/// The longest name.
+/// The longest name, in bytes.
 pub const NAME_BYTES: usize = 64;
 
 impl Reference {
-    /// A reference to the secret of this name; `None` where that is no name.
+    /// A reference to the secret of this name; `None` if that is not a name.
     pub fn secret(name: &str) -> Option<Self> {
         is_name(name).then(|| Self { kind: ReferenceKind::Secret, name: name.to_owned() })
     }
 
-    /// A reference to what was encrypted under this id; `None` where that is no id.
+    /// A reference to what was encrypted under this id; `None` if that is not an id.
     pub fn decrypt(id: &str) -> Option<Self> {
         is_name(id).then(|| Self { kind: ReferenceKind::Decrypt, name: id.to_owned() })
     }
@@ -65,7 +65,7 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
 }
 
-/// Every reference in `text`, and where.
+/// Every reference in `text`, and where it stands.
 pub fn find(text: &[u8]) -> Vec<(Range<usize>, Reference)> {
     let mut found = Vec::new();
     let mut start = 0;

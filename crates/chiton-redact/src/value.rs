@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use super::forms::SHORTEST;
 
-/// The value of a secret. It is wiped from memory when the last copy goes, and prints as dots.
+/// The value of a secret. It is wiped from memory when the last copy is dropped, and prints as dots.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretValue(Arc<Zeroizing<Vec<u8>>>);
 
@@ -29,13 +29,13 @@ impl fmt::Debug for SecretValue {
     }
 }
 
-/// Whether a value is hidden in what comes back.
+/// Whether a value is hidden in output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Masking {
     /// It is replaced by its token wherever it appears.
     #[default]
     Masked,
-    /// It appears as it is: for values that are short, or no secret.
+    /// It appears as it is: for values that are short or not secret.
     Shown,
 }
 
@@ -61,18 +61,18 @@ pub type Mask = (String, SecretValue);
 /// A value that cannot be used as a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
-    /// Nothing in it.
+    /// It is empty.
     #[error("the value is empty")]
     Empty,
     /// It would be found in innocent text.
     #[error(
-        "the value has {0} characters; fewer than {SHORTEST} would be found, and masked, in innocent text. If it need not be hidden, mark it as not to be masked"
+        "the value has {0} characters; fewer than {SHORTEST} would be found, and masked, in innocent text. If nobody has to hide it, mark it as not to be masked"
     )]
     TooShort(usize),
-    /// No shell can take it.
+    /// A NUL byte cannot be passed to a program.
     #[error("the value has a NUL byte, which no program can receive")]
     Nul,
-    /// Every mention of it would let it out.
+    /// The name, which is shown in its place, would reveal it.
     #[error("the value is part of its own name, which is shown in its place: give it another name")]
     InName,
 }

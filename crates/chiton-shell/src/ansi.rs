@@ -10,6 +10,7 @@ pub(super) fn decode(text: &[u8]) -> String {
             at += 1;
             continue;
         }
+
         at += 2;
         match text[at - 1] {
             b'a' => out.push(7),

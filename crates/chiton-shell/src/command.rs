@@ -95,6 +95,7 @@ impl Lexer<'_> {
             prefixed = true;
             self.skip_blanks();
         }
+
         let mut stages = Vec::new();
         let nothing = matches!(self.peek(), None | Some(b'\n' | b';' | b')'));
         if !(prefixed && nothing) {
@@ -104,6 +105,7 @@ impl Lexer<'_> {
                 stages.push(self.command()?);
             }
         }
+
         Ok(Pipeline { negated, stages, span: self.since(start) })
     }
 
@@ -185,6 +187,7 @@ impl Lexer<'_> {
             }
             end = self.at;
         }
+
         if simple.words.is_empty() && simple.assignments.is_empty() && redirections.is_empty() {
             return Err(self.unexpected());
         }
@@ -213,11 +216,13 @@ impl Lexer<'_> {
         if length == 0 || !matches!(rest.get(length), Some(b'=' | b'+' | b'[')) {
             return Ok(None);
         }
+
         let name = String::from_utf8_lossy(&rest[..length]).into_owned();
         let noted = self.places.count();
         self.at += length;
         let indexed = self.peek() == Some(b'[');
         let index = if indexed { self.subscript()? } else { None };
+
         let append = self.starts_with(b"+=");
         if !append && self.peek() != Some(b'=') {
             if indexed {
@@ -228,8 +233,10 @@ impl Lexer<'_> {
             self.places.forget_after(noted);
             return Ok(None);
         }
+
         self.at += 1 + usize::from(append);
         self.note(start, Region::Role(Role::AssignmentName));
+
         let value_start = self.at;
         let value = if self.peek() == Some(b'(') {
             AssignedValue::Array(self.array()?)
@@ -254,6 +261,10 @@ impl Lexer<'_> {
                     self.at += 1;
                     if waits && self.source[open..self.at].contains(&b'\n') {
                         self.places.note_doubt(HERE_AROUND_SUBSTITUTION);
+                    }
+                    if self.at_word() {
+                        // For bash that is still the same word.
+                        self.places.note_doubt("text follows the parenthesis that closes an array");
                     }
                     return Ok(elements);
                 }
@@ -311,6 +322,7 @@ impl Lexer<'_> {
             self.at = start;
             return Ok(None);
         };
+
         self.skip_blanks();
         let target = if operator == Operator::HereDocument {
             self.here_announcement(start)?
@@ -325,6 +337,7 @@ impl Lexer<'_> {
             self.note(word_start, Region::Role(role));
             Target::Word(word)
         };
+
         Ok(Some(Redirection { descriptor, operator, target, span: self.since(start) }))
     }
 
@@ -361,11 +374,13 @@ impl Lexer<'_> {
             (b"<", Operator::Read),
             (b">", Operator::Write),
         ];
+
         let (text, operator) = OPERATORS.into_iter().find(|(text, _)| self.starts_with(text))?;
         let opens_process = matches!(operator, Operator::Read | Operator::Write) && self.peek_at(1) == Some(b'(');
         if opens_process && !with_descriptor {
             return None;
         }
+
         self.at += text.len();
         Some(operator)
     }

@@ -13,9 +13,11 @@ impl Lexer<'_> {
         if self.peek() == Some(b'(') {
             return self.parenthesis().map(Some);
         }
+
         let Some(word) = self.reserved() else { return Ok(None) };
         let start = self.at;
         self.at += word.len();
+
         let kind = match word {
             b"{" => self.group(start)?,
             b"if" => self.condition_chain()?,
@@ -36,6 +38,7 @@ impl Lexer<'_> {
                 return Err(self.unexpected());
             }
         };
+
         Ok(Some(kind))
     }
 
@@ -129,6 +132,7 @@ impl Lexer<'_> {
         if self.starts_with(b"((") && !select {
             return self.arithmetic_for();
         }
+
         let length = name_length(&self.source[self.at..]);
         let name = self.plain_word();
         if length == 0 || length != name.len() {
@@ -137,6 +141,7 @@ impl Lexer<'_> {
         let name = String::from_utf8_lossy(name).into_owned();
         self.at += length;
         self.skip_blanks();
+
         // `for x; do`, `for x do` and `for x in …; do`, each with line ends in between.
         let mut words = None;
         if self.peek() != Some(b';') {
@@ -146,6 +151,7 @@ impl Lexer<'_> {
                 words = Some(self.loop_words()?);
             }
         }
+
         Ok(CommandKind::For { name, words, body: self.for_body()?, select })
     }
 
@@ -187,11 +193,13 @@ impl Lexer<'_> {
         if !self.at_word() {
             return Err(self.unexpected());
         }
+
         let start = self.at;
         let subject = self.word()?;
         self.note(start, Region::Role(Role::Subject));
         self.skip_lines()?;
         self.expect("in")?;
+
         let mut arms = Vec::new();
         loop {
             self.skip_lines()?;

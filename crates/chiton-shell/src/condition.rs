@@ -32,6 +32,7 @@ impl Lexer<'_> {
                 self.at += 2;
                 return Ok(CommandKind::Condition(words));
             }
+
             let matches_regex = words.last().and_then(Word::as_plain) == Some("=~");
             if matches_regex {
                 let word_start = self.at;

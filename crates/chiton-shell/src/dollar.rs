@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::lexer::{Failure, HERE_AROUND_SUBSTITUTION, Lexer, Parsed, name_length};
 use crate::place::{Region, Role};
-use crate::tree::{List, Operation, Parameter, Part, Word};
+use crate::tree::{CaseChange, Fallback, List, Operation, Parameter, Part, Word};
 use crate::word::{Parts, Surrounding};
 
 /// Bash decides by where the parentheses close, after reading ahead with rules of its own.
@@ -155,7 +155,9 @@ impl Lexer<'_> {
                 }
             }
         }
+
         self.spend(text.len())?;
+
         let positions = self.positions_of(places, at);
         let mut inner = Lexer::new(&text, positions, self.depth)?;
         inner.patience = self.patience;
@@ -166,6 +168,7 @@ impl Lexer<'_> {
         }
         inner.finish_pending()?;
         self.patience = inner.patience;
+
         let Lexer { places, .. } = inner;
         self.absorb(places);
         self.at = at + 1;
@@ -173,7 +176,7 @@ impl Lexer<'_> {
         Ok(Part::Command(Arc::new(list)))
     }
 
-    /// Whether the parentheses that open here, the last two of `skip` bytes, close next to each other: then it is
+    /// Whether the parentheses that open here, the last two of `skip` bytes, close next to each other. If so, it is
     /// arithmetic, otherwise a subshell in a subshell.
     pub(super) fn closes_as_arithmetic(&mut self, skip: usize) -> Parsed<bool> {
         let rest = &self.source[self.at + skip..];
@@ -231,6 +234,7 @@ impl Lexer<'_> {
         self.at += 1;
         let mut parts = Parts::default();
         let mut open = 0_usize;
+
         let closed = self.deeper(|lexer| {
             loop {
                 match lexer.peek() {
@@ -250,6 +254,7 @@ impl Lexer<'_> {
                 }
             }
         });
+
         if !matches!(closed, Ok(true)) {
             let tried = self.at - start;
             self.at = start;
@@ -257,6 +262,7 @@ impl Lexer<'_> {
             self.spend(tried)?;
             return Ok(None);
         }
+
         let span = self.span(start + 1, self.at);
         self.at += 1;
         self.note(start, Region::Role(Role::Index));
@@ -287,11 +293,13 @@ impl Lexer<'_> {
             Some(byte) if b"@*#?-$!".contains(byte) => 1,
             _ => name_length(rest),
         };
+
         if length == 0 {
             return Err(self.close_error(start, "`${`"));
         }
         parameter.name = String::from_utf8_lossy(&rest[..length]).into_owned();
         self.at += length;
+
         if self.peek() == Some(b'[') {
             parameter.index = self.subscript()?;
         }
@@ -324,7 +332,12 @@ impl Lexer<'_> {
             }
             b':' | b'-' | b'=' | b'?' | b'+' => {
                 let colon = first == b':';
-                let kind = char::from(if colon { second.unwrap_or(b'-') } else { first });
+                let kind = match if colon { second } else { Some(first) } {
+                    Some(b'=') => Fallback::Assign,
+                    Some(b'?') => Fallback::Fail,
+                    Some(b'+') => Fallback::Replace,
+                    _ => Fallback::Use,
+                };
                 self.at += 1 + usize::from(colon);
                 Ok(Operation::Alternative { kind, colon, word: self.braced_word(start, inner, b"")? })
             }
@@ -347,7 +360,12 @@ impl Lexer<'_> {
                 let all = second == Some(first);
                 self.at += 1 + usize::from(all);
                 let pattern = self.braced_word(start, Surrounding::Bare, b"")?;
-                Ok(Operation::Case { kind: char::from(first), all, pattern })
+                let kind = match first {
+                    b'^' => CaseChange::Upper,
+                    b',' => CaseChange::Lower,
+                    _ => CaseChange::Toggle,
+                };
+                Ok(Operation::Case { kind, all, pattern })
             }
             _ => Err(self.unexpected()),
         }

@@ -1,6 +1,6 @@
-//! Whether a script leaves its shell as it was: programs do, and a few builtins that only print.
+//! Whether a script leaves its shell as it was. Programs do, and a few builtins that only print.
 //!
-//! Nobody has to ask such a shell for its state afterwards. Whatever is not plain counts as something that may change it.
+//! Nobody has to ask such a shell for its state afterwards. Everything that is not plain counts as a change.
 
 use crate::builtins::{BuiltinEffect, KEYWORDS, builtin};
 use crate::tree::{
@@ -39,8 +39,8 @@ fn is_harmless(name: &str, arguments: &[Word], is_defined: &dyn Fn(&str) -> bool
     }
 }
 
-/// Whether this is a format of `printf` that sets no variable, neither by `-v` nor by `%n`. One that is not all there
-/// may be any.
+/// Whether this is a format of `printf` that sets no variable, neither by `-v` nor by `%n`. One that is only partly
+/// known may be any.
 fn only_prints(format: &Word) -> bool {
     fn collect(parts: &[Part], text: &mut String) -> bool {
         parts.iter().all(|part| match part {
@@ -71,7 +71,7 @@ fn redirection(redirection: &Redirection) -> bool {
     }
 }
 
-/// Whether expanding it sets nothing. What is in `$(…)` runs in a shell of its own.
+/// Whether expanding it sets nothing. The commands of `$(…)` run in a shell of their own.
 fn word(word: &Word) -> bool {
     word.parts.iter().all(part)
 }

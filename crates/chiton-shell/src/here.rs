@@ -15,12 +15,14 @@ impl Lexer<'_> {
         if !self.at_word() {
             return Err(self.unexpected());
         }
+
         let start = self.at;
         let word = self.word()?;
         self.note(start, Region::Role(Role::HereDelimiter));
         let raw = &self.source[start..self.at];
         let quoted = raw.iter().any(|byte| matches!(byte, b'\'' | b'"' | b'\\'));
         let delimiter = if quoted { unquoted(&word.parts) } else { raw.to_vec() };
+
         let slot = Arc::new(OnceLock::new());
         self.pending.push(Pending { delimiter, quoted, strip_tabs, slot: Arc::clone(&slot) });
         Ok(Target::Here(slot))
@@ -31,6 +33,7 @@ impl Lexer<'_> {
         let start = self.at.min(self.source.len());
         let mut text = Vec::new();
         let mut places = Vec::new();
+
         let mut end = start;
         let mut continued = false;
         let mut is_open = true;
@@ -46,13 +49,14 @@ impl Lexer<'_> {
                 is_open = false;
                 break;
             }
-            // Where the body is expanded, a backslash joins lines, and a delimiter is none on a joined line.
+            // Where the body is expanded, a backslash joins lines, and a joined line is never the delimiter.
             let backslashes = content.iter().rev().take_while(|byte| **byte == b'\\').count();
             continued = !pending.quoted && backslashes % 2 == 1;
             text.extend_from_slice(&line[tabs..]);
             places.extend(line_start + tabs..line_start + length);
             end = self.at;
         }
+
         self.places.has_open_here |= is_open;
         let body = if pending.quoted {
             self.note_range(start, end, Region::Quoting(Quoting::HereLiteral));
@@ -61,7 +65,9 @@ impl Lexer<'_> {
             self.note_range(start, end, Region::Quoting(Quoting::HereExpanded));
             self.expanded_body(&text, places, start, end)?
         };
+
         self.note_range(start, end, Region::Role(Role::HereBody));
+
         let Pending { delimiter, quoted, strip_tabs: strips_tabs, slot } = pending;
         let _ = slot.set(HereDocument { delimiter, quoted, strips_tabs, body });
         Ok(())
@@ -84,7 +90,7 @@ impl Lexer<'_> {
         Ok(Word { parts, span: self.span(start, end) })
     }
 
-    /// Where the bytes of a text lie that was taken out of this one: byte by byte, and `end` for its end.
+    /// Where the bytes of a text that was taken out of this one lie: each byte, and `end` for its end.
     pub(super) fn positions_of(&self, mut places: Vec<usize>, end: usize) -> Positions {
         if let Positions::Fixed(span) = &self.positions {
             return Positions::Fixed(*span);

@@ -37,10 +37,10 @@ pub enum Failure {
     /// Deeper than [`DEEPEST`].
     #[error("constructs are nested more than {DEEPEST} deep, which is more than is examined")]
     TooDeep,
-    /// Reading it again and again would take too long.
+    /// The parser would have to read it too often.
     #[error("the command is too involved to be examined")]
     TooInvolved,
-    /// No command holds a NUL byte.
+    /// It holds a NUL byte, which no command can.
     #[error("the command holds a NUL byte")]
     Nul,
 }
@@ -58,7 +58,7 @@ pub(super) enum Positions {
     Table(Vec<usize>),
 }
 
-/// A here document whose body has not come yet.
+/// A here document whose body is still to be read.
 pub(super) struct Pending {
     pub(super) delimiter: Vec<u8>,
     pub(super) quoted: bool,
@@ -259,9 +259,9 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Bash's own versions differ in which text is the body then.
+/// Versions of bash differ in which text is the body then.
 pub(super) const HERE_AROUND_SUBSTITUTION: &str =
-    "a here document begins on a line on which a substitution begins or ends that spans several lines";
+    "a here document begins on a line that a substitution or an array continues on the next";
 
 /// Whether `byte` ends a word where it is not quoted.
 pub(super) fn is_metacharacter(byte: u8) -> bool {

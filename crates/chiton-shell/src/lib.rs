@@ -1,11 +1,4 @@
-//! What a command says: one parse of bash text, with the place of every piece.
-//!
-//! 1. [`parse`] reads the whole command into a [`tree::Script`], as bash does, or says where it stops making sense.
-//! 2. [`place::Places`] answers what a byte of the text is: part of a command name, inside double quotes, in a here
-//!    document, a comment, and so on.
-//!
-//! Nothing is expanded here, and nothing is looked up: that is the guard's work. Size, depth and effort are bounded
-//! before they can hurt, so a hostile text costs an error and never the stack.
+#![doc = include_str!("../README.md")]
 
 mod ansi;
 pub mod builtins;
@@ -31,7 +24,7 @@ pub use survey::Survey;
 use lexer::{Lexer, Positions};
 use tree::{Script, Span};
 
-/// The longest text that is parsed. Commands with a file in a here document fit; what is longer is no command.
+/// The longest text that is parsed, in bytes. Commands with a file in a here document fit; nobody writes longer ones.
 pub const LONGEST: usize = 1 << 20;
 /// How deep constructs may nest. People stay below ten, generated code below thirty.
 pub const DEEPEST: usize = 60;

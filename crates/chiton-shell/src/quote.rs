@@ -10,8 +10,8 @@ pub fn append_quoted(script: &mut Vec<u8>, value: &[u8]) {
     append_ansi_quoted(script, value);
 }
 
-/// As [`append_quoted`], without a line end in it. After some errors bash goes on with the next line, and nothing of a
-/// value may be one.
+/// As [`append_quoted`], all on one line. After some errors bash goes on with the next line, and no part of a value may
+/// be one.
 pub fn append_quoted_on_one_line(script: &mut Vec<u8>, value: &[u8]) {
     if value.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
         append_ansi_quoted(script, value);
@@ -32,7 +32,7 @@ fn append_ansi_quoted(script: &mut Vec<u8>, value: &[u8]) {
     script.push(b'\'');
 }
 
-/// As above, in a way that every POSIX shell reads.
+/// As [`append_quoted`], in a way that every POSIX shell reads.
 pub fn append_single_quoted(script: &mut Vec<u8>, value: &[u8]) {
     script.push(b'\'');
     for byte in value {
@@ -46,7 +46,7 @@ pub fn append_single_quoted(script: &mut Vec<u8>, value: &[u8]) {
 }
 
 /// Reads one word as `declare -p` and `alias -p` write it, from the beginning of `text`: any mix of `"…"`, `'…'`,
-/// `$'…'`, escaped and bare bytes, up to a byte for which `ends` holds. Gives the value and what follows the word.
+/// `$'…'`, escaped and bare bytes, up to a byte for which `ends` holds. Returns the value and what follows the word.
 pub fn read_word(text: &[u8], ends: impl Fn(u8) -> bool) -> Option<(Vec<u8>, &[u8])> {
     let mut value = Vec::new();
     let mut rest = text;

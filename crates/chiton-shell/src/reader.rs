@@ -2,7 +2,7 @@
 //! interpreters that do.
 //!
 //! [`programs::PROGRAMS`] has a row for each program, [`crate::builtins::BUILTINS`] for each builtin, [`VARIABLES`] for
-//! each variable. [`Words`] applies them to the words of one command.
+//! each variable. [`crate::Survey`] applies them to the words of a command.
 
 mod options;
 pub mod programs;
@@ -92,7 +92,7 @@ pub enum Standing {
 
 /// A program that reads some of its words, or its input, as code.
 #[derive(Clone, Copy, Debug)]
-pub struct Program {
+pub struct CodeProgram {
     /// Its names, without paths and versions.
     pub names: &'static [&'static str],
     /// What it reads.
@@ -170,7 +170,7 @@ pub fn of_condition(words: &[Word]) -> Option<NamedReader> {
 
 /// The text of a word, as far as it is known.
 #[derive(Clone, Debug)]
-pub(crate) struct Text {
+pub(crate) struct WordText {
     /// Up to the first expansion.
     text: String,
     /// Whether that is all of it.
@@ -179,7 +179,7 @@ pub(crate) struct Text {
 
 /// The words of a simple command, up to a place in one of them or all of them.
 pub(crate) struct Words {
-    texts: Vec<Text>,
+    texts: Vec<WordText>,
 }
 
 impl Words {
@@ -191,15 +191,15 @@ impl Words {
     /// The words of `simple` up to a place in the word at `index`, before which that word has the text `before`.
     /// `braced` says whether braces in it are expanded.
     pub(crate) fn before(simple: &Simple, index: usize, before: &[u8], braced: bool) -> Self {
-        let mut texts: Vec<Text> = simple.words[..index].iter().flat_map(pieces_of).collect();
+        let mut texts: Vec<WordText> = simple.words[..index].iter().flat_map(pieces_of).collect();
         let plain: Vec<u8> = before.iter().copied().filter(|byte| !matches!(byte, b'\'' | b'"' | b'\\')).collect();
         let text = String::from_utf8_lossy(&plain).into_owned();
         match text.rfind(['{', ',']).filter(|_| braced) {
             Some(at) => {
                 texts.extend(split_braces(&text[..at]));
-                texts.push(Text { text: text[at + 1..].to_owned(), certain: false });
+                texts.push(WordText { text: text[at + 1..].to_owned(), certain: false });
             }
-            None => texts.push(Text { text, certain: false }),
+            None => texts.push(WordText { text, certain: false }),
         }
         Self { texts }
     }
@@ -251,7 +251,8 @@ impl Words {
 
     /// Whether a declarer is given one of these attributes.
     fn has_attribute(&self, letters: &[u8]) -> bool {
-        let gives = |text: &Text| text.text.starts_with('-') && text.text.bytes().any(|byte| letters.contains(&byte));
+        let gives =
+            |text: &WordText| text.text.starts_with('-') && text.text.bytes().any(|byte| letters.contains(&byte));
         self.texts.iter().any(gives)
     }
 
@@ -273,7 +274,7 @@ impl Words {
             let as_command = at == 0 || hands_on;
             let builtin = as_command.then(|| builtin(&text.text)).flatten().map(|_| Candidate::Builtin);
             let name = name_of(&text.text, at);
-            let stands = move |program: &&Program| as_command || program.standing == Standing::Anywhere;
+            let stands = move |program: &&CodeProgram| as_command || program.standing == Standing::Anywhere;
             let program = programs::named(name).filter(stands).map(Candidate::Program);
             builtin.into_iter().chain(program).map(move |candidate| (at, candidate))
         })
@@ -303,12 +304,13 @@ impl Words {
         (sources || evaluates).then(|| shell_reader(name))
     }
 
-    fn reads_input(&self, at: usize, program: &'static Program) -> bool {
+    fn reads_input(&self, at: usize, program: &'static CodeProgram) -> bool {
         let after = &self.texts[at + 1..];
         let uses = options::uses(program, after);
         let code = || after.iter().zip(&uses).filter(|(_, used)| matches!(used, Use::Code(_))).map(|(text, _)| text);
         let has_script = uses.iter().any(|used| matches!(used, Use::Code(_) | Use::Operand));
         let passes_on = || program.language == Language::Shell && passes_input_on(code());
+
         match program.input {
             CodeInput::Never => false,
             CodeInput::Always => true,
@@ -323,7 +325,7 @@ impl Words {
             CodeInput::WithoutCode => code().next().is_none() || passes_on(),
             CodeInput::WithReader => self.candidates(self.texts.len()).any(|(other, _)| other > at),
             CodeInput::WithOption(options) => {
-                let asks = |text: &Text| options.iter().any(|option| options::mentions(&text.text, option));
+                let asks = |text: &WordText| options.iter().any(|option| options::mentions(&text.text, option));
                 after.iter().any(asks) && !has_script
             }
         }
@@ -333,7 +335,7 @@ impl Words {
 #[derive(Clone, Copy)]
 enum Candidate {
     Builtin,
-    Program(&'static Program),
+    Program(&'static CodeProgram),
 }
 
 fn shell_reader(name: &str) -> NamedReader {
@@ -341,16 +343,16 @@ fn shell_reader(name: &str) -> NamedReader {
 }
 
 /// A builtin as a program, for its options.
-fn builtin_program(name: &str) -> Option<Program> {
-    builtin(name).map(|builtin| Program { code: builtin.code, ..programs::NOTHING })
+fn builtin_program(name: &str) -> Option<CodeProgram> {
+    builtin(name).map(|builtin| CodeProgram { code: builtin.code, ..programs::NOTHING })
 }
 
-fn is_standard_input(text: &Text) -> bool {
+fn is_standard_input(text: &WordText) -> bool {
     matches!(text.text.as_str(), "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }
 
 /// Whether a shell that is given `code` has its input read as code by some command in it.
-fn passes_input_on<'t>(code: impl Iterator<Item = &'t Text>) -> bool {
+fn passes_input_on<'t>(code: impl Iterator<Item = &'t WordText>) -> bool {
     let mut text = String::new();
     for piece in code {
         if !piece.certain {
@@ -363,7 +365,9 @@ fn passes_input_on<'t>(code: impl Iterator<Item = &'t Text>) -> bool {
     let Ok(script) = crate::parse(text.as_bytes()) else { return true };
     let mut reads = false;
     walk::list(&script.list, &mut |node| {
-        if let walk::Node::Command(crate::tree::Command { kind: crate::tree::CommandKind::Simple(simple), .. }) = node {
+        if let walk::Visited::Command(crate::tree::Command { kind: crate::tree::CommandKind::Simple(simple), .. }) =
+            node
+        {
             reads |= Words::all(simple).input_reader().is_some();
         }
     });
@@ -377,7 +381,7 @@ fn name_of(text: &str, at: usize) -> &str {
     name.strip_suffix(".exe").unwrap_or(name)
 }
 
-fn text_of(word: &Word) -> Text {
+fn text_of(word: &Word) -> WordText {
     fn collect(parts: &[Part], text: &mut String) -> bool {
         parts.iter().all(|part| match part {
             Part::Literal(piece) | Part::Quoted(piece) => {
@@ -390,18 +394,18 @@ fn text_of(word: &Word) -> Text {
     }
     let mut text = String::new();
     let certain = collect(&word.parts, &mut text);
-    Text { text, certain }
+    WordText { text, certain }
 }
 
 /// The text of a word; several where braces make several words of it.
-fn pieces_of(word: &Word) -> Vec<Text> {
+fn pieces_of(word: &Word) -> Vec<WordText> {
     let has =
         |character: char| word.parts.iter().any(|part| matches!(part, Part::Literal(text) if text.contains(character)));
     let text = text_of(word);
     if has('{') && has(',') { split_braces(&text.text).collect() } else { vec![text] }
 }
 
-fn split_braces(text: &str) -> impl Iterator<Item = Text> {
+fn split_braces(text: &str) -> impl Iterator<Item = WordText> {
     let pieces = text.split(['{', ',', '}']).filter(|piece| !piece.is_empty());
-    pieces.map(|piece| Text { text: piece.to_owned(), certain: true })
+    pieces.map(|piece| WordText { text: piece.to_owned(), certain: true })
 }

@@ -15,7 +15,7 @@ use crate::span::Span;
 use crate::tree::{
     Assignment, Command, CommandKind, HereDocument, Operator, Pipeline, Redirection, Script, Simple, Word,
 };
-use crate::walk::{self, Node};
+use crate::walk::{self, Visited};
 
 /// How many calls of functions are looked at. With more, each is taken to be read as code.
 const MOST_CALLS: usize = 256;
@@ -110,9 +110,9 @@ impl<'a> Survey<'a> {
         let functions = Functions::among(&nodes);
         for node in &nodes {
             match node {
-                Node::Pipeline(pipeline) => survey.note_pipeline(pipeline, &functions),
-                Node::Command(command) => survey.note_command(command, &functions),
-                Node::Output(list) => {
+                Visited::Pipeline(pipeline) => survey.note_pipeline(pipeline, &functions),
+                Visited::Command(command) => survey.note_command(command, &functions),
+                Visited::Output(list) => {
                     let mut found = None;
                     walk::list(list, &mut |node| found = found.take().or_else(|| functions.input_reader(&node)));
                     survey.anywhere = survey.anywhere.take().or(found);
@@ -294,10 +294,10 @@ struct Functions<'a> {
 }
 
 impl<'a> Functions<'a> {
-    fn among(nodes: &[Node<'a>]) -> Self {
+    fn among(nodes: &[Visited<'a>]) -> Self {
         let mut functions = Self { names: HashSet::new(), reader: None };
         for node in nodes {
-            if let Node::Command(Command { kind: CommandKind::Function { name, body }, .. }) = node {
+            if let Visited::Command(Command { kind: CommandKind::Function { name, body }, .. }) = node {
                 functions.names.insert(name);
                 functions.reader = functions.reader.take().or_else(|| functions.input_reader_in(body));
             }
@@ -306,8 +306,8 @@ impl<'a> Functions<'a> {
     }
 
     /// Where `node` calls one of them.
-    fn call(&self, node: &Node<'_>) -> Option<usize> {
-        let Node::Command(Command { kind: CommandKind::Simple(simple), .. }) = node else { return None };
+    fn call(&self, node: &Visited<'_>) -> Option<usize> {
+        let Visited::Command(Command { kind: CommandKind::Simple(simple), .. }) = node else { return None };
         let first = simple.words.first()?;
         self.names.contains(first.as_plain()?).then_some(first.span.start)
     }
@@ -319,8 +319,8 @@ impl<'a> Functions<'a> {
         found
     }
 
-    fn input_reader(&self, node: &Node<'_>) -> Option<NamedReader> {
-        let Node::Command(Command { kind: CommandKind::Simple(simple), .. }) = node else { return None };
+    fn input_reader(&self, node: &Visited<'_>) -> Option<NamedReader> {
+        let Visited::Command(Command { kind: CommandKind::Simple(simple), .. }) = node else { return None };
         if self.call(node).is_some() { self.reader.clone() } else { Words::all(simple).input_reader() }
     }
 }
@@ -329,7 +329,7 @@ impl<'a> Functions<'a> {
 fn extent(command: &Command) -> Vec<Span> {
     let mut spans = vec![command.span];
     walk::command(command, &mut |node| {
-        if let Node::Command(command) = node {
+        if let Visited::Command(command) = node {
             spans.extend(command.redirections.iter().filter_map(walk::here).map(|document| document.body.span));
         }
     });

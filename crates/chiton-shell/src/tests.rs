@@ -81,3 +81,105 @@ fn functions_and_patterns_are_told_apart() {
     assert!(matches!(kinds[0], CommandKind::Function { name, .. } if name == "a"));
     assert!(matches!(kinds[2], CommandKind::Simple(simple) if simple.words.len() == 4));
 }
+
+#[test]
+fn arithmetic_ends_where_its_parentheses_close() {
+    for text in [
+        "(( [ ))",
+        "echo $(( [ ))",
+        "(( a[1] + (2) ))",
+        "echo $(( (1) + x[2] ))",
+        "for ((i = 0; i < (3); i++)); do :; done",
+    ] {
+        assert!(parse(text.as_bytes()).is_ok(), "{text}");
+    }
+    for text in ["(( ] ) x", "echo $(( 1 ) )", "((", "(( [", "echo $(( ' ) ' )) '"] {
+        let _ = parse(text.as_bytes());
+    }
+}
+
+#[test]
+fn what_bash_may_read_differently_is_a_doubt() {
+    for text in [
+        "cat <<E\nopen",
+        "cat <<E $(echo\n)\nx\nE\n",
+        "echo $(cat <<E)\nx\nE\n",
+        "(( echo a ) )",
+        "echo $((echo a) )",
+        "echo $[ 'a' ]",
+        "echo \"${x:-'}'}\"",
+        "a[ x ] y",
+        "a[\nx ]=1",
+        "a=(1)b c",
+    ] {
+        if let Ok(script) = parse(text.as_bytes()) {
+            assert!(script.places.doubt().is_some(), "{text}");
+        }
+    }
+    for text in ["cat <<E\nclosed\nE\n", "echo $((1 + 2)) ${a[1]} \"${x:-y}\" $[1]", "a[1]=2 b=(1 [2]=3)", "( (a) )"] {
+        assert_eq!(parse(text.as_bytes()).unwrap().places.doubt(), None, "{text}");
+    }
+}
+
+/// What a survey knows about the place of `@` in `text`.
+fn surveyed<T>(text: &str, ask: impl FnOnce(&survey::Site<'_>) -> T) -> T {
+    let script = parse(text.as_bytes()).unwrap();
+    ask(&Survey::of(&script, text.as_bytes()).at(text.find('@').unwrap()))
+}
+
+#[test]
+fn a_survey_says_what_surrounds_a_place() {
+    use place::Enclosure;
+    use survey::Preceding;
+
+    for (text, expected) in [
+        ("echo \\@", Some(Preceding::Backslash)),
+        ("echo \"\\@\"", Some(Preceding::Backslash)),
+        ("echo \\\\@", None),
+        ("echo '\\@'", None),
+        ("echo \"a$ $@\"", Some(Preceding::Dollar)),
+        ("cat <<E\n\\@\nE\n", Some(Preceding::Backslash)),
+        ("cat <<'E'\n\\@\nE\n", None),
+    ] {
+        assert_eq!(surveyed(text, |site| site.preceding), expected, "{text}");
+    }
+    for (text, expected) in [
+        ("echo ${x:-@}", Some(Enclosure::Parameter)),
+        ("echo ${x:-$(echo \"@\")}", Some(Enclosure::Parameter)),
+        ("a[@]=1", Some(Enclosure::Index)),
+        ("exec {a[@]}>f", Some(Enclosure::Index)),
+        ("echo $((@))", Some(Enclosure::Arithmetic)),
+        ("echo $(( $(echo '@') ))", Some(Enclosure::Arithmetic)),
+        ("echo $(echo @)", None),
+    ] {
+        assert_eq!(surveyed(text, |site| site.place.enclosure), expected, "{text}");
+    }
+    assert!(surveyed("$(echo @) x", |site| site.names_command));
+    assert!(!surveyed("x $(echo @)", |site| site.names_command));
+    assert!(surveyed("echo x >&@", |site| site.is_descriptor));
+    assert!(surveyed("export a=@", |site| site.is_declared));
+    assert!(!surveyed("declare -a a=(@)", |site| site.is_declared));
+    let here = surveyed("cat <<-'E' <<F\n\tone\n\tE\n$(echo @)\nF\n", |site| {
+        site.here.map(|here| (here.delimiter.clone(), here.quoted, here.strips_tabs))
+    });
+    assert_eq!(here, Some((b"F".to_vec(), false, false)));
+}
+
+#[test]
+fn a_survey_finds_who_reads_a_place_as_code() {
+    for (text, expected) in [
+        ("eval @", Some("eval")),
+        ("sudo -n /bin/sh -ec \"@\"", Some("sh -c")),
+        ("bash -c x _ @", None),
+        ("echo @ | tee log | bash", Some("bash")),
+        ("echo @ | bash script", None),
+        ("python3.12 -c '@'", Some("python3.12 -c")),
+        ("PS4=@", Some("PS4")),
+        ("[[ 1 -eq @ ]]", Some("[[")),
+        ("declare -i x=@", Some("declare")),
+        ("f() { echo @; }; f | sh", Some("sh")),
+        ("echo eval @", None),
+    ] {
+        assert_eq!(surveyed(text, |site| site.reader.clone().map(|reader| reader.name)).as_deref(), expected, "{text}");
+    }
+}

@@ -313,6 +313,30 @@ impl Parameter {
     }
 }
 
+/// What `${name-word}` and its like do with the word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fallback {
+    /// `-`: it is used where the variable has no value.
+    Use,
+    /// `=`: the same, and the variable keeps it.
+    Assign,
+    /// `?`: it is the message with which the shell fails where the variable has no value.
+    Fail,
+    /// `+`: it is used where the variable has a value.
+    Replace,
+}
+
+/// What `${name^pattern}` and its like do with letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CaseChange {
+    /// `^`.
+    Upper,
+    /// `,`.
+    Lower,
+    /// `~`.
+    Toggle,
+}
+
 /// What an expansion does with the value.
 #[derive(Clone, Debug, Default)]
 pub enum Operation {
@@ -321,8 +345,8 @@ pub enum Operation {
     Plain,
     /// `-`, `=`, `?`, `+`; with a colon an empty value counts as none.
     Alternative {
-        /// The character.
-        kind: char,
+        /// What it does with its word.
+        kind: Fallback,
         /// Whether a colon stands before it.
         colon: bool,
         /// The word after it.
@@ -357,8 +381,8 @@ pub enum Operation {
     },
     /// `^`, `^^`, `,`, `,,`, `~`, `~~`.
     Case {
-        /// The character.
-        kind: char,
+        /// What becomes of the letters.
+        kind: CaseChange,
         /// Whether it is doubled.
         all: bool,
         /// The pattern after it; nearly always none.

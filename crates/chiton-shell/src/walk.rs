@@ -7,20 +7,20 @@ use crate::tree::{
 
 /// What a walk passes, the outer before the inner.
 #[derive(Clone, Copy)]
-pub(crate) enum Node<'a> {
+pub(crate) enum Visited<'a> {
     Pipeline(&'a Pipeline),
     Command(&'a Command),
     /// The commands of `>(…)`, which read what is written to it.
     Output(&'a List),
 }
 
-pub(crate) type Visit<'v, 'a> = &'v mut dyn FnMut(Node<'a>);
+pub(crate) type Visit<'v, 'a> = &'v mut dyn FnMut(Visited<'a>);
 
 /// Visits everything in `list`: also what stands in words, here documents and the bodies of functions.
 pub(crate) fn list<'a>(list: &'a List, visit: Visit<'_, 'a>) {
     for item in &list.items {
         for one in std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline)) {
-            visit(Node::Pipeline(one));
+            visit(Visited::Pipeline(one));
             for stage in &one.stages {
                 command(stage, visit);
             }
@@ -30,7 +30,7 @@ pub(crate) fn list<'a>(list: &'a List, visit: Visit<'_, 'a>) {
 
 /// Visits `one` and everything in it.
 pub(crate) fn command<'a>(one: &'a Command, visit: Visit<'_, 'a>) {
-    visit(Node::Command(one));
+    visit(Visited::Command(one));
     match &one.kind {
         CommandKind::Simple(_) | CommandKind::Arithmetic(_) | CommandKind::Condition(_) => {}
         CommandKind::Subshell(inner) | CommandKind::Group(inner) => list(inner, visit),
@@ -52,6 +52,7 @@ pub(crate) fn command<'a>(one: &'a Command, visit: Visit<'_, 'a>) {
         CommandKind::Function { body, .. } => command(body, visit),
         CommandKind::Coprocess(inner) => command(inner, visit),
     }
+
     each_word(one, &mut |one| word(one, visit));
 }
 
@@ -116,7 +117,7 @@ fn part<'a>(one: &'a Part, visit: Visit<'_, 'a>) {
         Part::Arithmetic(expression) => word(expression, visit),
         Part::Process { reads, list: inner } => {
             if !reads {
-                visit(Node::Output(inner));
+                visit(Visited::Output(inner));
             }
             list(inner, visit);
         }

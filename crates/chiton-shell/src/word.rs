@@ -60,7 +60,8 @@ impl Lexer<'_> {
         Ok(Word { parts: parts.finish(), span: self.since(start) })
     }
 
-    /// `name()` looks like a pattern when the name ends in one of its characters; it is one only if it is not empty.
+    /// Whether `()` follows. `name()` looks like a pattern when the name ends in one of its characters, but a pattern is
+    /// not empty.
     fn opens_function(&self) -> bool {
         let rest = &self.source[self.at + 2..];
         let inner = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
@@ -74,6 +75,7 @@ impl Lexer<'_> {
             parts.byte(self.source[self.at]);
             self.at += 1;
         }
+
         self.deeper(|lexer| {
             loop {
                 match lexer.peek() {
@@ -129,12 +131,14 @@ impl Lexer<'_> {
             self.at += 1;
             return;
         };
+
         let special = match surrounding {
             Surrounding::Bare => true,
             Surrounding::Double => matches!(next, b'$' | b'`' | b'"' | b'\\' | b'\n'),
             Surrounding::BracedDouble => matches!(next, b'$' | b'`' | b'"' | b'\\' | b'\n' | b'}'),
             Surrounding::Here | Surrounding::Arithmetic => matches!(next, b'$' | b'`' | b'\\' | b'\n'),
         };
+
         if !special {
             parts.byte(b'\\');
             self.at += 1;
@@ -144,6 +148,7 @@ impl Lexer<'_> {
             self.at += 2;
             return;
         }
+
         let length = character_length(next);
         let end = (self.at + 1 + length).min(self.source.len());
         let text = String::from_utf8_lossy(&self.source[self.at + 1..end]).into_owned();
@@ -188,6 +193,7 @@ impl Lexer<'_> {
         let start = self.at;
         self.at += 1;
         let mut parts = Parts::default();
+
         self.deeper(|lexer| {
             loop {
                 match lexer.peek() {
@@ -200,6 +206,7 @@ impl Lexer<'_> {
                 }
             }
         })?;
+
         self.note(start, Region::Quoting(Quoting::Double));
         Ok(Part::Double(parts.finish()))
     }

@@ -26,7 +26,7 @@ pub struct CastHeader {
     pub started_at: u64,
     /// The command.
     pub command: String,
-    /// What it is called.
+    /// Its title.
     pub title: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl<W: Write> CastWriter<W> {
         Ok(Self { to, held: Vec::new(), last: Duration::ZERO })
     }
 
-    /// Output, so long after the start.
+    /// Adds output, `at` this time after the start.
     pub fn output(&mut self, at: Duration, bytes: &[u8]) -> io::Result<()> {
         self.held.extend_from_slice(bytes);
         let whole = whole_characters(&self.held);
@@ -60,12 +60,12 @@ impl<W: Write> CastWriter<W> {
         self.event(at, 'o', &text)
     }
 
-    /// Another size, so long after the start.
+    /// Adds a change of size, `at` this time after the start.
     pub fn resize(&mut self, at: Duration, size: TerminalSize) -> io::Result<()> {
         self.event(at, 'r', &format!("{}x{}", size.columns, size.rows))
     }
 
-    /// Ends it.
+    /// Ends the recording.
     pub fn finish(mut self) -> io::Result<W> {
         if !self.held.is_empty() {
             let rest = String::from_utf8_lossy(&self.held).into_owned();
@@ -75,7 +75,7 @@ impl<W: Write> CastWriter<W> {
         Ok(self.to)
     }
 
-    /// Times never go back, whatever the clock did.
+    /// Writes an event. Times never go back, whatever the clock did.
     fn event(&mut self, at: Duration, kind: char, data: &str) -> io::Result<()> {
         self.last = self.last.max(at);
         writeln!(

@@ -1,12 +1,12 @@
 //! What a keyboard sends.
 //!
 //! Keys are named as people write them: `enter`, `ctrl-c`, `alt-x`, `shift-tab`, `up`, `f5`, or one character. The bytes
-//! are those of an xterm, which is what [`TERM`] tells programs.
+//! are those of an xterm, as [`TERM`] promises programs.
 
 use super::snapshot::KeyboardMode;
 use strsim::levenshtein as distance;
 
-/// What `TERM` is for a program in one of our terminals.
+/// The value of `TERM` for a program in one of our terminals.
 pub const TERM: &str = "xterm-256color";
 
 /// A key that does not exist.
@@ -20,7 +20,7 @@ pub struct UnknownKey {
 
 /// How the bytes of a key are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum KeyCode {
     /// One byte; with alt, after an escape.
     Byte(u8),
     /// `ESC [ X`, `ESC O X` where the application asked for that, `ESC [ 1 ; M X` with modifiers.
@@ -32,41 +32,41 @@ enum Shape {
 }
 
 /// Keys by name; the first name of a key is the one that is suggested.
-const KEYS: &[(&str, Shape)] = &[
-    ("enter", Shape::Byte(b'\r')),
-    ("return", Shape::Byte(b'\r')),
-    ("tab", Shape::Byte(b'\t')),
-    ("esc", Shape::Byte(0x1b)),
-    ("escape", Shape::Byte(0x1b)),
-    ("space", Shape::Byte(b' ')),
-    ("backspace", Shape::Byte(0x7f)),
-    ("up", Shape::Cursor(b'A')),
-    ("down", Shape::Cursor(b'B')),
-    ("right", Shape::Cursor(b'C')),
-    ("left", Shape::Cursor(b'D')),
-    ("home", Shape::Cursor(b'H')),
-    ("end", Shape::Cursor(b'F')),
-    ("insert", Shape::Numbered(2)),
-    ("delete", Shape::Numbered(3)),
-    ("del", Shape::Numbered(3)),
-    ("pageup", Shape::Numbered(5)),
-    ("page-up", Shape::Numbered(5)),
-    ("pgup", Shape::Numbered(5)),
-    ("pagedown", Shape::Numbered(6)),
-    ("page-down", Shape::Numbered(6)),
-    ("pgdn", Shape::Numbered(6)),
-    ("f1", Shape::Function(b'P')),
-    ("f2", Shape::Function(b'Q')),
-    ("f3", Shape::Function(b'R')),
-    ("f4", Shape::Function(b'S')),
-    ("f5", Shape::Numbered(15)),
-    ("f6", Shape::Numbered(17)),
-    ("f7", Shape::Numbered(18)),
-    ("f8", Shape::Numbered(19)),
-    ("f9", Shape::Numbered(20)),
-    ("f10", Shape::Numbered(21)),
-    ("f11", Shape::Numbered(23)),
-    ("f12", Shape::Numbered(24)),
+const KEYS: &[(&str, KeyCode)] = &[
+    ("enter", KeyCode::Byte(b'\r')),
+    ("return", KeyCode::Byte(b'\r')),
+    ("tab", KeyCode::Byte(b'\t')),
+    ("esc", KeyCode::Byte(0x1b)),
+    ("escape", KeyCode::Byte(0x1b)),
+    ("space", KeyCode::Byte(b' ')),
+    ("backspace", KeyCode::Byte(0x7f)),
+    ("up", KeyCode::Cursor(b'A')),
+    ("down", KeyCode::Cursor(b'B')),
+    ("right", KeyCode::Cursor(b'C')),
+    ("left", KeyCode::Cursor(b'D')),
+    ("home", KeyCode::Cursor(b'H')),
+    ("end", KeyCode::Cursor(b'F')),
+    ("insert", KeyCode::Numbered(2)),
+    ("delete", KeyCode::Numbered(3)),
+    ("del", KeyCode::Numbered(3)),
+    ("pageup", KeyCode::Numbered(5)),
+    ("page-up", KeyCode::Numbered(5)),
+    ("pgup", KeyCode::Numbered(5)),
+    ("pagedown", KeyCode::Numbered(6)),
+    ("page-down", KeyCode::Numbered(6)),
+    ("pgdn", KeyCode::Numbered(6)),
+    ("f1", KeyCode::Function(b'P')),
+    ("f2", KeyCode::Function(b'Q')),
+    ("f3", KeyCode::Function(b'R')),
+    ("f4", KeyCode::Function(b'S')),
+    ("f5", KeyCode::Numbered(15)),
+    ("f6", KeyCode::Numbered(17)),
+    ("f7", KeyCode::Numbered(18)),
+    ("f8", KeyCode::Numbered(19)),
+    ("f9", KeyCode::Numbered(20)),
+    ("f10", KeyCode::Numbered(21)),
+    ("f11", KeyCode::Numbered(23)),
+    ("f12", KeyCode::Numbered(24)),
 ];
 
 /// Modifiers by name, with what each adds to the number that stands for all of them.
@@ -80,12 +80,15 @@ const CTRL: u8 = 4;
 pub fn key(name: &str, mode: KeyboardMode) -> Result<Vec<u8>, UnknownKey> {
     let unknown = |hint: String| UnknownKey { name: name.chars().take(40).collect(), hint };
     let (modifiers, base) = split(name);
+
     let mut characters = base.chars();
     if let (Some(character), None) = (characters.next(), characters.next()) {
         return character_key(character, modifiers).ok_or_else(|| unknown(no_code(modifiers, base)));
     }
+
     let lower = base.to_ascii_lowercase();
     let found = KEYS.iter().find(|(known, _)| *known == lower).map(|(_, shape)| *shape);
+
     match found.map(|shape| (shape, modifiers)).or_else(|| high_function(&lower, modifiers)) {
         Some((shape, modifiers)) => shaped(shape, modifiers, mode).ok_or_else(|| unknown(no_code(modifiers, &lower))),
         None => Err(unknown(nearest(&lower))),
@@ -106,12 +109,12 @@ pub fn typed(text: &str) -> Vec<u8> {
     text.replace("\r\n", "\r").replace('\n', "\r").into_bytes()
 }
 
-/// Text as it is pasted: marked, where the program asked for that, so that it does not act on what is in it.
+/// Text as it is pasted: marked, where the program asked for that, so that the program does not act on it.
 pub fn pasted(text: &str, mode: KeyboardMode) -> Vec<u8> {
     if !mode.bracketed_paste {
         return typed(text);
     }
-    // What could end the mark early, or interrupt, is no part of a text.
+    // Nothing in the text may end the mark early, or interrupt.
     let text: String = text.chars().filter(|character| !matches!(character, '\u{1b}' | '\u{3}')).collect();
     [b"\x1b[200~".as_slice(), text.as_bytes(), b"\x1b[201~"].concat()
 }
@@ -157,26 +160,28 @@ fn control(character: char) -> Option<u8> {
     }
 }
 
-fn shaped(shape: Shape, modifiers: u8, mode: KeyboardMode) -> Option<Vec<u8>> {
+fn shaped(shape: KeyCode, modifiers: u8, mode: KeyboardMode) -> Option<Vec<u8>> {
     let number = modifiers + 1;
     Some(match (shape, modifiers) {
-        (Shape::Byte(b'\t'), SHIFT) => b"\x1b[Z".to_vec(),
-        (Shape::Byte(b' '), _) => return character_key(' ', modifiers),
-        (Shape::Byte(0x7f), CTRL) => vec![0x08],
-        (Shape::Byte(byte), 0) => vec![byte],
-        (Shape::Byte(byte), ALT) => vec![0x1b, byte],
-        (Shape::Byte(_), _) => return None,
-        (Shape::Cursor(last), 0) if mode.application_cursor => vec![0x1b, b'O', last],
-        (Shape::Cursor(last), 0) => vec![0x1b, b'[', last],
-        (Shape::Function(last), 0) => vec![0x1b, b'O', last],
-        (Shape::Cursor(last) | Shape::Function(last), _) => format!("\x1b[1;{number}{}", char::from(last)).into_bytes(),
-        (Shape::Numbered(code), 0) => format!("\x1b[{code}~").into_bytes(),
-        (Shape::Numbered(code), _) => format!("\x1b[{code};{number}~").into_bytes(),
+        (KeyCode::Byte(b'\t'), SHIFT) => b"\x1b[Z".to_vec(),
+        (KeyCode::Byte(b' '), _) => return character_key(' ', modifiers),
+        (KeyCode::Byte(0x7f), CTRL) => vec![0x08],
+        (KeyCode::Byte(byte), 0) => vec![byte],
+        (KeyCode::Byte(byte), ALT) => vec![0x1b, byte],
+        (KeyCode::Byte(_), _) => return None,
+        (KeyCode::Cursor(last), 0) if mode.application_cursor => vec![0x1b, b'O', last],
+        (KeyCode::Cursor(last), 0) => vec![0x1b, b'[', last],
+        (KeyCode::Function(last), 0) => vec![0x1b, b'O', last],
+        (KeyCode::Cursor(last) | KeyCode::Function(last), _) => {
+            format!("\x1b[1;{number}{}", char::from(last)).into_bytes()
+        }
+        (KeyCode::Numbered(code), 0) => format!("\x1b[{code}~").into_bytes(),
+        (KeyCode::Numbered(code), _) => format!("\x1b[{code};{number}~").into_bytes(),
     })
 }
 
 /// f13 to f24 are f1 to f12 with shift, as an xterm has them.
-fn high_function(name: &str, modifiers: u8) -> Option<(Shape, u8)> {
+fn high_function(name: &str, modifiers: u8) -> Option<(KeyCode, u8)> {
     let number: u8 = name.strip_prefix('f')?.parse().ok().filter(|number| (13..=24).contains(number))?;
     let low = format!("f{}", number - 12);
     let (_, shape) = KEYS.iter().find(|(known, _)| *known == low)?;
@@ -200,7 +205,7 @@ fn nearest(name: &str) -> String {
         Some((_, known)) => format!("did you mean {known}?"),
         None => {
             "keys are enter, tab, esc, space, backspace, delete, insert, up, down, left, right, home, end, pageup, \
-                 pagedown, f1 to f24, one character, each also with ctrl-, alt- and shift-; for text there is text"
+                 pagedown, f1 to f24, one character, each also with ctrl-, alt- and shift-; send anything else as text"
                 .to_owned()
         }
     }

@@ -1,13 +1,4 @@
-//! Terminals: what a program that talks to a person needs, and what whoever looks at it sees.
-//!
-//! - [`screen`]: an emulator that is fed the output and knows at any moment what a person would see.
-//! - [`snapshot`]: one look at it, as a value that can be sent and written down.
-//! - [`keys`]: names of keys, text and pastes as the bytes that a keyboard sends.
-//! - [`cast`]: a recording with its times, as an asciicast.
-//! - [`picture`]: a look at the screen as an SVG.
-//! - [`repaint`]: a look at the screen as what another terminal has to be told to show the same.
-//!
-//! Nothing here touches a process or a file; the keeper holds the real terminal.
+#![doc = include_str!("../README.md")]
 
 pub mod cast;
 pub mod keys;
@@ -34,27 +25,27 @@ pub struct TerminalSize {
 /// A size that no terminal here can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a terminal of {columns} columns and {rows} rows cannot be had: it may have from {LEAST_COLUMNS} to {MOST_COLUMNS} columns and from 1 to {MOST_ROWS} rows"
+    "a terminal cannot have {columns} columns and {rows} rows: it may have from {LEAST_COLUMNS} to {MOST_COLUMNS} columns and from 1 to {MOST_ROWS} rows"
 )]
 pub struct BadSize {
     columns: u64,
     rows: u64,
 }
 
-/// A wide character needs two columns; with one, the emulator does not come to an end.
+/// A wide character needs two columns; with only one, the emulator never ends.
 const LEAST_COLUMNS: u16 = 2;
 /// Wider than any screen, and small enough that a screen with what scrolled off it stays a few megabytes.
 const MOST_COLUMNS: u16 = 1000;
-/// As for columns.
+/// For the same reason.
 const MOST_ROWS: u16 = 500;
 
 impl TerminalSize {
-    /// What a person has who has chosen nothing.
+    /// The size that terminals have by default.
     pub const USUAL: Self = Self { columns: 80, rows: 24 };
-    /// For output that is read as text: few lines are as long, so few are wrapped by the program.
+    /// For output that is read as text: few lines are longer, so programs wrap few of them.
     pub const WIDE: Self = Self { columns: 200, rows: 24 };
 
-    /// This size, where a terminal can have it.
+    /// This size, or an error where no terminal here can have it.
     pub fn new(columns: u64, rows: u64) -> Result<Self, BadSize> {
         let bad = BadSize { columns, rows };
         let size =
@@ -62,7 +53,7 @@ impl TerminalSize {
         if size.is_possible() { Ok(size) } else { Err(bad) }
     }
 
-    /// The nearest size that a terminal here can have: for a real window, whose size nobody asked us about.
+    /// The nearest size that a terminal here can have: for a real window, whose size nobody chose for us.
     #[must_use]
     pub fn nearest(columns: u16, rows: u16) -> Self {
         Self { columns: columns.clamp(LEAST_COLUMNS, MOST_COLUMNS), rows: rows.clamp(1, MOST_ROWS) }

@@ -1,7 +1,7 @@
-//! A look at a screen as an SVG: for people, who should not have to read escapes.
+//! A look at a screen as an SVG, for people, who should not have to read escape sequences.
 //!
-//! The text stays text, so it can be searched and copied. Fonts are the viewer's; each stretch is told how wide it is,
-//! so that columns stand below each other whatever the font.
+//! The text stays text, so it can be searched and copied. Fonts are the viewer's; each stretch states its width, so that
+//! columns line up whatever the font.
 
 use std::fmt::Write;
 
@@ -64,10 +64,12 @@ pub fn svg(screen: &Snapshot) -> String {
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{}\"/>\n",
         hex(BACKGROUND)
     );
+
     for (place, light) in ["#ff5f57", "#febc2e", "#28c840"].iter().enumerate() {
         let x = MARGIN + 6.0 + 18.0 * f32::from(u8::try_from(place).unwrap_or(0));
         let _ = writeln!(image, "<circle cx=\"{x:.1}\" cy=\"17\" r=\"5.5\" fill=\"{light}\"/>");
     }
+
     if let Some(title) = &screen.title {
         let _ = writeln!(
             image,
@@ -76,10 +78,12 @@ pub fn svg(screen: &Snapshot) -> String {
             width / 2.0
         );
     }
+
     for (number, row) in (0u16..).zip(&screen.rows) {
         let top = MARGIN + BAR + f32::from(number) * CELL.1;
         row.runs.iter().for_each(|run| draw(&mut image, run, top));
     }
+
     if screen.cursor.visible {
         let (x, y) = (left(screen.cursor.column), MARGIN + BAR + f32::from(screen.cursor.row) * CELL.1);
         let (width, height) = CELL;
@@ -89,6 +93,7 @@ pub fn svg(screen: &Snapshot) -> String {
             "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width}\" height=\"{height}\" fill=\"{colour}\" fill-opacity=\"0.55\"/>"
         );
     }
+
     image.push_str("</svg>\n");
     image
 }
@@ -107,9 +112,11 @@ fn draw(image: &mut String, run: &Run, top: f32) {
             "<rect x=\"{x:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\"/>"
         );
     }
+
     if run.style.hidden || run.text.trim().is_empty() {
         return;
     }
+
     let Style { bold, italic, underline, struck, dim, .. } = run.style;
     let lines = match (underline, struck) {
         (false, false) => "",
@@ -143,7 +150,7 @@ fn hex((red, green, blue): (u8, u8, u8)) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Text for XML, which has no place for most control characters.
+/// Text for XML, which allows few control characters.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {

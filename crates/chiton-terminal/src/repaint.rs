@@ -1,8 +1,8 @@
-//! A look at a screen as output: what another terminal has to be told to show the same.
+//! A look at a screen as output that makes another terminal show the same.
 
 use super::snapshot::{Colour, Snapshot, Style};
 
-/// Brings a terminal back to what a shell expects, after it showed somebody else's screen.
+/// Brings a terminal back to what a shell expects after it showed another screen.
 pub const RESTORE: &str =
     "\x1b[0m\x1b[?7h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>\x1b[?25h";
 
@@ -11,11 +11,13 @@ pub fn repaint(screen: &Snapshot) -> Vec<u8> {
     let mut out = String::from(if screen.alternate { "\x1b[?1049h" } else { "\x1b[?1049l" });
     // Without wrapping, what does not fit a smaller window is cut and disturbs nothing else.
     out.push_str("\x1b[?7l\x1b[0m\x1b[H\x1b[2J");
+
     for (number, row) in (1..).zip(&screen.rows) {
         for run in &row.runs {
             out.push_str(&format!("\x1b[{number};{}H{}{}", run.column + 1, look(&run.style), run.text));
         }
     }
+
     let (row, column) = (screen.cursor.row + 1, screen.cursor.column + 1);
     let switch = |number: u16, on: bool| format!("\x1b[?{number}{}", if on { 'h' } else { 'l' });
     out.push_str(&format!("\x1b[0m\x1b[?7h\x1b[{row};{column}H"));

@@ -1,13 +1,13 @@
 //! What a person would see: an emulator fed with a program's output.
 //!
-//! The emulator is alacritty's. What it does not guard against by itself is kept from it here:
+//! The emulator is alacritty's. This module protects it from what it does not guard against itself:
 //! - A character that is split over two reads waits for its other half; the parser would lose what follows it.
-//! - Synchronized updates are not held back: a program that never ends one would stop the screen for good.
-//! - Commands for the terminal (OSC) of any length are collected up to a limit, and links are left out, so that
-//!   memory stays bounded whatever a program prints.
+//! - Synchronized updates are shown at once: a program that never ends one would stop the screen for good.
+//! - Commands for the terminal (OSC) are collected up to a limit, and links are left out, so that memory stays bounded
+//!   whatever a program prints.
 //! - A cell takes a limited number of combining marks.
 //!
-//! Whatever the pieces in which output arrives, the screen is the same.
+//! The screen does not depend on the pieces in which output arrives.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -26,17 +26,17 @@ use super::picture::usual_colour;
 use super::snapshot::{Colour, Cursor, KeyboardMode, Row, Run, Snapshot, Style};
 use crate::text::whole_characters;
 
-/// Rows that are kept of what scrolled off, at most.
+/// The most rows that are kept after they scrolled off.
 const SCROLLBACK_ROWS: usize = 1000;
-/// Cells that are kept of it, at most: 24 bytes each, so five megabytes.
+/// The most cells in those rows: 24 bytes each, so five megabytes.
 const SCROLLBACK_CELLS: usize = 200_000;
-/// The longest command for the terminal that is passed on: longer than any title, and nothing else matters here.
+/// The longest command for the terminal that the emulator gets: longer than any title, and nothing else matters here.
 const COMMAND_BYTES: usize = 1024;
-/// Marks that one cell takes. Languages need three or four.
+/// The most marks that one cell takes. Languages need three or four.
 const MARKS: usize = 8;
-/// So many characters beyond ASCII may pass before marks are counted again.
+/// How many bytes with characters beyond ASCII pass before marks are counted again.
 const UNCOUNTED: usize = 64 << 10;
-/// Answers to a program's questions that wait at most. One that asks without reading gets no more.
+/// The most bytes of answers that wait for a program. One that asks without reading gets no more.
 const ANSWER_BYTES: usize = 4096;
 
 /// A terminal's screen.
@@ -48,17 +48,17 @@ pub struct Screen {
     /// The beginning of a character or of an escape sequence, waiting for the rest.
     held: Vec<u8>,
     /// A command for the terminal that has begun.
-    command: Option<Command>,
+    command: Option<TerminalCommand>,
     uncounted: usize,
 }
 
 #[derive(Default)]
-struct Command {
+struct TerminalCommand {
     bytes: Vec<u8>,
     too_long: bool,
 }
 
-/// What the emulator says besides what it shows.
+/// What the emulator reports besides what it shows.
 #[derive(Default)]
 struct Heard {
     answers: Vec<u8>,
@@ -120,7 +120,7 @@ impl Dimensions for TerminalSize {
 }
 
 impl Screen {
-    /// An empty screen. A size that cannot be is made the nearest one that can.
+    /// An empty screen. An impossible size becomes the nearest possible one.
     pub fn new(size: TerminalSize) -> Self {
         let size = TerminalSize::nearest(size.columns, size.rows);
         let heard = Rc::new(RefCell::new(Heard { size: (size.columns, size.rows), ..Heard::default() }));
@@ -143,12 +143,12 @@ impl Screen {
         self.take(&joined);
     }
 
-    /// What the program is to be answered, since it asked: write it to its terminal.
+    /// The answers to what the program asked its terminal. Write them to the program's input.
     pub fn take_answers(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.heard.borrow_mut().answers)
     }
 
-    /// Another size; rows are wrapped anew.
+    /// Changes the size; rows are wrapped again.
     pub fn resize(&mut self, size: TerminalSize) {
         self.size = TerminalSize::nearest(size.columns, size.rows);
         self.heard.borrow_mut().size = (self.size.columns, self.size.rows);
@@ -156,7 +156,7 @@ impl Screen {
         self.term.resize(self.size);
     }
 
-    /// What the program has asked of the keyboard.
+    /// How the program wants the keyboard to behave.
     pub fn keyboard(&self) -> KeyboardMode {
         let mode = self.term.mode();
         KeyboardMode {
@@ -165,7 +165,7 @@ impl Screen {
         }
     }
 
-    /// Whether a full-screen program has the other screen.
+    /// Whether a full-screen program shows the alternate screen.
     pub fn is_alternate(&self) -> bool {
         self.term.mode().contains(TermMode::ALT_SCREEN)
     }
@@ -175,6 +175,7 @@ impl Screen {
         let grid = self.term.grid();
         let place = grid.cursor.point;
         let heard = self.heard.borrow();
+
         Snapshot {
             size: self.size,
             rows: (0..i32::from(self.size.rows)).map(|line| row(&grid[Line(line)], self.size.columns)).collect(),
@@ -204,11 +205,11 @@ impl Screen {
         }
     }
 
-    /// Shows everything up to the next command for the terminal; gives the rest.
+    /// Shows everything up to the next command for the terminal; returns the rest.
     fn take_text<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         if let Some(place) = memchr::memmem::find(bytes, b"\x1b]") {
             self.show(&bytes[..place]);
-            self.command = Some(Command::default());
+            self.command = Some(TerminalCommand::default());
             return &bytes[place + 2..];
         }
         let whole = if bytes.ends_with(b"\x1b") { bytes.len() - 1 } else { whole_characters(bytes) };
@@ -217,18 +218,20 @@ impl Screen {
         &[]
     }
 
-    /// Collects a command for the terminal up to its end; gives the rest.
+    /// Collects a command for the terminal up to its end; returns the rest.
     fn take_command<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let Some(command) = &mut self.command else { return bytes };
+
         let end = bytes.iter().position(|byte| matches!(byte, 0x07 | 0x18 | 0x1a | 0x1b)).unwrap_or(bytes.len());
         if command.bytes.len() + end <= COMMAND_BYTES {
             command.bytes.extend_from_slice(&bytes[..end]);
         } else {
             command.too_long = true;
         }
+
         match &bytes[end..] {
             [] => &[],
-            // Whether this is its end is known with the next byte.
+            // The next byte decides whether this is its end.
             [0x1b] => {
                 self.held.push(0x1b);
                 &[]
@@ -286,7 +289,7 @@ impl Screen {
     }
 }
 
-/// A link may be as long as it likes and different in every cell.
+/// A link may be of any length, and different in every cell.
 fn is_link(command: &[u8]) -> bool {
     command.starts_with(b"8;")
 }
@@ -303,12 +306,14 @@ fn row(cells: &grid::Row<Cell>, columns: u16) -> Row {
         if cell.flags.intersects(Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER) {
             continue;
         }
+
         let style = style(cell);
         // The emulator remembers tabs in cells; what is seen is a blank.
         let character = if cell.c.is_control() { ' ' } else { cell.c };
         if character == ' ' && style == Style::default() && cell.zerowidth().is_none_or(<[char]>::is_empty) {
             continue;
         }
+
         let width = if cell.flags.contains(Flags::WIDE_CHAR) { 2 } else { 1 };
         let run = match runs.last_mut() {
             Some(run) if run.style == style && run.column + run.width == column => run,
@@ -318,10 +323,12 @@ fn row(cells: &grid::Row<Cell>, columns: u16) -> Row {
                 &mut runs[last]
             }
         };
+
         run.width += width;
         run.text.push(character);
         run.text.extend(cell.zerowidth().unwrap_or_default().iter().take(MARKS));
     }
+
     let last = &cells[Column(usize::from(columns) - 1)];
     Row { runs, wrapped: last.flags.contains(Flags::WRAPLINE) }
 }

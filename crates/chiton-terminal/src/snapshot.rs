@@ -13,15 +13,15 @@ pub struct Snapshot {
     pub rows: Vec<Row>,
     /// Where the cursor is.
     pub cursor: Cursor,
-    /// Whether a full-screen program has the other screen.
+    /// Whether a full-screen program shows the alternate screen.
     pub alternate: bool,
     /// The title that the program gave the window.
     pub title: Option<String>,
     /// How often it rang the bell.
     pub bells: u64,
-    /// Rows that scrolled off the top and are still known.
+    /// How many rows scrolled off the top and are still kept.
     pub scrolled_off: usize,
-    /// What the program has asked of the keyboard.
+    /// How the program wants the keyboard to behave.
     pub keyboard: KeyboardMode,
 }
 
@@ -36,19 +36,19 @@ pub struct Cursor {
     pub visible: bool,
 }
 
-/// What a program has asked of the keyboard.
+/// How a program wants the keyboard to behave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyboardMode {
     /// Arrow keys send what an application wants, not what a line editor wants.
     pub application_cursor: bool,
-    /// A paste is to be marked as one.
+    /// A paste is marked as one.
     pub bracketed_paste: bool,
 }
 
 /// One row of a screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
-    /// Stretches of the same look, from the left. What is in none of them is blank.
+    /// Stretches of the same style, from the left. Columns in none of them are blank.
     pub runs: Vec<Run>,
     /// Whether the text goes on in the next row, because this one was full.
     pub wrapped: bool,
@@ -86,14 +86,14 @@ pub struct Style {
     pub struck: bool,
     /// Colours swapped.
     pub inverse: bool,
-    /// Not to be seen: passwords of old.
+    /// Invisible, as old programs show passwords.
     pub hidden: bool,
 }
 
 /// A colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Colour {
-    /// What the terminal has where nothing is said.
+    /// The terminal's own.
     #[default]
     Usual,
     /// One of the 256.
@@ -125,7 +125,7 @@ impl Snapshot {
         rows[..filled].join("\n")
     }
 
-    /// The row that the cursor is in, or the last one above it that has text: what a program that waits has asked.
+    /// The row of the cursor, or the last one above it that has text: the question of a program that waits.
     pub fn prompt(&self) -> String {
         let above = self.rows.iter().take(usize::from(self.cursor.row) + 1).rev();
         above.map(Row::text).find(|text| !text.is_empty()).unwrap_or_default()

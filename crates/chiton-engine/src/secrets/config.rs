@@ -18,7 +18,7 @@ pub struct SecretsConfig {
     pub environment: BTreeMap<String, String>,
     /// Programs that know secrets.
     pub commands: CommandConfig,
-    /// Names of secrets that are not masked: short ones, and those that are none.
+    /// Names of secrets that are not masked: short ones, and values that are not secret.
     pub shown: BTreeSet<String>,
 }
 
@@ -42,9 +42,11 @@ impl SecretsConfig {
                 memory = memory.with(reference, Secret::masked(value.clone()));
             }
         }
+
         for name in self.commands.named.keys().chain(&self.shown) {
             reference(name)?;
         }
+
         if !self.environment.is_empty() {
             store = store.and(memory);
         }

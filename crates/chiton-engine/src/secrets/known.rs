@@ -1,4 +1,4 @@
-//! The values that have come up so far: masked in everything from then on.
+//! The values that have come up so far. They are masked in everything from then on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use chiton_redact::patterns::Patterns;
 use chiton_redact::reference::Reference;
 use chiton_redact::value::SecretValue;
 
-/// Values by the token that stands for each.
+/// Values by the reference that stands for each.
 #[derive(Debug)]
 pub(crate) struct KnownSecrets {
     current: Lock<Current>,
@@ -20,10 +20,25 @@ pub(crate) struct KnownSecrets {
 
 #[derive(Debug)]
 struct Current {
-    values: BTreeMap<Reference, SecretValue>,
-    /// The same for a keeper: another list whenever something was added.
+    values: BTreeMap<Reference, Generations>,
+    /// The same for a keeper: a new list whenever something is added.
     masks: Arc<[Mask]>,
     patterns: Arc<Patterns>,
+}
+
+/// Every value that a secret has had since this process began, the current one last. An old one may still be printed
+/// by whoever was given it.
+#[derive(Debug, Default)]
+struct Generations(Vec<SecretValue>);
+
+impl Generations {
+    /// Makes `value` the current one; says whether it is new.
+    fn learn(&mut self, value: SecretValue) -> bool {
+        let is_new = !self.0.contains(&value);
+        self.0.retain(|known| *known != value);
+        self.0.push(value);
+        is_new
+    }
 }
 
 impl KnownSecrets {
@@ -36,22 +51,14 @@ impl KnownSecrets {
         self.current.lock().values.contains_key(reference)
     }
 
-    /// From now on these are masked. A value that was changed in its store is known in both its forms.
+    /// From now on these are masked. Where a store has another value than before, both are.
     pub(crate) fn learn(&self, secrets: impl IntoIterator<Item = (Reference, SecretValue)>) {
         let mut current = self.current.lock();
         let mut changed = false;
         for (reference, value) in secrets {
-            if current.values.get(&reference) == Some(&value) {
-                continue;
-            }
-            changed = true;
-            if let Some(old) = current.values.insert(reference.clone(), value) {
-                // Under a name that no reference in a text can have, and that is shown as the same token.
-                let number = current.values.len();
-                let name = format!("{}}}#{number}", reference.name);
-                current.values.insert(Reference { name, ..reference }, old);
-            }
+            changed |= current.values.entry(reference).or_default().learn(value);
         }
+
         if changed {
             let masks = masks(&current.values);
             current.patterns = Arc::new(Patterns::new(masks.iter().map(|(mask, value)| (&mask[..], value.expose()))));
@@ -68,22 +75,24 @@ impl KnownSecrets {
         Arc::clone(&self.current.lock().patterns)
     }
 
-    /// A text that is to be written down, with every value masked.
+    /// A text to write down, with every value masked.
     pub(crate) fn masked(&self, text: &[u8]) -> ByteString {
         let patterns = self.patterns();
         if patterns.is_empty() { text.into() } else { patterns.masked(text).into() }
     }
 
-    /// Takes back every change in `state` that holds a value, and tells which those were.
+    /// Takes back every change in `state` that holds a value, and says which those were.
     pub(crate) fn withhold(&self, state: &mut ShellState, start: &ShellState) -> Vec<RemovedVariable> {
         let patterns = self.patterns();
         let mut withheld = Vec::new();
         if patterns.is_empty() {
             return withheld;
         }
+
         let mut note = |what: String| {
             withheld.push(RemovedVariable { name: what, why: "holds the value of a secret".to_owned() });
         };
+
         take_back(&mut state.variables, &start.variables, |name, variable| {
             let held = holds(&patterns, &variable.value);
             if held {
@@ -105,6 +114,7 @@ impl KnownSecrets {
             }
             held
         });
+
         let directory = std::os::unix::ffi::OsStrExt::as_bytes(state.cwd.as_os_str());
         if state.cwd != start.cwd && patterns.occur_in(directory) {
             state.cwd.clone_from(&start.cwd);
@@ -114,12 +124,13 @@ impl KnownSecrets {
     }
 }
 
-fn masks(values: &BTreeMap<Reference, SecretValue>) -> Vec<Mask> {
-    let shown = |reference: &Reference| {
-        let name = reference.name.split('}').next().unwrap_or_default().to_owned();
-        Reference { name, ..reference.clone() }.to_string()
-    };
-    values.iter().map(|(reference, value)| (shown(reference), value.clone())).collect()
+/// All values, each with the token that is shown in its place.
+fn masks(values: &BTreeMap<Reference, Generations>) -> Vec<Mask> {
+    let mut masks = Vec::new();
+    for (reference, Generations(values)) in values {
+        masks.extend(values.iter().map(|value| (reference.to_string(), value.clone())));
+    }
+    masks
 }
 
 fn holds(patterns: &Arc<Patterns>, value: &Value) -> bool {
@@ -146,5 +157,28 @@ fn take_back<K: Ord + Clone, V: PartialEq + Clone>(
         {
             value.clone_from(old);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_that_was_changed_is_masked_in_all_its_values() {
+        let known = KnownSecrets::none();
+        let reference = Reference::secret("key").unwrap();
+        let learn = |value: &str| known.learn([(reference.clone(), SecretValue::new(value))]);
+
+        learn("first-value");
+        let one = known.masks();
+        learn("first-value");
+        assert!(Arc::ptr_eq(&one, &known.masks()), "nothing is new");
+
+        learn("second-value");
+        learn("first-value");
+        assert_eq!(known.masks().len(), 2);
+        assert!(known.has(&reference));
+        assert_eq!(&known.masked(b"first-value second-value")[..], b"{{secret:key}} {{secret:key}}");
     }
 }

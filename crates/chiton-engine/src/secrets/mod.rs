@@ -2,8 +2,9 @@
 //!
 //! 1. [`reference`] finds `{{secret:NAME}}` and `{{decrypt:ID}}` in the command, its input and its variables.
 //! 2. [`source`] looks each up; one that nobody knows stays the text it is.
-//! 3. [`insert`] puts each value in as data, by its [`place`]; where that cannot be done the command is refused.
-//! 4. [`known`] remembers the value; [`redact`] masks it from then on, where bytes enter the keeper.
+//! 3. [`insert`] puts each value in as data, by the place where its reference stands; where that cannot be done, the
+//!    command is refused.
+//! 4. [`known`] remembers the value; the keeper masks it from then on, where bytes enter it.
 //!
 //! Guard, records, listings and replies see the text with its tokens. Only [`resolve`] makes a [`ResolvedCommand`],
 //! and only that can be spawned.
@@ -19,8 +20,7 @@ use std::sync::Arc;
 
 use chiton_redact::Mask;
 use chiton_redact::insert::{self, Known, Quotes};
-use chiton_redact::patterns::Patterns;
-pub use chiton_redact::{Masking, Reference, Secret, SecretValue, reference, value};
+pub use chiton_redact::{Masker, Masking, Reference, Secret, SecretValue, reference, value};
 use zeroize::Zeroizing;
 
 use crate::bytes::ByteString;
@@ -41,34 +41,9 @@ pub fn forbid_looking_in() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Masks values in texts, in every form in which they are masked in the output of commands: for a program that writes
-/// down more than the engine does.
-#[derive(Clone)]
-pub struct Masker(Arc<Patterns>);
-
-impl std::fmt::Debug for Masker {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Masker")
-    }
-}
-
-impl Masker {
-    /// One that puts the token of each secret in place of its value.
-    pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a Reference, &'a SecretValue)>) -> Self {
-        let secrets: Vec<(String, &[u8])> =
-            secrets.into_iter().map(|(reference, value)| (reference.to_string(), value.expose())).collect();
-        Self(Arc::new(Patterns::new(secrets.iter().map(|(token, value)| (token.as_str(), *value)))))
-    }
-
-    /// The text without values.
-    pub fn mask(&self, text: &[u8]) -> Vec<u8> {
-        self.0.masked(text)
-    }
-}
-
 /// A command whose references are resolved. Only [`resolve`] makes one.
 pub(crate) struct ResolvedCommand {
-    /// As it was asked, with its tokens.
+    /// What was asked, with its tokens.
     request: CommandRequest,
     /// What that text says.
     parse: CommandParse,
@@ -76,16 +51,16 @@ pub(crate) struct ResolvedCommand {
     script: Option<Zeroizing<Vec<u8>>>,
     /// The variables with values, where they have any.
     environment: Option<EnvironmentChange>,
-    /// What its output is searched for.
+    /// The values that its output is searched for.
     masks: Arc<[Mask]>,
-    /// What it names and somebody knew.
+    /// The references in it that a source knew.
     used: BTreeSet<Reference>,
     notices: Vec<String>,
     /// Where its session was when a person agreed.
     agreed: Option<PathBuf>,
 }
 
-/// As it was asked: values are not for printing.
+/// Shows what was asked: values are not for printing.
 impl std::fmt::Debug for ResolvedCommand {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_tuple("ResolvedCommand").field(&self.request.command).finish()
@@ -98,12 +73,12 @@ impl ResolvedCommand {
         &self.request
     }
 
-    /// What the shell shall read.
+    /// What the shell reads.
     pub(crate) fn script(&self) -> &[u8] {
         self.script.as_deref().map_or(&self.request.command, Vec::as_slice)
     }
 
-    /// Whether a value stands in it.
+    /// Whether its text holds a value.
     pub(crate) fn holds_values(&self) -> bool {
         self.script.is_some()
     }
@@ -154,6 +129,7 @@ pub(crate) async fn resolve(
     quotes: Quotes,
 ) -> Result<ResolvedCommand, Refusal> {
     let ApprovedCommand { mut request, parse, notices: hints, agreed, .. } = command;
+
     let asked = references_in(&request);
     let earlier: BTreeSet<Reference> =
         session.secrets().into_iter().filter(|reference| !known.has(reference) && !asked.contains(reference)).collect();
@@ -161,6 +137,7 @@ pub(crate) async fn resolve(
     let values: BTreeMap<&Reference, &[u8]> =
         found.iter().filter(|(name, _)| asked.contains(*name)).map(|(name, it)| (name, it.value.expose())).collect();
     notices.extend(hints);
+
     let refuse = |error: insert::InsertError| Refusal::new(error.to_string());
     let script = in_command(&request.command, &values, quotes).map_err(refuse)?;
     let environment = in_environment(&request.environment, &values);
@@ -169,6 +146,7 @@ pub(crate) async fn resolve(
     {
         request.input = CommandInput::Text(resolved);
     }
+
     let used: BTreeSet<Reference> = values.keys().map(|reference| (*reference).clone()).collect();
     let masked = found.into_iter().filter(|(_, secret)| secret.masking == Masking::Masked);
     known.learn(masked.map(|(reference, secret)| (reference, secret.value)));
@@ -176,8 +154,8 @@ pub(crate) async fn resolve(
     Ok(ResolvedCommand { request, parse, script, environment, masks: known.masks(), used, notices, agreed })
 }
 
-/// A text that is typed, with the values of its references, and all that is to be masked from then on. `None` where
-/// it names nothing that `store` knows.
+/// A text that is typed, with the values of its references, and everything to mask from then on. `None` where it names
+/// nothing that `store` knows.
 pub(crate) async fn resolve_typed(
     text: &[u8],
     store: &SecretStore,
@@ -186,8 +164,10 @@ pub(crate) async fn resolve_typed(
 ) -> Result<Option<(ByteString, Vec<Mask>)>, Refusal> {
     let asked: BTreeSet<Reference> = reference::find(text).into_iter().map(|(_, reference)| reference).collect();
     let (found, _) = look_up(store, &asked, &BTreeSet::new()).await?;
+
     let values: BTreeMap<&Reference, &[u8]> = found.iter().map(|(name, it)| (name, it.value.expose())).collect();
     let Some(resolved) = in_text(text, &values) else { return Ok(None) };
+
     let used: BTreeSet<Reference> = values.keys().map(|reference| (*reference).clone()).collect();
     session.uses(&used);
     let masked = found.into_iter().filter(|(_, secret)| secret.masking == Masking::Masked);
@@ -205,8 +185,8 @@ fn references_in(request: &CommandRequest) -> BTreeSet<Reference> {
 
 type LookedUp = (BTreeMap<Reference, Secret>, Vec<String>);
 
-/// Asks the store, off this thread: a source may have to talk to another program. What only an earlier command named is
-/// asked for too, so that it is masked; when that fails, it is said and the command runs.
+/// Asks the store, off this thread: a source may have to talk to another program. It is also asked for what only an
+/// earlier command named, so that this is masked; where that fails, a notice says so and the command runs.
 async fn look_up(
     store: &SecretStore,
     asked: &BTreeSet<Reference>,
@@ -215,6 +195,7 @@ async fn look_up(
     if store.is_empty() || (asked.is_empty() && earlier.is_empty()) {
         return Ok((BTreeMap::new(), Vec::new()));
     }
+
     let (store, asked, earlier) = (store.clone(), asked.clone(), earlier.clone());
     let work = move || {
         let (mut found, mut notices) = (BTreeMap::new(), Vec::new());
@@ -225,6 +206,7 @@ async fn look_up(
                 Err(error) => return Err(Refusal::new(format!("{error}. Nothing was started"))),
             }
         }
+
         for reference in earlier {
             match store.look_up(&reference) {
                 Ok(Some(secret)) => drop(found.insert(reference, secret)),
@@ -234,8 +216,10 @@ async fn look_up(
                 }
             }
         }
+
         Ok((found, notices))
     };
+
     let stopped = |_| Refusal::new("the secrets could not be looked up: this process is ending");
     tokio::task::spawn_blocking(work).await.map_err(stopped)?
 }
@@ -260,7 +244,8 @@ fn in_command(
     if known.is_empty() {
         return Ok(None);
     }
-    // The review has parsed the same text; this is the place to use that.
+
+    // The review has parsed this very text: what it found belongs here instead.
     let parsed = chiton_shell::parse(command);
     insert::into_command(command, parsed.as_ref(), &known, quotes).map(Some)
 }

@@ -9,13 +9,13 @@ use super::value::{Masking, Secret, ValueError, check};
 
 /// Knows some secrets.
 ///
-/// It is asked at the last moment, for each command that names one. It may take its time: it is never asked on a thread
-/// that others wait for.
+/// The engine asks it at the last moment, for each command that names one. It may take its time: the engine never asks on
+/// a thread that others wait for.
 pub trait SecretSource: fmt::Debug + Send + Sync {
     /// What it is, in a few words, for messages.
     fn title(&self) -> String;
 
-    /// The secret, or `None` where it is not known here.
+    /// The secret, or `None` if this source does not know it.
     fn get(&self, reference: &Reference) -> Result<Option<Secret>, SourceError>;
 }
 
@@ -24,7 +24,7 @@ pub trait SecretSource: fmt::Debug + Send + Sync {
 #[error("{0}")]
 pub struct SourceError(pub String);
 
-/// Sources in the order in which they are asked; the first that knows a name has the word.
+/// Sources in the order in which they are asked. The first that knows a name decides.
 #[derive(Clone, Debug, Default)]
 pub struct SecretStore {
     sources: Vec<Arc<dyn SecretSource>>,
@@ -74,7 +74,7 @@ impl SecretStore {
         self
     }
 
-    /// Whether it can know anything.
+    /// Whether it has no source.
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
     }

@@ -6,7 +6,7 @@ use crate::machine::expand::{Expansion, Splitting};
 use crate::machine::state::Value;
 use crate::value::glob;
 use crate::value::{Piece, Text, Unknown, What};
-use chiton_shell::tree::{Operation, Parameter, Word};
+use chiton_shell::tree::{CaseChange, Fallback, Operation, Parameter, Word};
 
 /// The values of a parameter expansion.
 pub(super) struct Values {
@@ -125,7 +125,7 @@ impl Expansion<'_, '_> {
         &mut self,
         parameter: &Parameter,
         values: Option<Vec<Text>>,
-        (kind, colon, word): (char, bool, &Word),
+        (kind, colon, word): (Fallback, bool, &Word),
         splitting: Splitting,
     ) -> Values {
         let absent = match &values {
@@ -151,26 +151,26 @@ impl Expansion<'_, '_> {
         let told = self.world.has_set(&parameter.name) || self.machine.context.variable(&parameter.name).is_some();
         let absent = match (kind, absent) {
             // Nobody has said that it is set, and the command provides for that.
-            ('-' | '=', None) if !told => Some(true),
-            ('+', None) if !told => {
+            (Fallback::Use | Fallback::Assign, None) if !told => Some(true),
+            (Fallback::Replace, None) if !told => {
                 self.machine.undecided.insert(parameter.name.clone());
                 None
             }
             _ => absent,
         };
         match (kind, absent) {
-            ('+', Some(true)) => Values::whole(Vec::new()),
-            ('+', _) | ('-' | '=', Some(true)) => {
+            (Fallback::Replace, Some(true)) => Values::whole(Vec::new()),
+            (Fallback::Replace, _) | (Fallback::Use | Fallback::Assign, Some(true)) => {
                 let texts = match splitting {
                     Splitting::Whole => vec![self.single(word)],
                     Splitting::Splits => self.split_parts(&word.parts, Splitting::Splits),
                 };
-                if kind == '=' {
+                if kind == Fallback::Assign {
                     self.world.set_text(&parameter.name, texts.first().cloned().unwrap_or_default());
                 }
                 Values { texts, are_split: splitting == Splitting::Splits }
             }
-            ('?', _) => {
+            (Fallback::Fail, _) => {
                 let mut values = values.unwrap_or_default();
                 self.single(word);
                 for text in &mut values {
@@ -236,7 +236,7 @@ impl Expansion<'_, '_> {
             }
             ('U', Some(text)) => patterned(&text.to_uppercase(), &value),
             ('L', Some(text)) => patterned(&text.to_lowercase(), &value),
-            ('u', Some(text)) => patterned(&recase(&text, '^', false), &value),
+            ('u', Some(text)) => patterned(&recase(&text, CaseChange::Upper, false), &value),
             ('E', Some(text)) if !text.contains('\\') => value,
             ('P' | 'E', _) => unknown_like(&value),
             ('Q' | 'A' | 'K' | 'k' | 'a', _) => Text::unknown(What::Plain, false),
@@ -354,12 +354,12 @@ fn slice(text: &str, offset: i64, length: Option<i64>) -> String {
     if end <= start { String::new() } else { characters[place(start)..place(end)].iter().collect() }
 }
 
-fn recase(text: &str, kind: char, all: bool) -> String {
+fn recase(text: &str, kind: CaseChange, all: bool) -> String {
     let change = |character: char| match kind {
-        '^' => character.to_uppercase().collect::<String>(),
-        ',' => character.to_lowercase().collect(),
-        _ if character.is_uppercase() => character.to_lowercase().collect(),
-        _ => character.to_uppercase().collect(),
+        CaseChange::Upper => character.to_uppercase().collect::<String>(),
+        CaseChange::Lower => character.to_lowercase().collect(),
+        CaseChange::Toggle if character.is_uppercase() => character.to_lowercase().collect(),
+        CaseChange::Toggle => character.to_uppercase().collect(),
     };
     let mut characters = text.chars();
     if all {

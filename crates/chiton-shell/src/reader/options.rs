@@ -1,6 +1,6 @@
 //! What a program takes each of its words for.
 
-use super::{CodeWords, OptionStyle, Program, Text};
+use super::{CodeProgram, CodeWords, OptionStyle, WordText};
 
 /// What one word is to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ enum Next {
 }
 
 /// How one option word is read.
-enum Read {
+enum OptionMeaning {
     /// It is complete.
     Flag,
     /// It holds code.
@@ -33,8 +33,8 @@ enum Read {
     MayTake,
 }
 
-struct Reading<'p> {
-    program: &'p Program,
+struct OptionReading<'p> {
+    program: &'p CodeProgram,
     next: Next,
     /// No more options follow.
     ended: bool,
@@ -52,8 +52,8 @@ struct Reading<'p> {
 }
 
 /// What `program` takes each of the words after its name for. The last one may be only the beginning of a word.
-pub(super) fn uses(program: &Program, words: &[Text]) -> Vec<Use> {
-    let mut reading = Reading {
+pub(super) fn uses(program: &CodeProgram, words: &[WordText]) -> Vec<Use> {
+    let mut reading = OptionReading {
         program,
         next: Next::Anything,
         ended: false,
@@ -75,8 +75,8 @@ pub(super) fn mentions(text: &str, option: &str) -> bool {
     }
 }
 
-impl Reading<'_> {
-    fn word(&mut self, word: &Text) -> Use {
+impl OptionReading<'_> {
+    fn word(&mut self, word: &WordText) -> Use {
         let text = word.text.as_str();
         let lower = text.to_ascii_lowercase();
         let before = std::mem::replace(&mut self.before, lower.clone());
@@ -115,34 +115,35 @@ impl Reading<'_> {
         begins && !self.ended
     }
 
-    fn option(&mut self, word: &Text) -> Use {
+    fn option(&mut self, word: &WordText) -> Use {
         let text = word.text.as_str();
         self.may_be_taken = false;
         if text == "--" && word.certain {
             self.ended = true;
             return Use::Data;
         }
+
         match self.read(text) {
-            Read::HoldsCode(option) => {
+            OptionMeaning::HoldsCode(option) => {
                 self.given = Some(option);
                 Use::Code(Some(option))
             }
             // Only the beginning of the word is known, so the rest is in the same word.
-            Read::Takes(Next::Code(option)) if !word.certain => Use::Code(Some(option)),
+            OptionMeaning::Takes(Next::Code(option)) if !word.certain => Use::Code(Some(option)),
             _ if !word.certain && self.takes_code_in_word(text) => Use::Code(Some("-c")),
-            Read::Flag => Use::Data,
-            Read::Takes(next) => {
+            OptionMeaning::Flag => Use::Data,
+            OptionMeaning::Takes(next) => {
                 self.next = next;
                 Use::Data
             }
-            Read::MayTake => {
+            OptionMeaning::MayTake => {
                 self.may_be_taken = true;
                 Use::Data
             }
         }
     }
 
-    fn read(&mut self, text: &str) -> Read {
+    fn read(&mut self, text: &str) -> OptionMeaning {
         let (name, joined) = text.split_once('=').map_or((text, false), |(name, _)| (name, true));
         let is_long = name.starts_with("--");
 
@@ -155,34 +156,44 @@ impl Reading<'_> {
             _ => None,
         });
         if let Some(option) = codes.clone().find(|option| is(option)) {
-            return if joined { Read::HoldsCode(option) } else { Read::Takes(Next::Code(option)) };
+            return if joined { OptionMeaning::HoldsCode(option) } else { OptionMeaning::Takes(Next::Code(option)) };
         }
         if let Some((_, count)) = self.program.values.iter().find(|(option, _)| option.len() > 2 && *option == name) {
-            return if joined || *count == 0 { Read::Flag } else { Read::Takes(Next::Data(*count)) };
+            return if joined || *count == 0 { OptionMeaning::Flag } else { OptionMeaning::Takes(Next::Data(*count)) };
         }
         if is_long {
-            return if joined { Read::Flag } else { Read::MayTake };
+            return if joined { OptionMeaning::Flag } else { OptionMeaning::MayTake };
         }
         if self.program.style == OptionStyle::Shell { self.shell_letters(text) } else { self.letters(text) }
     }
 
     /// `-abc` up to the first letter that takes something.
-    fn letters(&self, text: &str) -> Read {
+    fn letters(&self, text: &str) -> OptionMeaning {
         for (at, letter) in text.char_indices().skip(1) {
             let is_last = at + letter.len_utf8() == text.len();
             let is = |option: &str| option.len() == 2 && option.ends_with(letter);
+
             let code = self.program.code.iter().find_map(|code| match code {
                 CodeWords::Option(option) | CodeWords::LastOption(option) if is(option) => Some(*option),
                 _ => None,
             });
             if let Some(option) = code {
-                return if is_last { Read::Takes(Next::Code(option)) } else { Read::HoldsCode(option) };
+                return if is_last {
+                    OptionMeaning::Takes(Next::Code(option))
+                } else {
+                    OptionMeaning::HoldsCode(option)
+                };
             }
+
             if let Some((_, count)) = self.program.values.iter().find(|(option, _)| is(option)) {
-                return if is_last && *count > 0 { Read::Takes(Next::Data(*count)) } else { Read::Flag };
+                return if is_last && *count > 0 {
+                    OptionMeaning::Takes(Next::Data(*count))
+                } else {
+                    OptionMeaning::Flag
+                };
             }
         }
-        Read::Flag
+        OptionMeaning::Flag
     }
 
     /// `fish -c'code'`: some shells take code in the same word, others more letters.
@@ -191,7 +202,7 @@ impl Reading<'_> {
     }
 
     /// `-ceo pipefail`: every letter counts, and what they take follows in words of its own.
-    fn shell_letters(&mut self, text: &str) -> Read {
+    fn shell_letters(&mut self, text: &str) -> OptionMeaning {
         let takes = |letter: char| {
             let mut values = self.program.values.iter();
             values.any(|(option, _)| option.len() == 2 && option.ends_with(letter))
@@ -202,13 +213,13 @@ impl Reading<'_> {
         }
         match count {
             // An option without argument in bash; in fish it takes code.
-            0 if text.contains('C') => Read::MayTake,
-            0 => Read::Flag,
-            _ => Read::Takes(Next::Data(count)),
+            0 if text.contains('C') => OptionMeaning::MayTake,
+            0 => OptionMeaning::Flag,
+            _ => OptionMeaning::Takes(Next::Data(count)),
         }
     }
 
-    fn operand(&mut self, word: &Text) -> Use {
+    fn operand(&mut self, word: &WordText) -> Use {
         let shell = self.program.style == OptionStyle::Shell;
         let code = self.program.code.iter().any(|code| match code {
             CodeWords::FirstOperand => self.operands == 0 && (shell || self.given.is_none()),

@@ -4,7 +4,7 @@ use super::CodeInput::{Always, Never, WithOption, WithReader, WithoutCode, Witho
 use super::CodeWords::{After, Everything, FirstOperand, Joined, LastOption, Operands, Option as Opt, Setting};
 use super::Language::{Other, Shell};
 use super::Standing::{Anywhere, AsCommand};
-use super::{OptionStyle, Program};
+use super::{CodeProgram, OptionStyle};
 
 /// The shells, by name.
 pub const SHELLS: [&str; 27] = [
@@ -13,7 +13,7 @@ pub const SHELLS: [&str; 27] = [
 ];
 
 /// A row that reads nothing, for the others to fill in.
-pub(super) const NOTHING: Program = Program {
+pub(super) const NOTHING: CodeProgram = CodeProgram {
     names: &[],
     language: Shell,
     standing: AsCommand,
@@ -25,16 +25,16 @@ pub(super) const NOTHING: Program = Program {
 };
 
 /// An interpreter: a script as its first operand, or code from its standard input.
-const INTERPRETER: Program = Program { language: Other, input: WithoutScript, stops: true, ..NOTHING };
+const INTERPRETER: CodeProgram = CodeProgram { language: Other, input: WithoutScript, stops: true, ..NOTHING };
 /// A client of a database, which reads statements from its standard input.
-const CLIENT: Program = Program { language: Other, input: WithoutCode, ..NOTHING };
+const CLIENT: CodeProgram = CodeProgram { language: Other, input: WithoutCode, ..NOTHING };
 /// Something that takes an expression, and works on data.
-const FILTER: Program = Program { language: Other, ..NOTHING };
+const FILTER: CodeProgram = CodeProgram { language: Other, ..NOTHING };
 
 /// Every program that reads some of its words, or its standard input, as code.
-pub const PROGRAMS: &[Program] = &[
+pub const PROGRAMS: &[CodeProgram] = &[
     // Shells.
-    Program {
+    CodeProgram {
         names: &SHELLS,
         standing: Anywhere,
         code: &[FirstOperand, Opt("--command"), Opt("--init-command"), Opt("--commands")],
@@ -44,8 +44,8 @@ pub const PROGRAMS: &[Program] = &[
         stops: true,
         ..NOTHING
     },
-    Program { names: &["pwsh", "powershell"], standing: Anywhere, code: &[Everything], input: Always, ..NOTHING },
-    Program {
+    CodeProgram { names: &["pwsh", "powershell"], standing: Anywhere, code: &[Everything], input: Always, ..NOTHING },
+    CodeProgram {
         names: &["su"],
         standing: Anywhere,
         code: &[Opt("-c"), Opt("--command"), Opt("--session-command"), Operands(1)],
@@ -53,7 +53,7 @@ pub const PROGRAMS: &[Program] = &[
         values: &[("-g", 1), ("-G", 1), ("-s", 1), ("-w", 1), ("-T", 1), ("--shell", 1), ("--group", 1)],
         ..NOTHING
     },
-    Program {
+    CodeProgram {
         names: &["runuser"],
         standing: Anywhere,
         code: &[Opt("-c"), Opt("--command"), Opt("--session-command")],
@@ -61,9 +61,9 @@ pub const PROGRAMS: &[Program] = &[
         values: &[("-g", 1), ("-G", 1), ("-s", 1), ("-w", 1), ("-u", 1), ("--user", 1), ("--shell", 1)],
         ..NOTHING
     },
-    Program { names: &["sg"], code: &[Opt("-c"), Operands(1)], input: WithoutCode, ..NOTHING },
-    Program { names: &["newgrp"], input: Always, ..NOTHING },
-    Program {
+    CodeProgram { names: &["sg"], code: &[Opt("-c"), Operands(1)], input: WithoutCode, ..NOTHING },
+    CodeProgram { names: &["newgrp"], input: Always, ..NOTHING },
+    CodeProgram {
         names: &["sudo", "doas"],
         input: WithOption(&["-i", "-s", "--login", "--shell"]),
         values: &[
@@ -86,7 +86,7 @@ pub const PROGRAMS: &[Program] = &[
         ..NOTHING
     },
     // Programs that hand words to a shell, here or on another machine.
-    Program {
+    CodeProgram {
         names: &["ssh", "autossh", "mosh", "slogin", "dropbear", "dbclient"],
         standing: Anywhere,
         code: &[Operands(1), Opt("-o")],
@@ -116,50 +116,54 @@ pub const PROGRAMS: &[Program] = &[
         ],
         ..NOTHING
     },
-    Program { names: &["scp"], code: &[Opt("-o"), Opt("-S")], ..NOTHING },
-    Program {
+    CodeProgram { names: &["scp"], code: &[Opt("-o"), Opt("-S")], ..NOTHING },
+    CodeProgram {
         names: &["sftp", "ftp", "lftp"],
         code: &[Opt("-o"), Opt("-S"), Opt("-e"), Opt("-c")],
         input: Always,
         ..NOTHING
     },
-    Program { names: &["rsh", "pssh", "pdsh", "clush", "parallel-ssh"], code: &[Operands(1)], ..NOTHING },
-    Program { names: &["ansible", "salt", "salt-call"], code: &[Everything], ..NOTHING },
-    Program { names: &["adb"], code: &[After("shell")], input: WithoutCode, ..NOTHING },
-    Program {
+    CodeProgram { names: &["rsh", "pssh", "pdsh", "clush", "parallel-ssh"], code: &[Operands(1)], ..NOTHING },
+    CodeProgram { names: &["ansible", "salt", "salt-call"], code: &[Everything], ..NOTHING },
+    CodeProgram { names: &["adb"], code: &[After("shell")], input: WithoutCode, ..NOTHING },
+    CodeProgram {
         names: &["vagrant", "gcloud", "az", "fly", "flyctl", "heroku"],
         code: &[Opt("-c"), Opt("-C"), Opt("--command")],
         ..NOTHING
     },
-    Program {
+    CodeProgram {
         names: &["watch", "hyperfine", "concurrently", "onchange", "chokidar", "start-server-and-test"],
         code: &[Everything],
         ..NOTHING
     },
-    Program { names: &["watchexec", "entr", "nodemon", "reflex", "cargo-watch"], code: &[Everything], ..NOTHING },
-    Program { names: &["parallel", "env_parallel", "rush", "sem"], code: &[Everything], input: Always, ..NOTHING },
-    Program { names: &["xargs", "gxargs"], input: WithReader, ..NOTHING },
-    Program {
+    CodeProgram { names: &["watchexec", "entr", "nodemon", "reflex", "cargo-watch"], code: &[Everything], ..NOTHING },
+    CodeProgram { names: &["parallel", "env_parallel", "rush", "sem"], code: &[Everything], input: Always, ..NOTHING },
+    CodeProgram { names: &["xargs", "gxargs"], input: WithReader, ..NOTHING },
+    CodeProgram {
         names: &["tmux", "screen", "byobu", "zellij", "dtach", "abduco"],
         code: &[Everything],
         input: Always,
         ..NOTHING
     },
-    Program { names: &["at", "batch", "crontab", "fcrontab"], input: Always, ..NOTHING },
-    Program { names: &["script"], code: &[Opt("-c"), Opt("--command")], input: WithoutCode, ..NOTHING },
-    Program { names: &["flock"], code: &[Opt("-c"), Opt("--command")], ..NOTHING },
-    Program { names: &["env"], code: &[Opt("-S"), Opt("--split-string")], ..NOTHING },
-    Program { names: &["nix-shell", "nix"], code: &[Opt("--run"), Opt("--command"), Opt("-c")], ..NOTHING },
-    Program { names: &["npx", "bunx", "pnpx", "npm", "pnpm", "yarn"], code: &[Opt("-c"), Opt("--call")], ..NOTHING },
-    Program {
+    CodeProgram { names: &["at", "batch", "crontab", "fcrontab"], input: Always, ..NOTHING },
+    CodeProgram { names: &["script"], code: &[Opt("-c"), Opt("--command")], input: WithoutCode, ..NOTHING },
+    CodeProgram { names: &["flock"], code: &[Opt("-c"), Opt("--command")], ..NOTHING },
+    CodeProgram { names: &["env"], code: &[Opt("-S"), Opt("--split-string")], ..NOTHING },
+    CodeProgram { names: &["nix-shell", "nix"], code: &[Opt("--run"), Opt("--command"), Opt("-c")], ..NOTHING },
+    CodeProgram {
+        names: &["npx", "bunx", "pnpx", "npm", "pnpm", "yarn"],
+        code: &[Opt("-c"), Opt("--call")],
+        ..NOTHING
+    },
+    CodeProgram {
         names: &["xterm", "gnome-terminal", "konsole", "alacritty", "kitty", "foot", "urxvt"],
         code: &[Everything],
         ..NOTHING
     },
-    Program { names: &["capsh"], code: &[Everything], input: Always, ..NOTHING },
-    Program { names: &["sops"], code: &[After("exec-env"), After("exec-file")], ..NOTHING },
-    Program { names: &["rsync"], code: &[Opt("-e"), Opt("--rsh"), Opt("--rsync-path")], ..NOTHING },
-    Program {
+    CodeProgram { names: &["capsh"], code: &[Everything], input: Always, ..NOTHING },
+    CodeProgram { names: &["sops"], code: &[After("exec-env"), After("exec-file")], ..NOTHING },
+    CodeProgram { names: &["rsync"], code: &[Opt("-e"), Opt("--rsh"), Opt("--rsync-path")], ..NOTHING },
+    CodeProgram {
         names: &["tar", "gtar", "bsdtar"],
         code: &[
             Opt("--to-command"),
@@ -174,14 +178,14 @@ pub const PROGRAMS: &[Program] = &[
         values: &[("-f", 1), ("-C", 1), ("-T", 1), ("-X", 1), ("-b", 1), ("-g", 1), ("-K", 1), ("-N", 1), ("-V", 1)],
         ..NOTHING
     },
-    Program { names: &["zip"], code: &[Opt("-TT"), Opt("--unzip-command")], ..NOTHING },
-    Program {
+    CodeProgram { names: &["zip"], code: &[Opt("-TT"), Opt("--unzip-command")], ..NOTHING },
+    CodeProgram {
         names: &["make", "gmake", "bmake", "remake", "just", "ninja"],
         language: Other,
         code: &[Everything],
         ..NOTHING
     },
-    Program {
+    CodeProgram {
         names: &["git"],
         code: &[
             Setting("alias."),
@@ -224,108 +228,108 @@ pub const PROGRAMS: &[Program] = &[
         values: &[("-c", 0), ("-C", 1), ("-m", 1), ("-F", 1)],
         ..NOTHING
     },
-    Program { names: &["man"], code: &[Opt("-P"), Opt("--pager")], ..NOTHING },
-    Program { names: &["less", "more", "most"], code: &[Joined("+")], ..NOTHING },
-    Program {
+    CodeProgram { names: &["man"], code: &[Opt("-P"), Opt("--pager")], ..NOTHING },
+    CodeProgram { names: &["less", "more", "most"], code: &[Joined("+")], ..NOTHING },
+    CodeProgram {
         names: &["nc", "ncat", "netcat"],
         code: &[Opt("-e"), Opt("-c"), Opt("--exec"), Opt("--sh-exec"), Opt("--lua-exec")],
         ..NOTHING
     },
-    Program { names: &["socat"], code: &[Everything], ..NOTHING },
-    Program { names: &["tcpdump"], code: &[Opt("-z")], ..NOTHING },
+    CodeProgram { names: &["socat"], code: &[Everything], ..NOTHING },
+    CodeProgram { names: &["tcpdump"], code: &[Opt("-z")], ..NOTHING },
     // Interpreters.
-    Program {
+    CodeProgram {
         names: &["python", "pypy", "ipython", "jython", "micropython", "bpython"],
         code: &[LastOption("-c"), LastOption("-m"), FirstOperand],
         values: &[("-W", 1), ("-X", 1), ("-Q", 1), ("--check-hash-based-pycs", 1)],
         ..INTERPRETER
     },
-    Program {
+    CodeProgram {
         names: &["perl", "raku"],
         code: &[Opt("-e"), Opt("-E"), Opt("-M"), Opt("-m"), FirstOperand],
         values: &[("-I", 1), ("-i", 0), ("-F", 0), ("-x", 0), ("-C", 0), ("-D", 0), ("-l", 0), ("-0", 0)],
         ..INTERPRETER
     },
-    Program {
+    CodeProgram {
         names: &["ruby", "jruby", "truffleruby"],
         code: &[Opt("-e"), FirstOperand],
         values: &[("-I", 1), ("-r", 1), ("-C", 1), ("-E", 1), ("-F", 0), ("-K", 0), ("-W", 0), ("-i", 0), ("-x", 0)],
         ..INTERPRETER
     },
-    Program { names: &["irb", "pry"], code: &[Opt("-e"), Opt("-x")], input: Always, ..INTERPRETER },
-    Program {
+    CodeProgram { names: &["irb", "pry"], code: &[Opt("-e"), Opt("-x")], input: Always, ..INTERPRETER },
+    CodeProgram {
         names: &["node", "nodejs", "ts-node", "tsx"],
         code: &[Opt("-e"), Opt("-p"), Opt("--eval"), Opt("--print"), FirstOperand],
         values: &[("-r", 1), ("-C", 1), ("--require", 1), ("--import", 1), ("--env-file", 1)],
         ..INTERPRETER
     },
-    Program { names: &["deno"], code: &[After("eval"), After("repl")], input: Always, ..INTERPRETER },
-    Program {
+    CodeProgram { names: &["deno"], code: &[After("eval"), After("repl")], input: Always, ..INTERPRETER },
+    CodeProgram {
         names: &["bun"],
         code: &[Opt("-e"), Opt("-p"), Opt("--eval"), Opt("--print"), FirstOperand],
         ..INTERPRETER
     },
-    Program {
+    CodeProgram {
         names: &["php"],
         code: &[Opt("-r"), Opt("-B"), Opt("-R"), Opt("-E"), Opt("--run"), FirstOperand],
         values: &[("-d", 1), ("-c", 1), ("-z", 1), ("-S", 1), ("-t", 1)],
         ..INTERPRETER
     },
-    Program {
+    CodeProgram {
         names: &["lua", "luajit", "texlua"],
         code: &[Opt("-e"), FirstOperand],
         values: &[("-l", 1)],
         ..INTERPRETER
     },
-    Program { names: &["tclsh", "wish", "jimsh"], code: &[FirstOperand], ..INTERPRETER },
-    Program { names: &["expect"], code: &[Opt("-c"), FirstOperand], values: &[("-f", 1)], ..INTERPRETER },
-    Program { names: &["R", "Rscript", "littler"], code: &[Opt("-e"), FirstOperand], input: Always, ..INTERPRETER },
-    Program {
+    CodeProgram { names: &["tclsh", "wish", "jimsh"], code: &[FirstOperand], ..INTERPRETER },
+    CodeProgram { names: &["expect"], code: &[Opt("-c"), FirstOperand], values: &[("-f", 1)], ..INTERPRETER },
+    CodeProgram { names: &["R", "Rscript", "littler"], code: &[Opt("-e"), FirstOperand], input: Always, ..INTERPRETER },
+    CodeProgram {
         names: &["julia"],
         code: &[Opt("-e"), Opt("-E"), Opt("--eval"), Opt("--print"), FirstOperand],
         ..INTERPRETER
     },
-    Program {
+    CodeProgram {
         names: &["octave", "maxima", "gnuplot", "sage", "gp", "scilab"],
         code: &[Opt("--eval"), Opt("-e"), Opt("-c"), Opt("--batch-string"), FirstOperand],
         ..INTERPRETER
     },
-    Program { names: &["osascript"], code: &[Opt("-e"), FirstOperand], ..INTERPRETER },
-    Program {
+    CodeProgram { names: &["osascript"], code: &[Opt("-e"), FirstOperand], ..INTERPRETER },
+    CodeProgram {
         names: &["ghci", "ghc", "runghc", "elixir", "iex", "erl", "scala", "groovy", "jshell", "ocaml", "crystal"],
         code: &[Opt("-e"), Opt("-eval"), Opt("--eval"), After("eval"), FirstOperand],
         ..INTERPRETER
     },
-    Program {
+    CodeProgram {
         names: &["guile", "racket", "clojure", "clj", "bb", "sbcl", "clisp", "swipl", "gforth", "janet"],
         code: &[Opt("-e"), Opt("-c"), Opt("-x"), Opt("-g"), Opt("--eval"), FirstOperand],
         ..INTERPRETER
     },
-    Program {
+    CodeProgram {
         names: &["bc", "dc", "m4"],
         code: &[Opt("-e"), Opt("--expression"), Opt("-D"), FirstOperand],
         input: Always,
         ..INTERPRETER
     },
-    Program {
+    CodeProgram {
         names: &["ed", "red", "ex"],
         code: &[Opt("-c"), Opt("--cmd"), Joined("+")],
         input: Always,
         ..INTERPRETER
     },
-    Program {
+    CodeProgram {
         names: &["vi", "vim", "nvim", "view", "vimdiff", "rvim", "gvim", "vim.tiny", "vim.basic", "vim.nox"],
         language: Other,
         code: &[Opt("-c"), Opt("--cmd"), Joined("+"), Opt("-S")],
         ..NOTHING
     },
-    Program {
+    CodeProgram {
         names: &["emacs", "emacsclient"],
         language: Other,
         code: &[Opt("--eval"), Opt("-eval"), Opt("--execute"), Opt("-execute"), Opt("-e"), Opt("-f"), Opt("-l")],
         ..NOTHING
     },
-    Program {
+    CodeProgram {
         names: &["gdb", "lldb"],
         code: &[
             Opt("-ex"),
@@ -340,7 +344,7 @@ pub const PROGRAMS: &[Program] = &[
         ..INTERPRETER
     },
     // Expressions.
-    Program {
+    CodeProgram {
         names: &["awk", "gawk", "mawk", "nawk", "original-awk", "goawk"],
         code: &[
             FirstOperand,
@@ -359,13 +363,13 @@ pub const PROGRAMS: &[Program] = &[
         input: Never,
         ..FILTER
     },
-    Program {
+    CodeProgram {
         names: &["sed", "gsed", "ssed"],
         code: &[FirstOperand, Opt("-e"), Opt("-f"), Opt("--expression"), Opt("--file")],
         values: &[("-l", 1), ("-i", 0), ("-E", 0)],
         ..FILTER
     },
-    Program {
+    CodeProgram {
         names: &["jq", "gojq", "jaq", "yq"],
         code: &[FirstOperand, Opt("-f"), Opt("--from-file")],
         values: &[
@@ -389,9 +393,9 @@ pub const PROGRAMS: &[Program] = &[
         ],
         ..FILTER
     },
-    Program { names: &["xmlstarlet", "xq", "htmlq", "pup", "dasel"], code: &[Everything], ..FILTER },
+    CodeProgram { names: &["xmlstarlet", "xq", "htmlq", "pup", "dasel"], code: &[Everything], ..FILTER },
     // Clients of databases.
-    Program {
+    CodeProgram {
         names: &["psql", "pgcli", "usql", "duckdb"],
         code: &[Opt("-c"), Opt("--command"), Opt("-f"), Opt("--file")],
         values: &[
@@ -409,7 +413,7 @@ pub const PROGRAMS: &[Program] = &[
         ],
         ..CLIENT
     },
-    Program {
+    CodeProgram {
         names: &[
             "mysql",
             "mariadb",
@@ -428,19 +432,23 @@ pub const PROGRAMS: &[Program] = &[
         values: &[("-u", 1), ("-h", 1), ("-P", 1), ("-D", 1), ("-p", 0), ("-S", 1), ("-U", 1), ("-d", 1)],
         ..CLIENT
     },
-    Program {
+    CodeProgram {
         names: &["sqlite", "sqlcipher"],
         code: &[Operands(1), Opt("-cmd"), Opt("--cmd"), Opt("-init")],
         values: &[("-separator", 1), ("-nullvalue", 1), ("-newline", 1)],
         ..CLIENT
     },
-    Program {
+    CodeProgram {
         names: &["mongo", "mongosh"],
         code: &[Opt("--eval")],
         values: &[("-u", 1), ("-p", 1), ("--username", 1), ("--password", 1), ("--host", 1), ("--port", 1)],
         ..CLIENT
     },
-    Program { names: &["redis-cli", "valkey-cli"], code: &[After("eval"), After("eval_ro"), Opt("--eval")], ..FILTER },
+    CodeProgram {
+        names: &["redis-cli", "valkey-cli"],
+        code: &[After("eval"), After("eval_ro"), Opt("--eval")],
+        ..FILTER
+    },
 ];
 
 /// Programs that start another one which stands among their words.
@@ -570,7 +578,7 @@ pub const WRAPPERS: &[&str] = &[
 ];
 
 /// The row of the program of this name, which may end in a version: `python3.12`, `lua5.4`, `bash-5.2`.
-pub fn named(name: &str) -> Option<&'static Program> {
+pub fn named(name: &str) -> Option<&'static CodeProgram> {
     let row = |name: &str| PROGRAMS.iter().find(|program| program.names.contains(&name));
     let bare = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-'));
     row(name).or_else(|| row(bare).filter(|_| !bare.is_empty()))

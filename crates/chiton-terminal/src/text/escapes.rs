@@ -1,31 +1,31 @@
-//! Finds escape sequences in output that comes in any pieces.
+//! Finds escape sequences in output that arrives in any pieces.
 //!
 //! What is taken for a sequence follows ECMA-48 as terminals do it: control sequences (CSI), strings for the terminal
 //! (OSC, DCS, APC, PM, SOS), character sets, single characters, also in their eight-bit form where that is written in
-//! UTF-8. What breaks off is not followed for ever: a string ends at a character that no string may hold, so that one
-//! stray byte does not swallow all that comes after it.
+//! UTF-8. A sequence that breaks off is not followed for ever: a string ends at a character that no string may hold, so
+//! that one stray byte does not swallow everything after it.
 
 /// What output consists of.
 pub(super) enum Token<'a> {
     /// Characters, and controls that a terminal does nothing with.
     Text(&'a [u8]),
-    /// A control character that it acts on.
+    /// A control character that a terminal acts on.
     Control(u8),
     /// A sequence.
     Sequence(Sequence),
 }
 
-/// A sequence that moves, erases, or switches; of the others nothing needs to be known.
+/// A sequence. Only those that move, erase or switch matter.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sequence {
-    kind: Kind,
+    kind: SequenceKind,
     numbers: [u16; 4],
     count: usize,
     last: u8,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Kind {
+enum SequenceKind {
     /// `ESC X`
     Single,
     /// `ESC [ … X`
@@ -37,7 +37,7 @@ enum Kind {
     Other,
 }
 
-/// The longest string for the terminal, in bytes: larger than the pictures that are sent so.
+/// The longest string for the terminal, in bytes: larger than the pictures that programs send that way.
 const STRING_BYTES: u32 = 8 << 20;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,32 +76,32 @@ impl Sequence {
         self.numbers.get(place).copied().unwrap_or(0)
     }
 
-    /// A name for those that are acted on.
+    /// The name of a sequence that matters.
     pub(super) fn name(&self) -> &'static str {
         match (self.kind, self.last) {
-            (Kind::Single, b'c') => "ESC c",
-            (Kind::Single, b'D') => "ESC D",
-            (Kind::Single, b'E') => "ESC E",
-            (Kind::Single, b'M') => "ESC M",
-            (Kind::Private, b'h') => "?h",
-            (Kind::Private, b'l') => "?l",
-            (Kind::Control, b'A') => "A",
-            (Kind::Control, b'B') => "B",
-            (Kind::Control, b'C') => "C",
-            (Kind::Control, b'D') => "D",
-            (Kind::Control, b'E') => "E",
-            (Kind::Control, b'F') => "F",
-            (Kind::Control, b'G') => "G",
-            (Kind::Control, b'H') => "H",
-            (Kind::Control, b'J') => "J",
-            (Kind::Control, b'K') => "K",
-            (Kind::Control, b'P') => "P",
-            (Kind::Control, b'X') => "X",
-            (Kind::Control, b'@') => "@",
-            (Kind::Control, b'`') => "`",
-            (Kind::Control, b'a') => "a",
-            (Kind::Control, b'd') => "d",
-            (Kind::Control, b'f') => "f",
+            (SequenceKind::Single, b'c') => "ESC c",
+            (SequenceKind::Single, b'D') => "ESC D",
+            (SequenceKind::Single, b'E') => "ESC E",
+            (SequenceKind::Single, b'M') => "ESC M",
+            (SequenceKind::Private, b'h') => "?h",
+            (SequenceKind::Private, b'l') => "?l",
+            (SequenceKind::Control, b'A') => "A",
+            (SequenceKind::Control, b'B') => "B",
+            (SequenceKind::Control, b'C') => "C",
+            (SequenceKind::Control, b'D') => "D",
+            (SequenceKind::Control, b'E') => "E",
+            (SequenceKind::Control, b'F') => "F",
+            (SequenceKind::Control, b'G') => "G",
+            (SequenceKind::Control, b'H') => "H",
+            (SequenceKind::Control, b'J') => "J",
+            (SequenceKind::Control, b'K') => "K",
+            (SequenceKind::Control, b'P') => "P",
+            (SequenceKind::Control, b'X') => "X",
+            (SequenceKind::Control, b'@') => "@",
+            (SequenceKind::Control, b'`') => "`",
+            (SequenceKind::Control, b'a') => "a",
+            (SequenceKind::Control, b'd') => "d",
+            (SequenceKind::Control, b'f') => "f",
             _ => "",
         }
     }
@@ -109,16 +109,16 @@ impl Sequence {
     /// Whether it clears or switches the screen, or goes to a place on it.
     pub(super) fn is_about_the_screen(&self) -> bool {
         match (self.kind, self.last) {
-            (Kind::Single, b'c') | (Kind::Control, b'H' | b'f' | b'd') => true,
-            (Kind::Control, b'J') => matches!(self.number(0), 2 | 3),
-            (Kind::Private, b'h' | b'l') => {
+            (SequenceKind::Single, b'c') | (SequenceKind::Control, b'H' | b'f' | b'd') => true,
+            (SequenceKind::Control, b'J') => matches!(self.number(0), 2 | 3),
+            (SequenceKind::Private, b'h' | b'l') => {
                 self.numbers[..self.count.min(4)].iter().any(|mode| matches!(mode, 47 | 1047 | 1049))
             }
             _ => false,
         }
     }
 
-    fn begin(kind: Kind) -> Self {
+    fn begin(kind: SequenceKind) -> Self {
         Self { kind, ..Self::default() }
     }
 
@@ -131,8 +131,8 @@ impl Sequence {
                 }
             }
             b';' => self.count = self.count.max(1) + 1,
-            b'?' if self.count == 0 && self.kind == Kind::Control => self.kind = Kind::Private,
-            _ => self.kind = Kind::Other,
+            b'?' if self.count == 0 && self.kind == SequenceKind::Control => self.kind = SequenceKind::Private,
+            _ => self.kind = SequenceKind::Other,
         }
     }
 }
@@ -148,25 +148,25 @@ impl Escapes {
         !bytes.iter().any(|byte| *byte != b'\n' && is_special(*byte))
     }
 
-    /// Takes the next bytes and tells what they are.
-    pub(super) fn push(&mut self, mut bytes: &[u8], tell: &mut impl FnMut(Token<'_>)) {
+    /// Takes the next bytes and reports what they are.
+    pub(super) fn push(&mut self, mut bytes: &[u8], report: &mut impl FnMut(Token<'_>)) {
         while let Some(first) = bytes.first() {
             let used = match self.state {
-                State::Text => self.text(bytes, tell),
-                State::EightBit => self.eight_bit(*first, tell),
+                State::Text => self.text(bytes, report),
+                State::EightBit => self.eight_bit(*first, report),
                 State::EightBitInString { left, command } => {
                     let ends = *first == 0x9c;
                     self.state = if ends { State::Text } else { State::String { left, command } };
                     usize::from(ends)
                 }
                 State::String { left, command } => self.string(bytes, left, command),
-                State::Escape | State::Intermediate | State::Sequence => self.byte(*first, tell),
+                State::Escape | State::Intermediate | State::Sequence => self.byte(*first, report),
             };
             bytes = &bytes[used..];
         }
     }
 
-    /// Nothing follows.
+    /// Reports what is left: nothing follows.
     pub(super) fn finish(&mut self, text: &mut impl FnMut(&[u8])) {
         if self.state == State::EightBit {
             text(&[EIGHT_BIT]);
@@ -174,34 +174,34 @@ impl Escapes {
         self.state = State::Text;
     }
 
-    fn text(&mut self, bytes: &[u8], tell: &mut impl FnMut(Token<'_>)) -> usize {
+    fn text(&mut self, bytes: &[u8], report: &mut impl FnMut(Token<'_>)) -> usize {
         let end = bytes.iter().position(|byte| is_special(*byte)).unwrap_or(bytes.len());
         if end > 0 {
-            tell(Token::Text(&bytes[..end]));
+            report(Token::Text(&bytes[..end]));
             return end;
         }
         match bytes[0] {
             0x1b => self.state = State::Escape,
             EIGHT_BIT => self.state = State::EightBit,
-            control => tell(Token::Control(control)),
+            control => report(Token::Control(control)),
         }
         1
     }
 
-    fn eight_bit(&mut self, byte: u8, tell: &mut impl FnMut(Token<'_>)) -> usize {
+    fn eight_bit(&mut self, byte: u8, report: &mut impl FnMut(Token<'_>)) -> usize {
         self.state = State::Text;
         match byte {
-            0x85 => tell(Token::Control(b'\n')),
+            0x85 => report(Token::Control(b'\n')),
             0x90 | 0x98 | 0x9e | 0x9f => self.state = State::String { left: STRING_BYTES, command: false },
             0x9d => self.state = State::String { left: STRING_BYTES, command: true },
             0x9b => {
-                self.sequence = Sequence::begin(Kind::Control);
+                self.sequence = Sequence::begin(SequenceKind::Control);
                 self.state = State::Sequence;
             }
             0x80..=0x9f => {}
-            0xa0..=0xbf => tell(Token::Text(&[EIGHT_BIT, byte])),
+            0xa0..=0xbf => report(Token::Text(&[EIGHT_BIT, byte])),
             _ => {
-                tell(Token::Text(&[EIGHT_BIT]));
+                report(Token::Text(&[EIGHT_BIT]));
                 return 0;
             }
         }
@@ -226,12 +226,12 @@ impl Escapes {
             EIGHT_BIT => State::EightBitInString { left, command },
             _ => State::Text,
         };
-        // What no string may hold is looked at again as what it is outside of one.
+        // A character that no string may hold is read again, outside the string.
         end + usize::from(matches!(bytes[end], 0x07 | 0x18 | 0x1a | 0x1b | EIGHT_BIT))
     }
 
     /// One byte within a sequence.
-    fn byte(&mut self, byte: u8, tell: &mut impl FnMut(Token<'_>)) -> usize {
+    fn byte(&mut self, byte: u8, report: &mut impl FnMut(Token<'_>)) -> usize {
         match (self.state, byte) {
             (_, 0x1b) => self.state = State::Escape,
             (_, 0x18 | 0x1a) => self.state = State::Text,
@@ -244,12 +244,12 @@ impl Escapes {
             // Controls within a sequence are done at once.
             (_, 0x00..=0x1f) => {
                 if is_special(byte) {
-                    tell(Token::Control(byte));
+                    report(Token::Control(byte));
                 }
             }
             (_, 0x7f) => {}
             (State::Escape, b'[') => {
-                self.sequence = Sequence::begin(Kind::Control);
+                self.sequence = Sequence::begin(SequenceKind::Control);
                 self.state = State::Sequence;
             }
             (State::Escape, b']') => self.state = State::String { left: STRING_BYTES, command: true },
@@ -258,19 +258,19 @@ impl Escapes {
             }
             (State::Escape | State::Intermediate, 0x20..=0x2f) => self.state = State::Intermediate,
             (State::Escape, _) => {
-                self.sequence = Sequence::begin(Kind::Single);
-                self.end(byte, tell);
+                self.sequence = Sequence::begin(SequenceKind::Single);
+                self.end(byte, report);
             }
             (State::Intermediate, _) => self.state = State::Text,
-            (_, 0x40..=0x7e) => self.end(byte, tell),
+            (_, 0x40..=0x7e) => self.end(byte, report),
             (_, _) => self.sequence.take(byte),
         }
         1
     }
 
-    fn end(&mut self, last: u8, tell: &mut impl FnMut(Token<'_>)) {
+    fn end(&mut self, last: u8, report: &mut impl FnMut(Token<'_>)) {
         self.state = State::Text;
         self.sequence.last = last;
-        tell(Token::Sequence(self.sequence.clone()));
+        report(Token::Sequence(self.sequence.clone()));
     }
 }

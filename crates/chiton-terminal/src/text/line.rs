@@ -1,10 +1,10 @@
-//! One line of text that may be gone back in.
+//! One line of text that a program may draw over.
 
 use unicode_width::UnicodeWidthChar;
 
 use super::whole_characters;
 
-/// Marks that one character takes.
+/// The most marks that one character takes.
 const MARKS: usize = 32;
 
 /// A line: bytes as they came, or cells once something was drawn over something else.
@@ -78,12 +78,12 @@ impl Line {
         }
     }
 
-    /// Writes over what is there from `column` on; gives the column after it.
+    /// Writes over what is there from `column` on; returns the column after it.
     pub(super) fn put(&mut self, column: usize, text: &[u8]) -> usize {
         self.cells().put(column, text)
     }
 
-    /// A character that was begun and not finished is none. Gives the column after it, where there was one.
+    /// Replaces a character that was begun and not finished. Returns the column after it, if there was one.
     pub(super) fn settle(&mut self) -> Option<usize> {
         match self {
             Self::Cells(line) if !line.unfinished.is_empty() => Some(line.settle()),
@@ -112,7 +112,7 @@ impl Line {
         }
     }
 
-    /// Removes so many columns at `column`; the rest moves left.
+    /// Removes `count` columns at `column`; the rest moves left.
     pub(super) fn delete(&mut self, column: usize, count: usize) {
         let line = self.cells();
         let end = column.saturating_add(count).min(line.columns.len());
@@ -124,7 +124,7 @@ impl Line {
         }
     }
 
-    /// Puts so many blanks at `column`; the rest moves right.
+    /// Puts `count` blanks at `column`; the rest moves right.
     pub(super) fn insert(&mut self, column: usize, count: usize) {
         let line = self.cells();
         if column < line.columns.len() {
@@ -135,7 +135,7 @@ impl Line {
         }
     }
 
-    /// Gives it out; blanks at the end of a line that was drawn over are what erased something.
+    /// Writes it to `out`, without the blanks at the end of a line that was drawn over: they erased something.
     pub(super) fn write(mut self, out: &mut Vec<u8>) {
         self.settle();
         match self {
@@ -199,20 +199,24 @@ impl Cells {
             '\t' => 8 - column % 8,
             _ => character.width().unwrap_or(0),
         };
+
         if width == 0 {
             self.mark(column, character);
             return column;
         }
         let end = column + width;
+
         // A tab goes over what is there, it does not erase it.
         if character == '\t' && column < self.columns.len() {
             return end;
         }
+
         self.break_up(column);
         self.break_up(end);
         if self.columns.len() < end {
             self.columns.resize(end, BLANK);
         }
+
         self.columns[column] = Cell::Character(character);
         self.columns[column + 1..end].fill(Cell::Rest);
         end
@@ -240,7 +244,7 @@ impl Cells {
         }
     }
 
-    /// Makes blanks of the tabs from `column` on: when they move, they would not be as wide as before.
+    /// Makes blanks of the tabs from `column` on: after moving, they would have another width.
     fn spread_tabs(&mut self, column: usize) {
         let mut in_tab = false;
         for cell in self.columns.iter_mut().skip(column) {
@@ -251,7 +255,7 @@ impl Cells {
         }
     }
 
-    /// What is cut through at `column`, a wide character or a tab, becomes blanks.
+    /// A wide character or a tab that is cut at `column` becomes blanks.
     fn break_up(&mut self, column: usize) {
         if self.columns.get(column) != Some(&Cell::Rest) {
             return;

@@ -22,7 +22,7 @@ pub fn whole_characters(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// How many bytes at the beginning are the rest of a character that began before.
+/// How many bytes at the start are the rest of a character that began before.
 pub fn continuation_bytes(bytes: &[u8]) -> usize {
     bytes.iter().take(3).take_while(|byte| (0x80..=0xbf).contains(*byte)).count()
 }

@@ -1,24 +1,23 @@
-//! Output as plain text, for who reads it as text: no escape sequence is left, and what a program drew over itself is
-//! there once, as it was last.
+//! Output as plain text: no escape sequence is left, and what a program drew over itself appears once, as it was last.
 //!
 //! 1. [`super::escapes`] takes the sequences out, however they are split over reads.
-//! 2. Carriage returns, backspaces and the sequences that move within a line or erase in it are acted upon, so a
-//!    progress bar is one line. Moving up is too, within the last lines, so several bars stay several lines.
-//! 3. A line that was never gone back in is given out byte for byte.
+//! 2. Carriage returns, backspaces and the sequences that move within a line or erase in it take effect, so that a
+//!    progress bar is one line. So does moving up, within the last lines, so that several bars stay several lines.
+//! 3. A line that nothing was drawn over goes out byte for byte.
 //!
-//! Memory is bounded: lines leave when there are enough of them, and one that is too long leaves in parts. Characters
-//! below the blank that a terminal does nothing with stay: they separate records.
+//! Memory is bounded: lines go out when there are enough of them, and one that is too long goes out in parts. Control
+//! characters that a terminal ignores stay: they separate records.
 
 use std::collections::VecDeque;
 
 use super::escapes::{Escapes, Sequence, Token};
 use super::line::Line;
 
-/// Lines that can be gone back to: more than any set of progress bars has.
+/// How many lines a program can go back: more than any set of progress bars has.
 const WINDOW: usize = 100;
-/// Bytes of them together.
+/// The most bytes in those lines together.
 const WINDOW_BYTES: usize = 1 << 20;
-/// A longer line is given out in parts; going back ends at the last part.
+/// A longer line goes out in parts, and only the last part can still change.
 const LINE_BYTES: usize = 64 << 10;
 /// A program that goes to the far right means the right margin, which text does not have.
 const FAR_RIGHT: usize = 250;
@@ -33,7 +32,7 @@ pub struct PlainText {
 struct Page {
     lines: VecDeque<Line>,
     row: usize,
-    /// `None` at the end of a line that was never gone back in.
+    /// `None` at the end of a line that nothing was drawn over.
     column: Option<usize>,
     /// Lines that are kept for going back, and the bytes in them.
     window: usize,
@@ -41,12 +40,12 @@ struct Page {
 }
 
 impl PlainText {
-    /// For text that is wanted as a whole: lines are held until they cannot change any more.
+    /// For text that is wanted as a whole: a line waits until it can no longer change.
     pub fn new() -> Self {
         Self::with_window(WINDOW)
     }
 
-    /// For text that is wanted as it comes: a line is given out when it ends.
+    /// For text that is wanted as it arrives: a line goes out when it ends.
     pub fn following() -> Self {
         Self::with_window(0)
     }
@@ -56,7 +55,7 @@ impl PlainText {
         Self { escapes: Escapes::default(), page }
     }
 
-    /// Takes the next bytes; what cannot change any more goes to `out`.
+    /// Takes the next bytes; what can no longer change goes to `out`.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let Self { escapes, page } = self;
         escapes.push(bytes, &mut |token| match token {
@@ -66,13 +65,13 @@ impl PlainText {
         });
     }
 
-    /// The rest.
+    /// Writes the rest to `out`.
     pub fn finish(mut self, out: &mut Vec<u8>) {
         let page = &mut self.page;
         self.escapes.finish(&mut |text| page.text(text, &mut *out));
         page.settle();
         while page.lines.len() > 1 {
-            page.give_first(out);
+            page.send_first(out);
         }
         std::mem::take(page.line()).write(out);
     }
@@ -84,7 +83,7 @@ impl Default for PlainText {
     }
 }
 
-/// All of it at once.
+/// Output as plain text, all at once.
 pub fn plain(bytes: &[u8]) -> Vec<u8> {
     let (mut text, mut out) = (PlainText::new(), Vec::with_capacity(bytes.len()));
     text.push(bytes, &mut out);
@@ -92,7 +91,7 @@ pub fn plain(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// All of a text at once.
+/// A text as plain text, all at once.
 pub fn plain_text(text: &str) -> String {
     if Escapes::are_none_in(text.as_bytes()) {
         return text.to_owned();
@@ -116,7 +115,7 @@ impl Page {
         }
         if self.line().size() > LINE_BYTES && self.row + 1 == self.lines.len() {
             while self.lines.len() > 1 {
-                self.give_first(out);
+                self.send_first(out);
             }
             std::mem::take(self.line()).write(out);
             self.column = None;
@@ -152,11 +151,11 @@ impl Page {
         self.lines.push_back(Line::default());
         self.column = None;
         while self.lines.len() > self.window + 1 || (self.bytes > WINDOW_BYTES && self.lines.len() > 1) {
-            self.give_first(out);
+            self.send_first(out);
         }
     }
 
-    fn give_first(&mut self, out: &mut Vec<u8>) {
+    fn send_first(&mut self, out: &mut Vec<u8>) {
         let Some(first) = self.lines.pop_front() else { return };
         self.bytes = self.bytes.saturating_sub(first.size());
         self.row = self.row.saturating_sub(1);
@@ -176,6 +175,7 @@ impl Page {
     fn sequence(&mut self, sequence: &Sequence, out: &mut Vec<u8>) {
         self.settle();
         let count = usize::from(sequence.number(0).max(1));
+
         match sequence.name() {
             "C" | "a" => {
                 let place = self.place();
@@ -192,7 +192,7 @@ impl Page {
             "P" => self.edit(|line, column| line.delete(column, count)),
             "@" => self.edit(|line, column| line.insert(column, count)),
             "X" => self.edit(|line, column| line.blank(column, column + count)),
-            // The screen as a whole: what comes now does not belong to the line that is there.
+            // About the screen as a whole: what follows does not belong to the current line.
             "H" | "f" | "d" | "J" | "ESC c" | "?h" | "?l" if sequence.is_about_the_screen() => self.new_page(out),
             "ESC E" | "ESC D" => self.next_line(out),
             "ESC M" => self.move_rows("A", 1),

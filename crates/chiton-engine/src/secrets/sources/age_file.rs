@@ -26,7 +26,7 @@ use crate::secrets::source::{SecretSource, SourceError};
 use chiton_redact::reference::{Reference, ReferenceKind};
 use chiton_redact::value::{Masking, Secret, ValueError, check};
 
-/// Asks a person, or whoever knows it, for the passphrase. `None` where nobody does.
+/// Asks a person, or another source, for the passphrase. `None` if nobody knows it.
 pub type Passphrase = Arc<dyn Fn() -> Option<SecretString> + Send + Sync>;
 
 /// A folder of encrypted secrets.
@@ -34,22 +34,22 @@ pub type Passphrase = Arc<dyn Fn() -> Option<SecretString> + Send + Sync>;
 pub struct AgeFile {
     folder: PathBuf,
     passphrase: Option<Passphrase>,
-    /// Opening a key with a passphrase takes a second, on purpose; so it is done once.
+    /// Opening a key with a passphrase takes a second, on purpose, so it happens once.
     opened: Arc<Lock<Option<Identity>>>,
 }
 
-/// What cannot be done with the store.
+/// Why the store cannot do something.
 #[derive(Debug, thiserror::Error)]
 pub enum AgeFileError {
-    /// The file system says no.
+    /// The file system reported an error.
     #[error("the store of secrets cannot be used: {}: {error}", path.display())]
     Io {
         /// Where.
         path: PathBuf,
-        /// What it says.
+        /// The error.
         error: io::Error,
     },
-    /// Not what it should be.
+    /// A file is not what it should be.
     #[error("{}: {reason}", path.display())]
     Damaged {
         /// Which file.
@@ -64,7 +64,7 @@ pub enum AgeFileError {
     #[error(transparent)]
     Value(#[from] ValueError),
     /// No such secret.
-    #[error("there is no secret named '{0}'; `chiton secret list` shows those that are")]
+    #[error("there is no secret named '{0}'; `chiton secret list` shows those that exist")]
     Unknown(String),
 }
 
@@ -129,7 +129,7 @@ impl AgeFile {
         if has(LOCKED_IDENTITY) { Some(true) } else { has(IDENTITY).then_some(false) }
     }
 
-    /// Makes the key under a passphrase, where there is none yet.
+    /// Makes the key under a passphrase, if there is none yet.
     pub fn create_locked(&self, passphrase: SecretString) -> Result<(), AgeFileError> {
         self.prepare()?;
         let _lock = self.lock()?;
@@ -144,7 +144,7 @@ impl AgeFile {
         Ok(())
     }
 
-    /// Sets a secret, anew or in the place of another; tells whether there was one.
+    /// Sets a secret, new or in place of another; says whether there was one.
     pub fn set(&self, name: &str, secret: &Secret) -> Result<bool, AgeFileError> {
         let reference = Reference::secret(name).ok_or_else(|| AgeFileError::BadName(name.to_owned()))?;
         check(&reference.name, secret)?;
@@ -187,7 +187,7 @@ impl AgeFile {
         Ok(all)
     }
 
-    /// Encrypts a value by itself; gives the reference with which it can be used.
+    /// Encrypts a value by itself; returns the reference for it.
     pub fn encrypt(&self, value: &[u8]) -> Result<Reference, AgeFileError> {
         let mut random = [0u8; 8];
         let failed = |error: rustix::io::Errno| AgeFileError::Io { path: self.folder.clone(), error: error.into() };
@@ -213,7 +213,7 @@ impl AgeFile {
         open(&path, &identity, &text).map(Some)
     }
 
-    /// A new key, and everything encrypted to it. The old key opens nothing any more.
+    /// Makes a new key and encrypts everything with it. The old key opens nothing any more.
     pub fn rotate(&self) -> Result<usize, AgeFileError> {
         self.prepare()?;
         let _lock = self.lock()?;
@@ -226,7 +226,7 @@ impl AgeFile {
             blobs.push((id, open(&path, &old, &text)?));
         }
         let new = Identity::generate();
-        // The new key stands beside the old one until everything is written: a crash in between loses neither.
+        // The new key stands beside the old one until everything is written, so that a crash loses neither.
         let beside = self.folder.join("identity.new");
         write_in_place(&beside, key_text(&new).as_bytes())?;
         for (id, value) in &blobs {
@@ -272,7 +272,7 @@ impl AgeFile {
         // Not the words of the JSON reader: they may quote a value.
         let content: Content = serde_json::from_slice(&plain).map_err(|_| AgeFileError::Damaged {
             path: path.clone(),
-            reason: "it holds no list of secrets".to_owned(),
+            reason: "it does not hold a list of secrets".to_owned(),
         })?;
         if content.version != VERSION {
             let reason = format!("it is of version {}, this program reads {VERSION}", content.version);
@@ -312,7 +312,7 @@ impl AgeFile {
         ids
     }
 
-    /// The key: opened before, or read, or made.
+    /// The key: the one that was opened before, or read, or made.
     fn identity(&self) -> Result<Identity, AgeFileError> {
         let mut opened = self.opened.lock();
         if let Some(identity) = opened.as_ref() {
@@ -402,7 +402,8 @@ fn key_text(identity: &Identity) -> Zeroizing<String> {
 
 fn parse_key(path: &Path, text: &str) -> Result<Identity, AgeFileError> {
     let line = text.lines().find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();
-    line.parse().map_err(|_| AgeFileError::Damaged { path: path.to_owned(), reason: "it holds no age key".to_owned() })
+    line.parse()
+        .map_err(|_| AgeFileError::Damaged { path: path.to_owned(), reason: "it does not hold an age key".to_owned() })
 }
 
 fn seal(path: &Path, identity: &Identity, plain: &[u8]) -> Result<(), AgeFileError> {
@@ -418,7 +419,7 @@ fn open(path: &Path, identity: &Identity, sealed: &[u8]) -> Result<Zeroizing<Vec
     })
 }
 
-/// Old or new, never half.
+/// Writes a file that is always old or new, never half.
 fn write_in_place(path: &Path, text: &[u8]) -> Result<(), AgeFileError> {
     let failed = |error| AgeFileError::Io { path: path.to_owned(), error };
     let mut beside = path.as_os_str().to_owned();

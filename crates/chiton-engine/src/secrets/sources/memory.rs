@@ -14,19 +14,19 @@ pub struct MemorySource {
 }
 
 impl MemorySource {
-    /// None yet.
+    /// A source without secrets.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same under another title: where the values came from.
+    /// The same under another title, which says where the values came from.
     #[must_use]
     pub fn called(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// The same with one more.
+    /// The same with one more secret.
     #[must_use]
     pub fn with(mut self, reference: Reference, secret: Secret) -> Self {
         self.secrets.insert(reference, secret);

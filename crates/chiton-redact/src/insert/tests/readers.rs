@@ -1,7 +1,7 @@
 //! The whole list of who reads code: none of them is ever handed a value that means something to it.
 
 use chiton_shell::builtins::{BUILTINS, BuiltinEffect};
-use chiton_shell::reader::{CodeInput, CodeWords, PROGRAMS, Program, SHELLS, VARIABLES};
+use chiton_shell::reader::{CodeInput, CodeProgram, CodeWords, PROGRAMS, SHELLS, VARIABLES};
 
 use super::{Quotes, resolve};
 
@@ -153,7 +153,7 @@ fn commands_with(name: &str, words: CodeWords) -> Vec<String> {
     }
 }
 
-fn input_commands(name: &str, program: &Program) -> Vec<String> {
+fn input_commands(name: &str, program: &CodeProgram) -> Vec<String> {
     let start = match program.input {
         CodeInput::Never => return Vec::new(),
         CodeInput::WithReader => format!("{name} -I@ sh -c 'echo @'"),
