@@ -11,6 +11,7 @@
 //! [`ApprovedCommand`].
 
 mod context;
+mod decode;
 mod effect;
 mod machine;
 pub mod policy;
@@ -18,6 +19,7 @@ mod programs;
 mod protected;
 pub mod rules;
 mod snippet;
+mod value;
 pub mod variables;
 mod verdict;
 
@@ -31,8 +33,8 @@ use std::rc::Rc;
 use chiton_shell as syntax;
 use chiton_shell::tree::{Script, Span};
 use machine::state::{World, Worlds};
-use machine::value::{Flow, Text};
 use machine::{Knowledge, Lasting, Machine};
+use value::{Flow, Text};
 
 const KNOWLEDGE: Knowledge = Knowledge { program: programs::run, variable: programs::judge_variable };
 

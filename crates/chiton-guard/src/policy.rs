@@ -13,9 +13,9 @@ use thiserror::Error;
 use crate::conclude;
 use crate::context::Context;
 use crate::judge;
-use crate::machine::glob;
-use crate::machine::path;
 use crate::rules;
+use crate::value::glob;
+use crate::value::path;
 use crate::verdict::{Decision, Finding, SeenCommand, Verdict};
 
 /// How the guard judges.

@@ -54,17 +54,11 @@ pub(crate) async fn collect(
     let begun = Instant::now();
     let Launched { keeper, program, pid: waited } = launched;
     let mut reports = Reports::of(keeper, control)?;
-
-    // The keeper of a shell that waited reports no start: that shell was started before.
-    let pid = match waited {
-        Some(pid) => pid,
-        None => reports.started(folder, program).await?,
-    };
     let warm = waited.is_some();
+    let pid = reports.started(waited, folder, program).await?;
     listener.receive(RunEvent::Started { run_id: folder.id(), pid });
 
-    let limit = command.timeout.filter(|_| command.on_timeout == OnTimeout::HandBack);
-    let mut hand_over_at = command.wait.into_iter().chain(limit).min().map(|wait| begun + wait.min(LONGEST));
+    let mut hand_over_at = longest_wait(command).map(|wait| begun + wait);
     let mut intake = Intake::new(folder.path(), view, command.streams);
     let mut waits = None;
 
@@ -102,10 +96,16 @@ pub(crate) async fn collect(
         }
     };
 
-    let captured = intake.finish();
     // A command that ended between its wait and the hand-over does not wait any more.
     waits = waits.filter(|_| ending.outcome == Outcome::Running);
+    let captured = intake.finish();
     Ok(Some(Collected { pid, warm, ending, state, captured, waits, reports }))
+}
+
+/// How long the caller waits before the command becomes a task; `None` where it waits to the end.
+fn longest_wait(command: &CommandRequest) -> Option<Duration> {
+    let limit = command.timeout.filter(|_| command.on_timeout == OnTimeout::HandBack);
+    command.wait.into_iter().chain(limit).min().map(|wait| wait.min(LONGEST))
 }
 
 /// Waits for the start of a run and hands it over at once, as a task. Gives the connection that keeps it alive, `None`
@@ -117,9 +117,7 @@ pub(crate) async fn release(
 ) -> Result<Option<UnixStream>, StartError> {
     let Launched { keeper, program, pid } = launched;
     let mut reports = Reports::of(keeper, &RunControl::new())?;
-    if pid.is_none() {
-        reports.started(folder, program).await?;
-    }
+    reports.started(pid, folder, program).await?;
     reports.send(&Control::HandOver { lifetime: command.task_lifetime.into() }).await;
 
     // Output that was on its way is passed over: it is in the spool like all the rest.
@@ -167,8 +165,12 @@ impl Reports {
         Ok(Self { link, prepared, pid, stops: control.watch(), unacknowledged: 0 })
     }
 
-    /// Waits for the start; gives the shell's process id.
-    async fn started(&mut self, folder: &RunFolder, keeper: PathBuf) -> Result<i32, StartError> {
+    /// Waits for the start; gives the shell's process id. The keeper of a shell that waited reports no start, since that
+    /// shell was started before.
+    async fn started(&mut self, waited: Option<i32>, folder: &RunFolder, keeper: PathBuf) -> Result<i32, StartError> {
+        if let Some(pid) = waited {
+            return Ok(pid);
+        }
         let report = loop {
             match self.next().await {
                 // These are about a shell that waited here for an earlier command.

@@ -103,13 +103,15 @@ const MOMENT: Duration = Duration::from_millis(2);
 
 /// A task and one connection to its keeper, for several requests in a row.
 ///
-/// Requests are not cancel-safe: the answer to one that was dropped half-way is still on its way and would be taken
-/// for the answer to the next. After a cancelled request, open another link.
+/// A request is not cancel-safe: the answer to one that was dropped half-way is still on its way and would be taken for
+/// the answer to the next. After a cancelled request, open another link. A wait may be dropped at any time.
 pub struct TaskLink {
     pub(super) tasks: Tasks,
     pub(super) folder: RunFolder,
     /// `None` where there was no keeper to connect to: the task has ended.
     pub(super) link: Option<Link>,
+    /// Looks that were requested and have not arrived. A wait for the screen leaves some behind.
+    looks_on_their_way: usize,
 }
 
 impl Tasks {
@@ -117,7 +119,7 @@ impl Tasks {
     pub async fn open(&self, id: &str) -> Result<TaskLink, NotFound> {
         let folder = self.find(id).ok_or_else(|| self.not_found(id))?;
         let link = connect(&folder).await;
-        Ok(TaskLink { tasks: self.clone(), folder, link })
+        Ok(TaskLink { tasks: self.clone(), folder, link, looks_on_their_way: 0 })
     }
 
     /// Writes to its standard input.
@@ -222,13 +224,12 @@ impl TaskLink {
     pub async fn look(&mut self) -> Result<Look, SendError> {
         // A keeper that only watches over leftovers still has the terminal, but the task's last screen is the one that
         // was written down when it ended. So its state decides, not whether somebody answers.
-        if self.task()?.status.is_running()
-            && let Some(link) = &mut self.link
-        {
-            send(link, &Control::Look, &self.folder).await?;
-            while let Some(report) = link.receive().await {
+        if self.task()?.status.is_running() && self.link.is_some() {
+            self.request_look().await?;
+            while let Some(report) = self.receive().await {
                 match report {
-                    Report::Look(look) => return Ok(*look),
+                    // Not one that was requested before: that shows how things were then.
+                    Report::Look(look) if self.looks_on_their_way == 0 => return Ok(*look),
                     Report::Answer(_) => return Err(self.no_terminal()),
                     _ => {}
                 }
@@ -243,8 +244,8 @@ impl TaskLink {
 
     /// Makes this link a window on the terminal.
     pub async fn attach(mut self, typist: Option<Typist>) -> Result<Window, SendError> {
-        if let Some(mut link) = self.link.take() {
-            send(&mut link, &Control::Attach { typist }, &self.folder).await?;
+        self.send(&Control::Attach { typist }).await?;
+        if let Some(link) = self.link.take() {
             return Ok(Window::new(link, typist));
         }
         let task = self.after_its_keeper().await?;
@@ -291,17 +292,17 @@ impl TaskLink {
 
     /// Sends a request and waits for its answer. `what` says what did not happen where the task has ended.
     async fn request(&mut self, control: Control, what: &'static str) -> Result<(), SendError> {
-        let id = || self.folder.id().to_owned();
-        if let Some(link) = &mut self.link {
-            send(link, &control, &self.folder).await?;
+        if self.link.is_some() {
+            self.send(&control).await?;
             // Reports of output and of waits may come in between on a link that has waited before. They are older than
             // the answer, so passing over them also means that a later wait sees nothing from before this request.
-            while let Some(report) = link.receive().await {
+            while let Some(report) = self.receive().await {
+                let id = || self.folder.id().to_owned();
                 match report {
                     Report::Answer(Ok(())) => return Ok(()),
                     Report::Answer(Err(Denial::Ended)) => break,
                     Report::Answer(Err(Denial::InputClosed)) => return Err(SendError::InputClosed { id: id() }),
-                    Report::Answer(Err(Denial::NoTerminal)) => return Err(SendError::NoTerminal { id: id() }),
+                    Report::Answer(Err(Denial::NoTerminal)) => return Err(self.no_terminal()),
                     Report::Answer(Err(Denial::Because(reason))) => {
                         return Err(SendError::Refused { id: id(), reason });
                     }
@@ -326,6 +327,31 @@ impl TaskLink {
         }
     }
 
+    /// The next report; `None` when the keeper is gone. Cancel-safe, as [`Link::receive`] is.
+    pub(super) async fn receive(&mut self) -> Option<Report> {
+        let report = self.link.as_mut()?.receive().await;
+        if let Some(Report::Look(_)) = &report {
+            self.looks_on_their_way = self.looks_on_their_way.saturating_sub(1);
+        }
+        report
+    }
+
+    /// Asks for the terminal as it is now.
+    pub(super) async fn request_look(&mut self) -> Result<(), SendError> {
+        self.looks_on_their_way += 1;
+        self.send(&Control::Look).await
+    }
+
+    /// Sends a message, where there is a keeper. Only one of a size that the caller chose can be too long.
+    pub(super) async fn send(&mut self, control: &Control) -> Result<(), SendError> {
+        let Some(link) = &mut self.link else { return Ok(()) };
+        let id = self.folder.id();
+        link.send(control).await.map_err(|error| {
+            let reason = format!("the message was not sent: {error}");
+            SendError::Refused { id: id.to_owned(), reason }
+        })
+    }
+
     pub(super) fn no_terminal(&self) -> SendError {
         SendError::NoTerminal { id: self.folder.id().to_owned() }
     }
@@ -345,10 +371,4 @@ async fn connect(folder: &RunFolder) -> Option<Link> {
         }
         sleep(MOMENT).await;
     }
-}
-
-/// Sends a message of a size that the caller chose: only such a one can be too long.
-pub(super) async fn send(link: &mut Link, control: &Control, folder: &RunFolder) -> Result<(), SendError> {
-    let refused = |reason| SendError::Refused { id: folder.id().to_owned(), reason };
-    link.send(control).await.map_err(|error| refused(format!("the message was not sent: {error}")))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use regex::bytes::Regex;
 use tokio::time::Instant;
 
-use super::link::{SendError, TaskLink, send};
+use super::link::{SendError, TaskLink};
 use super::list::Task;
 use super::read::{Cursor, ReadError};
 use crate::limits::LONGEST;
@@ -66,7 +66,7 @@ pub struct Waited {
 impl TaskLink {
     /// Waits for the first of several things. Nothing wakes up in between.
     ///
-    /// May be dropped at any await: nothing of the task is consumed by it.
+    /// May be dropped at any await: it consumes nothing of the task, and what it sends is too small to be cut off.
     pub async fn wait(&mut self, wanted: WaitFor) -> Result<Waited, SendError> {
         let deadline = wanted.timeout.map(|timeout| Instant::now() + timeout.min(LONGEST));
         self.watch(&wanted).await?;
@@ -80,13 +80,13 @@ impl TaskLink {
                 return Ok(Waited { reason: WaitReason::Matched(line), task });
             }
             let running = task.status.is_running();
-            let Some(link) = self.link.as_mut().filter(|_| running) else {
+            if !running || self.link.is_none() {
                 return Ok(Waited { reason: WaitReason::Ended, task });
-            };
+            }
 
             let silent_at = wanted.idle.map(|idle| progress.last_output + idle.min(LONGEST));
             let reason = tokio::select! {
-                report = link.receive() => self.consider(report, &task, &wanted, &mut progress).await?,
+                report = self.receive() => self.consider(report, &task, &wanted, &mut progress).await?,
                 () = reached(silent_at) => Some(WaitReason::Idle),
                 () = reached(deadline) => Some(WaitReason::TimedOut),
             };
@@ -98,11 +98,10 @@ impl TaskLink {
 
     /// Asks the keeper to report what this wait is about. It reports at once where the run stands.
     async fn watch(&mut self, wanted: &WaitFor) -> Result<(), SendError> {
-        let Some(link) = &mut self.link else { return Ok(()) };
         let watch = if wanted.input { Control::WatchInput } else { Control::Watch };
-        send(link, &watch, &self.folder).await?;
+        self.send(&watch).await?;
         if wanted.screen.is_some() {
-            send(link, &Control::Look, &self.folder).await?;
+            self.request_look().await?;
         }
         Ok(())
     }
@@ -120,8 +119,8 @@ impl TaskLink {
             Some(Report::Look(look)) => Ok(matching_line(&look.screen, wanted.screen.as_ref())),
             Some(Report::Answer(Err(Denial::NoTerminal))) => Err(self.no_terminal()),
             Some(Report::Grew { stdout, stderr }) => {
-                if let (Some(_), Some(link)) = (&wanted.screen, &mut self.link) {
-                    send(link, &Control::Look, &self.folder).await?;
+                if wanted.screen.is_some() {
+                    self.request_look().await?;
                 }
                 Ok(progress.note_growth(stdout + stderr, task, wanted.bytes))
             }

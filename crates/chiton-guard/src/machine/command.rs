@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::machine::glob;
-use crate::machine::path::{self};
+use crate::machine::address;
 use crate::machine::state::{Value, World, Worlds};
-use crate::machine::value::Arg;
-use crate::machine::value::{Flow, Labels, Piece, Text, Unknown};
 use crate::machine::{DEEPEST_CALLS, Lasting, Machine, Ran};
+use crate::value::Arg;
+use crate::value::glob;
+use crate::value::path::{self};
+use crate::value::{Flow, Labels, Piece, Text, Unknown};
 use crate::verdict::{Access, SeenCommand, SeenRedirection, TouchedFile};
 use chiton_shell as syntax;
 use chiton_shell::tree::{
@@ -480,7 +481,7 @@ fn connection_to(text: &Text) -> Option<bool> {
     let start = text.known_start();
     let host = start.strip_prefix("/dev/tcp/").or_else(|| start.strip_prefix("/dev/udp/"))?;
     let host = host.split('/').next().unwrap_or_default();
-    Some(crate::programs::network::is_local(host))
+    Some(address::is_local(host))
 }
 
 fn sign(operator: Operator) -> &'static str {

@@ -6,8 +6,8 @@ use crate::machine::Machine;
 use crate::machine::arithmetic;
 use crate::machine::brace;
 use crate::machine::state::{Value, World};
-use crate::machine::value::Arg;
-use crate::machine::value::{Flow, Piece, Text, Unknown, What};
+use crate::value::Arg;
+use crate::value::{Flow, Piece, Text, Unknown, What};
 use chiton_shell::tree::{List, Part, Word};
 
 /// Words being put together.

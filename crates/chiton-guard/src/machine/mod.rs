@@ -4,17 +4,15 @@
 //! simple ones; [`expand`], [`parameter`], [`arithmetic`] and [`brace`] make words of them. What a program does is asked
 //! of whoever made the machine ([`Machine::new`]); what speaks against an effect is asked of [`crate::protected`].
 
+pub(crate) mod address;
 pub(crate) mod arithmetic;
 pub(crate) mod brace;
 pub(crate) mod command;
 pub(crate) mod expand;
 pub(crate) mod forks;
-pub(crate) mod glob;
 pub(crate) mod parameter;
-pub(crate) mod path;
 mod running;
 pub(crate) mod state;
-pub(crate) mod value;
 mod walk;
 
 use std::cell::OnceCell;
@@ -27,8 +25,9 @@ use crate::context::Context;
 use crate::effect::{Certainty, Depth, Effect, Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::{World, Worlds};
-use crate::machine::value::{Flow, Text};
 use crate::protected::{self, Places};
+use crate::value::path;
+use crate::value::{Flow, Text};
 use crate::verdict::{Decision, Finding, SeenCommand, TouchedFile, WaitingCommand};
 
 /// Simple commands that are looked at for one verdict, each time they are reached. Everyday commands need ten.

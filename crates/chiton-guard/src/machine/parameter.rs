@@ -3,9 +3,9 @@
 use crate::machine::arithmetic;
 use crate::machine::expand;
 use crate::machine::expand::{Expansion, Splitting};
-use crate::machine::glob;
 use crate::machine::state::Value;
-use crate::machine::value::{Piece, Text, Unknown, What};
+use crate::value::glob;
+use crate::value::{Piece, Text, Unknown, What};
 use chiton_shell::tree::{Operation, Parameter, Word};
 
 /// The values of a parameter expansion.

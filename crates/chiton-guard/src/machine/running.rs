@@ -6,25 +6,25 @@ use chiton_shell as syntax;
 use chiton_shell::tree::Span;
 
 use super::command::Call;
-use super::path::{self, Target};
 use super::state::{World, Worlds};
-use super::value::{Arg, Flow, Labels, Piece, Text, Unknown, What};
 use super::{DEEPEST_CALLS, Machine, Ran};
 use crate::effect::Kind;
 use crate::protected::start_files;
+use crate::value::path::{self, Target};
+use crate::value::{Arg, Flow, Labels, Piece, Text, Unknown, What};
 use crate::verdict::WaitingCommand;
 
 impl Machine<'_> {
     /// Goes through the command that `words` are.
-    pub(crate) fn run_words(&mut self, call: &Call, words: Vec<Arg>, world: World) -> Ran {
+    pub(crate) fn run_words(&mut self, call: &Call, words: &[Arg], world: World) -> Ran {
         if words.is_empty() {
             return Ran::same(world, Flow::empty());
         }
-        self.note_inner(&words, call.span);
+        self.note_inner(words, call.span);
 
         let frame = self.frame(&format!("wrapper {}", call.name));
         self.frames.push(frame);
-        let ran = self.invoke(&words, world, &call.input, call.span);
+        let ran = self.invoke(words, world, &call.input, call.span);
         self.frames.pop();
         ran
     }

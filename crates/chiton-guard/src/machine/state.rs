@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::context::{Context, Held};
-use crate::machine::value::{Text, What};
+use crate::value::{Text, What};
 use chiton_shell::tree::Command;
 
 /// What a variable holds.
@@ -61,7 +61,7 @@ impl PartialEq for World {
 
 impl World {
     pub(crate) fn new(context: &Context) -> Self {
-        let cwd = crate::machine::path::absolute(&context.cwd.to_string_lossy(), None);
+        let cwd = crate::value::path::absolute(&context.cwd.to_string_lossy(), None);
         Self {
             variables: Rc::default(),
             cwd,

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use chiton_shell::tree::{Command, CommandKind, Connector, Item, List, Pipeline, Span};
 
 use super::state::{World, Worlds};
-use super::value::{Flow, Labels, Text};
 use super::{DEEPEST_LISTS, Frame, Machine, Ran, forks};
 use crate::effect::Kind;
+use crate::value::{Flow, Labels, Text};
 
 impl Machine<'_> {
     pub(crate) fn list(&mut self, list: &List, worlds: Worlds, input: &Rc<Flow>) -> Ran {

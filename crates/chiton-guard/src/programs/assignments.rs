@@ -7,8 +7,8 @@ use chiton_shell::tree::Span;
 use super::network::suspicious_helper;
 use crate::effect::Kind;
 use crate::machine::state::World;
-use crate::machine::value::{Flow, Text};
 use crate::machine::{Lasting, Machine};
+use crate::value::{Flow, Text};
 use crate::variables::{self, Check};
 
 /// Judges a variable that a command sets.
@@ -68,7 +68,7 @@ fn search_path(machine: &mut Machine<'_>, name: &str, value: &Text, span: Span) 
     for directory in shown.split(':') {
         before_own &= !directory.starts_with("${") && !directory.starts_with("/usr") && !directory.starts_with("/bin");
         let writable =
-            ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|place| crate::machine::path::is_within(directory, place));
+            ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|place| crate::value::path::is_within(directory, place));
         let here = name == "PATH" && (directory == "." || directory.is_empty() && shown.len() > 1 && before_own);
         if writable || here {
             let reason = format!("{name} would look for programs or code in {directory}, where anybody can put some.");

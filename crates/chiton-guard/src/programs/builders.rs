@@ -5,8 +5,8 @@ use super::options::{Grammar, Options};
 use super::row::{PROGRAM, Prints, Program, allows, asks, denies};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels, Text};
 use crate::machine::{Machine, Ran};
+use crate::value::{Arg, Flow, Labels, Text};
 
 const MAKE: Grammar = Grammar { short: "fCIojW", long: &["file", "makefile", "directory", "eval"], ..Grammar::PLAIN };
 

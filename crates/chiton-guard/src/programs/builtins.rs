@@ -8,10 +8,10 @@ use super::row::When::{All, Called, Fed, Not, Starts};
 use super::row::{On, PROGRAM, Prints, Program, Runs, allows, asks, denies};
 use crate::effect::Kind;
 use crate::machine::command::Call;
-use crate::machine::path;
 use crate::machine::state::{Value, World, Worlds};
-use crate::machine::value::{Arg, Flow, Labels, Piece, Text, What};
 use crate::machine::{Lasting, Machine, Ran};
+use crate::value::path;
+use crate::value::{Arg, Flow, Labels, Piece, Text, What};
 
 /// A builtin that prints nothing of interest and changes nothing here.
 const QUIET: Program = Program { prints: Prints::Nothing, ..PROGRAM };

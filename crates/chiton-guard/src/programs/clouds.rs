@@ -7,8 +7,8 @@ use super::row::{On, PROGRAM, Prints, Program, Runs, Which, allows, asks};
 use crate::effect::Kind::DropRemote;
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::Arg;
 use crate::machine::{Machine, Ran};
+use crate::value::Arg;
 
 /// Words that delete something in most of the clouds' own tools.
 const DELETES: &[&str] = &["delete", "destroy", "remove", "rm", "apps:destroy", "pg:reset"];
@@ -253,7 +253,7 @@ fn run_in_cluster(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> 
     if has(&["exec", "run", "debug"])
         && let Some(at) = call.args.iter().position(|arg| arg.text.is("--"))
     {
-        super::containers::run_confined(machine, call, call.args[at + 1..].to_vec(), world);
+        super::containers::run_confined(machine, call, &call.args[at + 1..], world);
     }
     None
 }

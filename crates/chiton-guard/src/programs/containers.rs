@@ -7,8 +7,8 @@ use super::row::{On, PROGRAM, Prints, Program, allows, asks};
 use crate::effect::Kind::{self, DropRemote};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Labels};
 use crate::machine::{Machine, Ran};
+use crate::value::{Arg, Labels};
 
 pub(super) const ROWS: &[Program] = &[Program {
     names: &["docker", "podman", "nerdctl", "docker-compose", "lxc", "incus"],
@@ -136,8 +136,8 @@ fn container(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Optio
 
     // With something of the machine inside, the command in it is judged as if it ran here.
     if mounted || words.iter().any(|word| word == "exec") {
-        let inner = options.operands.iter().skip(1).filter(|arg| !arg.text.is("--")).cloned().collect();
-        run_confined(machine, call, inner, world);
+        let inner: Vec<Arg> = options.operands.iter().skip(1).filter(|arg| !arg.text.is("--")).cloned().collect();
+        run_confined(machine, call, &inner, world);
     }
     if options.has(&["t", "tty"]) && options.has(&["i", "interactive"]) {
         let hint = "a container with -it waits for somebody to type; leave -it out";
@@ -153,7 +153,7 @@ fn source_of(mount: &str) -> String {
 }
 
 /// A command that runs inside a container: it cannot hurt more than that, so it is asked about at most.
-pub(super) fn run_confined(machine: &mut Machine<'_>, call: &Call, words: Vec<Arg>, world: &World) {
+pub(super) fn run_confined(machine: &mut Machine<'_>, call: &Call, words: &[Arg], world: &World) {
     let mut inside = world.clone();
     inside.enter(Some("/\u{1}".to_owned()));
     machine.asking_at_most(|machine| drop(machine.run_words(call, words, inside)));

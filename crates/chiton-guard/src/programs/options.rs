@@ -1,6 +1,6 @@
 //! Options of programs, read by their grammar.
 
-use crate::machine::value::Arg;
+use crate::value::Arg;
 
 /// How a program reads its options.
 #[derive(Clone, Copy, Debug, Default)]

@@ -9,9 +9,10 @@ use std::cell::OnceCell;
 use crate::effect::{Depth, Effect, Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
-use crate::machine::value::{Arg, Flow, Labels};
 use crate::machine::{Machine, Ran};
+use crate::programs::builtins::is_standard_input;
 use crate::programs::options::{Grammar, Options};
+use crate::value::{Arg, Flow, Labels};
 use crate::verdict::Decision;
 
 /// One program, or several that behave alike.
@@ -50,6 +51,9 @@ pub(crate) const PROGRAM: Program = Program {
 /// What a program does that a row cannot say.
 pub(crate) type Custom = fn(&mut Machine<'_>, &Call, &mut World) -> Option<Ran>;
 
+/// What a program prints that a row cannot say.
+pub(crate) type Printed = fn(&mut Machine<'_>, &Call, &World) -> Flow;
+
 /// An effect, and when it happens.
 #[derive(Clone, Copy)]
 pub(crate) struct On(pub(crate) When, pub(crate) Does);
@@ -63,6 +67,8 @@ pub(crate) enum When {
     Has(&'static [&'static str]),
     /// The first argument that is not an option is one of these words.
     Verb(&'static [&'static str]),
+    /// No argument is a verb: all are options, or the text does not decide the first that is not one.
+    NoVerb,
     /// The first argument of all is one of these words.
     First(&'static [&'static str]),
     /// An argument begins like this.
@@ -77,6 +83,8 @@ pub(crate) enum When {
     Bare,
     /// It has at least this many operands.
     Operands(usize),
+    /// The operand at this place, counted from 0, is one of these words.
+    Operand(usize, &'static [&'static str]),
     /// Something is on its standard input.
     Fed,
     /// It was called by one of these names.
@@ -92,7 +100,7 @@ pub(crate) enum When {
 /// An effect as a row names it.
 #[derive(Clone, Copy)]
 pub(crate) enum Does {
-    /// This kind of thing, for this reason.
+    /// This kind of thing, for this reason. `{program}` in it is the name that the program was called by.
     Is(Kind, &'static str),
     /// This kind of thing, for each of these arguments, which are named.
     IsOn(Which, Kind, &'static str),
@@ -106,8 +114,10 @@ pub(crate) enum Does {
     Device(Which, &'static str),
     /// They are printed, and may be credentials.
     Print(Which),
-    /// They leave the machine.
+    /// They are files that leave the machine.
     Send(Which),
+    /// They leave the machine as they stand.
+    SendText(Which),
     /// They are the words of a command that runs.
     Run(Which),
     /// Each is text that a shell runs.
@@ -116,8 +126,6 @@ pub(crate) enum Does {
     RunHelper(Which),
     /// Of these, only the first whose condition holds.
     OneOf(&'static [On]),
-    /// Nothing: for the head of a [`Does::OneOf`].
-    Nothing,
 }
 
 /// Which arguments of a call.
@@ -131,12 +139,14 @@ pub(crate) enum Which {
     OperandsFrom(usize),
     /// The first operand.
     FirstOperand,
-    /// The last operand, where there is more than one.
-    LastOperand,
     /// The values of these options.
     Values(&'static [&'static str]),
     /// Everything behind the first of these words.
     Behind(&'static [&'static str]),
+    /// Those that contain this.
+    Containing(&'static [&'static str]),
+    /// Those that are not options and name a place, with a slash or a pattern; without one, all operands.
+    Places,
 }
 
 /// The command that the arguments of a program are.
@@ -144,7 +154,7 @@ pub(crate) enum Which {
 pub(crate) enum Runs {
     /// None.
     Nothing,
-    /// Nobody knows: it may run what its words say, like any program without a row.
+    /// Nobody knows, unless one of its effects happens: it may run what its words say, like any program without a row.
     Perhaps,
     /// The operands behind this many.
     Operands(usize),
@@ -152,6 +162,18 @@ pub(crate) enum Runs {
     OperandsAfterAssignments,
     /// What stands behind one of these words, where only options stand before it.
     Behind(&'static [&'static str]),
+    /// These arguments, options included.
+    Words(Which),
+    /// The last of these, which is text for a shell.
+    Text(Which),
+    /// The operands, which are joined with blanks and are text for a shell then.
+    Joined,
+    /// What comes in, which is text for a shell.
+    Input,
+    /// This, where the condition holds.
+    If(When, &'static Runs),
+    /// The first of these that is there.
+    FirstOf(&'static [Runs]),
 }
 
 /// What a program prints.
@@ -169,6 +191,12 @@ pub(crate) enum Prints {
     Settings,
     /// What comes in.
     Input,
+    /// What is in these files, or what comes in where there are none.
+    Contents(Which),
+    /// Some of what is in these files, or of what comes in where there are none.
+    SomeOf(Which),
+    /// What this function says, which may report effects, too.
+    By(Printed),
 }
 
 /// A call and its verdict.
@@ -217,32 +245,22 @@ impl Program {
             return ran;
         }
 
+        let mut is_known = false;
         for On(when, does) in self.effects {
             if reading.holds(when) {
                 reading.apply(does, machine, &world);
+                is_known = true;
             }
         }
-        match reading.runs(self.runs) {
-            Some(words) => machine.run_words(call, words, world),
-            None if matches!(self.runs, Runs::Perhaps) => {
-                let flow = super::unknown_program(machine, call, &world);
-                Ran::same(world, flow)
-            }
-            None => Ran::same(world, self.prints.flow(call)),
-        }
-    }
-}
 
-impl Prints {
-    pub(crate) fn flow(self, call: &Call) -> Flow {
-        match self {
-            Self::Unknown => Flow::unknown(),
-            Self::Nothing => Flow::empty(),
-            Self::Plain => Flow::labelled(Labels::PLAIN),
-            Self::Labelled(labels) => Flow::labelled(labels),
-            Self::Settings => Flow::labelled(Labels::SETTINGS),
-            Self::Input => (*call.input).clone(),
+        // A call whose effect is known does not run its words besides.
+        let runs = if is_known && matches!(self.runs, Runs::Perhaps) { &Runs::Nothing } else { &self.runs };
+        if let Some(ran) = reading.run(runs, machine, &world) {
+            return ran;
         }
+
+        let flow = reading.prints(self.prints, machine, &world);
+        Ran::same(world, flow)
     }
 }
 
@@ -279,6 +297,11 @@ impl<'c> Reading<'c> {
                 let verb = self.words().iter().find(|word| !word.starts_with('-'));
                 verb.is_some_and(|verb| words.contains(&&**verb))
             }
+            When::NoVerb => {
+                let mut args = self.call.args.iter();
+                let verb = args.find(|arg| !arg.text.known_start().starts_with('-'));
+                verb.is_none_or(|verb| verb.text.as_known().is_none_or(|known| known.is_empty()))
+            }
             When::First(words) => self.words().first().is_some_and(|first| words.contains(&&**first)),
             When::Starts(starts) => self.words().iter().any(|word| starts.iter().any(|start| word.starts_with(start))),
             When::Contains(parts) => self.words().iter().any(|word| parts.iter().any(|part| word.contains(part))),
@@ -288,6 +311,10 @@ impl<'c> Reading<'c> {
             }
             When::Bare => self.call.args.is_empty(),
             When::Operands(least) => self.options().operands.len() >= *least,
+            When::Operand(at, words) => {
+                let operand = self.options().operands.get(*at);
+                operand.is_some_and(|operand| words.iter().any(|word| operand.text.is(word)))
+            }
             When::Fed => *self.call.input != Flow::empty(),
             When::Called(names) => names.contains(&self.call.name.as_str()),
             When::All(all) => all.iter().all(|when| self.holds(when)),
@@ -303,20 +330,54 @@ impl<'c> Reading<'c> {
             Which::Operands => operands().clone(),
             Which::OperandsFrom(first) => operands().iter().skip(first).cloned().collect(),
             Which::FirstOperand => operands().first().cloned().into_iter().collect(),
-            Which::LastOperand => operands().iter().skip(1).next_back().cloned().into_iter().collect(),
             Which::Values(names) => self.options().values(names).cloned().collect(),
             Which::Behind(words) => {
                 let at = self.words().iter().position(|word| words.contains(&&**word));
                 at.map(|at| self.call.args[at + 1..].to_vec()).unwrap_or_default()
             }
+            Which::Containing(parts) => {
+                let contains = |arg: &&Arg| parts.iter().any(|part| arg.text.shown().contains(part));
+                self.call.args.iter().filter(contains).cloned().collect()
+            }
+            Which::Places => {
+                let names_place = |arg: &&Arg| {
+                    let start = arg.text.known_start();
+                    !start.starts_with('-')
+                        && (start.contains('/') || arg.text.known_end().contains('/') || arg.text.has_glob())
+                };
+                let places: Vec<Arg> = self.call.args.iter().filter(names_place).cloned().collect();
+                if places.is_empty() { operands().clone() } else { places }
+            }
         }
     }
 
-    /// The command that its arguments are.
-    fn runs(&self, runs: Runs) -> Option<Vec<Arg>> {
-        match runs {
-            Runs::Nothing | Runs::Perhaps => None,
-            Runs::Operands(skip) => Some(self.options().operands.iter().skip(skip).cloned().collect()),
+    /// What comes of the command that its arguments are, where they are one.
+    fn run(&self, runs: &Runs, machine: &mut Machine<'_>, world: &World) -> Option<Ran> {
+        let (call, world) = (self.call, world.clone());
+        Some(match *runs {
+            Runs::Nothing => return None,
+            Runs::Perhaps => {
+                let flow = super::unknown_program(machine, call, &world);
+                Ran::same(world, flow)
+            }
+            Runs::If(ref when, runs) => {
+                let holds = self.holds(when);
+                return holds.then(|| self.run(runs, machine, &world)).flatten();
+            }
+            Runs::FirstOf(all) => return all.iter().find_map(|runs| self.run(runs, machine, &world)),
+            Runs::Text(which) => machine.run_text(self.chosen(which).last()?, world, &call.input),
+            Runs::Joined => super::shells::run_joined(machine, &self.options().operands, call, world),
+            Runs::Input => super::shells::reading_input(machine, call, world),
+            Runs::Words(_) | Runs::Operands(_) | Runs::OperandsAfterAssignments | Runs::Behind(_) => {
+                machine.run_words(call, &self.words_to_run(runs)?, world)
+            }
+        })
+    }
+
+    fn words_to_run(&self, runs: &Runs) -> Option<Vec<Arg>> {
+        match *runs {
+            Runs::Words(which) => Some(self.chosen(which)),
+            Runs::Operands(skip) => Some(self.chosen(Which::OperandsFrom(skip))),
             Runs::OperandsAfterAssignments => {
                 let operands = self.options().operands.iter();
                 Some(operands.skip_while(|arg| arg.text.known_start().contains('=')).cloned().collect())
@@ -326,21 +387,55 @@ impl<'c> Reading<'c> {
                 let only_options = self.words()[..at].iter().all(|word| word.starts_with('-'));
                 only_options.then(|| Options::read(&self.call.args[at + 1..], self.grammar).operands)
             }
+            _ => None,
+        }
+    }
+
+    /// What it prints.
+    fn prints(&self, prints: Prints, machine: &mut Machine<'_>, world: &World) -> Flow {
+        match prints {
+            Prints::Unknown => Flow::unknown(),
+            Prints::Nothing => Flow::empty(),
+            Prints::Plain => Flow::labelled(Labels::PLAIN),
+            Prints::Labelled(labels) => Flow::labelled(labels),
+            Prints::Settings => Flow::labelled(Labels::SETTINGS),
+            Prints::Input => (*self.call.input).clone(),
+            Prints::Contents(which) => {
+                let files = self.chosen(which);
+                if files.iter().all(|file| is_standard_input(&file.text)) {
+                    return (*self.call.input).clone();
+                }
+                let mut flow = Flow::empty();
+                for file in &files {
+                    let is_input = is_standard_input(&file.text);
+                    let next = if is_input { (*self.call.input).clone() } else { machine.read(&file.text, world) };
+                    flow = flow.then(&next);
+                }
+                flow
+            }
+            Prints::SomeOf(which) => {
+                let files = self.chosen(which);
+                if files.is_empty() {
+                    return super::text_tools::filtered(self.call);
+                }
+                Flow::labelled(machine.labels_of(&files, world).with(Labels::UNKNOWN))
+            }
+            Prints::By(printed) => printed(machine, self.call, world),
         }
     }
 
     fn apply(&self, does: &Does, machine: &mut Machine<'_>, world: &World) {
         let call = self.call;
         match *does {
-            Does::Nothing => {}
             Does::OneOf(choices) => {
                 if let Some(On(_, does)) = choices.iter().find(|On(when, _)| self.holds(when)) {
                     self.apply(does, machine, world);
                 }
             }
-            Does::Is(kind, reason) => machine.state(kind, reason, call.span, None),
+            Does::Is(kind, reason) => machine.state(kind, reason.replace("{program}", &call.name), call.span, None),
             Does::Send(which) => super::network::sends(machine, &self.chosen(which), world, call),
-            Does::Run(which) => drop(machine.run_words(call, self.chosen(which), world.clone())),
+            Does::SendText(which) => super::network::sends_text(machine, &self.chosen(which)),
+            Does::Run(which) => drop(machine.run_words(call, &self.chosen(which), world.clone())),
             Does::IsOn(which, ..)
             | Does::Delete(which, ..)
             | Does::Write(which, ..)

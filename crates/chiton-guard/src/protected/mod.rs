@@ -9,9 +9,9 @@ use chiton_shell::tree::Span;
 
 use crate::context::Context;
 use crate::effect::{Certainty, Depth, Effect, Kind, Writing};
-use crate::machine::path::{self, Extent, Target};
-use crate::machine::value::Text;
 use crate::rules::{self, Rule};
+use crate::value::Text;
+use crate::value::path::{self, Extent, Target};
 use crate::verdict::Decision::{self, Ask, Deny};
 use crate::verdict::Finding;
 

@@ -1,7 +1,7 @@
 //! Files that make code run later, by themselves or with the next program that reads them.
 
-use crate::machine::path::is_within;
 use crate::protected::inside_home;
+use crate::value::path::is_within;
 
 /// Files of a home directory that shells and sessions run.
 const START_FILES: [&str; 22] = [

@@ -1,6 +1,7 @@
 //! Code of scripting languages as tokens: enough to see which calls it makes with which text.
 
-use crate::machine::value::{Piece, Text, Unknown, What};
+use super::Language;
+use crate::value::{Piece, Text, Unknown, What};
 
 /// A piece of code.
 #[derive(Clone, Debug)]
@@ -17,11 +18,18 @@ pub(crate) enum Token {
     Sign(char),
 }
 
+impl Token {
+    /// The name that it is.
+    pub(crate) fn as_name(&self) -> Option<&str> {
+        if let Self::Name(name) = self { Some(name) } else { None }
+    }
+}
+
 /// Tokens beyond this are left out.
 const MOST: usize = 20_000;
 
 /// The tokens of `code`.
-pub(crate) fn tokens(code: &str, language: &str) -> Vec<Token> {
+pub(crate) fn tokens(code: &str, language: Language) -> Vec<Token> {
     let mut reader = Reader { code: code.chars().collect(), at: 0, language, tokens: Vec::new() };
     while reader.at < reader.code.len() && reader.tokens.len() < MOST {
         reader.next();
@@ -29,36 +37,37 @@ pub(crate) fn tokens(code: &str, language: &str) -> Vec<Token> {
     reader.tokens
 }
 
-struct Reader<'a> {
+struct Reader {
     code: Vec<char>,
     at: usize,
-    language: &'a str,
+    language: Language,
     tokens: Vec<Token>,
 }
 
-impl Reader<'_> {
+impl Reader {
     fn peek(&self, distance: usize) -> char {
         self.code.get(self.at + distance).copied().unwrap_or('\0')
     }
 
     fn next(&mut self) {
         let character = self.peek(0);
-        let slashes = matches!(self.language, "javascript" | "php");
+        let comments_by_slashes = matches!(self.language, Language::JavaScript | Language::Php);
+        let has_patterns = !matches!(self.language, Language::Python | Language::Lua);
         match character {
             ' ' | '\t' | '\r' => self.at += 1,
-            '#' if self.language != "javascript" && self.peek(1) != '{' => self.skip_line(),
-            '/' if slashes && self.peek(1) == '/' => self.skip_line(),
-            '-' if self.language == "lua" && self.peek(1) == '-' => self.skip_line(),
-            '/' if self.language != "python" && self.language != "lua" && self.starts_pattern() => self.skip_pattern(),
+            '#' if self.language != Language::JavaScript && self.peek(1) != '{' => self.skip_line(),
+            '/' if comments_by_slashes && self.peek(1) == '/' => self.skip_line(),
+            '-' if self.language == Language::Lua && self.peek(1) == '-' => self.skip_line(),
+            '/' if has_patterns && self.starts_pattern() => self.skip_pattern(),
             '"' | '\'' => self.string(character, character == '"'),
-            '`' if self.language == "javascript" => self.string('`', true),
+            '`' if self.language == Language::JavaScript => self.string('`', true),
             '`' => self.backticks(),
-            '%' if self.language == "ruby" && self.peek(1) == 'x' && !self.peek(2).is_alphanumeric() => {
+            '%' if self.language == Language::Ruby && self.peek(1) == 'x' && !self.peek(2).is_alphanumeric() => {
                 self.at += 2;
                 let text = self.delimited();
                 self.tokens.push(Token::Shell(text));
             }
-            'q' if matches!(self.language, "perl")
+            'q' if self.language == Language::Perl
                 && matches!(self.peek(1), 'x' | 'q' | 'w' | '(' | '{' | '/' | '[')
                 && !self.in_name() =>
             {
@@ -67,7 +76,7 @@ impl Reader<'_> {
             _ if character.is_alphabetic() || character == '_' || character == '$' || character == '@' => self.name(),
             '.' if self.peek(1).is_alphabetic()
                 && matches!(self.tokens.last(), Some(Token::Sign(')' | ']' | '}') | Token::Text(_)))
-                && self.language != "php" =>
+                && self.language != Language::Php =>
             {
                 self.name();
             }
@@ -137,7 +146,7 @@ impl Reader<'_> {
         if matches!(self.peek(0), '"' | '\'')
             && name.len() <= 2
             && name.chars().all(|letter| "rRbBfFuU".contains(letter))
-            && self.language == "python"
+            && self.language == Language::Python
         {
             let quote = self.peek(0);
             let expands = name.contains(['f', 'F']);
@@ -159,7 +168,7 @@ impl Reader<'_> {
     }
 
     fn string(&mut self, quote: char, expands: bool) {
-        if self.language == "python" {
+        if self.language == Language::Python {
             self.python_string(quote, false, false);
             return;
         }
@@ -243,8 +252,8 @@ impl Reader<'_> {
             }
             let interpolates = expands
                 && match (self.language, character, self.peek(0)) {
-                    ("javascript", '$', '{') | ("ruby", '#', '{') | ("python", '{', _) => true,
-                    ("perl" | "php", '$', next) => next.is_alphabetic() || next == '{',
+                    (Language::JavaScript, '$', '{') | (Language::Ruby, '#', '{') | (Language::Python, '{', _) => true,
+                    (Language::Perl | Language::Php, '$', next) => next.is_alphabetic() || next == '{',
                     _ => false,
                 };
             if interpolates {

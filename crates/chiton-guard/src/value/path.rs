@@ -1,7 +1,7 @@
 //! From words to the paths that they mean.
 
-use crate::machine::glob;
-use crate::machine::value::{Piece, Text, What};
+use crate::value::glob;
+use crate::value::{FoundBelow, Piece, Text, What};
 
 /// What a word that names files means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(crate) fn targets(text: &Text, cwd: Option<&str>) -> Vec<Target> {
     if let [Piece::Unknown(only)] = text.0.as_slice() {
         return match &only.what {
             What::Temporary | What::Plain => vec![Target::Somewhere],
-            What::Found(roots) => roots.iter().map(|root| found_below(root)).collect(),
+            What::Found(roots) => roots.iter().map(found_below).collect(),
             _ => vec![Target::Anything],
         };
     }
@@ -49,7 +49,7 @@ pub(crate) fn targets(text: &Text, cwd: Option<&str>) -> Vec<Target> {
     }
     let mut all = Vec::new();
     if let Some(What::Found(roots)) = text.unknowns().next().map(|unknown| &unknown.what) {
-        all.extend(roots.iter().map(|root| found_below(root)));
+        all.extend(roots.iter().map(found_below));
         return all;
     }
     let filled = text.unknowns().all(|unknown| unknown.filled);
@@ -126,13 +126,13 @@ fn resolve(path: &str, globs: bool, cwd: Option<&str>, doubtful: bool) -> Target
     }
 }
 
-/// What a search below `root` found: all of it where that ends in `/*`.
-fn found_below(root: &str) -> Target {
-    match root.strip_suffix("/*") {
-        Some("") => at("/", Extent::Everything, false),
-        Some(directory) => at(directory, Extent::Everything, false),
-        None => at(root, Extent::Within, false),
-    }
+/// The place that a search found something in.
+fn found_below(found: &FoundBelow) -> Target {
+    let extent = match found {
+        FoundBelow::Everything(_) => Extent::Everything,
+        FoundBelow::Some(_) => Extent::Within,
+    };
+    at(found.directory(), extent, false)
 }
 
 fn first_component(path: &str) -> Option<&str> {

@@ -1,9 +1,14 @@
 //! Text of which some may be unknown, and what is known of the unknown.
 
+mod flow;
+pub(crate) mod glob;
+pub(crate) mod path;
+
 use std::borrow::Cow;
 use std::rc::Rc;
 
 use chiton_shell::tree::Span;
+pub(crate) use flow::{Flow, FoundBelow, Labels};
 
 /// A string as far as the command decides it.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
@@ -40,12 +45,21 @@ pub(crate) enum What {
     Temporary,
     /// A number, a date, a name: no path.
     Plain,
-    /// The path of something below one of these directories.
-    Found(Rc<Vec<String>>),
+    /// The path of something that a search found in one of these places.
+    Found(Rc<Vec<FoundBelow>>),
     /// A descriptor from which these bytes can be read: `<(…)`.
     Stream(Rc<Flow>),
     /// The process that runs this shell.
     Parent,
+}
+
+impl std::fmt::Display for FoundBelow {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Everything(directory) => write!(formatter, "{directory}/*/…"),
+            Self::Some(directory) => write!(formatter, "{}/…", directory.trim_end_matches('/')),
+        }
+    }
 }
 
 /// A word of a command after expansion.
@@ -64,115 +78,6 @@ impl Arg {
         Self::new(Text::known(text), span)
     }
 }
-
-/// What a command prints, or a file or a variable holds.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
-pub(crate) struct Flow {
-    /// The very text, where it is known.
-    pub(crate) text: Option<String>,
-    /// What is known of it otherwise.
-    pub(crate) labels: Labels,
-    /// Where it lists files: the directories they lie below.
-    pub(crate) roots: Vec<String>,
-}
-
-/// A set of facts about a [`Flow`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
-pub(crate) struct Labels(u16);
-
-impl Labels {
-    /// Came over the network.
-    pub(crate) const DOWNLOADED: Self = Self(1);
-    /// Was decoded, decrypted or otherwise put together.
-    pub(crate) const DECODED: Self = Self(2);
-    /// Holds credentials.
-    pub(crate) const SECRET: Self = Self(4);
-    /// Is a file on this machine, as it stands.
-    pub(crate) const FILE: Self = Self(8);
-    /// Lists all processes.
-    pub(crate) const PROCESSES: Self = Self(16);
-    /// Nothing is known.
-    pub(crate) const UNKNOWN: Self = Self(32);
-    /// Shell settings printed by a well-known tool for `eval`.
-    pub(crate) const SETTINGS: Self = Self(64);
-    /// A path in a temporary directory.
-    pub(crate) const TEMPORARY: Self = Self(128);
-    /// A number, a date or a name.
-    pub(crate) const PLAIN: Self = Self(256);
-    /// The id of a chosen process.
-    pub(crate) const CHOSEN: Self = Self(512);
-    /// What a shell prints that somebody else types into.
-    pub(crate) const SHELL: Self = Self(1024);
-
-    pub(crate) fn has(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    #[must_use]
-    pub(crate) const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    #[must_use]
-    pub(crate) fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-}
-
-impl Flow {
-    pub(crate) fn known(text: impl Into<String>) -> Self {
-        Self { text: Some(text.into()), ..Self::default() }
-    }
-
-    pub(crate) fn labelled(labels: Labels) -> Self {
-        Self { labels, ..Self::default() }
-    }
-
-    pub(crate) fn unknown() -> Self {
-        Self::labelled(Labels::UNKNOWN)
-    }
-
-    pub(crate) fn empty() -> Self {
-        Self::known("")
-    }
-
-    /// Both, one after the other.
-    #[must_use]
-    pub(crate) fn then(mut self, other: &Self) -> Self {
-        if other.text.as_deref() == Some("") && other.labels == Labels::default() {
-            return self;
-        }
-        if self.text.as_deref() == Some("") && self.labels == Labels::default() {
-            return other.clone();
-        }
-        self.text = match (self.text, &other.text) {
-            (Some(first), Some(second)) if first.len() + second.len() <= LONGEST_KNOWN => Some(first + second),
-            _ => None,
-        };
-        self.labels = self.labels.with(other.labels);
-        for root in &other.roots {
-            if !self.roots.contains(root) {
-                self.roots.push(root.clone());
-            }
-        }
-        self
-    }
-
-    /// One or the other.
-    #[must_use]
-    pub(crate) fn or(self, other: &Self) -> Self {
-        if self == *other {
-            return self;
-        }
-        let mut either = self.then(other);
-        either.text = None;
-        either.labels = either.labels.with(Labels::UNKNOWN);
-        either
-    }
-}
-
-/// Text beyond this is not carried along.
-pub(crate) const LONGEST_KNOWN: usize = 256 << 10;
 
 impl Text {
     pub(crate) fn known(text: impl Into<String>) -> Self {
@@ -357,7 +262,7 @@ impl What {
             Self::Output(_) => "$(…)".to_owned(),
             Self::Temporary => "/tmp/…".to_owned(),
             Self::Plain => "…".to_owned(),
-            Self::Found(roots) => format!("{}/…", roots.first().map_or("", |root| root.trim_end_matches('/'))),
+            Self::Found(roots) => roots.first().map_or_else(|| "/…".to_owned(), FoundBelow::to_string),
             Self::Stream(_) => "<(…)".to_owned(),
             Self::Parent => "$PPID".to_owned(),
         }

@@ -1,0 +1,73 @@
+//! What decoders make of text, as leniently as they do.
+
+use std::sync::LazyLock;
+
+use data_encoding::{BASE64_NOPAD, Encoding, HEXLOWER_PERMISSIVE};
+
+/// Base64 in both alphabets, without padding, whatever the last bits are.
+static BASE64: LazyLock<Option<Encoding>> = LazyLock::new(|| {
+    let mut specification = BASE64_NOPAD.specification();
+    specification.check_trailing_bits = false;
+    specification.translate.from.push_str("-_");
+    specification.translate.to.push_str("+/");
+    specification.encoding().ok()
+});
+
+/// What `base64 -d` makes of `text`: white space does not count, and behind padding another block may begin.
+pub(crate) fn base64(text: &str) -> Option<String> {
+    let encoding = BASE64.as_ref()?;
+    text.split('=').map(|block| lenient(encoding, block, b'A')).collect()
+}
+
+/// What `xxd -r -p` makes of `text`.
+pub(crate) fn hex(text: &str) -> Option<String> {
+    lenient(&HEXLOWER_PERMISSIVE, text, b'0')
+}
+
+/// Decodes the whole bytes in `text`. A program that decodes complains about what is left over, but prints the rest.
+fn lenient(encoding: &Encoding, text: &str, zero: u8) -> Option<String> {
+    let mut digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let whole = digits.len() * encoding.bit_width() / 8;
+    while encoding.decode_len(digits.len()).is_err() {
+        digits.push(zero);
+    }
+
+    let mut bytes = encoding.decode(&digits).ok()?;
+    bytes.truncate(whole);
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_decoded_as_far_as_programs_decode_it() {
+        let cases = [
+            ("aGk=", Some("hi")),
+            ("aGk=aGk=", Some("hihi")),
+            ("aA==\naQ==\n", Some("hi")),
+            ("aGk", Some("hi")),
+            ("aG\nk\n", Some("hi")),
+            ("aGl", Some("hi")),
+            ("aGk_aGk-", Some("hi?hi>")),
+            ("aGk/aGk+", Some("hi?hi>")),
+            ("aGkhY", Some("hi!")),
+            ("aGkh?", None),
+            ("//79", None),
+            ("", Some("")),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(base64(text).as_deref(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn hexadecimal_digits_are_decoded_in_pairs() {
+        let cases =
+            [("6869", Some("hi")), ("68 69\n", Some("hi")), ("6869a", Some("hi")), ("4A", Some("J")), ("6g", None)];
+        for (text, expected) in cases {
+            assert_eq!(hex(text).as_deref(), expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Programs that start others in their own way: again and again, later, in another terminal, one for each item.
+
+use std::rc::Rc;
+
+use super::finders;
+use super::options::{Grammar, Options};
+use super::row::When::{Always, Has, Operand};
+use super::row::{PROGRAM, Prints, Program, Runs, Which, allows, asks, denies};
+use crate::effect::Kind;
+use crate::machine::command::Call;
+use crate::machine::state::World;
+use crate::machine::{Machine, Ran};
+use crate::value::{Arg, Flow, Piece, Text};
+
+pub(super) const ROWS: &[Program] = &[
+    Program {
+        names: &["watch"],
+        grammar: Grammar { short: "nq", long: &["interval", "equexit"], stops: true, ..Grammar::PLAIN },
+        runs: Runs::Joined,
+        prompts: &[(Always, "it never ends by itself")],
+        examples: &[denies("watch -n 5 'rm -rf /'", "delete-root"), allows("watch -n 5 kubectl get pods")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["script"],
+        grammar: Grammar {
+            short: "cIOBToE",
+            long: &["command", "log-in", "log-out", "log-io", "log-timing"],
+            ..Grammar::PLAIN
+        },
+        runs: Runs::FirstOf(&[Runs::Text(Which::Values(&["c", "command"])), Runs::Input]),
+        examples: &[
+            denies("script -qc 'rm -rf /' log", "delete-root"),
+            denies("echo 'rm -rf /' | script log", "delete-root"),
+            allows("script -qc 'make test' log"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["flock"],
+        grammar: FLOCK,
+        custom: Some(flock_with_text),
+        runs: Runs::Operands(1),
+        examples: &[
+            denies("flock lock rm -rf /", "delete-root"),
+            denies("flock lock -c 'rm -rf /'", "delete-root"),
+            allows("flock -n lock make"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["parallel", "rush", "env_parallel"],
+        custom: Some(|machine, call, world| Some(for_each_item(machine, call, world))),
+        examples: &[
+            denies("parallel rm -rf ::: /", "delete-root"),
+            denies("echo / | parallel 'rm -rf {}'", "delete-root"),
+            allows("parallel gzip ::: a.txt b.txt"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["tmux", "screen", "byobu", "zellij", "dtach", "abduco"],
+        custom: Some(in_another_terminal),
+        examples: &[
+            denies("tmux new -d 'rm -rf /'", "delete-root"),
+            denies("tmux send-keys -t web 'rm -rf /' Enter", "delete-root"),
+            denies("screen -dm rm -rf /", "delete-root"),
+            allows("tmux ls"),
+            allows("tmux new -d 'npm start'"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["at", "batch"],
+        custom: Some(later),
+        prints: Prints::Nothing,
+        examples: &[
+            asks("echo 'make' | at midnight", "persistence"),
+            denies("echo 'rm -rf /' | at now", "delete-root"),
+            allows("at -l"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["newgrp"],
+        runs: Runs::Input,
+        examples: &[denies("echo 'rm -rf /' | newgrp docker", "delete-root"), allows("newgrp docker")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["expect"],
+        custom: Some(expect),
+        examples: &[denies("expect -c 'system \"rm -rf /\"'", "delete-root"), allows("expect login.exp")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["nix-shell", "nix"],
+        grammar: Grammar { short: "pc", long: &["run", "command", "packages"], ..Grammar::PLAIN },
+        runs: Runs::FirstOf(&[
+            Runs::Text(Which::Values(&["run", "command"])),
+            Runs::If(Has(&["-c", "--command"]), &Runs::Words(Which::Behind(&["-c", "--command"]))),
+            Runs::Perhaps,
+        ]),
+        examples: &[
+            denies("nix-shell -p jq --run 'rm -rf /'", "delete-root"),
+            denies("nix shell nixpkgs#jq -c rm -rf /", "delete-root"),
+            allows("nix build"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["npx", "bunx", "pnpx"],
+        grammar: Grammar { short: "pc", long: &["package", "call"], stops: true, ..Grammar::PLAIN },
+        runs: Runs::FirstOf(&[
+            Runs::Text(Which::Values(&["c", "call"])),
+            Runs::If(Operand(0, &["rimraf", "del-cli", "cross-env", "shx", "env-cmd", "dotenv"]), &Runs::Operands(0)),
+            Runs::Perhaps,
+        ]),
+        examples: &[
+            denies("npx rimraf /", "delete-root"),
+            denies("npx -c 'rm -rf /'", "delete-root"),
+            allows("npx tsc --noEmit"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["shx"],
+        runs: Runs::Words(Which::Arguments),
+        examples: &[denies("shx rm -rf /", "delete-root"), allows("shx mkdir -p dist")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["concurrently", "nodemon", "watchexec", "onchange", "chokidar", "start-server-and-test"],
+        custom: Some(command_lines),
+        examples: &[
+            denies("concurrently 'npm start' 'rm -rf /'", "delete-root"),
+            denies("nodemon --exec 'rm -rf /'", "delete-root"),
+            allows("nodemon --exec 'npm start'"),
+        ],
+        ..PROGRAM
+    },
+];
+
+const FLOCK: Grammar = Grammar {
+    short: "wEc",
+    long: &["timeout", "wait", "conflict-exit-code", "command"],
+    stops: true,
+    ..Grammar::PLAIN
+};
+
+/// `flock -c text file` and `flock file -c text`.
+fn flock_with_text(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    let options = Options::read(&call.args, &FLOCK);
+    let behind = match options.operands.as_slice() {
+        [_, option, text, ..] if option.text.is("-c") || option.text.is("--command") => Some(text),
+        _ => None,
+    };
+    let text = options.value(&["c", "command"]).or(behind)?;
+    Some(machine.run_text(text, world.clone(), &call.input))
+}
+
+const PARALLEL: Grammar = Grammar {
+    short: "jaIdnNSPlLX",
+    long: &[
+        "jobs",
+        "arg-file",
+        "delimiter",
+        "max-args",
+        "colsep",
+        "timeout",
+        "delay",
+        "joblog",
+        "results",
+        "retries",
+        "sshlogin",
+        "tmpdir",
+        "workdir",
+    ],
+    stops: true,
+    ..Grammar::PLAIN
+};
+
+/// Items of `parallel` that are gone through. Those behind them are treated alike.
+const MOST_ITEMS: usize = 32;
+
+/// `parallel command ::: items`; without `:::`, what comes in has the items.
+fn for_each_item(machine: &mut Machine<'_>, call: &Call, world: &World) -> Ran {
+    let options = Options::read(&call.args, &PARALLEL);
+    let is_mark = |arg: &Arg| [":::", "::::", ":::+"].iter().any(|mark| arg.text.is(mark));
+    let at = options.operands.iter().position(is_mark);
+    let template = &options.operands[..at.unwrap_or(options.operands.len())];
+
+    let items: Vec<Text> = match (at, &call.input.text) {
+        (Some(at), _) => {
+            let behind = options.operands[at + 1..].iter();
+            behind.filter(|arg| !arg.text.known_start().starts_with(":::")).map(|arg| arg.text.clone()).collect()
+        }
+        (None, Some(text)) => text.lines().map(Text::known).collect(),
+        (None, None) => vec![Text::of_flow(&call.input)],
+    };
+
+    let mut ran = Ran::same(world.clone(), Flow::unknown());
+    for item in items.iter().take(MOST_ITEMS) {
+        let text = Arg::new(filled(template, item), call.span);
+        ran = machine.run_text(&text, world.clone(), &Rc::new(Flow::empty()));
+    }
+    ran.flow = Flow::unknown();
+    ran
+}
+
+/// The command line that `parallel` makes of its template and an item, which goes to the end where nothing stands for
+/// it.
+fn filled(template: &[Arg], item: &Text) -> Text {
+    let mut text = Text::default();
+    let mut is_placed = false;
+    for (index, arg) in template.iter().enumerate() {
+        if index > 0 {
+            text.push(Piece::Known(" ".to_owned()));
+        }
+        let (filled, hit) = finders::substitute(&arg.text, "{}", item);
+        is_placed |= hit;
+        text.append(&filled);
+    }
+
+    if !is_placed {
+        text.push(Piece::Known(" ".to_owned()));
+        text.append(item);
+    }
+    text
+}
+
+/// Terminals inside a terminal: command lines, keys that are typed, and a command at the end.
+fn in_another_terminal(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    const STARTS: [&str; 12] = [
+        "new",
+        "new-session",
+        "neww",
+        "new-window",
+        "split-window",
+        "splitw",
+        "respawn-pane",
+        "run-shell",
+        "run",
+        "if-shell",
+        "send-keys",
+        "send",
+    ];
+    let is_tmux = call.name == "tmux";
+    let starts = |arg: &Arg| STARTS.iter().any(|word| arg.text.is(word));
+    if is_tmux && !call.args.iter().any(starts) {
+        return None;
+    }
+
+    run_lines(machine, &call.args, call, world);
+    let types_keys = call.args.iter().any(|arg| arg.text.known_start().starts_with("send"));
+    let short = if is_tmux { "cFnstxye" } else { "cehpstSTX" };
+    let behind_verb = call.args.get(usize::from(is_tmux)..).unwrap_or_default();
+    let operands = Options::read(behind_verb, &Grammar { short, stops: true, ..Grammar::PLAIN }).operands;
+    (!operands.is_empty() && !types_keys).then(|| machine.run_words(call, &operands, world.clone()))
+}
+
+/// Goes through those of `args` that are command lines.
+fn run_lines(machine: &mut Machine<'_>, args: &[Arg], call: &Call, world: &World) {
+    for arg in args {
+        if arg.text.as_known().is_some_and(|text| text.contains(' ')) {
+            machine.run_text(arg, world.clone(), &call.input);
+        }
+    }
+}
+
+/// Tools that run command lines whenever a file changes, or several at once.
+fn command_lines(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    const GRAMMAR: Grammar =
+        Grammar { short: "xewicn", long: &["exec", "ext", "watch", "ignore", "names"], ..Grammar::PLAIN };
+    let options = Options::read(&call.args, &GRAMMAR);
+    let lines: Vec<Arg> = options.values(&["x", "exec"]).chain(&options.operands).cloned().collect();
+    run_lines(machine, &lines, call, world);
+    None
+}
+
+/// `at` runs what comes in, by itself.
+fn later(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    let only_shows = |arg: &Arg| ["-l", "-c", "-V"].iter().any(|option| arg.text.is(option));
+    if !call.args.iter().any(only_shows) {
+        machine.state(Kind::Persist, "This sets a timer.", call.span, None);
+        let from = Arg::known("standard input", call.span);
+        machine.run_flow(&call.input, world.clone(), &Rc::new(Flow::empty()), &from);
+    }
+    None
+}
+
+fn expect(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    let options = Options::read(&call.args, &Grammar { short: "cdf", stops: true, ..Grammar::PLAIN });
+    if let Some(code) = options.value(&["c"]) {
+        crate::snippet::run_code(machine, code, crate::snippet::Language::Tcl, world, &call.input);
+    }
+    None
+}
