@@ -139,7 +139,7 @@ pub(crate) async fn resolve(
     notices.extend(hints);
 
     let refuse = |error: insert::InsertError| Refusal::new(error.to_string());
-    let script = in_command(&request.command, &values, quotes).map_err(refuse)?;
+    let script = in_command(&request.command, &parse, &values, quotes).map_err(refuse)?;
     let environment = in_environment(&request.environment, &values);
     if let CommandInput::Text(text) = &request.input
         && let Some(resolved) = in_text(text, &values)
@@ -236,6 +236,7 @@ fn known_in<'a>(
 
 fn in_command(
     command: &[u8],
+    parse: &CommandParse,
     values: &BTreeMap<&Reference, &[u8]>,
     quotes: Quotes,
 ) -> Result<Option<Zeroizing<Vec<u8>>>, insert::InsertError> {
@@ -245,9 +246,8 @@ fn in_command(
         return Ok(None);
     }
 
-    // The review has parsed this very text: what it found belongs here instead.
-    let parsed = chiton_shell::parse(command);
-    insert::into_command(command, parsed.as_ref(), &known, quotes).map(Some)
+    let parsed = (**parse.of(command)).as_ref();
+    insert::into_command(command, parsed, &known, quotes).map(Some)
 }
 
 fn in_text(text: &[u8], values: &BTreeMap<&Reference, &[u8]>) -> Option<ByteString> {
