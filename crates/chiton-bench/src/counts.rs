@@ -158,9 +158,7 @@ mod tests {
         assert_eq!(
             changes,
             [
-                "less: 1000 → 900, -10.0 %",
-                "more: 1000 → 1051, +5.1 %",
-                "new is new: 5 instructions",
+                "less: 1000 → 900, -10.0 %", "more: 1000 → 1051, +5.1 %", "new is new: 5 instructions",
                 "gone is not counted any more"
             ]
         );

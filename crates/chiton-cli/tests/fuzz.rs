@@ -30,20 +30,8 @@ fn value(dice: &mut Dice, depth: usize) -> Value {
 
 /// What a method may be, real and not.
 const METHODS: [&str; 14] = [
-    "tools/call",
-    "tools/call",
-    "tools/call",
-    "tools/list",
-    "resources/read",
-    "resources/list",
-    "resources/subscribe",
-    "tasks/get",
-    "logging/setLevel",
-    "completion/complete",
-    "prompts/get",
-    "initialize",
-    "no/such",
-    "",
+    "tools/call", "tools/call", "tools/call", "tools/list", "resources/read", "resources/list", "resources/subscribe",
+    "tasks/get", "logging/setLevel", "completion/complete", "prompts/get", "initialize", "no/such", "",
 ];
 /// Tools that can be called with anything without running anything.
 const TOOLS: [&str; 6] = ["BashOutput", "BashInput", "KillShell", "ListShells", "Nothing", ""];

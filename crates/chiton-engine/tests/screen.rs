@@ -191,20 +191,7 @@ impl Reference {
             self.socket
         );
         self.tmux(&[
-            "new-session",
-            "-d",
-            "-s",
-            &name,
-            "-x",
-            &columns,
-            "-y",
-            &rows,
-            &script,
-            ";",
-            "set",
-            "-g",
-            "status",
-            "off",
+            "new-session", "-d", "-s", &name, "-x", &columns, "-y", &rows, &script, ";", "set", "-g", "status", "off",
         ]);
         self.tmux(&["wait-for", &format!("done-{number}")]);
         let text = self.tmux(&["capture-pane", "-p", "-t", &name]);

@@ -72,26 +72,13 @@ fn a_dry_run_can_name_the_files_that_redirections_touch() {
 fn commands_that_wait_for_a_person_are_named() {
     let waits = |command: &str| judge(command, &context()).waits.len();
     for command in [
-        "sudo ls",
-        "vim x",
-        "git rebase -i HEAD~2",
-        "less x",
-        "ssh host",
-        "git commit",
-        "python3",
-        "bash",
-        "top",
+        "sudo ls", "vim x", "git rebase -i HEAD~2", "less x", "ssh host", "git commit", "python3", "bash", "top",
         "tail -f x",
     ] {
         assert_eq!(waits(command), 1, "{command}");
     }
     for command in [
-        "sudo -n ls",
-        "git commit -m x",
-        "ls",
-        "python3 x.py",
-        "ssh -o BatchMode=yes host ls",
-        "echo x | less",
+        "sudo -n ls", "git commit -m x", "ls", "python3 x.py", "ssh -o BatchMode=yes host ls", "echo x | less",
         "top -bn1",
     ] {
         assert_eq!(waits(command), 0, "{command}");

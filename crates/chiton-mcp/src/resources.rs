@@ -123,10 +123,7 @@ mod tests {
         assert_eq!(name("chiton://runs/shell_1/output"), Some(("shell_1".to_owned(), None)));
         assert_eq!(name("chiton://runs/shell_1/output?tail=5"), Some(("shell_1".to_owned(), Some(5))));
         for other in [
-            "",
-            "file:///etc/passwd",
-            "chiton://runs//output",
-            "chiton://runs/a/output?tail=x",
+            "", "file:///etc/passwd", "chiton://runs//output", "chiton://runs/a/output?tail=x",
             "chiton://runs/a/outputs",
         ] {
             assert_eq!(name(other), None, "{other}");

@@ -286,18 +286,8 @@ impl Drop for Server {
 
 /// Methods with parameters that can be wrong.
 const METHODS: [&str; 12] = [
-    "initialize",
-    "tools/call",
-    "tools/list",
-    "resources/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/unsubscribe",
-    "subscriptions/listen",
-    "logging/setLevel",
-    "tasks/get",
-    "tasks/update",
-    "tasks/cancel",
+    "initialize", "tools/call", "tools/list", "resources/list", "resources/read", "resources/subscribe",
+    "resources/unsubscribe", "subscriptions/listen", "logging/setLevel", "tasks/get", "tasks/update", "tasks/cancel",
 ];
 
 fn as_tool(spec: &ToolSpec) -> Option<Tool> {

@@ -128,14 +128,8 @@ mod tests {
     use std::process::{Command, Stdio};
 
     const VALUES: [&str; 9] = [
-        "S3CR3T-VALUE",
-        "it's \"quoted\" $(and) `more`",
-        "back\\slash and\ttab",
-        "two lines\nof a value\n",
-        "~home/#hash=~x",
-        "p@ss/w+rd?&=%,;",
-        "gr\u{fc}n-und-bl\u{e4}u",
-        "\u{1}control\u{7f}\u{1b}[0m",
+        "S3CR3T-VALUE", "it's \"quoted\" $(and) `more`", "back\\slash and\ttab", "two lines\nof a value\n",
+        "~home/#hash=~x", "p@ss/w+rd?&=%,;", "gr\u{fc}n-und-bl\u{e4}u", "\u{1}control\u{7f}\u{1b}[0m",
         "{a,b} [c] !x ^y |z",
     ];
 

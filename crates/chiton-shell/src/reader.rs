@@ -114,46 +114,14 @@ pub struct CodeProgram {
 /// Variables that a shell evaluates or calculates with, or that programs hand to one.
 pub const VARIABLES: [&str; 37] = [
     // Expanded, run or read as a file of commands by bash itself.
-    "PS0",
-    "PS1",
-    "PS2",
-    "PS3",
-    "PS4",
-    "PROMPT_COMMAND",
-    "BASH_ENV",
-    "ENV",
-    "BASH_ALIASES",
+    "PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT_COMMAND", "BASH_ENV", "ENV", "BASH_ALIASES",
     // Integers, so that bash calculates with what is assigned.
-    "OPTIND",
-    "RANDOM",
-    "SRANDOM",
-    "SECONDS",
-    "HISTCMD",
-    "LINENO",
-    "BASHPID",
-    "EPOCHSECONDS",
+    "OPTIND", "RANDOM", "SRANDOM", "SECONDS", "HISTCMD", "LINENO", "BASHPID", "EPOCHSECONDS",
     // Commands that programs hand to a shell.
-    "EDITOR",
-    "VISUAL",
-    "FCEDIT",
-    "PAGER",
-    "MANPAGER",
-    "GIT_PAGER",
-    "GIT_EDITOR",
-    "GIT_SEQUENCE_EDITOR",
-    "GIT_SSH_COMMAND",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_PROXY_COMMAND",
-    "LESSOPEN",
-    "LESSCLOSE",
-    "RSYNC_RSH",
-    "TAR_OPTIONS",
-    "MAKEFLAGS",
-    "SHELL",
-    // Options and code for interpreters.
-    "PERL5OPT",
-    "RUBYOPT",
-    "NODE_OPTIONS",
+    "EDITOR", "VISUAL", "FCEDIT", "PAGER", "MANPAGER", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND", "LESSOPEN", "LESSCLOSE", "RSYNC_RSH", "TAR_OPTIONS",
+    "MAKEFLAGS", "SHELL", // Options and code for interpreters.
+    "PERL5OPT", "RUBYOPT", "NODE_OPTIONS",
 ];
 
 /// Who evaluates a variable of this name.

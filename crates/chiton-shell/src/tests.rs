@@ -101,16 +101,8 @@ fn arithmetic_ends_where_its_parentheses_close() {
 #[test]
 fn what_bash_may_read_differently_is_a_doubt() {
     for text in [
-        "cat <<E\nopen",
-        "cat <<E $(echo\n)\nx\nE\n",
-        "echo $(cat <<E)\nx\nE\n",
-        "(( echo a ) )",
-        "echo $((echo a) )",
-        "echo $[ 'a' ]",
-        "echo \"${x:-'}'}\"",
-        "a[ x ] y",
-        "a[\nx ]=1",
-        "a=(1)b c",
+        "cat <<E\nopen", "cat <<E $(echo\n)\nx\nE\n", "echo $(cat <<E)\nx\nE\n", "(( echo a ) )", "echo $((echo a) )",
+        "echo $[ 'a' ]", "echo \"${x:-'}'}\"", "a[ x ] y", "a[\nx ]=1", "a=(1)b c",
     ] {
         if let Ok(script) = parse(text.as_bytes()) {
             assert!(script.places.doubt().is_some(), "{text}");

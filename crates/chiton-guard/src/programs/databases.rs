@@ -16,17 +16,8 @@ const WAITS: &str = "without a statement it waits for some; give one with an opt
 pub(super) const ROWS: &[Program] = &[
     Program {
         names: &[
-            "psql",
-            "mysql",
-            "mariadb",
-            "sqlite3",
-            "mongosh",
-            "mongo",
-            "clickhouse-client",
-            "cockroach",
-            "duckdb",
-            "sqlcmd",
-            "cqlsh",
+            "psql", "mysql", "mariadb", "sqlite3", "mongosh", "mongo", "clickhouse-client", "cockroach", "duckdb",
+            "sqlcmd", "cqlsh",
         ],
         custom: Some(statements),
         prompts: &[(

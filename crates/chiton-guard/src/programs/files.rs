@@ -26,14 +26,7 @@ const COPY: Grammar = grammar(
     "tSgmo",
     &["target-directory", "suffix", "group", "mode", "owner"],
     &[
-        "recursive",
-        "archive",
-        "force",
-        "backup",
-        "no-target-directory",
-        "parents",
-        "remove-destination",
-        "symbolic",
+        "recursive", "archive", "force", "backup", "no-target-directory", "parents", "remove-destination", "symbolic",
         "directory",
     ],
 );

@@ -14,36 +14,9 @@ use crate::value::{Arg, Flow, FoundBelow, Labels, Piece, Text, What};
 
 /// Tests of `find` that narrow down what is found.
 const NARROWING: [&str; 30] = [
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-wholename",
-    "-regex",
-    "-iregex",
-    "-mtime",
-    "-mmin",
-    "-atime",
-    "-amin",
-    "-ctime",
-    "-cmin",
-    "-newer",
-    "-newermt",
-    "-size",
-    "-empty",
-    "-user",
-    "-group",
-    "-perm",
-    "-uid",
-    "-gid",
-    "-inum",
-    "-lname",
-    "-samefile",
-    "-links",
-    "-nouser",
-    "-nogroup",
-    "-executable",
-    "-fstype",
+    "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-mtime", "-mmin", "-atime", "-amin",
+    "-ctime", "-cmin", "-newer", "-newermt", "-size", "-empty", "-user", "-group", "-perm", "-uid", "-gid", "-inum",
+    "-lname", "-samefile", "-links", "-nouser", "-nogroup", "-executable", "-fstype",
 ];
 
 pub(super) const ROWS: &[Program] = &[
@@ -82,19 +55,8 @@ pub(super) const ROWS: &[Program] = &[
 const FD: Grammar = Grammar {
     short: "edEtSoxXcj",
     long: &[
-        "extension",
-        "max-depth",
-        "min-depth",
-        "exclude",
-        "type",
-        "size",
-        "owner",
-        "exec",
-        "exec-batch",
-        "base-directory",
-        "threads",
-        "changed-within",
-        "changed-before",
+        "extension", "max-depth", "min-depth", "exclude", "type", "size", "owner", "exec", "exec-batch",
+        "base-directory", "threads", "changed-within", "changed-before",
     ],
     ..Grammar::PLAIN
 };

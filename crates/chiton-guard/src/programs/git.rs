@@ -59,17 +59,7 @@ pub(super) const ROWS: &[Program] = &[
 
 /// Options with which `git commit` has its message.
 const MESSAGES: &[&str] = &[
-    "-m",
-    "-am",
-    "-F",
-    "-C",
-    "--message",
-    "--file",
-    "--no-edit",
-    "--fixup",
-    "--reuse-message",
-    "--dry-run",
-    "-qm",
+    "-m", "-am", "-F", "-C", "--message", "--file", "--no-edit", "--fixup", "--reuse-message", "--dry-run", "-qm",
     "-sm",
 ];
 
@@ -221,14 +211,8 @@ pub(super) const VERBS: &[Program] = &[
     },
     Program {
         names: &[
-            "git rev-parse",
-            "git describe",
-            "git merge-base",
-            "git symbolic-ref",
-            "git branch",
-            "git rev-list",
-            "git hash-object",
-            "git tag",
+            "git rev-parse", "git describe", "git merge-base", "git symbolic-ref", "git branch", "git rev-list",
+            "git hash-object", "git tag",
         ],
         prints: Prints::By(names),
         examples: &[
@@ -244,18 +228,8 @@ pub(super) const VERBS: &[Program] = &[
 const RUNS: Grammar = Grammar {
     short: "xO",
     long: &[
-        "exec",
-        "upload-pack",
-        "receive-pack",
-        "tree-filter",
-        "index-filter",
-        "msg-filter",
-        "env-filter",
-        "commit-filter",
-        "parent-filter",
-        "tag-name-filter",
-        "extcmd",
-        "config",
+        "exec", "upload-pack", "receive-pack", "tree-filter", "index-filter", "msg-filter", "env-filter",
+        "commit-filter", "parent-filter", "tag-name-filter", "extcmd", "config",
     ],
     ..Grammar::PLAIN
 };
@@ -324,16 +298,7 @@ fn config(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<R
     const CONFIG: Grammar =
         Grammar { short: "f", long: &["file", "blob", "type", "default", "comment", "value"], ..Grammar::PLAIN };
     const READS: [&str; 11] = [
-        "--get",
-        "--get-all",
-        "--list",
-        "-l",
-        "--unset",
-        "--unset-all",
-        "--get-regexp",
-        "--show-origin",
-        "get",
-        "list",
+        "--get", "--get-all", "--list", "-l", "--unset", "--unset-all", "--get-regexp", "--show-origin", "get", "list",
         "unset",
     ];
     if has(call, &READS) {
@@ -425,13 +390,7 @@ fn push(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran
 /// The filters of `git filter-branch` run in a scratch directory of their own.
 fn filters(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     const FILTERS: [&str; 7] = [
-        "tree-filter",
-        "index-filter",
-        "msg-filter",
-        "env-filter",
-        "commit-filter",
-        "parent-filter",
-        "tag-name-filter",
+        "tree-filter", "index-filter", "msg-filter", "env-filter", "commit-filter", "parent-filter", "tag-name-filter",
     ];
     for text in Options::read(&call.args, &RUNS).values(&FILTERS) {
         let mut scratch = world.clone();

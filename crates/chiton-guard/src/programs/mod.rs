@@ -163,28 +163,8 @@ fn unknown_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flo
 /// A program that nobody knows may run what its words say. If that would be refused by itself, it is asked about.
 fn may_be_a_wrapper(machine: &mut Machine<'_>, call: &Call, world: &World) {
     const TELLING: [&str; 22] = [
-        "rm",
-        "dd",
-        "sh",
-        "bash",
-        "dash",
-        "zsh",
-        "chmod",
-        "chown",
-        "kill",
-        "killall",
-        "pkill",
-        "reboot",
-        "shutdown",
-        "poweroff",
-        "halt",
-        "find",
-        "shred",
-        "mkfs",
-        "mkfs.ext4",
-        "wipefs",
-        "sudo",
-        "env",
+        "rm", "dd", "sh", "bash", "dash", "zsh", "chmod", "chown", "kill", "killall", "pkill", "reboot", "shutdown",
+        "poweroff", "halt", "find", "shred", "mkfs", "mkfs.ext4", "wipefs", "sudo", "env",
     ];
     let frame = machine.frame("maybe");
     let before = machine.findings.len();

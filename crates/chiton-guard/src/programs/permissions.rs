@@ -14,14 +14,7 @@ use crate::value::Text;
 const RIGHTS: Grammar = Grammar {
     long: &["reference", "from"],
     flags: &[
-        "recursive",
-        "verbose",
-        "changes",
-        "silent",
-        "quiet",
-        "no-dereference",
-        "preserve-root",
-        "no-preserve-root",
+        "recursive", "verbose", "changes", "silent", "quiet", "no-dereference", "preserve-root", "no-preserve-root",
     ],
     ..Grammar::PLAIN
 };

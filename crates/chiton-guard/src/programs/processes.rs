@@ -199,19 +199,8 @@ fn kill_by_name(machine: &mut Machine<'_>, call: &Call, _: &mut World) -> Option
     const KILL: Grammar = Grammar {
         short: "ounyzsZt",
         long: &[
-            "signal",
-            "user",
-            "uid",
-            "euid",
-            "parent",
-            "pgroup",
-            "group",
-            "session",
-            "terminal",
-            "older-than",
-            "younger-than",
-            "pidfile",
-            "ns",
+            "signal", "user", "uid", "euid", "parent", "pgroup", "group", "session", "terminal", "older-than",
+            "younger-than", "pidfile", "ns",
         ],
         flags: &["full", "regexp", "exact", "ignore-case", "newest", "oldest", "inverse"],
         ..Grammar::PLAIN

@@ -31,16 +31,7 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &[
-            "scp",
-            "lftp",
-            "ncftpput",
-            "tftp",
-            "smbclient",
-            "croc",
-            "wormhole",
-            "rcp",
-            "magic-wormhole",
-            "transfer",
+            "scp", "lftp", "ncftpput", "tftp", "smbclient", "croc", "wormhole", "rcp", "magic-wormhole", "transfer",
         ],
         custom: Some(copies),
         prints: Prints::Nothing,
@@ -104,11 +95,7 @@ fn on_another_machine(machine: &mut Machine<'_>, call: &Call, world: &mut World)
 /// `-o` of ssh and scp: some options name programs.
 fn ssh_option(machine: &mut Machine<'_>, option: &Arg, world: &World) {
     const PROGRAMS: [&str; 6] = [
-        "proxycommand",
-        "localcommand",
-        "knownhostscommand",
-        "permitlocalcommand",
-        "pkcs11provider",
+        "proxycommand", "localcommand", "knownhostscommand", "permitlocalcommand", "pkcs11provider",
         "securitykeyprovider",
     ];
     let start = option.text.known_start();

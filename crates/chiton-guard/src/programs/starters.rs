@@ -162,19 +162,8 @@ fn flock_with_text(machine: &mut Machine<'_>, call: &Call, world: &mut World) ->
 const PARALLEL: Grammar = Grammar {
     short: "jaIdnNSPlLX",
     long: &[
-        "jobs",
-        "arg-file",
-        "delimiter",
-        "max-args",
-        "colsep",
-        "timeout",
-        "delay",
-        "joblog",
-        "results",
-        "retries",
-        "sshlogin",
-        "tmpdir",
-        "workdir",
+        "jobs", "arg-file", "delimiter", "max-args", "colsep", "timeout", "delay", "joblog", "results", "retries",
+        "sshlogin", "tmpdir", "workdir",
     ],
     stops: true,
     ..Grammar::PLAIN
@@ -232,18 +221,8 @@ fn filled(template: &[Arg], item: &Text) -> Text {
 /// Terminals inside a terminal: command lines, keys that are typed, and a command at the end.
 fn in_another_terminal(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     const STARTS: [&str; 12] = [
-        "new",
-        "new-session",
-        "neww",
-        "new-window",
-        "split-window",
-        "splitw",
-        "respawn-pane",
-        "run-shell",
-        "run",
-        "if-shell",
-        "send-keys",
-        "send",
+        "new", "new-session", "neww", "new-window", "split-window", "splitw", "respawn-pane", "run-shell", "run",
+        "if-shell", "send-keys", "send",
     ];
     let is_tmux = call.name == "tmux";
     let starts = |arg: &Arg| STARTS.iter().any(|word| arg.text.is(word));

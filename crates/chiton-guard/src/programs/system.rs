@@ -46,14 +46,7 @@ pub(super) const ROWS: &[Program] = &[
                     ),
                     On(
                         Has(&[
-                            "enable",
-                            "link",
-                            "edit",
-                            "set-default",
-                            "enable-linger",
-                            "reenable",
-                            "load",
-                            "bootstrap",
+                            "enable", "link", "edit", "set-default", "enable-linger", "reenable", "load", "bootstrap",
                         ]),
                         Is(Persist, "This makes something start by itself."),
                     ),
@@ -115,20 +108,8 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &[
-            "insmod",
-            "rmmod",
-            "depmod",
-            "dkms",
-            "update-initramfs",
-            "mkinitcpio",
-            "dracut",
-            "grub-install",
-            "update-grub",
-            "grub-mkconfig",
-            "efibootmgr",
-            "bpftool",
-            "kpatch",
-            "bootctl",
+            "insmod", "rmmod", "depmod", "dkms", "update-initramfs", "mkinitcpio", "dracut", "grub-install",
+            "update-grub", "grub-mkconfig", "efibootmgr", "bpftool", "kpatch", "bootctl",
         ],
         effects: &[On(
             Not(&Any(&[Verb(&["list", "show", "status"]), All(&[Bare, Called(&["efibootmgr", "bootctl"])])])),
@@ -306,43 +287,19 @@ const CHANGES_PROTECTION: Does = Is(Unprotect, "This switches protection of the 
 /// The manager of services stops the machine by a verb, or by starting what stops it.
 const STOPS_BY_SERVICE: When = Any(&[
     Has(&[
-        "poweroff",
-        "reboot",
-        "halt",
-        "kexec",
-        "suspend",
-        "hibernate",
-        "hybrid-sleep",
-        "rescue",
-        "emergency",
-        "soft-reboot",
-        "exit",
+        "poweroff", "reboot", "halt", "kexec", "suspend", "hibernate", "hybrid-sleep", "rescue", "emergency",
+        "soft-reboot", "exit",
     ]),
     All(&[
         Has(&["isolate", "start"]),
         Has(&[
-            "poweroff.target",
-            "reboot.target",
-            "halt.target",
-            "rescue.target",
-            "emergency.target",
-            "shutdown.target",
+            "poweroff.target", "reboot.target", "halt.target", "rescue.target", "emergency.target", "shutdown.target",
         ]),
     ]),
 ]);
 
 /// How the names of services begin that protect the machine.
 const PROTECTING_SERVICES: &[&str] = &[
-    "auditd",
-    "firewalld",
-    "ufw",
-    "apparmor",
-    "fail2ban",
-    "iptables",
-    "nftables",
-    "selinux",
-    "rsyslog",
-    "syslog",
-    "clamav",
-    "crowdstrike",
+    "auditd", "firewalld", "ufw", "apparmor", "fail2ban", "iptables", "nftables", "selinux", "rsyslog", "syslog",
+    "clamav", "crowdstrike",
 ];

@@ -92,19 +92,8 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &[
-            "ifconfig",
-            "route",
-            "nmcli",
-            "ifdown",
-            "ifup",
-            "brctl",
-            "netplan",
-            "networkctl",
-            "resolvectl",
-            "hostnamectl",
-            "iw",
-            "iwconfig",
-            "rfkill",
+            "ifconfig", "route", "nmcli", "ifdown", "ifup", "brctl", "netplan", "networkctl", "resolvectl",
+            "hostnamectl", "iw", "iwconfig", "rfkill",
         ],
         effects: &[On(
             All(&[Any(&[Has(NETWORK_VERBS), Called(&["ifdown", "ifup"])]), Not(&Has(&["show", "status"]))]),
@@ -139,40 +128,16 @@ const CHANGES_NETWORK: Does = Is(Firewall, NETWORK);
 const NETWORK: &str = "This changes the network of the machine.";
 
 const NETWORK_VERBS: &[&str] = &[
-    "down",
-    "up",
-    "add",
-    "del",
-    "delete",
-    "off",
-    "disconnect",
-    "apply",
-    "set-hostname",
-    "block",
-    "flush",
-    "netmask",
-    "default",
-    "dns",
-    "modify",
+    "down", "up", "add", "del", "delete", "off", "disconnect", "apply", "set-hostname", "block", "flush", "netmask",
+    "default", "dns", "modify",
 ];
 
 const IPTABLES: Grammar = Grammar {
     short: "tw",
     long: &["table", "wait"],
     flags: &[
-        "list",
-        "list-rules",
-        "flush",
-        "delete-chain",
-        "append",
-        "insert",
-        "delete",
-        "policy",
-        "replace",
-        "zero",
-        "new-chain",
-        "version",
-        "help",
+        "list", "list-rules", "flush", "delete-chain", "append", "insert", "delete", "policy", "replace", "zero",
+        "new-chain", "version", "help",
     ],
     ..Grammar::PLAIN
 };

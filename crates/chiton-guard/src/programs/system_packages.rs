@@ -50,44 +50,16 @@ const EFFECTS: &[On] = &[
 ];
 
 const REMOVES: When = Has(&[
-    "remove",
-    "purge",
-    "erase",
-    "uninstall",
-    "-R",
-    "-Rs",
-    "-Rns",
-    "-e",
-    "-r",
-    "-P",
-    "--purge",
-    "--remove",
-    "autoremove",
+    "remove", "purge", "erase", "uninstall", "-R", "-Rs", "-Rns", "-e", "-r", "-P", "--purge", "--remove", "autoremove",
 ]);
 
 const FORCED: When = Has(&[
-    "--force-all",
-    "--nodeps",
-    "--allow-remove-essential",
-    "--force-remove-essential",
-    "--allow-unauthenticated",
+    "--force-all", "--nodeps", "--allow-remove-essential", "--force-remove-essential", "--allow-unauthenticated",
     "--force-yes",
 ]);
 
 /// Packages without which a system does not work.
 const ESSENTIAL: &[&str] = &[
-    "libc6",
-    "coreutils",
-    "bash",
-    "systemd",
-    "sudo",
-    "dpkg",
-    "apt",
-    "linux-image",
-    "base-files",
-    "glibc",
-    "kernel",
-    "passwd",
-    "login",
-    "openssh-server",
+    "libc6", "coreutils", "bash", "systemd", "sudo", "dpkg", "apt", "linux-image", "base-files", "glibc", "kernel",
+    "passwd", "login", "openssh-server",
 ];

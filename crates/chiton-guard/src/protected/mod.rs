@@ -150,14 +150,7 @@ fn changes_device(target: &Target) -> Option<Objection> {
 /// A pattern below `/dev` stands for the disks it may match.
 fn disks_matched(target: &Target) -> Vec<Target> {
     const DISKS: [&str; 8] = [
-        "/dev/sda",
-        "/dev/sda1",
-        "/dev/vda",
-        "/dev/nvme0n1",
-        "/dev/nvme0n1p1",
-        "/dev/xvda",
-        "/dev/hda",
-        "/dev/mmcblk0",
+        "/dev/sda", "/dev/sda1", "/dev/vda", "/dev/nvme0n1", "/dev/nvme0n1p1", "/dev/xvda", "/dev/hda", "/dev/mmcblk0",
     ];
     let Target::At { path, extent, doubtful } = target else { return vec![target.clone()] };
     if !path.starts_with("/dev/") || !path.split('/').any(path::is_pattern) {
@@ -177,68 +170,23 @@ pub(crate) const SYSTEM: [&str; 22] = [
 ];
 /// Directories in them whose content is made to come and go.
 const DISPOSABLE: [&str; 9] = [
-    "/tmp",
-    "/var/tmp",
-    "/dev/shm",
-    "/var/cache",
-    "/var/lib/apt/lists",
-    "/run/user",
-    "/run/lock",
-    "/var/lock",
+    "/tmp", "/var/tmp", "/dev/shm", "/var/cache", "/var/lib/apt/lists", "/run/user", "/run/lock", "/var/lock",
     "/usr/local/share/.cache",
 ];
 /// Directories in them in which people install things of their own.
 const SHARED: [&str; 10] = [
-    "/usr/local",
-    "/opt",
-    "/srv",
-    "/mnt",
-    "/media",
-    "/var/www",
-    "/usr/src",
-    "/snap",
-    "/nix",
-    "/var/lib/docker/volumes",
+    "/usr/local", "/opt", "/srv", "/mnt", "/media", "/var/www", "/usr/src", "/snap", "/nix", "/var/lib/docker/volumes",
 ];
 /// Folders in a home directory that people keep things in.
 const KEPT: [&str; 22] = [
-    "Desktop",
-    "Documents",
-    "Downloads",
-    "Music",
-    "Pictures",
-    "Videos",
-    "Public",
-    "Templates",
-    "Library",
-    ".config",
-    ".local",
-    ".local/share",
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".kube",
-    ".docker",
-    ".password-store",
-    ".mozilla",
-    ".thunderbird",
-    ".var",
-    ".config/gcloud",
+    "Desktop", "Documents", "Downloads", "Music", "Pictures", "Videos", "Public", "Templates", "Library", ".config",
+    ".local", ".local/share", ".ssh", ".gnupg", ".aws", ".kube", ".docker", ".password-store", ".mozilla",
+    ".thunderbird", ".var", ".config/gcloud",
 ];
 /// Files without which nobody can log in or boot.
 const ESSENTIAL: [&str; 12] = [
-    "/etc/passwd",
-    "/etc/shadow",
-    "/etc/group",
-    "/etc/gshadow",
-    "/etc/sudoers",
-    "/etc/fstab",
-    "/etc/crypttab",
-    "/etc/ld.so.preload",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.cache",
-    "/etc/pam.conf",
-    "/etc/nsswitch.conf",
+    "/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/sudoers", "/etc/fstab", "/etc/crypttab",
+    "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/ld.so.cache", "/etc/pam.conf", "/etc/nsswitch.conf",
 ];
 
 /// The places of one context.

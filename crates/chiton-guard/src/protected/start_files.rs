@@ -5,28 +5,9 @@ use crate::value::path::is_within;
 
 /// Files of a home directory that shells and sessions run.
 const START_FILES: [&str; 22] = [
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".kshrc",
-    ".cshrc",
-    ".tcshrc",
-    ".login",
-    ".inputrc",
-    ".xinitrc",
-    ".xprofile",
-    ".xsession",
-    ".pam_environment",
-    ".envrc",
-    ".screenrc",
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
+    ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc", ".xinitrc", ".xprofile",
+    ".xsession", ".pam_environment", ".envrc", ".screenrc",
 ];
 /// Files and directories of a home directory that other programs run or obey.
 const OBEYED: [(&str, &str); 20] = [

@@ -15,19 +15,8 @@ use crate::value::Text;
 const LOOPS: &[&str] = &["while", "for", "loop", "times", "until", "range"];
 /// Loops that never end, without blanks.
 const ENDLESS_LOOPS: &[&str] = &[
-    "whileTrue",
-    "while1",
-    "while(1)",
-    "while(true)",
-    "whiletrue",
-    "loop{",
-    "loopdo",
-    "for(;;)",
-    "forkwhile",
-    "whilefork",
-    "while(fork",
-    "for;;",
-    "until0",
+    "whileTrue", "while1", "while(1)", "while(true)", "whiletrue", "loop{", "loopdo", "for(;;)", "forkwhile",
+    "whilefork", "while(fork", "for;;", "until0",
 ];
 /// Waits for something, so that a loop does not multiply processes.
 const WAITS: &[&str] = &["wait", "sleep", "waitpid", "join", "accept", "communicate"];
@@ -40,18 +29,7 @@ const STARTS: &[&str] = &["dup2", "spawn", "subprocess", "exec", "system", "pope
 const SHELLS: &[&str] = &["/bin/sh", "/bin/bash", "\"sh\"", "'sh'", "cmd.exe"];
 /// Sends something over the network.
 const TALKS: &[&str] = &[
-    "urlopen",
-    "requests",
-    "fetch",
-    "axios",
-    "socket",
-    "http",
-    "https",
-    "urllib",
-    "httpx",
-    "Net",
-    "LWP",
-    "curl_exec",
+    "urlopen", "requests", "fetch", "axios", "socket", "http", "https", "urllib", "httpx", "Net", "LWP", "curl_exec",
     "file_get_contents",
 ];
 /// Lists files.
@@ -61,21 +39,8 @@ const LISTS: &[&str] =
 const DELETES: &[&str] = &["remove", "unlink", "rmtree", "rmSync", "unlinkSync", "rm_rf", "rmdir", "delete"];
 /// Gives text back that was hidden or fetched.
 const REVEALS: &[&str] = &[
-    "b64decode",
-    "decodestring",
-    "fromhex",
-    "unhexlify",
-    "decompress",
-    "atob",
-    "base64_decode",
-    "decode64",
-    "unpack",
-    "rot13",
-    "str_rot13",
-    "urlopen",
-    "urlretrieve",
-    "fetch",
-    "gzinflate",
+    "b64decode", "decodestring", "fromhex", "unhexlify", "decompress", "atob", "base64_decode", "decode64", "unpack",
+    "rot13", "str_rot13", "urlopen", "urlretrieve", "fetch", "gzinflate",
 ];
 /// Runs text.
 const EVALUATES: &[&str] =

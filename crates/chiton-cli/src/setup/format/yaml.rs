@@ -483,15 +483,8 @@ mod tests {
     #[test]
     fn what_cannot_be_edited_safely_is_left_alone() {
         for text in [
-            "a: 1\n...\n",
-            "a: 1\n---\nb: 2\n",
-            "extensions: &x\nb: *x\n",
-            "b: &x {c: 1}\nextensions: *x\n",
-            "extensions: text\n",
-            "- list\n",
-            "a: 1\na: 2\n",
-            "a: [1\n",
-            "a: b: c\n",
+            "a: 1\n...\n", "a: 1\n---\nb: 2\n", "extensions: &x\nb: *x\n", "b: &x {c: 1}\nextensions: *x\n",
+            "extensions: text\n", "- list\n", "a: 1\na: 2\n", "a: [1\n", "a: b: c\n",
         ] {
             assert!(FileFormat::Yaml.edit(text, SPOT, &Edit::Insert(&fields())).is_err(), "{text}");
         }

@@ -328,18 +328,9 @@ fn what_programs_take_as_data_is_delivered() {
 #[test]
 fn no_builtin_runs_a_part_of_a_value() {
     let templates = [
-        "@ {{secret:v}}",
-        "@ '{{secret:v}}' x",
-        "@ -v {{secret:v}}",
-        "@ x \"{{secret:v}}\"",
-        "@ -- {{secret:v}}",
-        "@ x={{secret:v}}",
-        "@ x[{{secret:v}}]=1",
-        "@ 'x[{{secret:v}}]=1'",
-        "@ x <<< {{secret:v}}",
-        "echo {{secret:v}} | @ x",
-        "command @ {{secret:v}}",
-        "builtin @ -p {{secret:v}}",
+        "@ {{secret:v}}", "@ '{{secret:v}}' x", "@ -v {{secret:v}}", "@ x \"{{secret:v}}\"", "@ -- {{secret:v}}",
+        "@ x={{secret:v}}", "@ x[{{secret:v}}]=1", "@ 'x[{{secret:v}}]=1'", "@ x <<< {{secret:v}}",
+        "echo {{secret:v}} | @ x", "command @ {{secret:v}}", "builtin @ -p {{secret:v}}",
     ];
     // These would stop or leave the shell that is looked at.
     let builtins = BUILTINS.iter().filter(|builtin| !matches!(builtin.name, "suspend" | "kill" | "exec"));
