@@ -1,4 +1,5 @@
 //! The face for programs that think in shells. One test, since there is one manager per process.
+#![cfg(test)]
 
 mod harness;
 

@@ -77,9 +77,9 @@ fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if path.is_dir() {
+        if path.is_dir() && name != "tests" {
             all.extend(sources(&path));
-        } else if name.ends_with(".rs") && !name.contains("tests") {
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !name.contains("tests") {
             let text = fs::read_to_string(&path).unwrap();
             let code = text.split("#[cfg(test)]").next().unwrap();
             let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
