@@ -65,7 +65,7 @@ pub(crate) struct EnvArguments {
 }
 
 /// A variable, and what became of it.
-struct VariableRow {
+struct ListedVariable {
     name: String,
     /// `None` where it is kept back.
     value: Option<ByteString>,
@@ -97,7 +97,7 @@ pub(crate) fn env(arguments: &EnvArguments, settings: &Settings) -> Result<ExitC
         println!("{}", serde_json::Value::Object(object));
         return Ok(ExitCode::SUCCESS);
     }
-    let cells = |row: &VariableRow| {
+    let cells = |row: &ListedVariable| {
         let what = row.value.as_ref().map_or_else(|| format!("kept back: it {}", row.why), ByteString::to_text);
         vec![row.name.clone(), row.source.to_owned(), what.replace('\n', "\\n")]
     };
@@ -109,8 +109,8 @@ fn rows(
     policy: &EnvironmentPolicy,
     own: &BTreeMap<String, ByteString>,
     login: &BTreeMap<String, ByteString>,
-) -> Vec<VariableRow> {
-    let mut rows: BTreeMap<String, VariableRow> = BTreeMap::new();
+) -> Vec<ListedVariable> {
+    let mut rows: BTreeMap<String, ListedVariable> = BTreeMap::new();
     let defaults: BTreeMap<String, ByteString> =
         DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
     // What comes later wins.
@@ -122,7 +122,7 @@ fn rows(
                 continue;
             }
             let value = objection.is_none().then(|| value.clone());
-            rows.insert(name.clone(), VariableRow { name: name.clone(), value, source, why });
+            rows.insert(name.clone(), ListedVariable { name: name.clone(), value, source, why });
         }
     }
     if let (Some(path), Some(row)) = (login.get("PATH"), rows.get_mut("PATH")) {
@@ -132,7 +132,7 @@ fn rows(
     rows.into_values().collect()
 }
 
-fn as_json(row: &VariableRow) -> (String, serde_json::Value) {
+fn as_json(row: &ListedVariable) -> (String, serde_json::Value) {
     let value = row.value.as_ref().map(ByteString::to_text);
     let why = row.value.is_none().then_some(&row.why);
     (row.name.clone(), json!({"from": row.source, "value": value, "kept_back": why}))
@@ -140,7 +140,7 @@ fn as_json(row: &VariableRow) -> (String, serde_json::Value) {
 
 fn explain(
     name: &str,
-    rows: &[VariableRow],
+    rows: &[ListedVariable],
     own: &BTreeMap<String, ByteString>,
     login: &BTreeMap<String, ByteString>,
 ) -> Result<ExitCode> {

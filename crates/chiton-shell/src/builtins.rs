@@ -1,6 +1,6 @@
 //! Bash's builtins and keywords: the one table of what each of them does.
 
-use crate::reader::CodeWords;
+use crate::code_words::CodeWords;
 
 /// What a builtin does to the shell that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Builtin {
     /// Whether the parser takes `name=(…)` among its arguments for an array.
     pub takes_arrays: bool,
     /// Which of its words it reads as code, or as the name of a variable, in which an index may be code. What declarers
-    /// read depends on their options; see [`crate::reader`].
+    /// read depends on their options; see `reader.rs`.
     pub code: &'static [CodeWords],
 }
 

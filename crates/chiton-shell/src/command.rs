@@ -84,7 +84,7 @@ impl Lexer<'_> {
                     self.at += 4;
                     self.skip_blanks();
                     for option in [b"-p".as_slice(), b"--"] {
-                        if self.plain_word() == option {
+                        if plain_word(self.rest()) == option {
                             self.at += option.len();
                             self.skip_blanks();
                         }
@@ -119,19 +119,13 @@ impl Lexer<'_> {
         pipe
     }
 
-    /// The bytes of the word that stands here, as they are.
-    pub(super) fn plain_word(&self) -> &[u8] {
-        let rest = &self.source[self.at..];
-        &rest[..rest.iter().position(|byte| is_metacharacter(*byte)).unwrap_or(rest.len())]
-    }
-
     /// The reserved word that stands here.
     pub(super) fn reserved(&self) -> Option<&'static [u8]> {
         let first = self.peek()?;
         if !first.is_ascii_lowercase() && !matches!(first, b'{' | b'}' | b'!' | b'[' | b']') {
             return None;
         }
-        let word = self.plain_word();
+        let word = plain_word(self.rest());
         KEYWORDS.into_iter().map(str::as_bytes).find(|reserved| *reserved == word)
     }
 
@@ -191,7 +185,7 @@ impl Lexer<'_> {
         if simple.words.is_empty() && simple.assignments.is_empty() && redirections.is_empty() {
             return Err(self.unexpected());
         }
-        let span = self.span(start, end);
+        let span = self.positions.span(start, end);
         Ok(Command { kind: CommandKind::Simple(simple), redirections, span })
     }
 
@@ -316,7 +310,7 @@ impl Lexer<'_> {
 
     fn redirection(&mut self) -> Parsed<Option<Redirection>> {
         let start = self.at;
-        let (descriptor, length) = self.descriptor();
+        let (descriptor, length) = descriptor_at(self.rest());
         self.at += length;
         let Some(operator) = self.operator(length > 0) else {
             self.at = start;
@@ -328,7 +322,7 @@ impl Lexer<'_> {
             self.here_announcement(start)?
         } else {
             // `> 2>&1`: the digits belong to the next redirection, so this one has no target.
-            if !self.at_word() || self.descriptor().0.is_some() {
+            if !self.at_word() || descriptor_at(self.rest()).0.is_some() {
                 return Err(self.unexpected());
             }
             let word_start = self.at;
@@ -339,24 +333,6 @@ impl Lexer<'_> {
         };
 
         Ok(Some(Redirection { descriptor, operator, target, span: self.since(start) }))
-    }
-
-    fn descriptor(&self) -> (Option<Descriptor>, usize) {
-        let rest = &self.source[self.at..];
-        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let follows = |length: usize| matches!(rest.get(length), Some(b'<' | b'>'));
-        if digits > 0 && follows(digits) {
-            let number = String::from_utf8_lossy(&rest[..digits]).parse().unwrap_or(u32::MAX);
-            return (Some(Descriptor::Number(number)), digits);
-        }
-        if rest.first() == Some(&b'{') {
-            let length = name_length(&rest[1..]);
-            if length > 0 && rest.get(length + 1) == Some(&b'}') && follows(length + 2) {
-                let name = String::from_utf8_lossy(&rest[1..=length]).into_owned();
-                return (Some(Descriptor::Variable(name)), length + 2);
-            }
-        }
-        (None, 0)
     }
 
     fn operator(&mut self, with_descriptor: bool) -> Option<Operator> {
@@ -397,4 +373,27 @@ fn named(word: &'static str) -> &'static str {
         "}" => "`}`",
         _ => "a reserved word",
     }
+}
+
+/// The descriptor that stands before an operator, and how long it is.
+fn descriptor_at(rest: &[u8]) -> (Option<Descriptor>, usize) {
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let follows = |length: usize| matches!(rest.get(length), Some(b'<' | b'>'));
+    if digits > 0 && follows(digits) {
+        let number = String::from_utf8_lossy(&rest[..digits]).parse().unwrap_or(u32::MAX);
+        return (Some(Descriptor::Number(number)), digits);
+    }
+    if rest.first() == Some(&b'{') {
+        let length = name_length(&rest[1..]);
+        if length > 0 && rest.get(length + 1) == Some(&b'}') && follows(length + 2) {
+            let name = String::from_utf8_lossy(&rest[1..=length]).into_owned();
+            return (Some(Descriptor::Variable(name)), length + 2);
+        }
+    }
+    (None, 0)
+}
+
+/// The bytes of the word at the start of `rest`, as they are.
+pub(super) fn plain_word(rest: &[u8]) -> &[u8] {
+    &rest[..rest.iter().position(|byte| is_metacharacter(*byte)).unwrap_or(rest.len())]
 }

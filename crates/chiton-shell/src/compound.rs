@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::command::plain_word;
 use crate::dollar::{Closing, MAYBE_ARITHMETIC};
 use crate::lexer::{Failure, Lexer, Parsed, name_length};
 use crate::place::{Region, Role};
@@ -134,7 +135,7 @@ impl Lexer<'_> {
         }
 
         let length = name_length(&self.source[self.at..]);
-        let name = self.plain_word();
+        let name = plain_word(self.rest());
         if length == 0 || length != name.len() {
             return Err(self.unexpected());
         }
@@ -287,7 +288,7 @@ impl Lexer<'_> {
         let start = self.at;
         // A name stands before a compound command only.
         let length = name_length(&self.source[self.at..]);
-        if length > 0 && self.reserved().is_none() && length == self.plain_word().len() {
+        if length > 0 && self.reserved().is_none() && length == plain_word(self.rest()).len() {
             self.at += length;
             self.skip_blanks();
             let opens =

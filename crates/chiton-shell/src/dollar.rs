@@ -158,7 +158,7 @@ impl Lexer<'_> {
 
         self.spend(text.len())?;
 
-        let positions = self.positions_of(places, at);
+        let positions = self.positions.of(places, at);
         let mut inner = Lexer::new(&text, positions, self.depth)?;
         inner.patience = self.patience;
         inner.pending_outside = self.pending_outside || !self.pending.is_empty();
@@ -170,7 +170,7 @@ impl Lexer<'_> {
         self.patience = inner.patience;
 
         let Lexer { places, .. } = inner;
-        self.absorb(places);
+        self.places.extend(places);
         self.at = at + 1;
         self.note(start, Region::Backtick);
         Ok(Part::Command(Arc::new(list)))
@@ -263,7 +263,7 @@ impl Lexer<'_> {
             return Ok(None);
         }
 
-        let span = self.span(start + 1, self.at);
+        let span = self.positions.span(start + 1, self.at);
         self.at += 1;
         self.note(start, Region::Role(Role::Index));
         Ok(Some(Word { parts: parts.finish(), span }))

@@ -60,7 +60,10 @@ impl Lexer<'_> {
         self.places.has_open_here |= is_open;
         let body = if pending.quoted {
             self.note_range(start, end, Region::Quoting(Quoting::HereLiteral));
-            Word { parts: vec![Part::Quoted(String::from_utf8_lossy(&text).into_owned())], span: self.span(start, end) }
+            Word {
+                parts: vec![Part::Quoted(String::from_utf8_lossy(&text).into_owned())],
+                span: self.positions.span(start, end),
+            }
         } else {
             self.note_range(start, end, Region::Quoting(Quoting::HereExpanded));
             self.expanded_body(&text, places, start, end)?
@@ -75,35 +78,19 @@ impl Lexer<'_> {
 
     fn note_range(&mut self, start: usize, end: usize, region: Region) {
         if !matches!(self.positions, Positions::Fixed(_)) {
-            let span = self.span(start, end);
+            let span = self.positions.span(start, end);
             self.places.note(span, region);
         }
     }
 
     fn expanded_body(&mut self, text: &[u8], places: Vec<usize>, start: usize, end: usize) -> Parsed<Word> {
-        let positions = self.positions_of(places, end);
+        let positions = self.positions.of(places, end);
         let mut inner = Lexer::new(text, positions, self.depth)?;
         inner.patience = self.patience;
         let parts = inner.deeper(Lexer::here_text)?;
         self.patience = inner.patience;
-        self.absorb(inner.places);
-        Ok(Word { parts, span: self.span(start, end) })
-    }
-
-    /// Where the bytes of a text that was taken out of this one lie: each byte, and `end` for its end.
-    pub(super) fn positions_of(&self, mut places: Vec<usize>, end: usize) -> Positions {
-        if let Positions::Fixed(span) = &self.positions {
-            return Positions::Fixed(*span);
-        }
-        places.push(end);
-        for place in &mut places {
-            *place = self.span(*place, *place).start;
-        }
-        Positions::Table(places)
-    }
-
-    pub(super) fn absorb(&mut self, places: crate::place::Places) {
-        self.places.extend(places);
+        self.places.extend(inner.places);
+        Ok(Word { parts, span: self.positions.span(start, end) })
     }
 }
 

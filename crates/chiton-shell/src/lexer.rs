@@ -58,6 +58,32 @@ pub(super) enum Positions {
     Table(Vec<usize>),
 }
 
+impl Positions {
+    /// Where the text from `start` up to `end` stands.
+    pub(super) fn span(&self, start: usize, end: usize) -> Span {
+        match self {
+            Self::Offset(offset) => Span::new(start + offset, end + offset),
+            Self::Fixed(span) => *span,
+            Self::Table(table) => {
+                let place = |at: usize| table.get(at).or(table.last()).copied().unwrap_or_default();
+                Span::new(place(start), place(end))
+            }
+        }
+    }
+
+    /// Where the bytes of a text that was taken out of this one lie: each byte, and `end` for its end.
+    pub(super) fn of(&self, mut places: Vec<usize>, end: usize) -> Self {
+        if let Self::Fixed(span) = self {
+            return Self::Fixed(*span);
+        }
+        places.push(end);
+        for place in &mut places {
+            *place = self.span(*place, *place).start;
+        }
+        Self::Table(places)
+    }
+}
+
 /// A here document whose body is still to be read.
 pub(super) struct Pending {
     pub(super) delimiter: Vec<u8>,
@@ -97,7 +123,7 @@ impl<'a> Lexer<'a> {
             return Err(lexer.error(Failure::TooLong));
         }
         if let Some(nul) = memchr::memchr(0, source) {
-            return Err(SyntaxError { failure: Failure::Nul, span: lexer.span(nul, nul + 1) });
+            return Err(SyntaxError { failure: Failure::Nul, span: lexer.positions.span(nul, nul + 1) });
         }
         Ok(lexer)
     }
@@ -124,6 +150,11 @@ impl<'a> Lexer<'a> {
         self.source[self.at..].starts_with(text)
     }
 
+    /// The text from here on.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.source.get(self.at..).unwrap_or_default()
+    }
+
     pub(super) fn is_end(&self) -> bool {
         self.at >= self.source.len()
     }
@@ -137,28 +168,17 @@ impl<'a> Lexer<'a> {
         here
     }
 
-    pub(super) fn span(&self, start: usize, end: usize) -> Span {
-        match &self.positions {
-            Positions::Offset(offset) => Span::new(start + offset, end + offset),
-            Positions::Fixed(span) => *span,
-            Positions::Table(table) => {
-                let place = |at: usize| table.get(at).or(table.last()).copied().unwrap_or_default();
-                Span::new(place(start), place(end))
-            }
-        }
-    }
-
     pub(super) fn since(&self, start: usize) -> Span {
-        self.span(start, self.at)
+        self.positions.span(start, self.at)
     }
 
     pub(super) fn error(&self, failure: Failure) -> SyntaxError {
         let end = (self.at + 1).min(self.source.len());
-        SyntaxError { failure, span: self.span(self.at.min(end), end) }
+        SyntaxError { failure, span: self.positions.span(self.at.min(end), end) }
     }
 
     pub(super) fn error_from(&self, start: usize, failure: Failure) -> SyntaxError {
-        SyntaxError { failure, span: self.span(start, (start + 1).min(self.source.len())) }
+        SyntaxError { failure, span: self.positions.span(start, (start + 1).min(self.source.len())) }
     }
 
     /// The error for what stands here.
@@ -171,7 +191,7 @@ impl<'a> Lexer<'a> {
             Some(_) => rest.iter().position(|byte| is_metacharacter(*byte)).unwrap_or(rest.len()),
         };
         let text = format!("`{}`", String::from_utf8_lossy(&rest[..length.min(40)]));
-        SyntaxError { failure: Failure::Unexpected(text), span: self.span(self.at, self.at + length) }
+        SyntaxError { failure: Failure::Unexpected(text), span: self.positions.span(self.at, self.at + length) }
     }
 
     /// Runs `inner` one level deeper.
@@ -210,7 +230,7 @@ impl<'a> Lexer<'a> {
             match self.peek() {
                 Some(b' ' | b'\t') => self.at += 1,
                 Some(b'\\') if self.peek_at(1) == Some(b'\n') => self.at += 2,
-                Some(b'#') if self.is_word_start() => {
+                Some(b'#') if is_word_start(&self.source[..self.at]) => {
                     let start = self.at;
                     let rest = &self.source[self.at..];
                     self.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
@@ -219,15 +239,6 @@ impl<'a> Lexer<'a> {
                 _ => return,
             }
         }
-    }
-
-    /// Whether a word would start here, rather than go on.
-    fn is_word_start(&self) -> bool {
-        let mut at = self.at;
-        while at >= 2 && self.source[at - 1] == b'\n' && self.source[at - 2] == b'\\' {
-            at -= 2;
-        }
-        at == 0 || is_metacharacter(self.source[at - 1]) || self.source[at - 1] == b'`'
     }
 
     /// Goes past blanks and line ends; bodies of here documents are read on the way.
@@ -272,4 +283,13 @@ pub(super) fn is_metacharacter(byte: u8) -> bool {
 pub(super) fn name_length(text: &[u8]) -> usize {
     let starts = text.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
     if starts { text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count() } else { 0 }
+}
+
+/// Whether a word would start behind `before`, rather than go on.
+fn is_word_start(before: &[u8]) -> bool {
+    let mut at = before.len();
+    while at >= 2 && before[at - 1] == b'\n' && before[at - 2] == b'\\' {
+        at -= 2;
+    }
+    at == 0 || is_metacharacter(before[at - 1]) || before[at - 1] == b'`'
 }

@@ -2,6 +2,7 @@
 
 mod ansi;
 pub mod builtins;
+mod code_words;
 mod command;
 mod compound;
 mod condition;

@@ -50,7 +50,9 @@ impl Lexer<'_> {
         while let Some(byte) = self.peek() {
             match byte {
                 b'<' | b'>' if self.peek_at(1) == Some(b'(') => parts.push(self.process_substitution()?),
-                b'?' | b'*' | b'+' | b'@' | b'!' if self.peek_at(1) == Some(b'(') && !self.opens_function() => {
+                b'?' | b'*' | b'+' | b'@' | b'!'
+                    if self.peek_at(1) == Some(b'(') && !opens_function(&self.rest()[2..]) =>
+                {
                     self.extended_pattern(&mut parts)?;
                 }
                 _ if ends(byte, false) => break,
@@ -58,14 +60,6 @@ impl Lexer<'_> {
             }
         }
         Ok(Word { parts: parts.finish(), span: self.since(start) })
-    }
-
-    /// Whether `()` follows. `name()` looks like a pattern when the name ends in one of its characters, but a pattern is
-    /// not empty.
-    fn opens_function(&self) -> bool {
-        let rest = &self.source[self.at + 2..];
-        let inner = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
-        inner == Some(&b')')
     }
 
     /// `@(a|b)` and its like, kept as the text it is.
@@ -259,4 +253,11 @@ impl Parts {
         self.flush();
         self.done
     }
+}
+
+/// Whether `rest` closes the bracket before it at once. `name()` looks like a pattern when the name ends in one of its characters, but a pattern is
+/// not empty.
+fn opens_function(rest: &[u8]) -> bool {
+    let inner = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
+    inner == Some(&b')')
 }

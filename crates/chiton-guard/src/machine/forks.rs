@@ -22,18 +22,18 @@ pub(crate) fn is_endless(condition: &List, until: bool) -> bool {
 
 /// Whether a loop body starts processes in the background and nothing in it waits, pauses or leaves.
 pub(crate) fn starts_without_waiting(body: &List) -> bool {
-    let mut look = Look::default();
+    let mut look = Stages::default();
     look.list(body);
     look.starts && !look.pauses
 }
 
 #[derive(Default)]
-struct Look {
+struct Stages {
     starts: bool,
     pauses: bool,
 }
 
-impl Look {
+impl Stages {
     fn list(&mut self, list: &List) {
         for item in &list.items {
             self.starts |= item.background;

@@ -13,7 +13,7 @@ struct Setting {
     /// Their keys in small letters; a `*` stands for any name.
     keys: &'static [&'static str],
     /// What the value is.
-    value: Value,
+    value: SettingValue,
     /// Values that are not a command.
     except: &'static [&'static str],
     /// Whether a value that the text does not decide is objected to.
@@ -22,14 +22,14 @@ struct Setting {
 
 /// What the value of a setting is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Value {
+enum SettingValue {
     /// A command. Helpers that come with git or with common tools are everyday ones.
     Command,
     /// A command that works on text or shows it to a person. Every program of the system is an everyday one.
     Tool,
-    /// A [`Value::Command`] behind a `!`.
+    /// A [`SettingValue::Command`] behind a `!`.
     CommandBehindBang,
-    /// A [`Value::Tool`] behind a `!`.
+    /// A [`SettingValue::Tool`] behind a `!`.
     ToolBehindBang,
     /// A directory of hooks.
     Hooks,
@@ -37,15 +37,15 @@ enum Value {
     Permission,
 }
 
-const SETTING: Setting = Setting { keys: &[], value: Value::Command, except: &[], must_be_decided: false };
+const SETTING: Setting = Setting { keys: &[], value: SettingValue::Command, except: &[], must_be_decided: false };
 
 const SETTINGS: &[Setting] = &[
-    Setting { keys: &["protocol.ext.allow", "include*.path"], value: Value::Permission, ..SETTING },
-    Setting { keys: &["core.hookspath"], value: Value::Hooks, ..SETTING },
-    Setting { keys: &["init.templatedir"], value: Value::Hooks, must_be_decided: true, ..SETTING },
+    Setting { keys: &["protocol.ext.allow", "include*.path"], value: SettingValue::Permission, ..SETTING },
+    Setting { keys: &["core.hookspath"], value: SettingValue::Hooks, ..SETTING },
+    Setting { keys: &["init.templatedir"], value: SettingValue::Hooks, must_be_decided: true, ..SETTING },
     Setting {
         keys: &["core.editor", "sequence.editor", "core.pager"],
-        value: Value::Tool,
+        value: SettingValue::Tool,
         must_be_decided: true,
         ..SETTING
     },
@@ -54,11 +54,11 @@ const SETTINGS: &[Setting] = &[
             "mergetool.*.cmd", "mergetool.*.path", "mergetool.*.driver", "difftool.*.cmd", "difftool.*.path",
             "filter.*.clean", "filter.*.smudge", "filter.*.process", "diff.*.textconv",
         ],
-        value: Value::Tool,
+        value: SettingValue::Tool,
         ..SETTING
     },
-    Setting { keys: &["alias.*"], value: Value::ToolBehindBang, ..SETTING },
-    Setting { keys: &["submodule.*.update"], value: Value::CommandBehindBang, ..SETTING },
+    Setting { keys: &["alias.*"], value: SettingValue::ToolBehindBang, ..SETTING },
+    Setting { keys: &["submodule.*.update"], value: SettingValue::CommandBehindBang, ..SETTING },
     Setting { keys: &["core.fsmonitor"], except: &["true", "false", "0", "1"], must_be_decided: true, ..SETTING },
     Setting { keys: &["pager.*"], except: &["true", "false"], ..SETTING },
     Setting {
@@ -119,18 +119,18 @@ pub(super) fn set(machine: &mut Machine<'_>, key: &str, value: &Arg, world: &Wor
     };
 
     match setting.value {
-        Value::Permission => {
+        SettingValue::Permission => {
             let reason = format!("{key} lets git run or read something else.");
             machine.state(RunHidden, reason, value.span, Some(text));
         }
-        Value::Hooks => {
+        SettingValue::Hooks => {
             let is_outside = text.starts_with(['/', '~']) || text.starts_with("..");
             if is_outside && text != "/dev/null" {
                 let reason = format!("{key} makes git run hooks from another place.");
                 machine.state(RunHidden, reason, value.span, Some(text));
             }
         }
-        Value::CommandBehindBang | Value::ToolBehindBang if !text.starts_with('!') => {}
+        SettingValue::CommandBehindBang | SettingValue::ToolBehindBang if !text.starts_with('!') => {}
         _ => runs(machine, key, setting, &text, value, world),
     }
 }
@@ -144,7 +144,7 @@ fn runs(machine: &mut Machine<'_>, key: &str, setting: &Setting, text: &str, val
     }
     machine.script(command, world.clone(), &Rc::new(Flow::empty()), value.span);
 
-    let is_tool = matches!(setting.value, Value::Tool | Value::ToolBehindBang);
+    let is_tool = matches!(setting.value, SettingValue::Tool | SettingValue::ToolBehindBang);
     let is_bare = !program.contains('/') && !command.contains(['|', ';', '&', '$', '`', '<', '>']);
     let suspicion = suspicious_helper(command);
     if is_bare && (USUAL.contains(&program) || is_tool && suspicion.is_none()) {

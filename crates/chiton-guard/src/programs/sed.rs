@@ -94,20 +94,20 @@ enum SedCommand {
 
 /// The commands in `script` that run or write something.
 fn sed_commands(script: &str) -> Vec<SedCommand> {
-    let mut reader = Reader { script: script.chars().collect(), at: 0, found: Vec::new() };
+    let mut reader = SedReader { script: script.chars().collect(), at: 0, found: Vec::new() };
     while reader.at < reader.script.len() {
         reader.command();
     }
     reader.found
 }
 
-struct Reader {
+struct SedReader {
     script: Vec<char>,
     at: usize,
     found: Vec<SedCommand>,
 }
 
-impl Reader {
+impl SedReader {
     fn peek(&self) -> char {
         self.script.get(self.at).copied().unwrap_or('\n')
     }

@@ -4,17 +4,17 @@ use super::Language::{self, JavaScript, Lua, Perl, Php, Python, Ruby};
 
 /// Calls that do the same.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct CallRow {
     /// The last part of their names: `rmtree` of `shutil.rmtree`.
     names: &'static [&'static str],
     /// The languages in which they do it.
     languages: Languages,
     /// How they have to be written.
-    written: Written,
+    written: WrittenBy,
     /// Whether what they are called on is their first argument: `Path("x").unlink()`.
     pub(super) on_receiver: bool,
     /// What they do.
-    pub(super) does: Does,
+    pub(super) does: CallDoes,
 }
 
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ enum Languages {
 
 /// How a call is written, where its last name alone says too little.
 #[derive(Clone, Copy)]
-enum Written {
+enum WrittenBy {
     Anyhow,
     /// Behind a module, a class or an object.
     Qualified,
@@ -38,7 +38,7 @@ enum Written {
 
 /// What a call does.
 #[derive(Clone, Copy)]
-pub(super) enum Does {
+pub(super) enum CallDoes {
     /// The first argument is deleted with everything in it.
     DeleteTree,
     /// Every argument is deleted.
@@ -80,110 +80,120 @@ pub(super) enum Form {
     TextOfSubprocess,
 }
 
-const ROW: Row =
-    Row { names: &[], languages: Languages::All, written: Written::Anyhow, on_receiver: false, does: Does::Open };
+const ROW: CallRow = CallRow {
+    names: &[],
+    languages: Languages::All,
+    written: WrittenBy::Anyhow,
+    on_receiver: false,
+    does: CallDoes::Open,
+};
 
 /// The calls. Every row that is about a call counts.
-const ROWS: &[Row] = &[
-    Row {
+const ROWS: &[CallRow] = &[
+    CallRow {
         names: &[
             "remove_tree", "rm_rf", "rm_r", "remove_dir", "remove_entry", "remove_entry_secure", "rmSync", "rimraf",
             "rimrafSync", "rmdirSync", "removeSync", "emptyDirSync", "removedirs", "deleteTree", "deleteDirectory",
             "emptyDir", "remove_dir_all", "deleteRecursively",
         ],
-        does: Does::DeleteTree,
+        does: CallDoes::DeleteTree,
         ..ROW
     },
-    Row { names: &["rmtree"], on_receiver: true, does: Does::DeleteTree, ..ROW },
-    Row { names: &["rm"], written: Written::Qualified, does: Does::DeleteTree, ..ROW },
-    Row { names: &["unlinkSync"], does: Does::DeleteEntry, ..ROW },
-    Row { names: &["unlink"], on_receiver: true, does: Does::DeleteEntry, ..ROW },
-    Row { names: &["remove"], languages: Languages::Only(&[Lua]), does: Does::DeleteEntry, ..ROW },
-    Row {
+    CallRow { names: &["rmtree"], on_receiver: true, does: CallDoes::DeleteTree, ..ROW },
+    CallRow { names: &["rm"], written: WrittenBy::Qualified, does: CallDoes::DeleteTree, ..ROW },
+    CallRow { names: &["unlinkSync"], does: CallDoes::DeleteEntry, ..ROW },
+    CallRow { names: &["unlink"], on_receiver: true, does: CallDoes::DeleteEntry, ..ROW },
+    CallRow { names: &["remove"], languages: Languages::Only(&[Lua]), does: CallDoes::DeleteEntry, ..ROW },
+    CallRow {
         names: &["remove"],
         languages: Languages::Not(&[Lua]),
-        written: Written::Ending(&["os.remove", "Deno.remove", "fs.remove", "fsExtra.remove"]),
-        does: Does::DeleteEntry,
+        written: WrittenBy::Ending(&["os.remove", "Deno.remove", "fs.remove", "fsExtra.remove"]),
+        does: CallDoes::DeleteEntry,
         ..ROW
     },
-    Row {
+    CallRow {
         names: &["delete"],
-        written: Written::Starting(&["File", "."]),
+        written: WrittenBy::Starting(&["File", "."]),
         on_receiver: true,
-        does: Does::DeleteEntry,
+        does: CallDoes::DeleteEntry,
         ..ROW
     },
-    Row {
+    CallRow {
         names: &[
             "writeFileSync", "writeFile", "appendFileSync", "appendFile", "file_put_contents", "createWriteStream",
             "truncate", "truncateSync", "binwrite", "writeTextFileSync", "writeTextFile",
         ],
-        does: Does::Write,
+        does: CallDoes::Write,
         ..ROW
     },
-    Row { names: &["write_text", "write_bytes"], on_receiver: true, does: Does::Write, ..ROW },
-    Row { names: &["write"], written: Written::Qualified, does: Does::Write, ..ROW },
-    Row {
+    CallRow { names: &["write_text", "write_bytes"], on_receiver: true, does: CallDoes::Write, ..ROW },
+    CallRow { names: &["write"], written: WrittenBy::Qualified, does: CallDoes::Write, ..ROW },
+    CallRow {
         names: &["copy", "copyfile", "copy2", "copytree", "copyFileSync", "cpSync", "cp", "replace"],
-        written: Written::Qualified,
-        does: Does::Copy,
+        written: WrittenBy::Qualified,
+        does: CallDoes::Copy,
         ..ROW
     },
-    Row { names: &["rename", "renameSync", "move", "mv"], written: Written::Qualified, does: Does::Move, ..ROW },
-    Row { names: &["open", "fopen", "openSync", "new", "sysopen", "File"], does: Does::Open, ..ROW },
-    Row { names: &["chmodSync", "chown", "chownSync", "lchown"], does: Does::ChangeRights, ..ROW },
-    Row { names: &["chmod"], on_receiver: true, does: Does::ChangeRights, ..ROW },
-    Row { names: &["system", "spawn"], does: Does::Run(&[Form::List, Form::Arguments, Form::Text]), ..ROW },
-    Row {
+    CallRow {
+        names: &["rename", "renameSync", "move", "mv"],
+        written: WrittenBy::Qualified,
+        does: CallDoes::Move,
+        ..ROW
+    },
+    CallRow { names: &["open", "fopen", "openSync", "new", "sysopen", "File"], does: CallDoes::Open, ..ROW },
+    CallRow { names: &["chmodSync", "chown", "chownSync", "lchown"], does: CallDoes::ChangeRights, ..ROW },
+    CallRow { names: &["chmod"], on_receiver: true, does: CallDoes::ChangeRights, ..ROW },
+    CallRow { names: &["system", "spawn"], does: CallDoes::Run(&[Form::List, Form::Arguments, Form::Text]), ..ROW },
+    CallRow {
         names: &["exec"],
         languages: Languages::Not(&[Python]),
-        does: Does::Run(&[Form::List, Form::Arguments, Form::Text]),
+        does: CallDoes::Run(&[Form::List, Form::Arguments, Form::Text]),
         ..ROW
     },
-    Row {
+    CallRow {
         names: &["run", "call", "check_call", "check_output", "Popen"],
-        does: Does::Run(&[Form::List, Form::Text]),
+        does: CallDoes::Run(&[Form::List, Form::Text]),
         ..ROW
     },
-    Row {
+    CallRow {
         names: &["spawnSync", "execFile", "execFileSync", "posix_spawn", "create_subprocess_exec"],
-        does: Does::Run(&[Form::List, Form::TextOfSubprocess]),
+        does: CallDoes::Run(&[Form::List, Form::TextOfSubprocess]),
         ..ROW
     },
-    Row {
+    CallRow {
         names: &["execv", "execve", "execvp", "execvpe", "spawnv", "spawnvp"],
-        does: Does::Run(&[Form::ListWithName, Form::TextOfSubprocess]),
+        does: CallDoes::Run(&[Form::ListWithName, Form::TextOfSubprocess]),
         ..ROW
     },
-    Row {
+    CallRow {
         names: &["execl", "execlp", "execle", "execlpe"],
-        does: Does::Run(&[Form::List, Form::ArgumentsWithName]),
+        does: CallDoes::Run(&[Form::List, Form::ArgumentsWithName]),
         ..ROW
     },
-    Row {
+    CallRow {
         names: &["spawnl", "spawnlp", "spawnle", "spawnlpe"],
-        does: Does::Run(&[Form::List, Form::ArgumentsBehindMode]),
+        does: CallDoes::Run(&[Form::List, Form::ArgumentsBehindMode]),
         ..ROW
     },
-    Row {
+    CallRow {
         names: &[
             "popen", "getoutput", "getstatusoutput", "execSync", "shell_exec", "passthru", "proc_open", "execute",
             "capture2", "capture3", "capture2e", "qx", "shell", "pcntl_exec", "spawn_command_line_sync",
         ],
-        does: Does::Run(&[Form::Text]),
+        does: CallDoes::Run(&[Form::Text]),
         ..ROW
     },
-    Row { names: &["kill", "killpg"], does: Does::Kill, ..ROW },
-    Row {
+    CallRow { names: &["kill", "killpg"], does: CallDoes::Kill, ..ROW },
+    CallRow {
         names: &["exec", "eval", "compile"],
         languages: Languages::Only(&[Python, JavaScript, Php, Ruby, Perl]),
-        does: Does::Evaluate,
+        does: CallDoes::Evaluate,
         ..ROW
     },
 ];
 
 /// The rows about a call of `name`.
-pub(super) fn rows_of(name: &str, language: Language) -> impl Iterator<Item = &'static Row> {
+pub(super) fn rows_of(name: &str, language: Language) -> impl Iterator<Item = &'static CallRow> {
     ROWS.iter().filter(move |row| row.is_about(name, language))
 }
 
@@ -192,7 +202,7 @@ pub(super) fn last_part(name: &str) -> &str {
     name.rsplit(['.', ':', '>']).next().unwrap_or_default()
 }
 
-impl Row {
+impl CallRow {
     fn is_about(&self, name: &str, language: Language) -> bool {
         let is_named = self.names.contains(&last_part(name));
         let in_language = match self.languages {
@@ -204,10 +214,10 @@ impl Row {
         is_named
             && in_language
             && match self.written {
-                Written::Anyhow => true,
-                Written::Qualified => name.contains(['.', ':', '>']),
-                Written::Ending(ends) => ends.iter().any(|end| name.ends_with(end)),
-                Written::Starting(starts) => starts.iter().any(|start| name.starts_with(start)),
+                WrittenBy::Anyhow => true,
+                WrittenBy::Qualified => name.contains(['.', ':', '>']),
+                WrittenBy::Ending(ends) => ends.iter().any(|end| name.ends_with(end)),
+                WrittenBy::Starting(starts) => starts.iter().any(|start| name.starts_with(start)),
             }
     }
 }

@@ -1,47 +1,47 @@
 //! What a call in code does with its arguments.
 
 use super::Language;
-use super::calls::{Does, Form};
+use super::calls::{CallDoes, Form};
 use super::lexer::Token;
 use super::scan::{CodeCall, Scan};
-use super::values::Value;
+use super::values::CodeValue;
 use crate::effect::{Depth, Effect, Kind, Writing};
 use crate::value::Text;
 
 /// Reports what a call does.
-pub(super) fn report(scan: &mut Scan<'_, '_>, does: Does, call: &CodeCall<'_>) {
+pub(super) fn report(scan: &mut Scan<'_, '_>, does: CallDoes, call: &CodeCall<'_>) {
     match does {
-        Does::DeleteTree => delete_tree(scan, call),
-        Does::DeleteEntry => delete_entries(scan, call),
-        Does::Write => {
+        CallDoes::DeleteTree => delete_tree(scan, call),
+        CallDoes::DeleteEntry => delete_entries(scan, call),
+        CallDoes::Write => {
             if let Some(path) = call.texts.first() {
                 write(scan, call, path, Writing::Replaces);
             }
         }
-        Does::Copy => {
+        CallDoes::Copy => {
             if let Some(target) = call.texts.get(1) {
                 write(scan, call, target, Writing::Replaces);
             }
         }
-        Does::Move => {
+        CallDoes::Move => {
             let [source, target, ..] = call.texts.as_slice() else { return };
             write(scan, call, target, Writing::Replaces);
             if source.is_decided() {
                 delete(scan, "This code would move away", source, Depth::Tree);
             }
         }
-        Does::Open => open(scan, call),
-        Does::ChangeRights => {
+        CallDoes::Open => open(scan, call),
+        CallDoes::ChangeRights => {
             let doing = "This code would change the rights of";
             for what in call.texts.iter().filter(|text| text.known_start().starts_with('/')) {
                 scan.machine.does(Effect::Rights { what, depth: Depth::Entry, doing }, scan.world, scan.span);
             }
         }
-        Does::Run(forms) => {
+        CallDoes::Run(forms) => {
             let _ = forms.iter().any(|form| run_if_written_as(scan, *form, call));
         }
-        Does::Kill => kill(scan, call),
-        Does::Evaluate => {
+        CallDoes::Kill => kill(scan, call),
+        CallDoes::Evaluate => {
             if let Some(code) = call.texts.first().and_then(Text::as_known) {
                 scan.run_code(code);
             }
@@ -56,7 +56,7 @@ fn delete(scan: &mut Scan<'_, '_>, doing: &str, what: &Text, depth: Depth) {
 fn delete_tree(scan: &mut Scan<'_, '_>, call: &CodeCall<'_>) {
     let Some(first) = call.texts.first() else { return };
     let paths = match value_at(scan, call, 0) {
-        Some(Value::List(items)) => items,
+        Some(CodeValue::List(items)) => items,
         _ => vec![first.clone()],
     };
     for path in paths {
@@ -124,8 +124,8 @@ fn run_if_written_as(scan: &mut Scan<'_, '_>, form: Form, call: &CodeCall<'_>) -
 /// The words of `run(["rm", "-rf", "/"])`, and of `spawn("rm", ["-rf", "/"])` without the first of the list's words.
 fn list(scan: &Scan<'_, '_>, call: &CodeCall<'_>, without: usize) -> Option<Vec<Text>> {
     match (value_at(scan, call, 0)?, value_at(scan, call, 1)) {
-        (Value::List(items), _) => Some(items),
-        (Value::Text(program), Some(Value::List(items))) => {
+        (CodeValue::List(items), _) => Some(items),
+        (CodeValue::Text(program), Some(CodeValue::List(items))) => {
             Some(std::iter::once(program).chain(items.into_iter().skip(without)).collect())
         }
         _ => None,
@@ -149,7 +149,7 @@ fn kill(scan: &mut Scan<'_, '_>, call: &CodeCall<'_>) {
 }
 
 /// The value of an argument, without what the call is called on.
-fn value_at(scan: &Scan<'_, '_>, call: &CodeCall<'_>, index: usize) -> Option<Value> {
+fn value_at(scan: &Scan<'_, '_>, call: &CodeCall<'_>, index: usize) -> Option<CodeValue> {
     scan.code.value(call.arguments.get(index)?.clone())
 }
 

@@ -30,21 +30,21 @@ const MOST: usize = 20_000;
 
 /// The tokens of `code`.
 pub(crate) fn tokens(code: &str, language: Language) -> Vec<Token> {
-    let mut reader = Reader { code: code.chars().collect(), at: 0, language, tokens: Vec::new() };
+    let mut reader = CodeReader { code: code.chars().collect(), at: 0, language, tokens: Vec::new() };
     while reader.at < reader.code.len() && reader.tokens.len() < MOST {
         reader.next();
     }
     reader.tokens
 }
 
-struct Reader {
+struct CodeReader {
     code: Vec<char>,
     at: usize,
     language: Language,
     tokens: Vec<Token>,
 }
 
-impl Reader {
+impl CodeReader {
     fn peek(&self, distance: usize) -> char {
         self.code.get(self.at + distance).copied().unwrap_or('\0')
     }

@@ -11,7 +11,7 @@ use crate::value::{Piece, Text, What};
 
 /// What an expression is.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub(super) enum CodeValue {
     Text(Text),
     List(Vec<Text>),
 }
@@ -19,7 +19,7 @@ pub(super) enum Value {
 /// Code as tokens, and what is known about its surroundings.
 pub(super) struct Code<'c> {
     pub(super) tokens: &'c [Token],
-    pub(super) variables: BTreeMap<String, Value>,
+    pub(super) variables: BTreeMap<String, CodeValue>,
     pub(super) home: String,
     pub(super) cwd: Option<&'c str>,
 }
@@ -70,31 +70,31 @@ impl Code<'_> {
     }
 
     /// The value of an expression.
-    pub(super) fn value(&self, range: Range<usize>) -> Option<Value> {
+    pub(super) fn value(&self, range: Range<usize>) -> Option<CodeValue> {
         let all = self.tokens.get(range.clone())?;
         let skipped = all.iter().take_while(|token| matches!(token, Token::Sign('\n'))).count();
         let range = range.start + skipped..range.end;
 
         match &all[skipped..] {
             [] => None,
-            [Token::Text(text)] => Some(Value::Text(text.clone())),
+            [Token::Text(text)] => Some(CodeValue::Text(text.clone())),
             [Token::Text(text), Token::Name(method), Token::Sign('('), Token::Sign(')')] if method == ".split" => {
-                Some(Value::List(text.as_known()?.split_whitespace().map(Text::known).collect()))
+                Some(CodeValue::List(text.as_known()?.split_whitespace().map(Text::known).collect()))
             }
             [Token::Name(name), Token::Text(text)] if name == "glob" => {
                 let mut pattern = Text::default();
                 patterned(&text.display(), &mut pattern);
-                Some(Value::Text(pattern))
+                Some(CodeValue::Text(pattern))
             }
-            [Token::Number(number)] => Some(Value::Text(Text::known(number.clone()))),
-            [Token::Sign('-'), Token::Number(number)] => Some(Value::Text(Text::known(format!("-{number}")))),
+            [Token::Number(number)] => Some(CodeValue::Text(Text::known(number.clone()))),
+            [Token::Sign('-'), Token::Number(number)] => Some(CodeValue::Text(Text::known(format!("-{number}")))),
             [Token::Name(name)] => self.variable(name),
             [Token::Sign(open @ ('[' | '(')), .., Token::Sign(close)]
                 if *close == closing(*open) && self.closes_at_end(&range) =>
             {
                 let inside = range.start + 1..range.end - 1;
                 let items: Vec<Text> = self.split(inside.clone()).into_iter().map(|item| self.text(item)).collect();
-                if *open == '(' && items.len() == 1 { self.value(inside) } else { Some(Value::List(items)) }
+                if *open == '(' && items.len() == 1 { self.value(inside) } else { Some(CodeValue::List(items)) }
             }
             _ => self.combined(range),
         }
@@ -103,8 +103,8 @@ impl Code<'_> {
     /// The text that an expression is; of a list, its first item.
     pub(super) fn text(&self, range: Range<usize>) -> Text {
         match self.value(range) {
-            Some(Value::Text(text)) => text,
-            Some(Value::List(items)) => items.into_iter().next().unwrap_or_default(),
+            Some(CodeValue::Text(text)) => text,
+            Some(CodeValue::List(items)) => items.into_iter().next().unwrap_or_default(),
             None => Text::unknown(What::Variable("expression".to_owned()), false),
         }
     }
@@ -129,10 +129,10 @@ impl Code<'_> {
         None
     }
 
-    fn variable(&self, name: &str) -> Option<Value> {
+    fn variable(&self, name: &str) -> Option<CodeValue> {
         let is_home = ["process.env.HOME", "Dir.home", "$ENV", "os.homedir"].contains(&name);
         let known = self.variables.get(name.trim_start_matches('$')).cloned();
-        known.or_else(|| is_home.then(|| Value::Text(Text::known(self.home.clone()))))
+        known.or_else(|| is_home.then(|| CodeValue::Text(Text::known(self.home.clone()))))
     }
 
     /// Whether the bracket that opens a range closes at its very end.
@@ -141,7 +141,7 @@ impl Code<'_> {
     }
 
     /// The value of something with an operator, or of a call.
-    fn combined(&self, range: Range<usize>) -> Option<Value> {
+    fn combined(&self, range: Range<usize>) -> Option<CodeValue> {
         match self.first_operator(&range) {
             Some((_, '|' | '?')) => None,
             Some((at, sign)) => {
@@ -150,7 +150,7 @@ impl Code<'_> {
                     joined.push(Piece::Known("/".to_owned()));
                 }
                 joined.append(&self.text(at + 1..range.end));
-                Some(Value::Text(joined))
+                Some(CodeValue::Text(joined))
             }
             None => self.called(&range),
         }
@@ -170,7 +170,7 @@ impl Code<'_> {
         None
     }
 
-    fn called(&self, range: &Range<usize>) -> Option<Value> {
+    fn called(&self, range: &Range<usize>) -> Option<CodeValue> {
         let Token::Name(name) = &self.tokens[range.start] else { return None };
         let Some(Token::Sign('(' | '[' | '{')) = self.tokens.get(range.start + 1) else { return None };
         let (arguments, close) = self.arguments(range.start + 2);
@@ -182,7 +182,7 @@ impl Code<'_> {
             let of_method = if is_method { self.combined(after..range.end) } else { None };
             return of_method.or_else(|| self.value(range.start..after));
         }
-        self.given(calls::given_by(name)?, &arguments).map(Value::Text)
+        self.given(calls::given_by(name)?, &arguments).map(CodeValue::Text)
     }
 
     /// What a call with these arguments gives back.
