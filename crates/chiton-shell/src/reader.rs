@@ -192,7 +192,8 @@ impl Words {
     }
 
     fn builtins(&self) -> impl Iterator<Item = &'static crate::builtins::Builtin> {
-        self.candidates(self.texts.len()).filter_map(|(at, _)| builtin(&self.texts[at].text))
+        let found = self.candidates(self.texts.len()).filter(|(_, candidate)| matches!(candidate, Candidate::Builtin));
+        found.filter_map(|(at, _)| builtin(&self.texts[at].text))
     }
 
     /// Whether a declarer is given one of these attributes.
@@ -214,11 +215,15 @@ impl Words {
         let first = self.texts.first();
         let name = first.map_or("", |first| name_of(&first.text, 0));
         let prints = builtin(name).is_some_and(|builtin| builtin.effect == BuiltinEffect::Prints);
-        let hands_on = first.is_some_and(|first| !first.certain) || WRAPPERS.contains(&name);
+        let uncertain = first.is_some_and(|first| !first.certain);
+        let hands_on = uncertain || WRAPPERS.contains(&name);
+        // Another program cannot start a builtin of this shell: `docker run --name test -v …` does not.
+        let runs_builtins = uncertain || matches!(name, "command" | "builtin");
         let count = if prints { count.min(1) } else { count };
         self.texts[..count].iter().enumerate().flat_map(move |(at, text)| {
             let as_command = at == 0 || hands_on;
-            let builtin = as_command.then(|| builtin(&text.text)).flatten().map(|_| Candidate::Builtin);
+            let found = if at == 0 || runs_builtins { builtin(&text.text) } else { None };
+            let builtin = found.map(|_| Candidate::Builtin);
             let name = name_of(&text.text, at);
             let stands = move |program: &&CodeProgram| as_command || program.standing == Standing::Anywhere;
             let program = programs::named(name).filter(stands).map(Candidate::Program);

@@ -7,9 +7,9 @@ use super::Standing::{Anywhere, AsCommand};
 use super::{CodeProgram, OptionStyle};
 
 /// The shells, by name.
-pub const SHELLS: [&str; 27] = [
+pub const SHELLS: [&str; 24] = [
     "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "ksh93", "fish", "csh", "tcsh", "rbash", "posh", "yash", "rzsh",
-    "rksh", "lksh", "oksh", "pdksh", "hush", "osh", "ysh", "nu", "elvish", "xonsh", "ion", "rc",
+    "rksh", "lksh", "oksh", "pdksh", "hush", "osh", "ysh", "elvish", "xonsh",
 ];
 
 /// A row that reads nothing, for the others to fill in.
@@ -40,6 +40,15 @@ pub const PROGRAMS: &[CodeProgram] = &[
         code: &[FirstOperand, Opt("--command"), Opt("--init-command"), Opt("--commands")],
         input: WithoutScript,
         values: &[("-o", 1), ("-O", 1), ("--rcfile", 1), ("--init-file", 1)],
+        style: OptionStyle::Shell,
+        stops: true,
+        ..NOTHING
+    },
+    // Shells whose names are words that may mean something else.
+    CodeProgram {
+        names: &["nu", "ion", "rc"],
+        code: &[FirstOperand, Opt("--commands")],
+        input: WithoutScript,
         style: OptionStyle::Shell,
         stops: true,
         ..NOTHING

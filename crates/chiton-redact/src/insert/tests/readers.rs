@@ -293,6 +293,8 @@ fn what_programs_take_as_data_is_delivered() {
         "echo {{secret:v}} | xargs curl -d",
         "echo {{secret:v}} | python3 script.py",
         "echo {{secret:v}} | jq -R .",
+        "docker run --name test -v a:b -e TOKEN={{secret:v}} image",
+        "git push origin rc {{secret:v}}",
         "docker run -e TOKEN={{secret:v}} image sh -c 'use \"$TOKEN\"'",
         "kubectl create secret generic x --from-literal=k={{secret:v}}",
         "kubectl apply -f - <<E\npassword: {{secret:v}}\nE\n",
