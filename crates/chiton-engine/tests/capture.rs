@@ -68,7 +68,7 @@ fn input_arrives_byte_for_byte_and_ends() {
         assert_eq!(harness.request(&harness.session(), request).await.stdout.to_text(), "300000\n");
         let (read, write) = std::io::pipe().unwrap();
         let mut request = CommandRequest::new("cat");
-        request.input = CommandInput::Descriptor(read.into());
+        request.input = CommandInput::Descriptor(std::sync::Arc::new(read.into()));
         std::thread::spawn(move || std::io::Write::write_all(&mut { write }, b"through a pipe\n").unwrap());
         assert_eq!(harness.request(&harness.session(), request).await.stdout.to_text(), "through a pipe\n");
     });
