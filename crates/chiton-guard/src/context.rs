@@ -1,4 +1,4 @@
-//! What the guard is told about where a command would run. It looks at nothing by itself.
+//! What the guard knows about the place where a command would run. It looks at nothing by itself.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ pub struct OwnProcess {
 }
 
 impl Context {
-    /// A context of which only the essentials are known.
+    /// A context with the essentials alone.
     pub fn new(home: impl Into<PathBuf>, user: impl Into<String>, cwd: impl Into<PathBuf>) -> Self {
         Self { home: home.into(), user: user.into(), cwd: cwd.into(), ..Self::default() }
     }

@@ -1,14 +1,15 @@
-//! Stage 2: whether a command may run.
+#![doc = include_str!("../README.md")]
 //!
-//! 1. The command is parsed once, whole ([`chiton_shell`]).
-//! 2. [`judge`] goes through it as the shell would, on every way it may take, and expands words as far as the text
+//! ## The way of a verdict
+//!
+//! 1. The command is parsed once, whole ([`chiton_shell`]). Whoever has the parse already hands it in ([`judge_script`]).
+//! 2. `machine` goes through it as the shell would, on every way it may take, and expands words as far as the text
 //!    decides them.
-//! 3. Each program is reduced to what it would do; what it would do it to is compared with the places that matter.
+//! 3. `programs` reduces each program to effects; `protected` compares an effect with the places that matter.
 //! 4. The worst finding is the [`Verdict`]: allow, ask or deny, with the rule, the place and the reason.
 //!
-//! Nothing here looks at the machine: [`Context`] says all there is to know. What does not parse is never allowed.
-//! Nothing can be resolved, spawned or captured that did not come through [`review`], because only this module makes an
-//! [`ApprovedCommand`].
+//! Nothing here looks at the machine it runs on: [`Context`] says all there is to know. What does not parse is never
+//! allowed.
 
 mod context;
 mod decode;
@@ -65,7 +66,7 @@ pub fn judge_script(script: &Script, command: &[u8], environment: &[(String, Str
     judge.finish()
 }
 
-/// What cannot be parsed is not run without somebody having looked at it.
+/// A command that cannot be parsed does not run until somebody has looked at it.
 pub fn unparsed(error: &syntax::SyntaxError) -> Verdict {
     let reason = format!("The command cannot be parsed: {error}.");
     let finding = Finding::new(&rules::SYNTAX, Decision::Ask, reason, error.span, None);

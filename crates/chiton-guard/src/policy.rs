@@ -54,7 +54,7 @@ pub struct HumanRule {
     /// Patterns for the first arguments, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
-    /// Patterns of which one has to match an argument anywhere.
+    /// Patterns. One of them has to match an argument, wherever it stands.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub any_argument: Vec<String>,
     /// Patterns for paths that an argument names, absolute; `/**` at the end stands for everything below.
@@ -89,7 +89,7 @@ pub enum PolicyError {
     /// An example that it should not match and does.
     #[error("guard rule {0} matches `{1}`, which stands under `not_match`: correct the rule or the example")]
     Overreaches(usize, String),
-    /// An example that is no command.
+    /// An example that is not a command.
     #[error("guard rule {0}: the example `{1}` cannot be parsed")]
     Unparsed(usize, String),
 }

@@ -72,7 +72,7 @@ impl Machine<'_> {
             return Ran::same(world, Flow::unknown());
         }
         if let Some(ran) = self.aliased(command, simple, &world, input) {
-            // Whether aliases are expanded depends on the shell; the plain meaning is looked at too.
+            // Whether aliases are expanded depends on the shell; so the plain meaning counts, too.
             let plain = self.unaliased(command, simple, world, input);
             let mut both = plain;
             both.merge_first(ran);
@@ -136,7 +136,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The alias that the first word is, gone through.
+    /// Walks through the alias that the first word is.
     fn aliased(&mut self, command: &Command, simple: &Simple, world: &World, input: &Rc<Flow>) -> Option<Ran> {
         let name = simple.words.first().and_then(Word::as_plain)?;
         let context = self.context;
@@ -364,7 +364,8 @@ impl Machine<'_> {
         let last = literal.rsplit('/').next().unwrap_or_default().to_owned();
         let mut all = Ran::same(world.clone(), Flow::unknown());
         for name in NOTABLE.iter().filter(|name| glob::matches(&last, name)) {
-            let reason = format!("Which program `{literal}` is depends on the files that match; `{name}` may be one.");
+            let reason =
+                format!("Which program `{literal}` is depends on the files that match it; `{name}` may be one.");
             self.state(Kind::RunUnknown, reason, first.span, Some(literal.clone()));
             let mut args = vec![Arg::known(*name, first.span)];
             args.extend_from_slice(rest);
@@ -384,7 +385,7 @@ impl Machine<'_> {
         let (kind, reason) = if labels.has(Labels::DOWNLOADED) {
             (Kind::RunDownloaded, format!("The program {name} comes from the network."))
         } else {
-            (Kind::RunUnknown, format!("Which program {name} is, the text does not decide."))
+            (Kind::RunUnknown, format!("The text does not decide which program {name} is."))
         };
         self.state(kind, reason, first.span, Some(name));
         if let Some(Unknown { filled: false, .. }) = first.text.unknowns().next()

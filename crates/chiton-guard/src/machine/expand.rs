@@ -331,7 +331,7 @@ impl Expansion<'_, '_> {
     fn tilde<'t>(&self, text: &'t str, whole: bool, into: &mut Text) -> &'t str {
         let Some(after) = text.strip_prefix('~') else { return text };
         let end = after.find('/').unwrap_or(after.len());
-        // `~"x"` is no tilde expansion: the name goes on in another piece.
+        // `~"x"` is not a tilde expansion: the name goes on in another piece.
         if end == after.len() && !whole {
             return text;
         }

@@ -30,7 +30,7 @@ use crate::value::path;
 use crate::value::{Flow, Text};
 use crate::verdict::{Decision, Finding, SeenCommand, TouchedFile, WaitingCommand};
 
-/// Simple commands that are looked at for one verdict, each time they are reached. Everyday commands need ten.
+/// How many simple commands one verdict examines, counted each time they are reached. Everyday commands need ten.
 const MOST_STEPS: usize = 20_000;
 /// Findings that are kept. Whoever reads the first ten has seen enough.
 const MOST_FINDINGS: usize = 200;
@@ -84,7 +84,7 @@ impl Ran {
     }
 }
 
-/// A function or script that is being gone through.
+/// A function or script that the machine is in.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) name: String,
@@ -94,7 +94,7 @@ pub(crate) struct Frame {
     again: usize,
 }
 
-/// What is around the command that is being gone through: how many of each.
+/// What surrounds the command that the machine is at: how many of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Nesting {
     background: usize,
@@ -131,12 +131,12 @@ pub(crate) struct Machine<'a> {
     pub(crate) waits: Vec<WaitingCommand>,
     /// What the command itself has written to files.
     pub(crate) files: HashMap<String, Flow>,
-    /// Variables of which nobody knows whether they are set, where that made a difference.
+    /// Variables that may or may not be set, where that made a difference.
     pub(crate) undecided: BTreeSet<String>,
     pub(crate) frames: Vec<Frame>,
     /// Functions that were defined, and whether they were called.
     pub(crate) defined: Vec<(String, std::sync::Arc<Command>, bool)>,
-    /// The text that is being gone through, for aliases; only that of the outermost one.
+    /// The outermost text, for aliases.
     pub(crate) source: &'a [u8],
     steps: usize,
     depth: usize,

@@ -150,7 +150,7 @@ impl Expansion<'_, '_> {
         };
         let told = self.world.has_set(&parameter.name) || self.machine.context.variable(&parameter.name).is_some();
         let absent = match (kind, absent) {
-            // Nobody has said that it is set, and the command provides for that.
+            // Nothing says that it is set, and the command provides for that.
             (Fallback::Use | Fallback::Assign, None) if !told => Some(true),
             (Fallback::Replace, None) if !told => {
                 self.machine.undecided.insert(parameter.name.clone());

@@ -37,7 +37,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Text for a shell of which parts are unknown: the known parts are judged, the unknown ones taken as data.
+    /// Runs text that is partly unknown: the known parts are judged, and the unknown parts count as data.
     pub(crate) fn undecided_text(&mut self, text: &Arg, mut world: World, input: &Rc<Flow>) -> Ran {
         if let [Piece::Unknown(only)] = text.text.0.as_slice() {
             let flow = match &only.what {
@@ -75,7 +75,7 @@ impl Machine<'_> {
         Ran::same(world, Flow::labelled(Labels::UNKNOWN))
     }
 
-    /// What speaks against running text of which only the origin is known.
+    /// Objects to running text if nothing but its origin is known.
     pub(crate) fn object_to_flow(&mut self, flow: &Flow, from: &Arg) {
         let labels = flow.labels;
         let shown = from.text.display();

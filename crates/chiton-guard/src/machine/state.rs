@@ -1,4 +1,4 @@
-//! The state of the shell while a command is gone through, as far as it is known.
+//! The state of the shell while the machine walks through a command, as far as it is known.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -229,7 +229,7 @@ impl Worlds {
         }
     }
 
-    /// The ways on which the shell goes on. If it goes on nowhere, what follows is looked at all the same.
+    /// The ways on which the shell goes on. If it goes on nowhere, the machine judges what follows all the same.
     #[must_use]
     pub(crate) fn going_on(mut self) -> Self {
         if self.0.iter().any(|world| !world.ended) {

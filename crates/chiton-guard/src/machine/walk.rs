@@ -55,7 +55,7 @@ impl Machine<'_> {
             self.nesting.conditional += 1;
             let taken = if *connector == Connector::And { &ran.success } else { &ran.failure };
             if taken.is_empty() {
-                // Never reached; what stands there is looked at all the same.
+                // The shell never reaches it, but it is judged all the same.
                 self.pipeline(pipeline, ran.clone().all().going_on().settled(), input);
                 self.nesting.conditional -= 1;
                 continue;
@@ -206,7 +206,7 @@ impl Machine<'_> {
     fn branches(&mut self, clauses: &[(List, List)], otherwise: Option<&List>, world: World, input: &Rc<Flow>) -> Ran {
         let mut all = Ran::default();
         let mut reaching = Worlds::one(world);
-        // Once a condition always holds, what follows is looked at but changes nothing.
+        // Once a condition always holds, what follows is judged but changes nothing.
         let mut decided = false;
         self.nesting.conditional += 1;
         for (condition, body) in clauses {
@@ -258,7 +258,7 @@ impl Machine<'_> {
         self.nesting.conditional += 1;
         let mut worlds = Worlds::one(world);
         let mut flow = Flow::empty();
-        // What is dangerous may stand anywhere: known values that differ are all gone through, as far as that goes.
+        // A dangerous value may stand anywhere, so all values that look unusual are followed, up to a limit.
         let chosen: Vec<&Text> = if values.len() <= MOST_VALUES {
             values.iter().collect()
         } else {

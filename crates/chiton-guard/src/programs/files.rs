@@ -34,7 +34,7 @@ const SHRED: Grammar = grammar("nsR", &["iterations", "size", "random-source", "
 const TEE: Grammar = grammar("", &["output-error"], &["append", "ignore-interrupts"]);
 const TOUCH: Grammar = grammar("mdrt", &["mode", "date", "reference", "time"], &[]);
 
-const DELETE_TREE: Does = Delete(Operands, Depth::Tree, "This would delete with everything in it");
+const DELETE_TREE: Does = Delete(Operands, Depth::Tree, "This would recursively delete");
 
 pub(super) const ROWS: &[Program] = &[
     Program {

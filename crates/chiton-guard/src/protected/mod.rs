@@ -163,7 +163,7 @@ fn disks_matched(target: &Target) -> Vec<Target> {
 /// An objection: which rule, how grave, and what the place is in words.
 type Objection = (&'static Rule, Decision, &'static str);
 
-/// Directories of which the system is made; deleting one, or anything in most of them, breaks it.
+/// The directories that make up the system; deleting one, or anything in most of them, breaks it.
 pub(crate) const SYSTEM: [&str; 22] = [
     "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/opt", "/proc",
     "/root", "/run", "/sbin", "/srv", "/sys", "/usr", "/var", "/snap", "/nix",
@@ -216,7 +216,7 @@ impl Places {
             if recursive || found { self.delete_tree(path, *extent) } else { self.delete_file(path, *extent) };
         objection.and_then(|(rule, decision, place)| match (doubtful, rule.id) {
             (false, _) => Some((rule, decision, place)),
-            // A directory at the top that nobody knows is no sign of an accident.
+            // An unknown directory at the top is not a sign of an accident.
             (true, "delete-unknown" | "delete-workspace") => None,
             (true, _) => Some((rule, Ask, place)),
         })

@@ -60,7 +60,7 @@ fn delete_tree(scan: &mut Scan<'_, '_>, call: &CodeCall<'_>) {
         _ => vec![first.clone()],
     };
     for path in paths {
-        delete(scan, "This code would delete with everything in it", &path, Depth::Tree);
+        delete(scan, "This code would recursively delete", &path, Depth::Tree);
     }
 }
 

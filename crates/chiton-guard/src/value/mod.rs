@@ -1,4 +1,4 @@
-//! Text of which some may be unknown, and what is known of the unknown.
+//! Text that may be partly unknown, and what is known about the unknown parts.
 
 mod flow;
 pub(crate) mod glob;
@@ -37,7 +37,7 @@ pub(crate) struct Unknown {
 /// Where unknown text comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum What {
-    /// A variable that nobody has told us about.
+    /// A variable whose value nobody knows.
     Variable(String),
     /// The output of a command.
     Output(Rc<Flow>),

@@ -121,7 +121,7 @@ fn resolve(path: &str, globs: bool, cwd: Option<&str>, doubtful: bool) -> Target
     if sweeping {
         at(&unprotect(&directory), Extent::Everything, doubtful)
     } else {
-        // The pattern itself: who asks compares it with the places that matter.
+        // The pattern itself: the caller compares it with the places that matter.
         at(&full, Extent::Within, doubtful)
     }
 }
