@@ -171,7 +171,7 @@ pub fn of_condition(words: &[Word]) -> Option<NamedReader> {
 /// The text of a word, as far as it is known.
 #[derive(Clone, Debug)]
 pub(crate) struct WordText {
-    /// Up to the first expansion.
+    /// As if each expansion in it were empty.
     text: String,
     /// Whether that is all of it.
     certain: bool,
@@ -414,19 +414,18 @@ fn name_of(text: &str, at: usize) -> &str {
 }
 
 fn text_of(word: &Word) -> WordText {
-    fn collect(parts: &[Part], text: &mut String) -> bool {
-        parts.iter().all(|part| match part {
-            Part::Literal(piece) | Part::Quoted(piece) => {
-                text.push_str(piece);
-                true
+    fn collect(parts: &[Part], text: &mut WordText) {
+        for part in parts {
+            match part {
+                Part::Literal(piece) | Part::Quoted(piece) => text.text.push_str(piece),
+                Part::Double(inside) => collect(inside, text),
+                _ => text.certain = false,
             }
-            Part::Double(inside) => collect(inside, text),
-            _ => false,
-        })
+        }
     }
-    let mut text = String::new();
-    let certain = collect(&word.parts, &mut text);
-    WordText { text, certain }
+    let mut text = WordText { text: String::new(), certain: true };
+    collect(&word.parts, &mut text);
+    text
 }
 
 /// The text of a word; several where braces make several words of it.
