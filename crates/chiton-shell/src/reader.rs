@@ -117,10 +117,32 @@ pub fn of_condition(words: &[Word]) -> Option<NamedReader> {
 /// The text of a word, as far as it is known.
 #[derive(Clone, Debug)]
 pub(crate) struct WordText {
-    /// Up to the first expansion.
+    /// As if each expansion in it were empty.
     text: String,
     /// Whether that is all of it.
     certain: bool,
+}
+
+/// What braces in a word do. Whether bash expands them depends on the whole word, so both are asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Braces {
+    /// They are text.
+    Kept,
+    /// They make several words of one.
+    Split,
+}
+
+impl Braces {
+    pub(crate) const BOTH: [Self; 2] = [Self::Kept, Self::Split];
+}
+
+/// What stands in a word before a place.
+#[derive(Clone, Copy)]
+pub(crate) struct Before<'a> {
+    /// As it is written, with its quotes.
+    pub(crate) text: &'a [u8],
+    /// Whether a brace in it is outside quotes.
+    pub(crate) has_bare_brace: bool,
 }
 
 /// The words of a simple command, up to a place in one of them or all of them.
@@ -130,17 +152,18 @@ pub(crate) struct Words {
 
 impl Words {
     /// All words of `simple`.
-    pub(crate) fn all(simple: &Simple) -> Self {
-        Self { texts: simple.words.iter().flat_map(pieces_of).collect() }
+    pub(crate) fn all(simple: &Simple, braces: Braces) -> Self {
+        Self { texts: simple.words.iter().flat_map(|word| pieces_of(word, braces)).collect() }
     }
 
     /// The words of `simple` up to a place in the word at `index`, before which that word has the text `before`.
-    /// `braced` says whether braces in it are expanded.
-    pub(crate) fn before(simple: &Simple, index: usize, before: &[u8], braced: bool) -> Self {
-        let mut texts: Vec<WordText> = simple.words[..index].iter().flat_map(pieces_of).collect();
-        let plain: Vec<u8> = before.iter().copied().filter(|byte| !matches!(byte, b'\'' | b'"' | b'\\')).collect();
+    pub(crate) fn before(simple: &Simple, index: usize, before: Before<'_>, braces: Braces) -> Self {
+        let words = &simple.words[..index];
+        let mut texts: Vec<WordText> = words.iter().flat_map(|word| pieces_of(word, braces)).collect();
+        let splits = before.has_bare_brace && braces == Braces::Split;
+        let plain: Vec<u8> = before.text.iter().copied().filter(|byte| !matches!(byte, b'\'' | b'"' | b'\\')).collect();
         let text = String::from_utf8_lossy(&plain).into_owned();
-        match text.rfind(['{', ',']).filter(|_| braced) {
+        match text.rfind(['{', ',']).filter(|_| splits) {
             Some(at) => {
                 texts.extend(split_braces(&text[..at]));
                 texts.push(WordText { text: text[at + 1..].to_owned(), certain: false });
@@ -166,8 +189,12 @@ impl Words {
         self.declarer().filter(|_| self.has_attribute(b"in")).map(shell_reader)
     }
 
-    /// Who reads the standard input of these words as code.
-    pub(crate) fn input_reader(&self) -> Option<NamedReader> {
+    /// Who reads the standard input of `simple` as code.
+    pub(crate) fn input_reader_of(simple: &Simple) -> Option<NamedReader> {
+        Braces::BOTH.into_iter().find_map(|braces| Self::all(simple, braces).input_reader())
+    }
+
+    fn input_reader(&self) -> Option<NamedReader> {
         self.candidates(self.texts.len()).find_map(|(at, candidate)| {
             let Candidate::Program(program) = candidate else { return self.sources_input(at) };
             let reads = self.reads_input(at, program);
@@ -319,7 +346,7 @@ fn passes_input_on<'t>(code: impl Iterator<Item = &'t WordText>) -> bool {
         if let walk::Visited::Command(crate::tree::Command { kind: crate::tree::CommandKind::Simple(simple), .. }) =
             node
         {
-            reads |= Words::all(simple).input_reader().is_some();
+            reads |= Words::input_reader_of(simple).is_some();
         }
     });
     reads
@@ -333,27 +360,26 @@ fn name_of(text: &str, at: usize) -> &str {
 }
 
 fn text_of(word: &Word) -> WordText {
-    fn collect(parts: &[Part], text: &mut String) -> bool {
-        parts.iter().all(|part| match part {
-            Part::Literal(piece) | Part::Quoted(piece) => {
-                text.push_str(piece);
-                true
+    fn collect(parts: &[Part], text: &mut WordText) {
+        for part in parts {
+            match part {
+                Part::Literal(piece) | Part::Quoted(piece) => text.text.push_str(piece),
+                Part::Double(inside) => collect(inside, text),
+                _ => text.certain = false,
             }
-            Part::Double(inside) => collect(inside, text),
-            _ => false,
-        })
+        }
     }
-    let mut text = String::new();
-    let certain = collect(&word.parts, &mut text);
-    WordText { text, certain }
+    let mut text = WordText { text: String::new(), certain: true };
+    collect(&word.parts, &mut text);
+    text
 }
 
 /// The text of a word; several where braces make several words of it.
-fn pieces_of(word: &Word) -> Vec<WordText> {
+fn pieces_of(word: &Word, braces: Braces) -> Vec<WordText> {
     let has =
         |character: char| word.parts.iter().any(|part| matches!(part, Part::Literal(text) if text.contains(character)));
     let text = text_of(word);
-    if has('{') && has(',') { split_braces(&text.text).collect() } else { vec![text] }
+    if braces == Braces::Split && has('{') && has(',') { split_braces(&text.text).collect() } else { vec![text] }
 }
 
 fn split_braces(text: &str) -> impl Iterator<Item = WordText> {

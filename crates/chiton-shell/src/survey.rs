@@ -10,12 +10,15 @@
 use std::collections::HashSet;
 
 use crate::place::{Enclosure, Place, Places, Quoting, Role};
-use crate::reader::{self, Language, NamedReader, Words};
+use crate::reader::{self, Before, Braces, Language, NamedReader, Words};
 use crate::span::Span;
 use crate::tree::{
     Assignment, Command, CommandKind, HereDocument, Operator, Pipeline, Redirection, Script, Simple, Word,
 };
 use crate::walk::{self, Visited};
+
+/// How many braces of a word are looked up.
+const MOST_BRACES: usize = 64;
 
 /// How many calls of functions are looked at. With more, each is taken to be read as code.
 const MOST_CALLS: usize = 256;
@@ -146,8 +149,9 @@ impl<'a> Survey<'a> {
             match slot {
                 Slot::Word(_, 0) => site.names_command = true,
                 Slot::Word(simple, index) => {
-                    let words = self.words_before(*span, simple, *index, position);
-                    site.is_declared |= words.declarer().is_some() && !self.is_array(*span, position);
+                    let before = self.before(*span, position);
+                    let declares = |braces| Words::before(simple, *index, before, braces).declarer().is_some();
+                    site.is_declared |= Braces::BOTH.into_iter().any(declares) && !self.is_array(*span, position);
                 }
                 Slot::Descriptor => site.is_descriptor = true,
                 _ => {}
@@ -194,11 +198,14 @@ impl<'a> Survey<'a> {
         name > 0 && (before[name..].starts_with(b"=(") || before[name..].starts_with(b"+=("))
     }
 
-    fn words_before(&self, span: Span, simple: &Simple, index: usize, position: usize) -> Words {
-        let before = &self.source[span.start..position];
-        let brace = before.iter().position(|byte| *byte == b'{');
-        let braced = brace.is_some_and(|at| self.places.at(span.start + at).quoting == Quoting::Bare);
-        Words::before(simple, index, before, braced)
+    /// What stands in the word before `position`.
+    fn before(&self, word: Span, position: usize) -> Before<'a> {
+        let text = &self.source[word.start..position];
+        let mut braces = memchr::memchr_iter(b'{', text);
+        let is_bare = |at: usize| self.places.at(word.start + at).quoting == Quoting::Bare;
+        // Each brace is looked up in the whole text; where there are very many, the rest counts as bare.
+        let has_bare_brace = braces.by_ref().take(MOST_BRACES).any(is_bare) || braces.next().is_some();
+        Before { text, has_bare_brace }
     }
 
     fn reader_at(&self, position: usize) -> Option<NamedReader> {
@@ -216,16 +223,18 @@ impl<'a> Survey<'a> {
         let evaluated = || self.changes_attributes.then(|| NamedReader::shell("declare"));
         match slot {
             Slot::Word(simple, index) => {
-                let words = self.words_before(span, simple, index, position);
-                let array = self.is_array(span, position);
-                let declares = words.declarer().is_some();
-                let found = if array && declares { words.array_reader() } else { words.reader() };
-                found.or_else(|| evaluated().filter(|_| declares))
+                let (array, before) = (self.is_array(span, position), self.before(span, position));
+                Braces::BOTH.into_iter().find_map(|braces| {
+                    let words = Words::before(simple, index, before, braces);
+                    let declares = words.declarer().is_some();
+                    let found = if array && declares { words.array_reader() } else { words.reader() };
+                    found.or_else(|| evaluated().filter(|_| declares))
+                })
             }
             Slot::Assignment(assignment) => reader::of_variable(&assignment.name).or_else(evaluated),
             Slot::Loop(name) => reader::of_variable(name).or_else(evaluated),
             Slot::Condition(words) => reader::of_condition(words),
-            Slot::Input(simple) => evaluated().filter(|_| Words::all(simple).reads_into_variables()),
+            Slot::Input(simple) => evaluated().filter(|_| Words::all(simple, Braces::Split).reads_into_variables()),
             Slot::Descriptor => None,
         }
     }
@@ -264,7 +273,8 @@ impl<'a> Survey<'a> {
     fn note_simple(&mut self, simple: &'a Simple) {
         self.slots.extend(simple.assignments.iter().map(|one| (one.span, Slot::Assignment(one))));
         self.slots.extend(simple.words.iter().enumerate().map(|(at, word)| (word.span, Slot::Word(simple, at))));
-        self.changes_attributes |= Words::all(simple).changes_attributes();
+        self.changes_attributes |=
+            Braces::BOTH.into_iter().any(|braces| Words::all(simple, braces).changes_attributes());
     }
 
     fn note_redirection(&mut self, command: &'a Command, redirection: &'a Redirection, functions: &Functions<'_>) {
@@ -321,7 +331,7 @@ impl<'a> Functions<'a> {
 
     fn input_reader(&self, node: &Visited<'_>) -> Option<NamedReader> {
         let Visited::Command(Command { kind: CommandKind::Simple(simple), .. }) = node else { return None };
-        if self.call(node).is_some() { self.reader.clone() } else { Words::all(simple).input_reader() }
+        if self.call(node).is_some() { self.reader.clone() } else { Words::input_reader_of(simple) }
     }
 }
 
