@@ -47,7 +47,7 @@ pub const ELSEWHERE: [Elsewhere; 4] = [
     },
     Elsewhere {
         rows: &["S4-32", "S4-33", "S4-34", "S4-35", "S4-36", "S4-37", "S4-38", "S4-39", "S4-40", "S4-41", "S4-42"],
-        package: "chiton-engine",
+        package: "chiton-operator",
         target: Target::Integration("shell_manager"),
         source: "tests/shell_manager.rs",
         test: "shells_are_created_found_read_cleaned_up_killed_and_reset",
