@@ -114,6 +114,13 @@ pub fn of_condition(words: &[Word]) -> Option<NamedReader> {
     calculates.then(|| NamedReader { name: "[[".to_owned(), language: Language::Shell })
 }
 
+/// How many names from the lists are looked at in one command. With more, everything counts as code.
+const MOST_CANDIDATES: usize = 16;
+/// How deep code in code is parsed, as in `bash -c "sudo bash -c '…'"`. What lies deeper counts as reading its input.
+const DEEPEST_CODE: usize = 2;
+/// The longest code that is parsed.
+const LONGEST_CODE: usize = 64 << 10;
+
 /// The text of a word, as far as it is known.
 #[derive(Clone, Debug)]
 pub(crate) struct WordText {
@@ -181,6 +188,7 @@ impl Words {
         let variable = assigned.filter(|_| !earlier.is_empty()).and_then(of_variable);
         variable
             .or_else(|| declared().map(shell_reader))
+            .or_else(|| self.too_many(earlier.len()))
             .or_else(|| self.candidates(earlier.len()).find_map(|(at, candidate)| self.reads_last(at, candidate)))
     }
 
@@ -191,16 +199,31 @@ impl Words {
 
     /// Who reads the standard input of `simple` as code.
     pub(crate) fn input_reader_of(simple: &Simple) -> Option<NamedReader> {
-        Braces::BOTH.into_iter().find_map(|braces| Self::all(simple, braces).input_reader())
+        Self::nested_input_reader(simple, 0)
     }
 
-    fn input_reader(&self) -> Option<NamedReader> {
-        self.candidates(self.texts.len()).find_map(|(at, candidate)| {
-            let Candidate::Program(program) = candidate else { return self.sources_input(at) };
-            let reads = self.reads_input(at, program);
-            reads
-                .then(|| NamedReader { name: name_of(&self.texts[at].text, at).to_owned(), language: program.language })
+    fn nested_input_reader(simple: &Simple, depth: usize) -> Option<NamedReader> {
+        Braces::BOTH.into_iter().find_map(|braces| Self::all(simple, braces).input_reader(depth))
+    }
+
+    fn input_reader(&self, depth: usize) -> Option<NamedReader> {
+        self.too_many(self.texts.len()).or_else(|| {
+            self.candidates(self.texts.len()).find_map(|(at, candidate)| match candidate {
+                Candidate::Builtin => self.sources_input(at, depth).map(shell_reader),
+                Candidate::Program(program) => self.reads_input(at, program, depth).then(|| self.named(at, program)),
+            })
         })
+    }
+
+    fn named(&self, at: usize, program: &CodeProgram) -> NamedReader {
+        NamedReader { name: name_of(&self.texts[at].text, at).to_owned(), language: program.language }
+    }
+
+    /// Somebody who reads everything, where there are more names from the lists than are looked at.
+    fn too_many(&self, count: usize) -> Option<NamedReader> {
+        let (at, _) = self.candidates(count).nth(MOST_CANDIDATES)?;
+        let name = name_of(&self.texts[at].text, at).to_owned();
+        Some(NamedReader { name, language: Language::Other })
     }
 
     /// The declarer among these words.
@@ -241,8 +264,8 @@ impl Words {
     fn candidates(&self, count: usize) -> impl Iterator<Item = (usize, Candidate)> {
         let first = self.texts.first();
         let name = first.map_or("", |first| name_of(&first.text, 0));
-        let prints = builtin(name).is_some_and(|builtin| builtin.effect == BuiltinEffect::Prints);
         let uncertain = first.is_some_and(|first| !first.certain);
+        let prints = !uncertain && builtin(name).is_some_and(|builtin| builtin.effect == BuiltinEffect::Prints);
         let hands_on = uncertain || WRAPPERS.contains(&name);
         // Another program cannot start a builtin of this shell: `docker run --name test -v …` does not.
         let runs_builtins = uncertain || matches!(name, "command" | "builtin");
@@ -274,20 +297,20 @@ impl Words {
     }
 
     /// `source /dev/stdin`.
-    fn sources_input(&self, at: usize) -> Option<NamedReader> {
+    fn sources_input(&self, at: usize, depth: usize) -> Option<&'static str> {
         let name = builtin(&self.texts[at].text).map(|builtin| builtin.name)?;
         let sources = matches!(name, "." | "source") && self.texts[at + 1..].iter().any(is_standard_input);
         // What these are given is run here, with the same input.
-        let evaluates = name == "eval" && passes_input_on(self.texts[at + 1..].iter());
-        (sources || evaluates).then(|| shell_reader(name))
+        let evaluates = name == "eval" && passes_input_on(self.texts[at + 1..].iter(), depth);
+        (sources || evaluates).then_some(name)
     }
 
-    fn reads_input(&self, at: usize, program: &'static CodeProgram) -> bool {
+    fn reads_input(&self, at: usize, program: &'static CodeProgram, depth: usize) -> bool {
         let after = &self.texts[at + 1..];
         let uses = options::uses(program, after);
         let code = || after.iter().zip(&uses).filter(|(_, used)| matches!(used, Use::Code(_))).map(|(text, _)| text);
         let has_script = uses.iter().any(|used| matches!(used, Use::Code(_) | Use::Operand));
-        let passes_on = || program.language == Language::Shell && passes_input_on(code());
+        let passes_on = || program.language == Language::Shell && passes_input_on(code(), depth);
 
         match program.input {
             CodeInput::Never => false,
@@ -330,7 +353,7 @@ fn is_standard_input(text: &WordText) -> bool {
 }
 
 /// Whether a shell that is given `code` has its input read as code by some command in it.
-fn passes_input_on<'t>(code: impl Iterator<Item = &'t WordText>) -> bool {
+fn passes_input_on<'t>(code: impl Iterator<Item = &'t WordText>, depth: usize) -> bool {
     let mut text = String::new();
     for piece in code {
         if !piece.certain {
@@ -339,14 +362,17 @@ fn passes_input_on<'t>(code: impl Iterator<Item = &'t WordText>) -> bool {
         text.push_str(&piece.text);
         text.push(' ');
     }
-    // Each level of quoting at least doubles the backslashes, so this does not go deep.
+    if text.len() > LONGEST_CODE || depth == DEEPEST_CODE {
+        return true;
+    }
+
     let Ok(script) = crate::parse(text.as_bytes()) else { return true };
     let mut reads = false;
     walk::list(&script.list, &mut |node| {
         if let walk::Visited::Command(crate::tree::Command { kind: crate::tree::CommandKind::Simple(simple), .. }) =
             node
         {
-            reads |= Words::input_reader_of(simple).is_some();
+            reads |= Words::nested_input_reader(simple, depth + 1).is_some();
         }
     });
     reads

@@ -175,3 +175,23 @@ fn a_survey_finds_who_reads_a_place_as_code() {
         assert_eq!(surveyed(text, |site| site.reader.clone().map(|reader| reader.name)).as_deref(), expected, "{text}");
     }
 }
+
+#[test]
+fn a_hostile_text_does_not_cost_a_survey_much() {
+    let texts = [
+        format!("echo @ | {}x", "eval ".repeat(50_000)),
+        format!("echo @ | $x {}x", "eval ".repeat(50_000)),
+        format!("{} @", "bash -c x ".repeat(20_000)),
+        format!("echo @{}", " | bash -c 'eval bash -c x'".repeat(5_000)),
+        format!("f() {{ echo @; }}; {}", "f; ".repeat(20_000)),
+        format!("echo {}@", "{a,".repeat(20_000)),
+        format!("{}@", "f() { g; }; g() { f; }; ".repeat(2_000)) + "; f | sh",
+    ];
+    for text in texts {
+        let start = std::time::Instant::now();
+        if let Ok(script) = parse(text.as_bytes()) {
+            let _ = Survey::of(&script, text.as_bytes()).at(text.find('@').unwrap());
+        }
+        assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}: {}", start.elapsed(), &text[..40]);
+    }
+}
