@@ -78,7 +78,7 @@ pub(super) fn as_json(response: &Response) -> serde_json::Value {
     let output = response.output().map(TextView::to_text).unwrap_or_default();
     let stdout = report.map_or_else(|| output.clone(), |report| report.stdout.to_text());
     json!({
-        "run_id": report.map_or("", |report| &report.run_id),
+        "run_id": report.map(|report| &report.run_id),
         "pid": report.map(|report| report.pid),
         "outcome": response.word(),
         "limit": report.and_then(|report| report.limit),
