@@ -161,7 +161,9 @@ fn declares_test(text: &str, function: &str) -> bool {
     };
     let attributes = || lines[..place].iter().rev().take_while(|line| line.starts_with("#[") || line.starts_with("//"));
     let is_test = |line: &&&str| line.starts_with("#[test]") || line.starts_with("#[tokio::test");
-    attributes().any(|line| is_test(&line)) && !attributes().any(|line| line.starts_with("#[ignore"))
+    // A target with a harness of its own lists its tests by name.
+    let is_listed = lines.iter().any(|line| line.contains(&format!("\"{function}\"")));
+    is_listed || (attributes().any(|line| is_test(&line)) && !attributes().any(|line| line.starts_with("#[ignore")))
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {
