@@ -3,6 +3,9 @@
 //! The guard judges the value that a command gives such a variable ([`Check`]); whoever prepares an environment asks for
 //! its [`Class`], which says whether it may reach a command at all.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// What a variable does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -63,32 +66,52 @@ pub struct VariableRow {
     check: Check,
 }
 
-impl VariableRow {
-    fn is_named(&self, name: &str) -> bool {
-        match self.name.strip_suffix('*') {
-            Some(start) => name.starts_with(start),
-            None => self.name == name,
-        }
-    }
-}
-
 const fn row(name: &'static str, class: Class, check: Check) -> VariableRow {
     VariableRow { name, class, check }
 }
 
 /// The classes of the variable `name`. `LD_LIBRARY_PATH` is read by the loader, and everyday work has it.
 pub fn classes(name: &str) -> impl Iterator<Item = Class> {
-    VARIABLES.iter().filter(move |row| row.is_named(name)).map(|row| row.class)
+    rows_of(name).map(|row| row.class)
+}
+
+/// The same, without rows for all names that begin alike.
+pub fn classes_of_just(name: &str) -> impl Iterator<Item = Class> {
+    INDEX.exact.get(name).into_iter().flatten().map(|row| row.class)
 }
 
 /// What there is to look at in the value of `name`.
 pub(crate) fn check_of(name: &str) -> Option<Check> {
     let is_program = name.starts_with("CARGO_TARGET_") && (name.ends_with("_RUNNER") || name.ends_with("_LINKER"));
-    let mut checks = VARIABLES.iter().filter(|row| row.is_named(name)).map(|row| row.check);
+    let mut checks = rows_of(name).map(|row| row.check);
     checks.find(|check| *check != Check::Nothing).or(is_program.then_some(Check::Command))
 }
 
-/// The table. Of several rows for a name, the first that checks something is the one that judges its value.
+/// The rows of one name, found at once, and those whose names begin alike.
+struct Index {
+    exact: HashMap<&'static str, Vec<&'static VariableRow>>,
+    by_start: Vec<(&'static str, &'static VariableRow)>,
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let mut index = Index { exact: HashMap::new(), by_start: Vec::new() };
+    for row in VARIABLES {
+        match row.name.strip_suffix('*') {
+            Some(start) => index.by_start.push((start, row)),
+            None => index.exact.entry(row.name).or_default().push(row),
+        }
+    }
+    index
+});
+
+/// The rows for `name`: those of just this name first.
+fn rows_of(name: &str) -> impl Iterator<Item = &'static VariableRow> {
+    let exact = INDEX.exact.get(name).into_iter().flatten().copied();
+    exact.chain(INDEX.by_start.iter().filter(move |(start, _)| name.starts_with(start)).map(|(_, row)| *row))
+}
+
+/// The table. Of several rows for a name, the first that checks something is the one that judges its value; a row for just
+/// that name comes before one for all that begin like it.
 pub const VARIABLES: &[VariableRow] = &[
     // Read by the loader or the C library of every program.
     row("LD_*", Class::Loader, Check::Nothing),

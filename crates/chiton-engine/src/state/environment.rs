@@ -16,7 +16,7 @@ mod tables;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use chiton_guard::variables::{Class, VARIABLES, classes};
+use chiton_guard::variables::{Class, classes, classes_of_just};
 use regex::bytes::RegexSet;
 use serde::{Deserialize, Serialize};
 
@@ -173,18 +173,15 @@ fn objection_to_given(name: &str, value: &[u8]) -> Option<&'static str> {
 /// Class 3.
 fn looks_secret(name: &str, value: &[u8]) -> bool {
     static VALUES: LazyLock<Option<RegexSet>> = LazyLock::new(|| RegexSet::new(SECRET_VALUES).ok());
-    if matches(NO_SECRETS, name) || (is_named_everyday(name) && !holds_password(value)) {
+    if matches(NO_SECRETS, name)
+        || (classes_of_just(name).any(|class| class == Class::Everyday) && !holds_password(value))
+    {
         return false;
     }
     let upper = name.to_ascii_uppercase();
     matches(SECRET_NAMES, &upper)
         || upper.split('_').any(|part| SECRET_PARTS.contains(&part))
         || VALUES.as_ref().is_some_and(|values| values.is_match(value))
-}
-
-/// Whether everyday work has a variable of just this name, not only one that begins like it.
-fn is_named_everyday(name: &str) -> bool {
-    VARIABLES.iter().any(|row| row.class == Class::Everyday && row.name == name)
 }
 
 /// `scheme://user:password@…`, in a proxy or an index.
@@ -235,6 +232,7 @@ pub const DEFAULTS: [(&str, &str); 7] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chiton_guard::variables::VARIABLES;
 
     #[test]
     fn class_1_never_passes_and_everyday_names_do() {
