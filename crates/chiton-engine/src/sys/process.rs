@@ -37,7 +37,7 @@ pub(crate) enum Leads {
 /// Starts a process as the leader of a new group, with an empty signal mask and default dispositions.
 ///
 /// `posix_spawn` reports a failing `chdir` or `exec` as an error of this call, so a half-started process never exists.
-#[expect(clippy::disallowed_methods, reason = "the one call that starts a command; only spawn/ uses it")]
+#[expect(clippy::disallowed_methods, reason = "the one call that starts a command; only process/ uses it")]
 pub(crate) fn start_process(plan: &ProcessPlan<'_>) -> io::Result<i32> {
     let arguments = pointers(plan.arguments);
     let environment = pointers(plan.environment);
