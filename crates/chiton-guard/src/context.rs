@@ -55,6 +55,60 @@ pub struct Context {
     pub own_groups: Arc<[u32]>,
     /// Where file systems are mounted.
     pub mounts: Arc<[PathBuf]>,
+    /// What is on the standard input of the command.
+    pub input: Input,
+    /// Where Chiton keeps what a command must not touch.
+    pub own_places: Arc<OwnPlaces>,
+    /// What can be asked about the files of the machine; without one, nothing is known about them.
+    pub surroundings: Option<Arc<dyn Surroundings>>,
+}
+
+/// What a command finds on its standard input.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Input {
+    /// Nothing: it ends at once.
+    #[default]
+    Nothing,
+    /// This text.
+    Text(Arc<str>),
+    /// What somebody will write while it runs. Each line is judged when it comes.
+    Later,
+}
+
+/// The files and directories of Chiton itself. Empty paths stand for places that nobody knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnPlaces {
+    /// The settings file, and everything else that decides how commands are judged.
+    pub settings: Vec<PathBuf>,
+    /// The secrets store and its key, and the token of the HTTP server: not even to be read.
+    pub secrets: Vec<PathBuf>,
+    /// The state directory: runs, sessions, the journal.
+    pub state: Vec<PathBuf>,
+}
+
+/// What can be asked about the files of the machine. The guard asks when a verdict depends on it.
+pub trait Surroundings: fmt::Debug + Send + Sync {
+    /// What is in the file at `path`, where it was written since the session began; none where it is older, is not a
+    /// file, cannot be read or is too large to be judged.
+    fn recent_file(&self, path: &Path) -> Option<Arc<[u8]>>;
+    /// Where `path` leads if it is a symbolic link.
+    fn link(&self, path: &Path) -> Option<PathBuf>;
+    /// Whether somebody other than the user and root may put files into the directory `path`, or into one above it
+    /// that decides; none where there is no such directory.
+    fn others_may_write(&self, path: &Path) -> Option<bool>;
+    /// Whether `path` is the top of a git worktree or holds a repository.
+    fn is_worktree(&self, path: &Path) -> bool;
+    /// Work in the worktree around `path` that no commit holds; none where there is none, or no worktree.
+    fn uncommitted(&self, path: &Path) -> Option<Uncommitted>;
+}
+
+/// Work that no commit holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Uncommitted {
+    /// Files that git knows and that were changed, in order.
+    pub changed: Vec<String>,
+    /// Files that git does not know and does not ignore.
+    pub untracked: Vec<String>,
 }
 
 /// A process that a command must not end.

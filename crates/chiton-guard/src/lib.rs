@@ -24,10 +24,12 @@ mod value;
 pub mod variables;
 mod verdict;
 
-pub use context::{Context, Held, OwnProcess, Scope};
+pub use context::{Context, Held, Input, OwnPlaces, OwnProcess, Scope, Surroundings, Uncommitted};
 pub use policy::{CheckedPolicy, GuardPolicy, HumanRule, Mode, PolicyError, judge_with};
 pub use programs::{Example, KnownProgram, programs};
-pub use verdict::{Access, Decision, Finding, SeenCommand, SeenRedirection, TouchedFile, Verdict, WaitingCommand};
+pub use verdict::{
+    Access, Decision, Finding, RestsOn, SeenCommand, SeenRedirection, TouchedFile, Verdict, WaitingCommand,
+};
 
 use std::rc::Rc;
 
@@ -116,6 +118,7 @@ fn conclude(
             verdict.span = Some(worst.span);
             verdict.target = worst.target;
             verdict.alternative = worst.alternative;
+            verdict.permit = worst.permit;
         }
         None => "Nothing speaks against it.".clone_into(&mut verdict.reason),
     }

@@ -137,6 +137,7 @@ fn refine(verdict: Verdict, context: &Context, policy: &CheckedPolicy) -> Verdic
             span: None,
             target: None,
             alternative: None,
+            permit: None,
             ..verdict
         };
     }

@@ -1,5 +1,8 @@
 //! What the guard says about a command.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::rules::Rule;
@@ -45,6 +48,8 @@ pub struct Verdict {
     pub target: Option<String>,
     /// What would be allowed instead.
     pub alternative: Option<String>,
+    /// How a person allows it, where one can.
+    pub permit: Option<String>,
     /// Everything that was found, worst first.
     pub findings: Vec<Finding>,
     /// Every simple command, in the order in which it would be reached.
@@ -53,6 +58,20 @@ pub struct Verdict {
     pub files: Vec<TouchedFile>,
     /// Commands that are known to wait for a person.
     pub waits: Vec<WaitingCommand>,
+    /// What of the session and of the machine it depends on.
+    #[serde(skip)]
+    pub rests_on: RestsOn,
+}
+
+/// What a verdict depends on besides the text: if one of these changes, the command has to be judged again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RestsOn {
+    /// Variables of the session that were looked up.
+    pub variables: BTreeSet<String>,
+    /// Functions and aliases of the session that were looked up and exist.
+    pub functions: BTreeSet<String>,
+    /// Files whose content was judged.
+    pub files: BTreeSet<PathBuf>,
 }
 
 impl Verdict {
@@ -87,12 +106,14 @@ pub struct Finding {
     pub target: Option<String>,
     /// What would be allowed instead.
     pub alternative: Option<String>,
+    /// How a person allows it, where one can.
+    pub permit: Option<String>,
 }
 
 impl Finding {
     pub(crate) fn new(rule: &Rule, decision: Decision, reason: String, span: Span, target: Option<String>) -> Self {
         let alternative = (!rule.instead.is_empty()).then(|| rule.instead.to_owned());
-        Self { decision, rule: rule.id.to_owned(), reason, span, target, alternative }
+        Self { decision, rule: rule.id.to_owned(), reason, span, target, alternative, permit: None }
     }
 }
 
