@@ -62,6 +62,7 @@ pub fn judge_script(script: &Script, command: &[u8], environment: &[(String, Str
     for (name, value) in environment {
         judge.judge_variable(name, &Text::known(value.clone()), Span::default(), Lasting::OneCommand);
     }
+    judge.state_what_is_uncertain(script);
     let world = World::new(context);
     judge.list(&script.list, Worlds::one(world.clone()), &Rc::new(Flow::empty()));
     judge.uncalled_functions(&world);
@@ -76,6 +77,14 @@ pub fn unparsed(error: &syntax::SyntaxError) -> Verdict {
 }
 
 impl Machine<'_> {
+    /// Bash may run something that the tree of `script` does not show: then somebody has to look at it.
+    pub(crate) fn state_what_is_uncertain(&mut self, script: &Script) {
+        if let Some(uncertain) = script.places.uncertain() {
+            let reason = format!("The command cannot be read for certain: {}.", uncertain.why);
+            self.state(effect::Kind::Unexamined, reason, uncertain.span, None);
+        }
+    }
+
     /// A function that is defined and not called may be called by the next command: what it does by itself counts,
     /// what its arguments decide does not.
     fn uncalled_functions(&mut self, world: &World) {

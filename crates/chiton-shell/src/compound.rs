@@ -286,15 +286,17 @@ impl Lexer<'_> {
     fn coprocess(&mut self) -> Parsed<CommandKind> {
         self.skip_blanks();
         let start = self.at;
-        // A name stands before a compound command only.
-        let length = name_length(&self.source[self.at..]);
-        if length > 0 && self.reserved().is_none() && length == plain_word(self.rest()).len() {
-            self.at += length;
+        // A name stands before a compound command only. Any word is one for the parser.
+        let noted = self.places.noted();
+        if self.reserved().is_none() && self.at_word() {
+            self.word()?;
             self.skip_blanks();
             let opens =
                 |word: &[u8]| matches!(word, b"{" | b"if" | b"while" | b"until" | b"for" | b"case" | b"[[" | b"select");
             if self.peek() != Some(b'(') && !self.reserved().is_some_and(opens) {
+                self.spend(self.at - start)?;
                 self.at = start;
+                self.places.forget(noted);
             }
         }
         let command = self.deeper(Lexer::command)?;

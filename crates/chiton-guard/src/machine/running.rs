@@ -101,6 +101,7 @@ impl Machine<'_> {
         }
         match syntax::parse_at(text.as_bytes(), span) {
             Ok(script) => {
+                self.state_what_is_uncertain(&script);
                 let frame = self.frame("");
                 self.frames.push(frame);
                 let ran = self.list(&script.list, Worlds::one(world), input);
@@ -121,6 +122,7 @@ impl Machine<'_> {
         if let Ok(script) = syntax::parse_at(quoted.as_bytes(), self.here())
             && self.step(self.here())
         {
+            self.state_what_is_uncertain(&script);
             self.captured(&script.list, world);
         }
     }
