@@ -19,8 +19,10 @@ use std::sync::Arc;
 use crate::consent::{Answer, Bound, Consents, Question};
 use case::Case;
 use chiton_guard::{CheckedPolicy, Context, Decision, Finding, GuardPolicy, Input, Mode, Verdict};
+use chiton_shell::tree::Span;
 pub(crate) use leaving::leaves_for;
 pub use protection::Protection;
+use serde::Serialize;
 use verdicts::Judgement;
 pub(crate) use verdicts::Verdicts;
 
@@ -156,11 +158,44 @@ impl Refusal {
         Self { reason: reason.into(), finding: None, question: None }
     }
 
+    /// The same for machines.
+    pub fn facts(&self) -> RefusalFacts<'_> {
+        let finding = self.finding.as_deref();
+        RefusalFacts {
+            reason: &self.reason,
+            decision: finding.map(|finding| finding.decision),
+            rule: finding.map(|finding| finding.rule.as_str()),
+            place: finding.map(|finding| finding.span),
+            target: finding.and_then(|finding| finding.target.as_deref()),
+            alternative: finding.and_then(|finding| finding.alternative.as_deref()),
+            permit: finding.and_then(|finding| finding.permit.as_deref()),
+        }
+    }
+
     /// What the guard says, with `more` behind it.
     pub(crate) fn by(verdict: &Verdict, more: &str) -> Self {
         let reason = format!("{}{more}", verdict.refusal());
         Self { reason, finding: verdict.findings.first().cloned().map(Box::new), question: None }
     }
+}
+
+/// Why a command may not run, part by part. Only what the guard refused has a rule.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct RefusalFacts<'a> {
+    /// In words, all of it.
+    pub reason: &'a str,
+    /// Whether a person could have agreed.
+    pub decision: Option<Decision>,
+    /// The rule that decided.
+    pub rule: Option<&'a str>,
+    /// The bytes of the command that decided.
+    pub place: Option<Span>,
+    /// What it would have acted upon.
+    pub target: Option<&'a str>,
+    /// What would be allowed instead.
+    pub alternative: Option<&'a str>,
+    /// How a person allows it.
+    pub permit: Option<&'a str>,
 }
 
 /// What came of a review.
