@@ -12,7 +12,6 @@ use crate::effect::{Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
 use crate::machine::{Lasting, Machine, Ran};
-use crate::protected::credentials::names_secret;
 use crate::value::path;
 use crate::value::{Arg, Flow, Labels, Text};
 
@@ -187,7 +186,13 @@ fn protection(machine: &mut Machine<'_>, call: &Call, options: &Options, world: 
 
 /// Whether a variable to be passed on, perhaps with a trailing `*`, may hold a secret.
 fn is_secret_name(name: &str) -> bool {
-    name.contains('*') || names_secret(name)
+    const WORDS: [&str; 12] = [
+        "KEY", "TOKEN", "SECRET", "PASS", "PWD", "CRED", "AUTH", "COOKIE", "SESSION_ID", "PRIVATE", "DATABASE_URL",
+        "DSN",
+    ];
+    let name = name.to_ascii_uppercase();
+    let harmless = ["SSH_AUTH_SOCK", "GPG_TTY", "PWD", "OLDPWD", "KEYBOARD_LAYOUT", "PASSWORD_STORE_DIR"];
+    !harmless.contains(&name.as_str()) && (name.contains('*') || WORDS.iter().any(|word| name.contains(word)))
 }
 
 /// `run COMMAND`: the command is judged where and with what it would run.

@@ -1,8 +1,7 @@
 //! Programs that take over the terminal and wait for keys.
 
-use super::credentials;
 use super::row::When::{Any, Fed, Has, Not, Starts};
-use super::row::{PROGRAM, Program, Runs, When, allows, asks, denies};
+use super::row::{PROGRAM, Program, Runs, When, allows, asks};
 
 /// Whether such a program is called so that it does not wait.
 pub(super) const UNATTENDED: When =
@@ -12,27 +11,13 @@ pub(super) const WAITS_FOR_TYPING: &[(When, &str)] = &[(Not(&UNATTENDED), "it wa
 
 pub(super) const ROWS: &[Program] = &[
     Program {
-        names: &[
-            "nano", "pico", "micro", "hx", "helix", "joe", "code", "codium", "cursor", "zed", "subl", "gedit", "kate",
-            "kwrite", "mousepad", "geany", "nvim-qt", "gvim", "mcedit", "jed", "ne", "kak", "vis", "emacsclient",
-        ],
-        custom: Some(|machine, call, world| {
-            for file in &call.args {
-                credentials::edits(machine, file, call, world);
-            }
-            None
-        }),
+        names: &["nano", "pico", "micro", "hx", "joe"],
         runs: Runs::Perhaps,
         prompts: &[(
             Not(&UNATTENDED),
             "it waits for somebody to edit; write the file with a here document or `sed -i`",
         )],
-        examples: &[
-            allows("nano notes.txt"),
-            asks("nano /dev/sda", "disk"),
-            asks("code ~/.ssh/id_rsa", "credentials"),
-            denies("nano ~/.config/chiton/config.toml", "chiton"),
-        ],
+        examples: &[allows("nano notes.txt"), asks("nano /dev/sda", "disk")],
         ..PROGRAM
     },
     Program {
