@@ -152,7 +152,7 @@ impl Engine {
             let request = request::accept(request, self.inner.config.limits.default_timeout)?;
             let approved = self.review(session, request).await?;
             let mut command = self.resolve(session, approved).await?;
-            let start = self.begin(session, &mut command).await?;
+            let start = self.begin(session, &mut command)?;
             let launched = self.launch(session, &mut command, &start, Attendance::Foreground).await?;
             let (ended, captured) = self.collect(session, &mut command, &start, launched, listener, control).await?;
             let views = render::present(captured, ended.completeness());
@@ -176,7 +176,7 @@ impl Engine {
             let request = request::accept(request, None)?;
             let approved = self.review(session, request).await?;
             let mut command = self.resolve(session, approved).await?;
-            let start = self.begin(session, &mut command).await?;
+            let start = self.begin(session, &mut command)?;
             let launched = self.launch(session, &mut command, &start, Attendance::Background).await?;
             self.release(session, &mut command, &start, launched, &mut started).await
         };
@@ -197,7 +197,9 @@ impl Engine {
         let (environment, withheld) = self.inner.config.environment.inherit(environment);
         let inherited = Inherited { withheld, path: environment.get("PATH").cloned() };
         let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
-        FreshState { state: ShellState::fresh(directory, defaults.chain(environment), umask), inherited }
+        let mut state = ShellState::fresh(directory, defaults.chain(environment), umask);
+        state.real_cwd = state.cwd.canonicalize().unwrap_or_default();
+        FreshState { state, inherited }
     }
 
     /// Whether `text` may be written to a task: one that runs a shell or an interpreter runs what it is given.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::ByteString;
 use crate::limits::{SpoolLimits, StopLimits};
 use crate::run::Stream;
-use crate::run::{Ending, InSpool, InputWait, Lifetime, Look, StopCause, Streams, Typing, Typist};
+use crate::run::{DirectoryId, Ending, InSpool, InputWait, Lifetime, Look, StopCause, Streams, Typing, Typist};
 use chiton_terminal::TerminalSize;
 
 /// Raised with every change of a message. The two sides are the same executable, unless it was replaced while a task
@@ -60,6 +60,8 @@ pub(crate) struct ShellPlan {
     pub(crate) forms: Forms,
     pub(crate) environment: Vec<ByteString>,
     pub(crate) directory: ByteString,
+    /// The directory itself: what the command was judged for. The shell is started nowhere else.
+    pub(crate) directory_id: DirectoryId,
     pub(crate) input: Input,
     pub(crate) streams: Streams,
     /// A terminal of this size in place of all three streams.
