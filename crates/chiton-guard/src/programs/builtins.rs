@@ -109,7 +109,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["false"],
         custom: Some(|_, _, world| {
             let failure = Worlds::one(world.clone());
-            Some(Ran { success: Worlds::default(), failure, flow: Flow::empty() })
+            Some(Ran { failure, flow: Flow::empty(), ..Ran::default() })
         }),
         examples: &[denies("false || rm -rf /", "delete-root"), allows("false")],
         ..QUIET
@@ -279,7 +279,7 @@ fn change_directory(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran
     }
     let mut stayed = world;
     stayed.stayed = true;
-    Ran { success: Worlds::one(moved), failure: Worlds::one(stayed), flow: Flow::empty() }
+    Ran { success: Worlds::one(moved), failure: Worlds::one(stayed), flow: Flow::empty(), errors: None }
 }
 
 fn declare(machine: &mut Machine<'_>, call: &Call, world: &mut World) {
@@ -431,7 +431,7 @@ fn read_variables(machine: &mut Machine<'_>, call: &Call, mut world: World) -> R
         }
         worlds.add(world);
     }
-    Ran { success: worlds.clone(), failure: worlds, flow: Flow::empty() }
+    Ran { success: worlds.clone(), failure: worlds, flow: Flow::empty(), errors: None }
 }
 
 fn alias(machine: &mut Machine<'_>, call: &Call, world: &mut World) {
@@ -446,7 +446,7 @@ fn alias(machine: &mut Machine<'_>, call: &Call, world: &mut World) {
                 let reason = format!("`{name}` would be another program from now on.");
                 machine.state(Kind::RunHidden, reason, arg.span, Some(first));
             }
-            Rc::make_mut(&mut world.aliases).insert(name.to_owned(), text);
+            Rc::make_mut(&mut world.aliases).insert(name.to_owned(), text.into());
         }
     }
 }

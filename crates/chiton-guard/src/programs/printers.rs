@@ -214,7 +214,7 @@ fn flow_of_unknown(text: &Text) -> Option<Flow> {
         What::Found(roots) => Some(Flow { roots: roots.to_vec(), ..Flow::default() }),
         What::Temporary => Some(Flow::labelled(Labels::TEMPORARY)),
         What::Plain => Some(Flow::labelled(Labels::PLAIN)),
-        What::Variable(_) | What::Parent => None,
+        What::Variable(_) | What::Sink(_) | What::Secret(_) | What::Parent => None,
     }
 }
 
