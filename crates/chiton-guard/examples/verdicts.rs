@@ -32,6 +32,10 @@ fn main() {
             continue;
         }
         let mark = if wrong { "WRONG" } else { "" };
-        println!("{mark:5} {said:5} {:14} {name} {command}   {}", verdict.rule.unwrap_or_default(), input.unwrap_or(""));
+        println!(
+            "{mark:5} {said:5} {:14} {name} {command}   {}",
+            verdict.rule.unwrap_or_default(),
+            input.unwrap_or("")
+        );
     }
 }

@@ -59,7 +59,7 @@ fn words(atoms: &[Atom], depth: usize, left: &mut usize) -> Option<Vec<Vec<Atom>
             continue;
         }
         let Some((end, commas)) = closing(atoms, start) else { continue };
-        let Some(choices) = choices(atoms, start, end, &commas, depth, left)? else { continue };
+        let Choices::These(choices) = choices(atoms, start, end, &commas, depth, left)? else { continue };
         let prefix = &atoms[..start];
         let rests = words(&atoms[end + 1..], depth + 1, left)?;
         let mut all = Vec::new();
@@ -102,11 +102,12 @@ fn choices(
     commas: &[usize],
     depth: usize,
     left: &mut usize,
-) -> Option<Option<Vec<Vec<Atom>>>> {
+) -> Option<Choices> {
     if commas.is_empty() {
         let inner: Option<String> = atoms[start + 1..end].iter().map(|atom| bare(Some(atom))).collect();
         let range = inner.as_deref().and_then(sequence);
-        return Some(range.map(|range| range.into_iter().map(|item| item.chars().map(Atom::Bare).collect()).collect()));
+        let words = |range: Vec<String>| range.into_iter().map(|item| item.chars().map(Atom::Bare).collect()).collect();
+        return Some(range.map_or(Choices::None, |range| Choices::These(words(range))));
     }
     let mut all = Vec::new();
     let mut from = start + 1;
@@ -114,7 +115,15 @@ fn choices(
         all.extend(words(&atoms[from..to], depth + 1, left)?);
         from = to + 1;
     }
-    Some(Some(all))
+    Some(Choices::These(all))
+}
+
+/// What braces offer.
+enum Choices {
+    /// Nothing: they are text.
+    None,
+    /// One of these.
+    These(Vec<Vec<Atom>>),
 }
 
 /// `1..9`, `a..e`, `01..10..2`.
@@ -141,7 +150,8 @@ fn sequence(text: &str) -> Option<Vec<String>> {
 }
 
 fn count(low: i64, high: i64, step: i64) -> Vec<i64> {
-    let length = usize::try_from(low.abs_diff(high) / step.unsigned_abs() + 1).unwrap_or(MOST_COUNTED).min(MOST_COUNTED);
+    let length =
+        usize::try_from(low.abs_diff(high) / step.unsigned_abs() + 1).unwrap_or(MOST_COUNTED).min(MOST_COUNTED);
     let step = if low <= high { step } else { -step };
     (0..length).filter_map(|index| i64::try_from(index).ok()).map(|index| low + index * step).collect()
 }

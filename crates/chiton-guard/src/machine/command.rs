@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use chiton_shell as syntax;
-use chiton_shell::tree::{AssignedValue, Assignment, Command, CommandKind, Operator, Simple, Span, Word};
+use chiton_shell::tree::{AssignedValue, Assignment, Command, CommandKind, Operator, Part, Simple, Span, Word};
 
 use crate::effect::Kind;
 use crate::machine::plumbing::Plumbing;
@@ -70,7 +70,12 @@ impl Machine<'_> {
     }
 
     fn unaliased(&mut self, command: &Command, simple: &Simple, mut world: World) -> Ran {
-        let args = self.expanding(&mut world).args(&simple.words);
+        let args = if simple.declared.is_empty() {
+            self.expanding(&mut world).args(&simple.words)
+        } else {
+            let words: Vec<Word> = simple.words.iter().filter(|word| !is_declared(word, simple)).cloned().collect();
+            self.expanding(&mut world).args(&words)
+        };
         let plumbing = self.redirections(&command.redirections, &mut world);
         let before = world.clone();
         let mut assigned = Vec::new();
@@ -124,14 +129,16 @@ impl Machine<'_> {
 
     /// Arrays among the words of `declare` and its like.
     fn declares(&mut self, simple: &Simple, args: &[Arg], world: &mut World) {
-        let options: String = args.iter().map(|arg| arg.text.known_start()).filter(|text| text.starts_with('-')).collect();
+        let (given, taken) = declared_attributes(args);
         for assignment in &simple.declared {
-            if options.contains('A') {
-                let attributes = world.attributes(&assignment.name);
-                world.declare(&assignment.name, attributes.with(Attributes::ASSOCIATIVE));
+            let name = assignment.name.as_str();
+            if args.first().is_none_or(|program| !program.text.is("export")) {
+                world.localise(name);
             }
+            let attributes = world.attributes(name).with(given).without(taken);
+            world.declare(name, attributes);
             let text = self.assign(assignment, world);
-            self.judge_variable(&assignment.name, &text, assignment.span, Lasting::Stays);
+            self.judge_variable(name, &text, assignment.span, Lasting::Stays);
         }
     }
 
@@ -157,13 +164,12 @@ impl Machine<'_> {
     fn aliased(&mut self, command: &Command, simple: &Simple, world: &World) -> Option<Ran> {
         let name = simple.words.first().and_then(Word::as_plain)?;
         let context = self.context;
-        let value = match world.aliases.get(name) {
-            Some(value) => Cow::Owned(value.to_string()),
-            None => {
-                let value = context.alias(name)?;
-                self.rests_on.functions.insert(name.to_owned());
-                value
-            }
+        let value = if let Some(value) = world.aliases.get(name) {
+            Cow::Owned(value.to_string())
+        } else {
+            let value = context.alias(name)?;
+            self.rests_on.functions.insert(name.to_owned());
+            value
         };
         let mark = format!("alias {name}");
         if self.frames.iter().any(|frame| frame.name == mark) || self.frames.len() >= DEEPEST_CALLS {
@@ -199,7 +205,11 @@ impl Machine<'_> {
                 for (index, word) in elements {
                     let key = index.as_ref().map(|index| {
                         let key = self.expanding(world).single(index);
-                        if attributes.has(Attributes::ASSOCIATIVE) { key } else { self.expanding(world).calculated(&key) }
+                        if attributes.has(Attributes::ASSOCIATIVE) {
+                            key
+                        } else {
+                            self.expanding(world).calculated(&key)
+                        }
                     });
                     if let Some(key) = key {
                         let text = self.expanding(world).single(word);
@@ -276,7 +286,11 @@ impl Machine<'_> {
             Value::Scalar(text) if text.is_decided() => vec![("0".to_owned(), text)],
             _ => Vec::new(),
         };
-        let key = if attributes.has(Attributes::ASSOCIATIVE) { key } else { self.expanding(world).calculated(&key) };
+        let by_text = attributes.has(Attributes::ASSOCIATIVE) || matches!(name, "BASH_ALIASES" | "BASH_CMDS");
+        let key = if by_text { key } else { self.expanding(world).calculated(&key) };
+        if let ("BASH_ALIASES", Some(key), Some(value)) = (name, key.as_known(), text.as_known()) {
+            Rc::make_mut(&mut world.aliases).insert(key, value.into());
+        }
         let Some(key) = key.as_known() else {
             // Any of its elements may be this from now on.
             items.push(("?".to_owned(), text));
@@ -397,6 +411,9 @@ impl Machine<'_> {
         if let Some(body) = world.function(name) {
             return Some(body);
         }
+        if world.has_removed_function(name) {
+            return None;
+        }
         let text = self.context.function(name)?;
         self.rests_on.functions.insert(name.to_owned());
         let script = syntax::parse_at(text.as_bytes(), self.here());
@@ -424,9 +441,11 @@ impl Machine<'_> {
         let positional = world.positional.replace(Rc::new(call.args.iter().map(|arg| arg.text.clone()).collect()));
         let frame = self.frame(&mark);
         self.frames.push(frame);
+        let outer = world.enter_function();
         let mut ran = self.command(body, Worlds::one(world.reading(&call.input)));
         self.frames.pop();
         for world in ran.success.0.iter_mut().chain(ran.failure.0.iter_mut()) {
+            world.leave_function(&outer);
             world.positional.clone_from(&positional);
             world.ended = false;
         }
@@ -466,4 +485,37 @@ fn plain_name(name: &str) -> &str {
 /// The index that the next element of an array gets.
 pub(crate) fn next_index(items: &[(String, Text)]) -> i64 {
     items.iter().filter_map(|(key, _)| key.parse::<i64>().ok()).max().map_or(0, |last| last + 1)
+}
+
+/// Whether a word is an array that the command declares.
+fn is_declared(word: &Word, simple: &Simple) -> bool {
+    let [Part::Literal(start), rest @ ..] = word.parts.as_slice() else { return false };
+    let Some(name) = start.strip_suffix("+=").or_else(|| start.strip_suffix('=')) else { return false };
+    let is_array = rest.first().is_none_or(|next| matches!(next, Part::Literal(blank) if blank == " "));
+    is_array && simple.declared.iter().any(|assignment| assignment.name == name)
+}
+
+/// The attributes that the options of `declare` give and take away.
+pub(crate) fn declared_attributes(args: &[Arg]) -> (Attributes, Attributes) {
+    let (mut given, mut taken) = (Attributes::default(), Attributes::default());
+    for arg in args {
+        let text = arg.text.known_start();
+        let Some(sign) = text.chars().next().filter(|sign| matches!(sign, '-' | '+')) else { continue };
+        for letter in text.chars().skip(1) {
+            let attribute = match letter {
+                'i' => Attributes::INTEGER,
+                'l' => Attributes::LOWER,
+                'u' => Attributes::UPPER,
+                'A' => Attributes::ASSOCIATIVE,
+                'x' => Attributes::EXPORTED,
+                _ => continue,
+            };
+            if sign == '-' {
+                given = given.with(attribute);
+            } else {
+                taken = taken.with(attribute);
+            }
+        }
+    }
+    (given, taken)
 }

@@ -229,7 +229,7 @@ impl Expansion<'_, '_> {
         }
     }
 
-    fn separators(&self) -> String {
+    pub(crate) fn separators(&self) -> String {
         match self.world.get("IFS", self.machine.context) {
             Value::Scalar(text) => text.as_known().unwrap_or_else(|| " \t\n".to_owned()),
             _ => " \t\n".to_owned(),
@@ -512,7 +512,8 @@ fn with_secrets(text: &str) -> Text {
     let mut rest = text;
     while let Some(at) = KINDS.iter().filter_map(|kind| rest.find(kind)).min() {
         let name = rest[at..].find(':').map_or(at, |colon| at + colon + 1);
-        let length = rest[name..].bytes().take_while(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(byte)).count();
+        let length =
+            rest[name..].bytes().take_while(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(byte)).count();
         let end = name + length;
         if length == 0 || !rest[end..].starts_with("}}") {
             all.push(Piece::Known(rest[..name].to_owned()));

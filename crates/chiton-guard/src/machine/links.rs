@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::rc::Rc;
 
 use crate::effect::{Depth, Effect};
 use crate::machine::Machine;
@@ -22,6 +21,15 @@ pub(crate) struct Links {
     mounted: BTreeMap<String, String>,
     /// Copies and hard links: what they are copies of.
     copies: BTreeMap<String, String>,
+}
+
+impl Links {
+    /// Notes that a file is written anew.
+    pub(crate) fn forget_copy(&mut self, path: &str) {
+        if !self.copies.is_empty() {
+            self.copies.remove(path);
+        }
+    }
 }
 
 impl Machine<'_> {
@@ -60,8 +68,9 @@ impl Machine<'_> {
             return None;
         }
         let all = self.links.copies.iter().chain(&self.links.symbolic);
-        let found = all.filter(|(path, _)| path.rsplit('/').next() == Some(name)).map(|(_, original)| original.clone());
-        found.filter(|original| original.rsplit('/').next() != Some(name)).last()
+        let mut found =
+            all.filter(|(path, _)| path.rsplit('/').next() == Some(name)).map(|(_, original)| original.clone());
+        found.rfind(|original| original.rsplit('/').next() != Some(name))
     }
 
     /// Where `path` really lies; none where no link is on the way.
@@ -74,7 +83,8 @@ impl Machine<'_> {
 
     /// What an effect on files is about when links are followed; none where there are none.
     pub(super) fn through_links(&self, effect: &Effect<'_>, world: &World) -> Option<Text> {
-        let knows_links = !self.links.symbolic.is_empty() || !self.links.mounted.is_empty();
+        let Links { symbolic, mounted, copies } = &self.links;
+        let knows_links = !symbolic.is_empty() || !mounted.is_empty() || !copies.is_empty();
         if !knows_links && self.context.surroundings.is_none() {
             return None;
         }
@@ -83,9 +93,10 @@ impl Machine<'_> {
                 let inside = matches!(depth, Depth::Contents | Depth::SomeBelow);
                 (*what, if inside { Last::Followed } else { Last::Stays })
             }
-            Effect::Write { what, .. } | Effect::Rights { what, .. } | Effect::Device { what, .. } | Effect::Print { what, .. } => {
-                (*what, Last::Followed)
-            }
+            Effect::Write { what, .. }
+            | Effect::Rights { what, .. }
+            | Effect::Device { what, .. }
+            | Effect::Print { what, .. } => (*what, Last::Followed),
             Effect::Of { .. } => return None,
         };
         if !what.is_decided() {
@@ -96,8 +107,14 @@ impl Machine<'_> {
         let split = if what.has_glob() { start.rfind('/').map_or(0, |at| at + 1) } else { start.len() };
         let last = if what.has_glob() || start.ends_with('/') { Last::Followed } else { last };
         let written = if split == 0 { "." } else { &start[..split] };
-        let full = if written.starts_with('/') { written.to_owned() } else { format!("{}/{written}", world.cwd.as_ref()?) };
+        let full =
+            if written.starts_with('/') { written.to_owned() } else { format!("{}/{written}", world.cwd.as_ref()?) };
 
+        if let Effect::Print { .. } = effect
+            && let Some(original) = path::absolute(&full, None).and_then(|path| self.original_of(&path))
+        {
+            return Some(Text::known(original));
+        }
         let real = self.followed(&full, last)?;
         if !what.has_glob() {
             return Some(Text::known(real));
@@ -180,9 +197,9 @@ impl Machine<'_> {
     }
 
     /// Notes what copying or moving `source` to `target` brings there: content, and the program that it is.
-    pub(crate) fn carry(&mut self, source: &str, flow: Rc<Flow>, target: &str) {
+    pub(crate) fn carry(&mut self, source: &str, flow: &Flow, target: &str) {
         if flow.text.is_some() || flow.labels.without(Labels::FILE) != Labels::default() {
-            self.files.insert(target.to_owned(), (*flow).clone());
+            self.files.insert(target.to_owned(), flow.clone());
         }
         let original = self.original_of(source).unwrap_or_else(|| source.to_owned());
         self.note_copy(target, &original);

@@ -67,9 +67,9 @@ impl Ran {
         Self { success: Worlds::one(world), failure: Worlds::default(), flow, errors: None }
     }
 
-    fn add_errors(&mut self, flow: Flow) {
+    fn add_errors(&mut self, flow: &Flow) {
         let before = self.errors.take().map_or_else(Flow::empty, |errors| *errors);
-        let both = before.then(&flow);
+        let both = before.then(flow);
         self.errors = (both != Flow::empty()).then(|| Box::new(both));
     }
 
@@ -96,7 +96,7 @@ impl Ran {
         self.failure.merge(other.failure);
         self.flow = std::mem::take(&mut self.flow).or(&other.flow);
         if let Some(errors) = other.errors {
-            self.add_errors(*errors);
+            self.add_errors(&errors);
         }
     }
 }
@@ -150,6 +150,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) files: HashMap<String, Flow>,
     /// Processes that run beside the shell.
     pub(crate) processes: Vec<plumbing::Process>,
+    /// Directories that the command has made.
+    pub(crate) directories: BTreeSet<String>,
     /// Named pipes that the command has made.
     pub(crate) pipes: BTreeSet<String>,
     /// Files that were read before anything was known of them, by a process beside the shell or through a named pipe.
@@ -186,6 +188,7 @@ impl<'a> Machine<'a> {
             waits: Vec::new(),
             files: HashMap::new(),
             processes: Vec::new(),
+            directories: BTreeSet::new(),
             pipes: BTreeSet::new(),
             awaited: BTreeSet::new(),
             links: links::Links::default(),
@@ -238,7 +241,7 @@ impl<'a> Machine<'a> {
         };
         let sweeps = |target: &Target| match target {
             Target::At { path, extent, doubtful: false } => {
-                *extent == Extent::Everything && path == directory || *depth != Depth::Entry && path == directory
+                path == directory && (*extent == Extent::Everything || *depth != Depth::Entry)
             }
             _ => false,
         };

@@ -76,7 +76,13 @@ pub(crate) struct Plumbing {
     pub(crate) seen: Vec<SeenRedirection>,
     /// Whether input or output is a connection to another machine.
     pub(crate) connected: bool,
-    before: Option<(Rc<Flow>, Rc<BTreeMap<u32, Opened>>)>,
+    before: Option<Before>,
+}
+
+/// What held before the redirections of a command.
+struct Before {
+    input: Rc<Flow>,
+    descriptors: Rc<BTreeMap<u32, Opened>>,
 }
 
 impl Plumbing {
@@ -102,7 +108,8 @@ impl Machine<'_> {
         if redirections.is_empty() && world.descriptors.is_empty() {
             return plumbing;
         }
-        plumbing.before = Some((Rc::clone(&world.input), Rc::clone(&world.descriptors)));
+        let (input, descriptors) = (Rc::clone(&world.input), Rc::clone(&world.descriptors));
+        plumbing.before = Some(Before { input, descriptors });
         let moved = |number: u32| world.descriptors.get(&number).and_then(|opened| opened.writes.clone());
         (plumbing.output, plumbing.errors) = (moved(1), moved(2));
         plumbing.connected = plumbing.output == Some(Sink::Connection);
@@ -144,8 +151,9 @@ impl Machine<'_> {
                 self.expanded_again(&known, world);
             }
             let number = text.as_known();
-            let closes = number.as_ref().is_none_or(|known| known.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit()));
-            if closes {
+            let is_process = text.unknowns().any(|unknown| matches!(unknown.what, What::Sink(_) | What::Stream(_)));
+            let is_number = |known: &String| known.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+            if !is_process && number.as_ref().is_none_or(is_number) {
                 self.duplicate(redirection, number.as_deref(), world, plumbing);
                 return;
             }
@@ -195,78 +203,38 @@ impl Machine<'_> {
                 return;
             }
         }
-        let sink = self.sink_of(text, path, append, world, plumbing);
+        let sink = sink_of(text, path, append, world, plumbing);
         let both = matches!(redirection.operator, Operator::WriteBoth | Operator::AppendBoth)
             || redirection.operator == Operator::DuplicateOutput && redirection.descriptor.is_none();
         if both {
             plumbing.errors = Some(sink.clone());
         }
-        self.open_for_writing(redirection, sink, world, plumbing);
+        open_for_writing(redirection, sink, world, plumbing);
     }
 
-    /// Where the file that `text` names leads.
-    fn sink_of(&self, text: &Text, path: Option<String>, append: bool, world: &World, plumbing: &Plumbing) -> Sink {
-        if let [Piece::Unknown(Unknown { what: What::Sink(process), .. })] = text.0.as_slice() {
-            return Sink::Process(*process);
-        }
-        let known = path.as_deref().unwrap_or_default();
-        if let Some(is_local) = connection_to(text) {
-            return if is_local { Sink::File { path: None, append } } else { Sink::Connection };
-        }
-        match known {
-            "/dev/stdout" | "/dev/tty" => plumbing.output.clone().unwrap_or(Sink::Output),
-            "/dev/stderr" => plumbing.errors.clone().unwrap_or(Sink::Errors),
-            known => match descriptor_of(known) {
-                Some(number) => sink_at(number, world, plumbing).unwrap_or(Sink::File { path: None, append }),
-                None => Sink::File { path, append },
-            },
-        }
-    }
-
-    fn open_for_reading(&mut self, redirection: &Redirection, source: Source, world: &mut World, plumbing: &mut Plumbing) {
+    fn open_for_reading(
+        &mut self,
+        redirection: &Redirection,
+        source: Source,
+        world: &mut World,
+        plumbing: &mut Plumbing,
+    ) {
         if reads_input(redirection) {
             world.input = self.received_from(&source);
             return;
         }
         let opened = Opened { reads: Some(source), writes: None };
-        self.open(redirection, opened, world, plumbing);
-    }
-
-    fn open_for_writing(&mut self, redirection: &Redirection, sink: Sink, world: &mut World, plumbing: &mut Plumbing) {
-        match redirection.descriptor {
-            None | Some(Descriptor::Number(1)) => plumbing.output = Some(sink),
-            Some(Descriptor::Number(2)) => plumbing.errors = Some(sink),
-            Some(Descriptor::Number(0)) => {}
-            _ => self.open(redirection, Opened { reads: None, writes: Some(sink) }, world, plumbing),
-        }
-    }
-
-    /// Opens a descriptor from 3 on. One that a variable names stays open after the command.
-    fn open(&mut self, redirection: &Redirection, mut opened: Opened, world: &mut World, plumbing: &mut Plumbing) {
-        let number = match &redirection.descriptor {
-            Some(Descriptor::Number(number)) => *number,
-            Some(Descriptor::Variable(name)) => {
-                let number = free_from(10, world);
-                world.set_text(name, Text::known(number.to_string()));
-                if let Some((_, before)) = &mut plumbing.before {
-                    Rc::make_mut(before).insert(number, opened.clone());
-                }
-                number
-            }
-            None => return,
-        };
-        let descriptors = Rc::make_mut(&mut world.descriptors);
-        if redirection.operator == Operator::ReadWrite
-            && let Some(before) = descriptors.get(&number)
-        {
-            opened.reads = opened.reads.or_else(|| before.reads.clone());
-            opened.writes = opened.writes.or_else(|| before.writes.clone());
-        }
-        descriptors.insert(number, opened);
+        open(redirection, opened, world, plumbing);
     }
 
     /// `<&3`, `>&2`: what another descriptor leads to.
-    fn duplicate(&mut self, redirection: &Redirection, number: Option<&str>, world: &mut World, plumbing: &mut Plumbing) {
+    fn duplicate(
+        &mut self,
+        redirection: &Redirection,
+        number: Option<&str>,
+        world: &mut World,
+        plumbing: &mut Plumbing,
+    ) {
         let number = number.map(|known| known.trim_end_matches('-')).and_then(|known| known.parse::<u32>().ok());
         let Some(number) = number else { return };
         let opened = world.descriptors.get(&number).cloned().unwrap_or_default();
@@ -290,7 +258,7 @@ impl Machine<'_> {
             }
             None | Some(Descriptor::Number(1)) => plumbing.output = writes,
             Some(Descriptor::Number(2)) => plumbing.errors = writes,
-            Some(_) => self.open(redirection, Opened { reads, writes }, world, plumbing),
+            Some(_) => open(redirection, Opened { reads, writes }, world, plumbing),
         }
     }
 
@@ -314,7 +282,7 @@ impl Machine<'_> {
 
     /// Sends what a command printed where its redirections point, and closes what they opened.
     pub(crate) fn closed(&mut self, plumbing: Plumbing, mut ran: Ran) -> Ran {
-        let Some((input, descriptors)) = plumbing.before else { return ran };
+        let Some(Before { input, descriptors }) = plumbing.before else { return ran };
         for world in ran.success.0.iter_mut().chain(ran.failure.0.iter_mut()) {
             world.input = Rc::clone(&input);
             world.descriptors = Rc::clone(&descriptors);
@@ -337,7 +305,7 @@ impl Machine<'_> {
     fn send(&mut self, sink: &Sink, flow: Flow, ran: &mut Ran) {
         match sink {
             Sink::Output => ran.flow = std::mem::take(&mut ran.flow).then(&flow),
-            Sink::Errors => ran.add_errors(flow),
+            Sink::Errors => ran.add_errors(&flow),
             Sink::File { path: None, .. } | Sink::Connection => {}
             Sink::File { path: Some(path), append } => self.pour(path, flow, *append),
             Sink::Process(process) => {
@@ -352,6 +320,7 @@ impl Machine<'_> {
         if path.starts_with("/dev/") && !path.starts_with("/dev/shm/") {
             return;
         }
+        let flow = flow.passed_on();
         let path = self.physical(path).unwrap_or_else(|| path.to_owned());
         let grows = append || self.pipes.contains(&path);
         let content = match self.files.get(&path) {
@@ -360,6 +329,7 @@ impl Machine<'_> {
             _ => flow,
         };
         self.created(content.text.as_ref().map_or(0, String::len));
+        self.links.forget_copy(&path);
         self.files.insert(path, content);
     }
 
@@ -404,6 +374,58 @@ impl Machine<'_> {
         let items = items.map(|(key, number): (u32, u32)| (key.to_string(), Text::known(number.to_string())));
         world.set(name, super::state::Value::Array(items.into()));
     }
+}
+
+/// Where the file that `text` names leads.
+fn sink_of(text: &Text, path: Option<String>, append: bool, world: &World, plumbing: &Plumbing) -> Sink {
+    if let [Piece::Unknown(Unknown { what: What::Sink(process), .. })] = text.0.as_slice() {
+        return Sink::Process(*process);
+    }
+    let known = path.as_deref().unwrap_or_default();
+    if let Some(is_local) = connection_to(text) {
+        return if is_local { Sink::File { path: None, append } } else { Sink::Connection };
+    }
+    match known {
+        "/dev/stdout" | "/dev/tty" => plumbing.output.clone().unwrap_or(Sink::Output),
+        "/dev/stderr" => plumbing.errors.clone().unwrap_or(Sink::Errors),
+        known => match descriptor_of(known) {
+            Some(number) => sink_at(number, world, plumbing).unwrap_or(Sink::File { path: None, append }),
+            None => Sink::File { path, append },
+        },
+    }
+}
+
+fn open_for_writing(redirection: &Redirection, sink: Sink, world: &mut World, plumbing: &mut Plumbing) {
+    match redirection.descriptor {
+        None | Some(Descriptor::Number(1)) => plumbing.output = Some(sink),
+        Some(Descriptor::Number(2)) => plumbing.errors = Some(sink),
+        Some(Descriptor::Number(0)) => {}
+        _ => open(redirection, Opened { reads: None, writes: Some(sink) }, world, plumbing),
+    }
+}
+
+/// Opens a descriptor from 3 on. One that a variable names stays open after the command.
+fn open(redirection: &Redirection, mut opened: Opened, world: &mut World, plumbing: &mut Plumbing) {
+    let number = match &redirection.descriptor {
+        Some(Descriptor::Number(number)) => *number,
+        Some(Descriptor::Variable(name)) => {
+            let number = free_from(10, world);
+            world.set_text(name, Text::known(number.to_string()));
+            if let Some(before) = &mut plumbing.before {
+                Rc::make_mut(&mut before.descriptors).insert(number, opened.clone());
+            }
+            number
+        }
+        None => return,
+    };
+    let descriptors = Rc::make_mut(&mut world.descriptors);
+    if redirection.operator == Operator::ReadWrite
+        && let Some(before) = descriptors.get(&number)
+    {
+        opened.reads = opened.reads.or_else(|| before.reads.clone());
+        opened.writes = opened.writes.or_else(|| before.writes.clone());
+    }
+    descriptors.insert(number, opened);
 }
 
 /// Where the descriptor `number` leads.

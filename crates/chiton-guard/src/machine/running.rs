@@ -56,6 +56,8 @@ impl Machine<'_> {
         for (index, piece) in text.text.0.iter().enumerate() {
             match piece {
                 Piece::Known(known) | Piece::Glob(known) => script.push_str(known),
+                // Parsing turns it into something unknown again, whatever quotes it stands in.
+                Piece::Unknown(Unknown { what: What::Secret(reference), .. }) => script.push_str(reference),
                 Piece::Unknown(unknown) => {
                     let name = format!("__unknown_{index}");
                     script.push_str(&format!("${{{name}}}"));
@@ -92,9 +94,7 @@ impl Machine<'_> {
             let reason =
                 "Text that was decoded or put together would be run; what it says cannot be seen here.".to_owned();
             self.state(Kind::RunDecoded, reason, from.span, Some(shown));
-        } else if !labels.has(Labels::SETTINGS)
-            && (labels.has(Labels::UNKNOWN) || labels.has(Labels::LATER) || !flow.roots.is_empty())
-        {
+        } else if !labels.has(Labels::SETTINGS) && (labels.has(Labels::UNKNOWN) || !flow.roots.is_empty()) {
             let reason = "The output of a command would be run; what it says cannot be seen here.".to_owned();
             self.state(Kind::RunUnknown, reason, from.span, Some(shown));
         }
@@ -194,7 +194,8 @@ impl Machine<'_> {
             if path == "/dev/null" {
                 return Flow::empty();
             }
-            if text.is_decided() && !text.has_glob()
+            if text.is_decided()
+                && !text.has_glob()
                 && let Some(recent) = self.file_on_disk(path)
             {
                 return Flow { labels: recent.labels.with(flow.labels), ..recent };
@@ -220,6 +221,15 @@ impl Machine<'_> {
             return;
         }
         self.pour(&path, flow, append);
+    }
+
+    /// Notes that a file which the command wrote is changed in a way that nobody follows.
+    pub(crate) fn blur(&mut self, text: &Text, world: &World) {
+        let path = text.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref()));
+        if let Some(content) = path.and_then(|path| self.files.get_mut(&path)) {
+            let labels = content.labels.with(Labels::UNKNOWN).with(Labels::DECODED);
+            *content = Flow::labelled(labels);
+        }
     }
 
     /// What is known of the files that `args` name.

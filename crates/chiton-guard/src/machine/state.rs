@@ -55,6 +55,12 @@ impl Attributes {
 /// Names of the session that were looked up, by all worlds of one verdict.
 pub(crate) type LookedUp = Rc<RefCell<BTreeSet<String>>>;
 
+/// The variables of the function around one that is called.
+pub(crate) struct Locals(Option<Rc<Vec<Local>>>);
+
+/// A variable of a function, and what it held before.
+type Local = (Rc<str>, Option<Rc<Value>>);
+
 /// One way things may stand at a point of the command.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
@@ -65,6 +71,10 @@ pub(crate) struct World {
     pub(crate) input: Rc<Flow>,
     /// Open descriptors from 3 on; 1 and 2 only where `exec` pointed them elsewhere.
     pub(crate) descriptors: Rc<BTreeMap<u32, Opened>>,
+    /// Variables that belong to the function that runs, and what they held before it; none outside of functions.
+    locals: Option<Rc<Vec<Local>>>,
+    /// Functions of the session that were removed.
+    removed_functions: Rc<BTreeSet<String>>,
     /// Functions that shells which this one starts have too.
     pub(crate) exported_functions: Rc<BTreeSet<String>>,
     /// Whether the shell ends where a command fails: `set -e`.
@@ -119,6 +129,8 @@ impl World {
             looked_up: Rc::default(),
             input: Rc::new(Flow::empty()),
             descriptors: Rc::default(),
+            locals: None,
+            removed_functions: Rc::default(),
             exported_functions: Rc::default(),
             ends_on_failure: false,
             otherwise_at: None,
@@ -173,16 +185,22 @@ impl World {
 
     /// Variables that the command has set and that a new shell does not get.
     pub(crate) fn unexported<'w>(&'w self, context: &'w Context) -> impl Iterator<Item = &'w str> {
+        // Every session has these, and what is assigned to them goes on to new shells.
+        const USUAL: [&str; 16] = [
+            "HOME", "PATH", "USER", "LOGNAME", "SHELL", "PWD", "OLDPWD", "LANG", "LC_ALL", "TERM", "TMPDIR", "EDITOR",
+            "PAGER", "SHLVL", "HOSTNAME", "XDG_CONFIG_HOME",
+        ];
         let kept = |name: &str| {
-            self.attributes(name).has(Attributes::EXPORTED)
-                || context.variable(name).is_some()
-                || name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+            self.attributes(name).has(Attributes::EXPORTED) || USUAL.contains(&name) || context.variable(name).is_some()
         };
         self.variables.keys().map(Rc::as_ref).filter(move |name| !kept(name) && !name.starts_with("__unknown_"))
     }
 
-    /// Functions that a new shell does not get.
-    pub(crate) fn forget_unexported_functions(&mut self) {
+    /// Takes away functions and aliases that a new shell does not get.
+    pub(crate) fn forget_what_is_not_exported(&mut self) {
+        if !self.aliases.is_empty() {
+            self.aliases = Rc::default();
+        }
         if self.functions.keys().any(|name| !self.exported_functions.contains(name)) {
             let exported = Rc::clone(&self.exported_functions);
             Rc::make_mut(&mut self.functions).retain(|name, _| exported.contains(name));
@@ -257,6 +275,38 @@ impl World {
 
     pub(crate) fn undefine(&mut self, name: &str) {
         Rc::make_mut(&mut self.functions).remove(name);
+        Rc::make_mut(&mut self.removed_functions).insert(name.to_owned());
+    }
+
+    /// Whether a function of the session was removed.
+    pub(crate) fn has_removed_function(&self, name: &str) -> bool {
+        self.removed_functions.contains(name)
+    }
+
+    /// Begins a function: what it declares is its own. Gives what [`World::leave_function`] needs.
+    pub(crate) fn enter_function(&mut self) -> Locals {
+        Locals(self.locals.replace(Rc::default()))
+    }
+
+    /// Ends a function.
+    pub(crate) fn leave_function(&mut self, outer: &Locals) {
+        for (name, before) in self.locals.take().iter().flat_map(|locals| locals.iter().rev()) {
+            let variables = Rc::make_mut(&mut self.variables);
+            match before {
+                Some(value) => variables.insert(Rc::clone(name), Rc::clone(value)),
+                None => variables.remove(name),
+            };
+        }
+        self.locals.clone_from(&outer.0);
+    }
+
+    /// Makes a variable one of the function that runs.
+    pub(crate) fn localise(&mut self, name: &str) {
+        let before = self.variables.get(name).cloned();
+        let Some(locals) = &mut self.locals else { return };
+        if locals.iter().all(|(known, _)| **known != *name) {
+            Rc::make_mut(locals).push((name.into(), before));
+        }
     }
 
     pub(crate) fn enter(&mut self, directory: Option<String>) {

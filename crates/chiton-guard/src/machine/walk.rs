@@ -38,7 +38,7 @@ impl Machine<'_> {
             flow = flow.then(&ran.flow);
             if let Some(errors) = errors {
                 let later = ran.errors.replace(errors);
-                ran.add_errors(later.map_or_else(Flow::empty, |later| *later));
+                ran.add_errors(&later.map_or_else(Flow::empty, |later| *later));
             }
         }
         ran.flow = flow;
@@ -78,7 +78,7 @@ impl Machine<'_> {
             ran.failure.merge(next.failure);
             ran.flow = ran.flow.then(&next.flow);
             if let Some(errors) = next.errors {
-                ran.add_errors(*errors);
+                ran.add_errors(&errors);
             }
         }
         ran
@@ -111,7 +111,7 @@ impl Machine<'_> {
                 let printed = self.command(stage, Worlds::one(own.reading(&flow)));
                 flow = Rc::new(printed.flow.passed_on());
                 if let Some(errors) = printed.errors {
-                    ran.add_errors(*errors);
+                    ran.add_errors(&errors);
                 }
             }
             ran.flow = (*flow).clone();
@@ -275,7 +275,7 @@ impl Machine<'_> {
             let ran = self.list(body, entered);
             all.flow = std::mem::take(&mut all.flow).then(&ran.flow);
             if let Some(errors) = &ran.errors {
-                all.add_errors((**errors).clone());
+                all.add_errors(errors);
             }
             let after = ran.all().going_on().settled();
             if after.0 == worlds.0 {
@@ -343,7 +343,7 @@ impl Machine<'_> {
         self.nesting.substitutions += 1;
         let flow = self.list(list, Worlds::one(own)).flow;
         self.nesting.substitutions -= 1;
-        flow
+        flow.passed_on()
     }
 
     /// Where we are, for findings that have no place of their own.
@@ -388,7 +388,7 @@ impl Ran {
         self.success.merge(other.success);
         self.failure.merge(other.failure);
         if let Some(errors) = other.errors {
-            self.add_errors(*errors);
+            self.add_errors(&errors);
         }
         let flow = std::mem::take(&mut self.flow);
         let nothing = flow == Flow::empty() || flow == Flow::default();

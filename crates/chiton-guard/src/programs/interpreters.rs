@@ -252,6 +252,7 @@ fn interpret(machine: &mut Machine<'_>, call: &Call, world: &World, interpreter:
     if options.has(&["i"]) && matches!(language, Language::Perl | Language::Ruby) {
         for file in &options.operands {
             machine.writes("This would change", &file.text, Writing::Replaces, world, file.span);
+            machine.blur(&file.text, world);
         }
     }
 
@@ -285,6 +286,10 @@ fn load_module(machine: &mut Machine<'_>, module: &Arg, language: Language) {
 fn run_script(machine: &mut Machine<'_>, file: &Arg, language: Language, world: &World, call: &Call) {
     let flow = machine.read(&file.text, world);
     match flow.text {
+        Some(text) if flow.labels.has(Labels::RECENT) => {
+            let code = Arg::known(text, file.span);
+            machine.as_an_older_file(|machine| run_code(machine, &code, language, world, &call.input));
+        }
         Some(text) => run_code(machine, &Arg::known(text, file.span), language, world, &call.input),
         None => machine.object_to_flow(&Flow::labelled(flow.labels.without(Labels::UNKNOWN)), file),
     }

@@ -257,10 +257,12 @@ fn echo(args: &[Arg]) -> Flow {
 fn printf_or_assign(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Ran {
     let flow = match call.args.as_slice() {
         [option, variable, values @ ..] if option.text.is("-v") && !values.is_empty() => {
-            let value = printf(values).text.map_or_else(|| Text::variable("printf"), Text::known);
+            let flow = printf(values);
+            let value = flow.text.map_or_else(|| Text::variable("printf"), Text::known);
+            machine.expanding(world).named(&variable.text);
             if let Some(name) = variable.text.as_known() {
                 machine.judge_variable(&name, &value, variable.span, crate::machine::Lasting::Stays);
-                world.set_text(&name, value);
+                super::builtins::set_named(machine, &name, value, world);
             }
             Flow::empty()
         }

@@ -101,11 +101,6 @@ impl Flow {
         self
     }
 
-    /// Whether all that is known of it is that it is judged when it comes.
-    pub(crate) fn is_judged_later(&self) -> bool {
-        self.labels.has(Labels::LATER) && !self.labels.has(Labels::UNKNOWN)
-    }
-
     /// Both, one after the other.
     #[must_use]
     pub(crate) fn then(mut self, other: &Self) -> Self {
