@@ -98,6 +98,7 @@ impl Machine<'_> {
                 }
                 _ => Flow::empty(),
             };
+            self.reveals_input("<", &flow, command.span);
             return self.closed(plumbing, Ran::succeeded(world, flow));
         }
 

@@ -96,7 +96,8 @@ impl Machine<'_> {
             Effect::Write { what, .. }
             | Effect::Rights { what, .. }
             | Effect::Device { what, .. }
-            | Effect::Print { what, .. } => (*what, Last::Followed),
+            | Effect::Print { what, .. }
+            | Effect::Read { what } => (*what, Last::Followed),
             Effect::Of { .. } => return None,
         };
         if !what.is_decided() {

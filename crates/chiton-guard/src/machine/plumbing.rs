@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use chiton_shell::tree::{Descriptor, List, Operator, Redirection, Span, Target as RedirectionTarget};
 
-use crate::effect::Writing;
+use crate::effect::{Effect, Writing};
 use crate::machine::address;
 use crate::machine::state::World;
 use crate::machine::{Machine, Ran};
@@ -185,6 +185,7 @@ impl Machine<'_> {
         let shown = path.clone().unwrap_or_else(|| text.display());
         if matches!(redirection.operator, Operator::Read | Operator::DuplicateInput) {
             self.touched.push(TouchedFile { path: shown, access: Access::Read, span: redirection.span });
+            self.does(Effect::Read { what: text }, world, redirection.span);
             let flow = self.read(text, world);
             self.open_for_reading(redirection, Source::Flow(Rc::new(flow)), world, plumbing);
             return;
