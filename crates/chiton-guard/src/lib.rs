@@ -61,7 +61,8 @@ pub fn judge_script(script: &Script, command: &[u8], environment: &[(String, Str
         judge.judge_variable(name, &Text::known(value.clone()), Span::default(), Lasting::OneCommand);
     }
     let world = judge.first_world();
-    judge.list(&script.list, Worlds::one(world.clone()));
+    let shown = judge.list(&script.list, Worlds::one(world.clone())).flow;
+    judge.reveals_output(&shown, Span::default());
     judge.awaited_files(script, &world);
     judge.uncalled_functions(&world);
     judge.finish()

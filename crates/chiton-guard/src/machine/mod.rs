@@ -163,6 +163,8 @@ pub(crate) struct Machine<'a> {
     looked_up: LookedUp,
     /// Variables that may or may not be set, where that made a difference.
     pub(crate) undecided: BTreeSet<String>,
+    /// The last program that printed credentials, and where it stands.
+    pub(crate) kept: Option<(String, Span)>,
     pub(crate) frames: Vec<Frame>,
     /// Functions that were defined, and whether they were called.
     pub(crate) defined: Vec<(String, std::sync::Arc<Command>, bool)>,
@@ -195,6 +197,7 @@ impl<'a> Machine<'a> {
             rests_on: RestsOn::default(),
             looked_up: LookedUp::default(),
             undecided: BTreeSet::new(),
+            kept: None,
             frames: Vec::new(),
             defined: Vec::new(),
             source,

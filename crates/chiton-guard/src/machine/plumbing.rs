@@ -322,6 +322,7 @@ impl Machine<'_> {
             return;
         }
         let flow = flow.passed_on();
+        self.reveals_output(&flow, self.here());
         let path = self.physical(path).unwrap_or_else(|| path.to_owned());
         let grows = append || self.pipes.contains(&path);
         let content = match self.files.get(&path) {
