@@ -1,14 +1,23 @@
 //! Lists, pipelines, simple commands and redirections.
 
-use crate::builtins::{KEYWORDS, builtin};
+use crate::builtins::{BuiltinEffect, KEYWORDS, builtin};
 use crate::lexer::{Failure, HERE_AROUND_SUBSTITUTION, Lexer, Parsed, is_metacharacter, name_length};
 use crate::matched::Pair;
 use crate::place::{Region, Role};
 use crate::tree::{
-    AssignedValue, Assignment, Command, CommandKind, Connector, Descriptor, Item, List, Operator, Pipeline,
+    AssignedValue, Assignment, Command, CommandKind, Connector, Descriptor, Item, List, Operator, Part, Pipeline,
     Redirection, Simple, Target, Word,
 };
 use crate::word::{Parts, TWO_ENDS};
+
+/// What a pipe takes.
+#[derive(Clone, Copy)]
+enum Piped {
+    /// `|`.
+    Output,
+    /// `|&`.
+    OutputAndErrors,
+}
 
 /// Words that end a list where a command could begin.
 const CLOSERS: [&[u8]; 8] = [b"then", b"else", b"elif", b"fi", b"do", b"done", b"esac", b"}"];
@@ -102,7 +111,10 @@ impl Lexer<'_> {
         let nothing = matches!(self.peek(), None | Some(b'\n' | b';' | b')'));
         if !(prefixed && nothing) {
             stages.push(self.command()?);
-            while self.take_pipe() {
+            while let Some(piped) = self.take_pipe() {
+                if let (Piped::OutputAndErrors, Some(stage)) = (piped, stages.last_mut()) {
+                    stage.redirections.push(self.errors_to_output());
+                }
                 self.skip_lines()?;
                 stages.push(self.command()?);
             }
@@ -111,14 +123,21 @@ impl Lexer<'_> {
         Ok(Pipeline { negated, stages, span: self.since(start) })
     }
 
-    fn take_pipe(&mut self) -> bool {
+    fn take_pipe(&mut self) -> Option<Piped> {
         self.skip_blanks();
-        let pipe = self.peek() == Some(b'|') && self.peek_at(1) != Some(b'|');
-        if pipe {
-            self.at += 1;
-            self.take(b"&");
+        if self.peek() != Some(b'|') || self.peek_at(1) == Some(b'|') {
+            return None;
         }
-        pipe
+        self.at += 1;
+        Some(if self.take(b"&") { Piped::OutputAndErrors } else { Piped::Output })
+    }
+
+    /// `|&` is short for `2>&1 |`.
+    fn errors_to_output(&self) -> Redirection {
+        let span = self.since(self.at.saturating_sub(2));
+        let target = Word { parts: vec![Part::Literal("1".to_owned())], span };
+        let descriptor = Some(Descriptor::Number(2));
+        Redirection { descriptor, operator: Operator::DuplicateOutput, target: Target::Word(target), span }
     }
 
     /// The reserved word that stands here.
@@ -144,7 +163,7 @@ impl Lexer<'_> {
         self.skip_blanks();
         let start = self.at;
         if let Some(kind) = self.compound()? {
-            let redirections = if matches!(kind, CommandKind::Function { .. } | CommandKind::Coprocess(_)) {
+            let redirections = if matches!(kind, CommandKind::Function { .. } | CommandKind::Coprocess { .. }) {
                 Vec::new()
             } else {
                 self.redirections()?
@@ -173,7 +192,11 @@ impl Lexer<'_> {
                 let role = if simple.words.is_empty() { Role::CommandName } else { Role::Argument };
                 let word = match leading {
                     Some(Leading::Word(word)) => word,
-                    _ => self.argument(&simple)?,
+                    _ => {
+                        let (word, declared) = self.argument(&simple)?;
+                        simple.declared.extend(declared.map(|declared| (simple.words.len(), declared)));
+                        word
+                    }
                 };
                 simple.words.push(word);
                 self.note(word_start, Region::Role(role));
@@ -261,18 +284,14 @@ impl Lexer<'_> {
     fn array_value(&mut self) -> Parsed<AssignedValue> {
         let start = self.at;
         let elements = self.array()?;
-        if !self.goes_on() {
+        // For bash that is still the same word, even if it begins with `#`.
+        if !self.at_word() {
             return Ok(AssignedValue::Array(elements));
         }
         self.places.note_doubt("text follows the parenthesis that closes an array");
         let mut parts = Parts::default();
         spell_out(elements, &mut parts);
         self.word_from(start, parts, &is_metacharacter).map(AssignedValue::Scalar)
-    }
-
-    /// Whether a word goes on here, behind the parenthesis that closes an array.
-    fn goes_on(&self) -> bool {
-        self.at_word()
     }
 
     /// `( … )` after `name=`.
@@ -320,22 +339,27 @@ impl Lexer<'_> {
     }
 
     /// A word after the first; where the command takes them, `name=(…)` is one.
-    fn argument(&mut self, simple: &Simple) -> Parsed<Word> {
+    fn argument(&mut self, simple: &Simple) -> Parsed<(Word, Option<Assignment>)> {
         let start = self.at;
         let mut word = self.word()?;
-        let takes_arrays = |name: &str| builtin(name).is_some_and(|builtin| builtin.takes_arrays);
-        let opens_array = |text: &[u8]| text.ends_with(b"=") && name_length(text) > 0;
-        while self.peek() == Some(b'(')
-            && opens_array(&self.source[start..self.at])
-            && simple.words.first().and_then(Word::as_plain).is_some_and(takes_arrays)
-        {
-            let elements = self.array()?;
-            let mut parts = Parts::default();
-            word.parts.drain(..).for_each(|part| parts.push(part));
-            spell_out(elements, &mut parts);
-            word = self.word_from(start, parts, &is_metacharacter)?;
+        let text = &self.source[start..self.at];
+        if self.peek() != Some(b'(') || !text.ends_with(b"=") || name_length(text) == 0 {
+            return Ok((word, None));
         }
-        Ok(word)
+        let builtin = simple.words.first().and_then(Word::as_plain).and_then(builtin);
+        let Some(builtin) = builtin.filter(|builtin| builtin.takes_arrays) else { return Ok((word, None)) };
+
+        let name = String::from_utf8_lossy(&text[..name_length(text)]).into_owned();
+        let append = text.ends_with(b"+=");
+        let elements = self.array()?;
+        let mut parts = Parts::default();
+        word.parts.drain(..).for_each(|part| parts.push(part));
+        spell_out(elements.clone(), &mut parts);
+        let is_array = builtin.effect == BuiltinEffect::Declares && !self.at_word();
+        let word = self.word_from(start, parts, &is_metacharacter)?;
+        let span = word.span;
+        let declared = || Assignment { name, index: None, append, value: AssignedValue::Array(elements), span };
+        Ok((word, is_array.then(declared)))
     }
 
     pub(super) fn redirections(&mut self) -> Parsed<Vec<Redirection>> {

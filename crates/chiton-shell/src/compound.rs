@@ -286,20 +286,24 @@ impl Lexer<'_> {
     fn coprocess(&mut self) -> Parsed<CommandKind> {
         self.skip_blanks();
         let start = self.at;
+        let mut name = "COPROC".to_owned();
         // A name stands before a compound command only. Any word is one for the parser.
         let noted = self.places.noted();
         if self.reserved().is_none() && self.at_word() {
             self.word()?;
+            let end = self.at;
             self.skip_blanks();
             let opens =
                 |word: &[u8]| matches!(word, b"{" | b"if" | b"while" | b"until" | b"for" | b"case" | b"[[" | b"select");
-            if self.peek() != Some(b'(') && !self.reserved().is_some_and(opens) {
+            if self.peek() == Some(b'(') || self.reserved().is_some_and(opens) {
+                name = String::from_utf8_lossy(&self.source[start..end]).into_owned();
+            } else {
                 self.spend(self.at - start)?;
                 self.at = start;
                 self.places.forget(noted);
             }
         }
-        let command = self.deeper(Lexer::command)?;
-        Ok(CommandKind::Coprocess(Box::new(command)))
+        let command = Box::new(self.deeper(Lexer::command)?);
+        Ok(CommandKind::Coprocess { name, command })
     }
 }
