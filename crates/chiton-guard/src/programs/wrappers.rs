@@ -135,7 +135,7 @@ pub(super) const ROWS: &[Program] = &[
             "wezterm", "kitty", "kitten", "rr", "nsjail", "minijail0", "crun", "runsc", "aws-vault", "chamber",
             "infisical", "dotenvx", "envchain", "foreman", "honcho", "overmind", "hivemind", "lerna", "nx", "turbo",
             "pixi", "tox", "corepack", "composer", "reflex", "start-stop-daemon", "uvx", "pipx", "dtach", "abduco",
-            "konsole-run", "gow", "modd", "osh", "oil", "ysh", "envconsul", "teller", "summon", "berglas", "vault-env",
+            "konsole-run", "gow", "modd", "envconsul", "teller", "summon", "berglas", "vault-env",
         ],
         custom: Some(somewhere),
         runs: Runs::Perhaps,
