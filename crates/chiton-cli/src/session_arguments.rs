@@ -106,7 +106,7 @@ impl SessionArguments {
             directory,
             session: self.session.clone().or_else(|| given.session.clone()),
             max_tasks: self.max_tasks.or(given.max_tasks),
-            protection: self.protection.with(settings),
+            protection: self.protection.with(settings)?,
             login: self.login_env || settings.environment.login,
             purpose,
             room: WarmRoom::default(),

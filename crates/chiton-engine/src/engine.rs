@@ -16,6 +16,7 @@ use crate::consent::Consents;
 use crate::control::RunControl;
 use crate::error::{EngineError, StartError};
 use crate::folder;
+use crate::keeper;
 use crate::limits::{Limits, RetentionLimits};
 use crate::lock::Lock;
 use crate::process::Shell;
@@ -108,6 +109,10 @@ struct EngineInner {
 impl Engine {
     /// An engine with this configuration.
     pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
+        if keeper::is_asked() {
+            // Whoever started this process waits for a keeper. Going on would start another one, and so on for ever.
+            return Err(StartError::NotServed.into());
+        }
         let tasks = Tasks::new(&config.state_directory);
         for path in [&config.state_directory, tasks.folder()] {
             let path = path.to_owned();
@@ -209,7 +214,9 @@ impl Engine {
     pub fn review_input(&self, session: &Session, task: &Task, text: &str) -> Result<(), Refusal> {
         let guard = &self.inner.config.guard;
         let state = session.state();
-        match guard.judge_input(text, &task.command, &state, &task.directory) {
+        let verdict = guard.judge_input(text, &task.command, &state, &task.directory);
+        self.note_input(session, &task.id, text.as_bytes(), verdict.as_ref())?;
+        match verdict {
             Some(verdict) if verdict.decision != Decision::Allow => Err(Refusal::new(verdict.refusal())),
             _ => Ok(()),
         }
@@ -217,7 +224,7 @@ impl Engine {
 
     /// Removes finished runs beyond these limits, oldest first.
     pub fn clean(&self, retention: RetentionLimits, in_all: u64) -> Swept {
-        sweep::sweep(self.inner.tasks.folder(), retention, in_all)
+        sweep::sweep(self.inner.tasks.folder(), retention, in_all, self.inner.config.audit.as_ref())
     }
 }
 

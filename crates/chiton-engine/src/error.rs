@@ -125,6 +125,15 @@ pub enum StartError {
         /// What the system says.
         error: io::Error,
     },
+    /// What is not written down is not run, and it cannot be written down.
+    #[error("{0}")]
+    Journal(String),
+    /// This process is itself a keeper that was started by forgetful code.
+    #[error(
+        "this process was started as a keeper, but its program did not call chiton_engine::serve_if_asked() first: call \
+         it at the beginning of main, or name another executable in EngineConfig::keeper"
+    )]
+    NotServed,
     /// The keeper could not be started.
     #[error("the keeper {} could not be started: {error}", path.display())]
     Keeper {

@@ -8,14 +8,14 @@ use chiton_engine::review::Refusal;
 use chiton_engine::{Outcome, Response, RunReport, StateReport, TimeLimit};
 use serde_json::json;
 
-use super::arguments::RunArguments;
+use super::arguments::{LifetimeArgument, RunArguments};
 use crate::messages::{complain, remark};
 
 /// On standard error, and only what the output itself does not say.
 pub(super) fn report(response: &Response, arguments: &RunArguments) {
     if let Response::Described(dry_run) = response {
         // Nobody has seen this yet.
-        print!("{}", dry_run.description.to_text());
+        crate::messages::put(format_args!("{}", dry_run.description.to_text()));
     }
     for notice in response.notices() {
         remark(notice);
@@ -40,8 +40,10 @@ pub(super) fn report(response: &Response, arguments: &RunArguments) {
 fn report_run(report: &RunReport, arguments: &RunArguments) {
     report_outcome(report, arguments);
     let task = report.leftover_task.as_deref().map(|id| format!(" (task {id})")).unwrap_or_default();
+    let ends_too = arguments.lifetime == LifetimeArgument::Session;
+    let what = if ends_too { "left running, and stopped by --lifetime session" } else { "left running" };
     for leftover in &report.leftovers {
-        remark(&format!("left running{task}: {} {}", leftover.pid, leftover.command));
+        remark(&format!("{what}{task}: {} {}", leftover.pid, leftover.command));
     }
     for survivor in &report.survivors {
         complain(&format!("could not be killed: {} {}", survivor.pid, survivor.command));

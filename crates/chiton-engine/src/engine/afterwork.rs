@@ -186,7 +186,8 @@ impl Engine {
         let sweep = move || {
             let limits = &engine.inner.config.limits;
             let runs = engine.inner.tasks.folder();
-            if let Some(swept) = sweep::tidy(runs, bytes, limits.retention, limits.spool.in_all) {
+            let journal = engine.inner.config.audit.as_ref();
+            if let Some(swept) = sweep::tidy(runs, bytes, limits.retention, limits.spool.in_all, journal) {
                 engine.inner.quota.measured(swept.used);
             }
         };

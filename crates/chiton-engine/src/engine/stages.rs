@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio::sync::MutexGuard;
 
 use super::afterwork::FollowUp;
-use super::audit;
 use super::{Engine, EngineInner, StartedTask};
+use crate::audit::AuditEntry;
 use crate::bytes::ByteString;
 use crate::capture::collect::{Collected, Reports, collect, release};
 use crate::capture::intake::Captured;
@@ -250,6 +250,7 @@ impl Engine {
             attendance,
             choice,
             announce: &announce,
+            journal: config.audit.as_ref(),
         };
         spawn::launch(command, start, settings).await
     }
@@ -301,8 +302,11 @@ impl Engine {
         let owed = owed.filter(|_| reports.is_some());
 
         let output_bytes = views.output_bytes();
-        let line = audit::end_of(run.folder.id(), &ending, output_bytes);
-        let unwritten = if owed.is_some() {
+        let line = AuditEntry::end_of(run.folder.id(), &ending, output_bytes);
+        let unwritten = if ending.outcome == Outcome::Lost && !run.folder.claim_lost() {
+            // Somebody else noticed it first.
+            None
+        } else if owed.is_some() {
             self.defer_line(session, line);
             None
         } else {

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -71,13 +72,30 @@ impl Keeper {
 }
 
 /// A keeper may outlive the call by hours; its end is an event, so that no zombie is left and nobody polls.
+///
+/// A program that forgot [`crate::serve_if_asked`] may do anything but end. It does not become a keeper then, which whoever
+/// waits for it learns by its end.
 fn reap_when_it_ends(mut child: Child) {
-    let handle = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let handle = handle.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let handle = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
     tokio::spawn(async move {
-        if let Some(handle) = handle {
-            ended(handle).await;
+        if let (Some(pid), Some(handle)) = (pid, handle) {
+            let mut end = std::pin::pin!(ended(handle));
+            if tokio::time::timeout(TAKES_OVER, &mut end).await.is_err() {
+                if !has_taken_over(pid) {
+                    let _ = child.kill();
+                }
+                end.await;
+            }
         }
         let _ = child.wait();
     });
+}
+
+/// How long a keeper may take until it has taken over. It is the first thing it does.
+const TAKES_OVER: Duration = Duration::from_secs(10);
+
+/// A keeper leads a session of its own from its first moment.
+fn has_taken_over(pid: Pid) -> bool {
+    rustix::process::getsid(Some(pid)).is_ok_and(|session| session == pid)
 }

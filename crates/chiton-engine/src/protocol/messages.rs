@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bytes::ByteString;
+use crate::bytes::{ByteString, path_as_bytes};
 use crate::limits::{SpoolLimits, StopLimits};
 use crate::run::Stream;
 use crate::run::{DirectoryId, Ending, InSpool, InputWait, Lifetime, Look, StopCause, Streams, Typing, Typist};
@@ -19,7 +19,7 @@ use chiton_terminal::TerminalSize;
 
 /// Raised with every change of a message. The two sides are the same executable, unless it was replaced while a task
 /// ran.
-pub(crate) const VERSION: u8 = 8;
+pub(crate) const VERSION: u8 = 9;
 
 /// The byte that comes with an [`Order`].
 pub(crate) const ORDER: u8 = VERSION;
@@ -55,6 +55,7 @@ pub(crate) enum Order {
 /// A shell to start.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct ShellPlan {
+    #[serde(with = "path_as_bytes")]
     pub(crate) folder: PathBuf,
     pub(crate) program: ByteString,
     pub(crate) forms: Forms,
@@ -73,6 +74,7 @@ pub(crate) struct ShellPlan {
 /// The run a keeper is to keep.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct RunPlan {
+    #[serde(with = "path_as_bytes")]
     pub(crate) folder: PathBuf,
     pub(crate) directory: ByteString,
     /// Whether the caller receives a report when the command waits for input.
@@ -87,8 +89,11 @@ pub(crate) struct RunPlan {
     pub(crate) session: Option<String>,
     /// The client whose task it is.
     pub(crate) client: Option<String>,
+    /// Whether nobody waits for its end.
+    pub(crate) background: bool,
+    pub(crate) journal: Option<JournalPlan>,
     /// A plain file that gets all output as well, and a last line that says how it ended.
-    pub(crate) transcript: Option<PathBuf>,
+    pub(crate) transcript: Option<ByteString>,
     /// The request, for the keeper to write down; `None` where the engine has done that.
     pub(crate) request: Option<ByteString>,
     /// Whether the end is reported as soon as the shell reports that the command ran through, before the shell has handed
@@ -96,6 +101,18 @@ pub(crate) struct RunPlan {
     pub(crate) answer_first: bool,
     /// Whether the command is known to leave its shell as it was, so that the shell has nothing to hand back.
     pub(crate) changes_nothing: bool,
+}
+
+/// The journal into which a keeper writes the end of a run that nobody waits for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct JournalPlan {
+    pub(crate) folder: ByteString,
+    /// The second place where the end of the chain is noted.
+    pub(crate) witness: Option<ByteString>,
+    pub(crate) file_bytes: u64,
+    pub(crate) files: u64,
+    /// Who asked for the run.
+    pub(crate) who: String,
 }
 
 /// The arguments of the shell, for a script that is evaluated and for one that is an argument. Given both, the keeper

@@ -7,7 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use zeroize::Zeroizing;
 
-use super::{LaunchSettings, Launched, OpenRun, Runner};
+use super::{Attendance, LaunchSettings, Launched, OpenRun, Runner};
+use crate::audit::Journal;
 use crate::error::StartError;
 use crate::process::delivery::{self, Delivery};
 use crate::process::keeper_process::Keeper;
@@ -118,11 +119,13 @@ fn run_plan(
         lifetime: request.lifetime,
         session: settings.session.name().map(str::to_owned),
         client: settings.session.client().map(str::to_owned),
-        transcript: request.transcript.then(|| folder.join("output.log")),
+        transcript: request.transcript.then(|| folder.join("output.log").as_os_str().as_encoded_bytes().into()),
         // A value that the command knows may be in what it leaves, and its own answer has to say so.
         answer_first: request.answer == AnswerMode::BeforeState && !command.holds_values(),
         changes_nothing: delivery.expected().changes_nothing,
         request: run.request.clone(),
+        background: settings.attendance == Attendance::Background,
+        journal: settings.journal.map(Journal::plan),
         stop,
         spool,
     }

@@ -16,6 +16,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::audit::Journal;
 use crate::error::StartError;
 use crate::folder::RunFolder;
 use crate::folder::record::RequestRecord;
@@ -74,8 +75,10 @@ pub(crate) struct LaunchSettings<'a> {
     pub(crate) protection: Protection,
     pub(crate) attendance: Attendance,
     pub(crate) choice: ShellChoice,
-    /// Told what is about to be started, before it is.
-    pub(crate) announce: &'a (dyn Fn(&ResolvedCommand, &RequestRecord) + Sync),
+    /// Told what is about to be started, before it is. Where that fails, it is not started.
+    pub(crate) announce: &'a (dyn Fn(&ResolvedCommand, &RequestRecord) -> Result<(), StartError> + Sync),
+    /// Where the keeper writes down the end of a task.
+    pub(crate) journal: Option<&'a Journal>,
 }
 
 /// Who is to run a command.
