@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
+use chiton_engine::ancestry;
 use chiton_engine::guard::policy::{GuardPolicy, Mode};
 use chiton_engine::guard::{Context, OwnPlaces, OwnProcess};
 use chiton_engine::review::Guard;
@@ -49,12 +50,21 @@ impl GuardArguments {
         if let Some(file) = &settings.file {
             not_in_reach(file, &settings.guard, directory)?;
         }
+        let floor = ancestry::floor()?;
+        ensure!(
+            floor.is_none() || policy.mode != Mode::Off,
+            "the guard cannot be off here: this chiton runs inside a command of another one, whose rules hold here too"
+        );
         if policy.mode == Mode::Off {
             remark("THE GUARD IS OFF: every command runs, whatever it does");
         }
         let mut around = around(directory.to_owned());
         around.own_places = own_places(settings, state).into();
         let policy = policy.check(&around).context("the settings")?;
+        let policy = match floor {
+            Some(floor) => policy.above(floor),
+            None => policy,
+        };
         let mut guard = Guard::new(policy, around);
         guard.dry_run = self.dry_run;
         Ok(guard)

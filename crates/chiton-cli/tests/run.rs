@@ -23,7 +23,7 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 /// Arguments, standard output, a part of standard error, exit code.
-const CASES: [(&[&str], &str, &str, i32); 26] = [
+const CASES: [(&[&str], &str, &str, i32); 32] = [
     (&["echo hello"], "hello\n", "", 0),
     (&["echo out; echo err >&2; exit 3"], "out\n", "err\n", 3),
     (&["nosuchcommand"], "", "bash: line 1: nosuchcommand: command not found\n", 127),
@@ -46,7 +46,13 @@ const CASES: [(&[&str], &str, &str, i32); 26] = [
     (&["--timeout", "5", "true"], "", "30s", 125),
     (&["--timeout", "-5s", "true"], "", "", 125),
     (&["--nonsense", "true"], "", "--nonsense", 125),
-    (&["one", "two"], "", "two", 125),
+    (&["echo", "two  words", "*"], "two  words *\n", "", 0),
+    (&["--", "printf", "%s|", "-n", "$HOME", ""], "-n|$HOME||", "", 0),
+    (&["ls", "-d", "--", "/"], "/\n", "", 0),
+    (&["echo one", "two"], "", "options of chiton come before the command", 125),
+    (&["--file", "/no/such"], "", "/no/such", 125),
+    (&["--file", "/dev/null", "true"], "", "--file", 125),
+    (&["--lifetime", "session", "sleep 60 >/dev/null 2>&1 & echo up"], "up\n", "stopped by --lifetime session", 0),
     (&["--session", "../x", "true"], "", "'../x' is not a session name", 125),
     (&["cat"], "", "", 0),
     (&["sleep 60 >/dev/null 2>&1 & pid=$!; echo up; kill $pid"], "up\n", "", 0),

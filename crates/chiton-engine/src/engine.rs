@@ -6,10 +6,12 @@ mod commit;
 mod stages;
 mod typing;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use crate::ancestry;
 use crate::audit::Journal;
 use crate::bytes::ByteString;
 use crate::consent::Consents;
@@ -101,6 +103,8 @@ struct EngineInner {
     /// Lines that are still to be written into the journal.
     deferred: Lock<Vec<audit::DeferredLine>>,
     quota: Arc<SpoolQuota>,
+    /// By which policy commands are judged, for a Chiton that one of them starts.
+    floor: Option<OsString>,
     /// Runs since the last sweep.
     unswept: AtomicUsize,
 }
@@ -117,8 +121,11 @@ impl Engine {
             let path = path.to_owned();
             folder::make_own(&path).map_err(|error| StartError::StateDirectory { path, error })?;
         }
+        let floor = ancestry::publish(&config.guard.policy, &config.state_directory)
+            .map_err(|error| StartError::StateDirectory { path: config.state_directory.clone(), error })?;
         let inner = EngineInner {
             config,
+            floor,
             tasks,
             known: KnownSecrets::none(),
             verdicts: Verdicts::default(),

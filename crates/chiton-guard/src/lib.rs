@@ -63,7 +63,8 @@ pub fn judge_script(script: &Script, command: &[u8], environment: &[(String, Str
         judge.judge_variable(name, &Text::known(value.clone()), Span::default(), Lasting::OneCommand);
     }
     let world = World::new(context);
-    judge.list(&script.list, Worlds::one(world.clone()), &Rc::new(Flow::empty()));
+    let shown = judge.list(&script.list, Worlds::one(world.clone()), &Rc::new(Flow::empty())).flow;
+    judge.reveals_output(&shown, Span::default());
     judge.uncalled_functions(&world);
     judge.finish()
 }

@@ -143,11 +143,13 @@ impl Engine {
         while pool.has_room(&wanted, config.limits.warm) {
             let keeper = match keepers.pop() {
                 Some(keeper) => keeper,
-                None if pool.is_short(&wanted) => match spawn::start_keeper(&config.keeper) {
-                    Ok(keeper) => keeper,
-                    // The next command says what is wrong.
-                    Err(_) => break,
-                },
+                None if pool.is_short(&wanted) => {
+                    match spawn::start_keeper(&config.keeper, self.inner.floor.as_deref()) {
+                        Ok(keeper) => keeper,
+                        // The next command says what is wrong.
+                        Err(_) => break,
+                    }
+                }
                 None => break,
             };
             match Spare::prepare(keeper, self.inner.tasks.folder(), &config.shell, wanted.clone()) {

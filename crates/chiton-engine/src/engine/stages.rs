@@ -240,6 +240,7 @@ impl Engine {
         let announce = |command: &ResolvedCommand, record: &RequestRecord| self.write_start(session, command, record);
         let settings = LaunchSettings {
             keeper: &config.keeper,
+            floor: self.inner.floor.as_deref(),
             usual_shell: &config.shell,
             limits: &config.limits,
             runs: tasks.folder(),

@@ -1,5 +1,6 @@
 //! A keeper, from the engine's side.
 
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::protocol::{FrameBuffer, KEEPER_ARGUMENT};
+use crate::protocol::{FrameBuffer, KEEPER_ARGUMENT, Report};
 use crate::sys::process::ended;
 
 /// A keeper process and the connection to it. It ends when that is closed, unless it has a run that may go on.
@@ -33,13 +34,15 @@ impl std::fmt::Debug for Keeper {
 impl Keeper {
     /// Executes `program` with one end of a socket pair as its standard input.
     ///
-    /// It inherits nothing else: an empty environment, no terminal, no other descriptor.
-    pub(crate) fn start(program: &Path) -> io::Result<Self> {
+    /// It inherits nothing else: an empty environment, no terminal, no other descriptor. `floor` says by which policy its
+    /// commands are judged, see [`crate::ancestry`].
+    pub(crate) fn start(program: &Path, floor: Option<&OsStr>) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         #[expect(clippy::disallowed_methods, reason = "this is where keepers are started")]
         let child = Command::new(program)
             .arg0("chiton")
             .arg(KEEPER_ARGUMENT)
+            .args(floor)
             .env_clear()
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())
@@ -56,6 +59,18 @@ impl Keeper {
         let connection = tokio::net::UnixStream::from_std(self.connection.try_clone().ok()?).ok()?;
         connection.readable().await.ok()?;
         self.is_there().then_some(())
+    }
+
+    /// Why it ended, where it is gone and has said so.
+    pub(crate) fn last_words(&mut self) -> Option<String> {
+        // What was sent to it and not read comes back as an error, once; what it said is behind that.
+        if self.is_there() || self.is_there() {
+            return None;
+        }
+        match self.inbox.next() {
+            Ok(Some(Report::FailedToStart { reason })) => Some(reason),
+            _ => None,
+        }
     }
 
     /// Whether it is still there.

@@ -26,7 +26,7 @@ pub(crate) const ORDER: u8 = VERSION;
 /// The byte before the plan of a run for the shell that waits. Never equal to [`ORDER`], whatever the version.
 pub(crate) const BEGIN: u8 = 0x80 | VERSION;
 
-/// The first argument that makes this executable a keeper. What follows it is only for people who read `ps`.
+/// The first argument that makes this executable a keeper. What follows it is not for the keeper: see `ancestry`.
 pub(crate) const KEEPER_ARGUMENT: &str = "chiton-keeper";
 
 /// The name of the socket in a run's folder, where anybody who may enter the folder can reach the keeper. A connection

@@ -35,9 +35,14 @@ pub(super) fn hand_over(
     let handed_over = match runner {
         // Its keeper looks after the folder from now on, also where nothing is run in it.
         Runner::Spare(spare) => spare.begin(command.script(), &plan).inspect(|_| run.keep()),
-        Runner::Keeper(keeper, lock) => {
+        Runner::Keeper(mut keeper, lock) => {
             let shell = command.request().shell.as_ref().unwrap_or(settings.usual_shell);
-            order_run(&keeper, &lock, shell, command, delivery, start, plan).map(|()| (keeper, None))
+            let ordered = order_run(&keeper, &lock, shell, command, delivery, start, plan);
+            // One that was gone before it was given anything may have said why.
+            if let (Err(_), Some(reason)) = (&ordered, keeper.last_words()) {
+                return Err(StartError::Shell(reason));
+            }
+            ordered.map(|()| (keeper, None))
         }
     };
     match handed_over {

@@ -12,6 +12,7 @@
 mod hand_over;
 mod open_run;
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -64,6 +65,8 @@ pub(crate) enum ShellChoice {
 pub(crate) struct LaunchSettings<'a> {
     /// The executable that becomes the keeper.
     pub(crate) keeper: &'a Path,
+    /// What its arguments say of the policy.
+    pub(crate) floor: Option<&'a OsStr>,
     /// The shell of the engine, for which others wait.
     pub(crate) usual_shell: &'a Shell,
     pub(crate) limits: &'a Limits,
@@ -177,7 +180,7 @@ fn new_runner(settings: &LaunchSettings<'_>) -> Result<(RunFolder, Runner), Star
         ShellChoice::WaitingOrNew => settings.session.pool().take_keeper(),
         ShellChoice::New => None,
     };
-    match free.map_or_else(|| start_keeper(settings.keeper), Ok) {
+    match free.map_or_else(|| start_keeper(settings.keeper, settings.floor), Ok) {
         Ok(keeper) => Ok((folder, Runner::Keeper(keeper, lock))),
         Err(error) => {
             folder.discard();
@@ -187,6 +190,6 @@ fn new_runner(settings: &LaunchSettings<'_>) -> Result<(RunFolder, Runner), Star
 }
 
 /// A new keeper.
-pub(crate) fn start_keeper(program: &Path) -> Result<Keeper, StartError> {
-    Keeper::start(program).map_err(|error| StartError::Keeper { path: program.to_owned(), error })
+pub(crate) fn start_keeper(program: &Path, floor: Option<&OsStr>) -> Result<Keeper, StartError> {
+    Keeper::start(program, floor).map_err(|error| StartError::Keeper { path: program.to_owned(), error })
 }

@@ -323,6 +323,7 @@ impl Machine<'_> {
             return flow;
         }
         if !path.starts_with("/dev/") {
+            self.reveals_output(&flow, self.here());
             let content = match self.files.get(path) {
                 Some(before) if *append => before.clone().then(&flow),
                 None if *append => Flow::labelled(Labels::FILE).then(&flow),

@@ -133,6 +133,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) files: HashMap<String, Flow>,
     /// Variables that may or may not be set, where that made a difference.
     pub(crate) undecided: BTreeSet<String>,
+    /// The last program that printed credentials, and where it stands.
+    pub(crate) kept: Option<(String, Span)>,
     pub(crate) frames: Vec<Frame>,
     /// Functions that were defined, and whether they were called.
     pub(crate) defined: Vec<(String, std::sync::Arc<Command>, bool)>,
@@ -157,6 +159,7 @@ impl<'a> Machine<'a> {
             waits: Vec::new(),
             files: HashMap::new(),
             undecided: BTreeSet::new(),
+            kept: None,
             frames: Vec::new(),
             defined: Vec::new(),
             source,

@@ -178,12 +178,24 @@ impl Machine<'_> {
         }
     }
 
-    /// Notes that a program shows or takes along what comes in, where that proves who somebody is. What one program of
-    /// a pipeline shows, the next need not be told about.
+    /// Notes that a program shows or takes along what comes in, where that proves who somebody is.
     pub(crate) fn reveals_input(&mut self, program: &str, input: &Flow, span: Span) {
+        self.reveals(input, format!("`{program}` would print what it reads, which proves who somebody is."), span);
+    }
+
+    /// Notes that what is printed is shown or kept in a file, where that proves who somebody is.
+    pub(crate) fn reveals_output(&mut self, output: &Flow, span: Span) {
+        let (reason, span) = match &self.kept {
+            Some((program, span)) => (format!("What `{program}` prints proves who somebody is."), *span),
+            None => ("What this prints proves who somebody is.".to_owned(), span),
+        };
+        self.reveals(output, reason, span);
+    }
+
+    /// What one program of a pipeline shows, the next need not be told about.
+    fn reveals(&mut self, flow: &Flow, reason: String, span: Span) {
         let is_told = |finding: &Finding| matches!(finding.rule.as_str(), "credentials" | "exfiltration");
-        if input.labels.has(Labels::KEPT) && !self.findings.iter().any(is_told) {
-            let reason = format!("`{program}` would print what it reads, which proves who somebody is.");
+        if flow.labels.has(Labels::KEPT) && !self.findings.iter().any(is_told) {
             self.state(Kind::Reveal, reason, span, None);
         }
     }

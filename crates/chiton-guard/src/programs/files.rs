@@ -1,7 +1,7 @@
 //! Programs that delete, write, move and copy files.
 
 use super::options::{Grammar, Options};
-use super::row::Does::{self, Delete, OneOf, RunText, Write};
+use super::row::Does::{self, Delete, OneOf, Print, RunText, Write};
 use super::row::When::{Always, Given};
 use super::row::Which::{Arguments, FirstOperand, Operands, Values};
 use super::row::{On, PROGRAM, Prints, Program, allows, asks, denies};
@@ -95,7 +95,13 @@ pub(super) const ROWS: &[Program] = &[
         names: &["cp", "gcp"],
         custom: Some(copies),
         prints: Prints::Nothing,
-        examples: &[asks("cp x /etc/hosts", "system-write"), allows("cp a.txt b.txt")],
+        examples: &[
+            asks("cp x /etc/hosts", "system-write"),
+            asks("cp ~/.ssh/id_rsa /tmp", "credentials"),
+            denies("cp off.toml ~/.config/chiton/config.toml", "chiton"),
+            allows("cp ~/.kube/config ~/.kube/config.bak"),
+            allows("cp a.txt b.txt"),
+        ],
         ..PROGRAM
     },
     Program {
@@ -117,6 +123,8 @@ pub(super) const ROWS: &[Program] = &[
         examples: &[
             asks("ln -sf /dev/null ~/.bash_history", "logs"),
             asks("ln -sf x /etc/hosts", "system-write"),
+            asks("ln -s ~/.ssh/id_rsa key", "credentials"),
+            denies("ln -s ~/.local/state/chiton x", "chiton"),
             allows("ln -s ../lib lib"),
         ],
         ..PROGRAM
@@ -176,6 +184,7 @@ pub(super) const ROWS: &[Program] = &[
         examples: &[
             denies("dd if=/dev/zero of=/dev/sda", "disk"),
             asks("dd if=x of=\"$OUT\"", "disk"),
+            asks("dd if=/home/dev/.ssh/id_rsa", "credentials"),
             allows("dd if=/dev/zero of=disk.img bs=1M count=1"),
         ],
         ..PROGRAM
@@ -183,9 +192,13 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["split", "csplit"],
         grammar: grammar("abClnt", &["filter", "suffix-length", "bytes", "lines", "number"], &[]),
-        effects: &[On(Always, RunText(Values(&["filter"])))],
+        effects: &[On(Always, RunText(Values(&["filter"]))), On(Always, Print(FirstOperand))],
         prints: Prints::Nothing,
-        examples: &[denies("split --filter='rm -rf /' x", "delete-root"), allows("split -l 100 x part-")],
+        examples: &[
+            denies("split --filter='rm -rf /' x", "delete-root"),
+            asks("split ~/.ssh/id_rsa part-", "credentials"),
+            allows("split -l 100 x part-"),
+        ],
         ..PROGRAM
     },
     Program {
@@ -224,13 +237,18 @@ fn moves(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
         }
     }
     if let Some(target) = target {
-        lands(machine, &sources, &target, world);
+        lands(machine, &sources, &target, call, world);
     }
     None
 }
 
 /// What arrives at `target`: judged as a write to it, and to the files in it.
-fn lands(machine: &mut Machine<'_>, sources: &[Arg], target: &Arg, world: &World) {
+fn lands(machine: &mut Machine<'_>, sources: &[Arg], target: &Arg, call: &Call, world: &World) {
+    for source in sources {
+        if !stays_beside(source, target, world) {
+            super::credentials::shows(machine, source, call, world);
+        }
+    }
     machine.writes("This would write to", &target.text, Writing::Replaces, world, target.span);
     for source in sources {
         let flow = machine.read(&source.text, world);
@@ -248,10 +266,18 @@ fn lands(machine: &mut Machine<'_>, sources: &[Arg], target: &Arg, world: &World
     }
 }
 
+/// Whether a copy stays in the directory of the file: `cp ~/.kube/config ~/.kube/config.bak`.
+fn stays_beside(source: &Arg, target: &Arg, world: &World) -> bool {
+    let place = |arg: &Arg| arg.text.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref()));
+    let (Some(source), Some(target)) = (place(source), place(target)) else { return false };
+    let directory = source.rsplit_once('/').map_or("", |(directory, _)| directory);
+    directory.contains("/.") && path::is_within(&target, directory)
+}
+
 fn copies(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     let (sources, target) = split_target(&Options::read(&call.args, &COPY));
     if let Some(target) = target {
-        lands(machine, &sources, &target, world);
+        lands(machine, &sources, &target, call, world);
     }
     None
 }
@@ -277,6 +303,9 @@ fn links(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
     let target = target?;
     let writing = Writing::adding_if(!options.has(&["f", "force"]));
     machine.writes("This would put a link at", &target.text, writing, world, target.span);
+    for source in &sources {
+        super::credentials::links(machine, source, call, world);
+    }
 
     let inside = target.text.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref()));
     if let Some(inside) = inside
@@ -301,6 +330,13 @@ fn tee(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran>
 }
 
 fn dd(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    for arg in call.args.iter().filter(|arg| arg.text.known_start().starts_with("if=")) {
+        // The shell leaves the tilde to dd, which does not know it; people who write it mean home.
+        let file = arg.text.skip(3);
+        let start = file.known_start();
+        let home = start.strip_prefix("~/").map(|rest| Text::known(format!("{}/{rest}", machine.places().home)));
+        super::credentials::shows(machine, &Arg::new(home.unwrap_or(file), arg.span), call, world);
+    }
     for arg in call.args.iter().filter(|arg| arg.text.known_start().starts_with("of=")) {
         let file = arg.text.skip(3);
         machine.writes("This would overwrite", &file, Writing::Replaces, world, arg.span);

@@ -40,6 +40,7 @@ mod system;
 mod system_network;
 mod system_packages;
 pub(crate) mod text_tools;
+mod token_printers;
 mod wrappers;
 
 use std::collections::HashMap;
@@ -117,7 +118,9 @@ pub struct KnownProgram {
 /// Every program that the guard knows, with examples of what it says about it.
 pub fn programs() -> impl Iterator<Item = KnownProgram> {
     let rows = ROWS.iter().copied().flatten().chain(git::VERBS);
-    rows.map(|row| KnownProgram { names: row.names, examples: row.examples })
+    let printers = token_printers::ROWS.iter();
+    let printers = printers.map(|row| KnownProgram { names: row.names, examples: row.examples });
+    rows.map(|row| KnownProgram { names: row.names, examples: row.examples }).chain(printers)
 }
 
 /// Goes through a call of a program.
@@ -134,6 +137,10 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
         let flow = unknown_program(machine, call, &world);
         Ran::same(world, flow)
     };
+    if token_printers::prints_token(call) {
+        ran.flow = token_printers::as_token(&ran.flow);
+        machine.kept = Some((call.name.clone(), call.span));
+    }
     if prints_settings(call) {
         ran.flow = Flow::labelled(Labels::SETTINGS);
     }

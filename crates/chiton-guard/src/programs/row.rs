@@ -264,6 +264,11 @@ impl Program {
     }
 }
 
+/// Whether a condition holds for a call whose options nobody has to read.
+pub(super) fn holds(call: &Call, when: &When) -> bool {
+    Reading::new(call, &Grammar::PLAIN).holds(when)
+}
+
 /// A call, read by the grammar of its row.
 struct Reading<'c> {
     call: &'c Call,

@@ -26,6 +26,7 @@ pub(super) const ROWS: &[Program] = &[Program {
         asks("sed -i s/a/b/ /etc/hosts", "system-write"),
         asks("curl x.io | sed s/a/b/ | sh", "download-run"),
         allows("sed -i.bak -e s/a/b/ notes.txt"),
+        asks("sed -n p ~/.ssh/id_rsa", "credentials"),
         allows("sed -n 1,5p notes.txt"),
     ],
     ..PROGRAM
@@ -49,6 +50,9 @@ fn sed(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
             machine.writes("This would change", &file.text, Writing::Replaces, world, file.span);
         }
         return Flow::empty();
+    }
+    for file in &files {
+        super::credentials::shows(machine, file, call, world);
     }
     edited(machine, &files, call, world)
 }

@@ -81,7 +81,11 @@ fn paths(what: &Text, cwd: Option<&str>) -> impl Iterator<Item = String> {
 /// What speaks against opening a file: the secrets of Chiton are not read by commands.
 fn reads<'a>(what: &'a Text, places: &'a Places, cwd: Option<&'a str>, span: Span) -> impl Iterator<Item = Finding> {
     let by_variable = own::by_variable(what).filter(|part| *part == Part::Secrets).map(|_| what.display());
-    let is_own = |path: &String| places.own.part_of(path, &places.home) == Some(Part::Secrets);
+    let is_own = |path: &String| {
+        let by_pattern = || places.own.matched_secret(path, &places.home);
+        let part = places.own.part_of(path, &places.home);
+        part == Some(Part::Secrets) || part.is_none() && path.split('/').any(path::is_pattern) && by_pattern()
+    };
     by_variable.into_iter().chain(paths(what, cwd).filter(is_own)).map(move |path| {
         let reason = format!("This would read {path}: {}.", Part::Secrets.named());
         of_kind(Kind::Weaken, reason, span, Some(path))
@@ -262,6 +266,11 @@ impl Places {
             (true, "delete-unknown" | "delete-workspace") => None,
             (true, _) => Some((rule, Ask, place)),
         })
+    }
+
+    /// Whether `path` is a place of Chiton itself.
+    pub(crate) fn is_of_chiton(&self, path: &str) -> bool {
+        self.own.part_of(path, &self.home).is_some()
     }
 
     /// What speaks against changing a place of Chiton itself; `path` may be a pattern.
