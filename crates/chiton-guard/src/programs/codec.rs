@@ -251,7 +251,7 @@ fn tr_set(set: &str) -> Option<Vec<char>> {
 }
 
 /// The escapes of `echo -e` and `printf`.
-pub(super) fn escapes(text: &str) -> String {
+pub(crate) fn escapes(text: &str) -> String {
     let mut out = Vec::new();
     let bytes = text.as_bytes();
     let mut at = 0;

@@ -237,7 +237,7 @@ fn flow_of_unknown(text: &Text) -> Option<Flow> {
         What::Found(roots) => Some(Flow { roots: roots.to_vec(), ..Flow::default() }),
         What::Temporary => Some(Flow::labelled(Labels::TEMPORARY)),
         What::Plain => Some(Flow::labelled(Labels::PLAIN)),
-        What::Variable(_) | What::Parent => None,
+        What::Variable(_) | What::Sink(_) | What::Secret(_) | What::Parent => None,
     }
 }
 
@@ -280,10 +280,12 @@ fn echo(args: &[Arg]) -> Flow {
 fn printf_or_assign(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Ran {
     let flow = match call.args.as_slice() {
         [option, variable, values @ ..] if option.text.is("-v") && !values.is_empty() => {
-            let value = printf(values).text.map_or_else(|| Text::variable("printf"), Text::known);
+            let flow = printf(values);
+            let value = flow.text.map_or_else(|| Text::variable("printf"), Text::known);
+            machine.expanding(world).named(&variable.text);
             if let Some(name) = variable.text.as_known() {
                 machine.judge_variable(&name, &value, variable.span, crate::machine::Lasting::Stays);
-                world.set_text(&name, value);
+                super::builtins::set_named(machine, &name, value, world);
             }
             Flow::empty()
         }

@@ -462,7 +462,10 @@ impl<'c> Reading<'c> {
         match *does {
             Does::IsOn(_, kind, reason) => machine.state(kind, reason, arg.span, Some(what.display())),
             Does::Delete(_, depth, doing) => machine.deletes(doing, what, depth, world, arg.span),
-            Does::Write(_, writing, doing) => machine.writes(doing, what, writing, world, arg.span),
+            Does::Write(_, writing, doing) => {
+                machine.writes(doing, what, writing, world, arg.span);
+                machine.blur(what, world);
+            }
             Does::Rights(_, depth) => {
                 let doing = "This would change the rights of";
                 machine.does(Effect::Rights { what, depth, doing }, world, arg.span);
