@@ -9,7 +9,7 @@ use chiton_dialects::arguments::short;
 use chiton_dialects::{Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Surroundings};
 use chiton_engine::error::StoreError;
 use chiton_engine::tasks::Part;
-use chiton_engine::{CommandRequest, Engine, FreshState, Outcome, Response, Shell, StartedTask, Task, Tasks, Typing};
+use chiton_engine::{CommandRequest, Engine, FreshState, Outcome, Response, Shell, StartedTask, Task, Tasks};
 use serde_json::{Map, Value};
 
 use crate::caller::{Called, Caller};

@@ -16,7 +16,7 @@ use chiton_engine::tasks::{
 };
 use chiton_engine::{Engine, Lock, Look, RunControl, Session, Signal, Stream, Task, Typing};
 
-use crate::failure::{not_found, not_possible, read_failure, send_failure, system};
+use crate::failure::{not_found, read_failure, send_failure, system};
 use crate::remembered::Remembered;
 
 /// How much of a stream is in memory for a reply: more than any dialect shows, so that each can cut it in its own way.

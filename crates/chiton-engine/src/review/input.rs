@@ -40,7 +40,11 @@ impl Guard {
 
         let before = judge(&Input::Later);
         let is_new = |finding: &&Finding| !before.findings.iter().any(|known| is_same(known, finding));
-        let verdict = judge(&Input::Text(text.into()));
+        let mut verdict = judge(&Input::Text(text.into()));
+        if verdict.findings.iter().filter(is_new).any(|finding| finding.rule == SYNTAX) {
+            // A shell reads line after line: it waits where a command is not finished, and goes on behind a mistake.
+            verdict = judge(&Input::Text(finished_commands(text).into()));
+        }
         let Some(worst) = verdict.findings.iter().find(is_new).cloned() else {
             return Some(Verdict { decision: Decision::Allow, findings: Vec::new(), ..verdict });
         };
@@ -59,6 +63,50 @@ impl Guard {
     }
 }
 
+/// The rule about texts that cannot be read.
+const SYNTAX: &str = "syntax";
+/// How many lines are tried as the beginning of a command.
+const MOST_LINES: usize = 400;
+
+/// The commands in lines that a shell reads one by one, without those that it rejects and the one that goes on. Nobody
+/// knows for certain where a shell begins anew behind a mistake, so every line may be a beginning.
+fn finished_commands(text: &str) -> String {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let lines = &lines[lines.len().saturating_sub(MOST_LINES)..];
+    let mut commands = String::new();
+    let mut first = 0;
+    while first < lines.len() {
+        let is_command = |last: &usize| chiton_shell::parse(lines[first..=*last].concat().as_bytes()).is_ok();
+        match (first..lines.len()).find(is_command) {
+            Some(last) => {
+                commands.push_str(&lines[first..=last].concat());
+                first = last + 1;
+            }
+            None => first += 1,
+        }
+    }
+    commands
+}
+
 fn is_same(one: &Finding, other: &Finding) -> bool {
     (&one.rule, &one.reason, &one.target) == (&other.rule, &other.reason, &other.target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_that_reads_lines_runs_those_that_are_commands() {
+        let cases = [
+            ("a\nfor x in 1; do\n", "a\n"),
+            ("a\nfor x in 1; do\nb\ndone\n", "a\nfor x in 1; do\nb\ndone\n"),
+            ("fi\na\n", "a\n"),
+            ("a )\nb 'c\nd'\ne", "b 'c\nd'\ne"),
+            ("cat <<E\nx\nE\nf() {\n", "cat <<E\nx\nE\n"),
+        ];
+        for (typed, run) in cases {
+            assert_eq!(finished_commands(typed), run, "{typed}");
+        }
+    }
 }
