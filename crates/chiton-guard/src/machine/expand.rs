@@ -369,21 +369,29 @@ impl Expansion<'_, '_> {
     /// A word as a pattern: what is quoted in it is protected by backslashes.
     pub(crate) fn pattern(&mut self, word: &Word) -> Option<String> {
         let mut all = String::new();
+        // All of it is expanded, whether the pattern is known then or not.
+        let mut is_known = true;
         for part in &word.parts {
-            match part {
-                Part::Literal(text) => all.push_str(text),
-                Part::Parameter(_) | Part::Command(_) => all.push_str(&self.protected(part).as_literal()?),
-                other => {
-                    for character in self.protected(other).as_literal()?.chars() {
-                        if matches!(character, '*' | '?' | '[' | '\\') {
-                            all.push('\\');
-                        }
-                        all.push(character);
-                    }
+            if let Part::Literal(text) = part {
+                all.push_str(text);
+                continue;
+            }
+            let Some(text) = self.protected(part).as_literal() else {
+                is_known = false;
+                continue;
+            };
+            if matches!(part, Part::Parameter(_) | Part::Command(_)) {
+                all.push_str(&text);
+                continue;
+            }
+            for character in text.chars() {
+                if matches!(character, '*' | '?' | '[' | '\\') {
+                    all.push('\\');
                 }
+                all.push(character);
             }
         }
-        Some(all)
+        is_known.then_some(all)
     }
 
     /// Adds what a tilde at the start of `text` stands for, and gives the rest.

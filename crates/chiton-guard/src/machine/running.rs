@@ -206,6 +206,12 @@ impl Machine<'_> {
         flow
     }
 
+    /// What is in the file that a program was given by its name, which may be standard input.
+    pub(crate) fn read_given(&mut self, file: &Text, call: &Call, world: &World) -> Flow {
+        let is_input = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].iter().any(|name| file.is(name));
+        if is_input { (*call.input).clone() } else { self.read(file, world) }
+    }
+
     /// Remembers what a file holds from now on.
     pub(crate) fn remember(&mut self, text: &Text, flow: Flow, append: bool, world: &World) {
         if let [Piece::Unknown(Unknown { what: What::Sink(process), .. })] = text.0.as_slice() {

@@ -101,6 +101,8 @@ impl Text {
         if let Some(text) = &flow.text {
             return Self::known(text.trim_end_matches('\n'));
         }
+        let later = flow.labels.has(Labels::LATER).then(|| flow.clone().passed_on());
+        let flow = later.as_ref().unwrap_or(flow);
         let what = if flow.labels.has(Labels::TEMPORARY) {
             What::Temporary
         } else if flow.labels.has(Labels::PLAIN) {
