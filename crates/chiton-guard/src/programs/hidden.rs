@@ -254,7 +254,7 @@ pub(super) const ROWS: &[Hidden] = &[
         ],
         examples: &[
             denies("openvpn --script-security 2 --up 'rm -rf /' --config x", "delete-root"),
-            allows("openvpn --config office.ovpn"),
+            asks("openvpn --script-security 2 --up /tmp/x --config y", "hidden-run"),
         ],
         ..HIDDEN
     },
