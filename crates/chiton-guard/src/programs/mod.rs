@@ -6,6 +6,7 @@
 mod archives;
 mod assignments;
 mod awk;
+mod besides;
 mod builders;
 mod builtins;
 mod chiton;
@@ -117,7 +118,7 @@ pub struct KnownProgram {
 
 /// Every program that the guard knows, with examples of what it says about it.
 pub fn programs() -> impl Iterator<Item = KnownProgram> {
-    let rows = ROWS.iter().copied().flatten().chain(git::VERBS);
+    let rows = ROWS.iter().copied().flatten().chain(git::VERBS).chain(besides::ROWS);
     let printers = token_printers::ROWS.iter();
     let printers = printers.map(|row| KnownProgram { names: row.names, examples: row.examples });
     rows.map(|row| KnownProgram { names: row.names, examples: row.examples }).chain(printers)
@@ -134,6 +135,7 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
     if call.input.labels.has(Labels::KEPT) && !credentials::uses_silently(&call.name) {
         machine.reveals_input(&call.name, &call.input, call.span);
     }
+    besides::report(machine, call, &world);
     let mut ran = if let Some(row) = row_of(&call.name) {
         row.run(machine, call, world)
     } else {

@@ -4,10 +4,10 @@ use super::downloads::{asks_for_credentials, machine_of};
 use super::full_screen::WAITS_FOR_TYPING;
 use super::options::{Grammar, Options};
 use super::row::Does::{Is, Send, SendText};
-use super::row::When::{Always, Starts, Verb};
+use super::row::When::{Always, Any, Bare, Has, Not, Starts, Verb};
 use super::row::{On, PROGRAM, Prints, Program, Which, allows, asks, denies};
 use super::shells::SHELLS;
-use crate::effect::Kind::{OpenMachine, RunHidden};
+use crate::effect::Kind::{Firewall, OpenMachine, RunHidden};
 use crate::effect::Writing;
 use crate::machine::Machine;
 use crate::machine::address;
@@ -115,9 +115,71 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["chisel", "ngrok", "frpc", "bore", "cloudflared", "lt", "localtunnel"],
-        effects: &[On(Always, Is(OpenMachine, "This opens the machine to others."))],
-        examples: &[asks("ngrok http 80", "remote-shell"), allows("ngrok --version")],
+        names: &[
+            "chisel", "ngrok", "frpc", "frps", "bore", "cloudflared", "lt", "localtunnel", "pagekite", "pagekite.py",
+            "localxpose", "loclx", "telebit", "inlets", "inletsctl", "rathole", "sish", "zrok", "devtunnel", "pinggy",
+            "loophole", "dumbpipe", "gs-netcat", "expose", "iodine", "dnscat", "dnscat2", "ptunnel", "revsocks",
+            "boringproxy", "playit", "jprq", "packetriot",
+        ],
+        effects: &[On(
+            Not(&Verb(&["version", "help", "config", "status", "list", "update", "login", "inspect"])),
+            Is(OpenMachine, "This opens the machine to others."),
+        )],
+        examples: &[
+            asks("ngrok http 80", "remote-shell"),
+            asks("zrok share public localhost:3000", "remote-shell"),
+            asks("cloudflared tunnel --url ssh://localhost:22", "remote-shell"),
+            allows("ngrok config check"),
+            allows("ngrok --version"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &[
+            "tmate", "upterm", "ttyd", "gotty", "sshx", "wetty", "shellinabox", "shellinaboxd", "teleconsole",
+            "tty-share", "termshare", "webtty", "sshd", "dropbear", "telnetd", "in.telnetd", "utelnetd", "rshd",
+            "x11vnc", "vncserver", "x0vncserver", "tigervncserver", "Xvnc", "xrdp", "rustdesk", "anydesk",
+            "teamviewer", "teleport", "msfconsole", "msfvenom", "pwncat-cs", "rcat", "rustcat", "sliver-client",
+            "evil-winrm", "weevely", "villain", "hoaxshell",
+        ],
+        effects: &[On(
+            Not(&Any(&[
+                Verb(&["version", "help", "status", "login", "session", "config"]),
+                Has(&["-V", "-t", "-T", "--test", "-list", "-kill"]),
+            ])),
+            Is(OpenMachine, "Whoever reaches this gets a shell or the desktop of this machine."),
+        )],
+        examples: &[
+            asks("ttyd bash", "remote-shell"),
+            asks("tmate -F", "remote-shell"),
+            asks("/usr/sbin/sshd -D -p 2222", "remote-shell"),
+            asks("x11vnc -forever", "remote-shell"),
+            allows("sshd -t"),
+            allows("ttyd --version"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["wg-quick", "openvpn", "zerotier-cli", "nebula", "vpnc", "openconnect", "netbird", "hamachi"],
+        effects: &[On(
+            Not(&Any(&[
+                Verb(&["status", "info", "listnetworks", "listpeers", "version", "down", "show", "peers"]),
+                Bare,
+            ])),
+            Is(Firewall, "This joins the machine to another network."),
+        )],
+        examples: &[
+            asks("wg-quick up home", "firewall"),
+            asks("openvpn --config work.ovpn", "firewall"),
+            asks("zerotier-cli join 8056c2e21c000001", "firewall"),
+            allows("zerotier-cli status"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["xterm", "uxterm", "rxvt", "urxvt", "xclock"],
+        effects: &[On(Has(&["-display", "--display"]), Is(OpenMachine, "This shows a shell on another display."))],
+        examples: &[asks("xterm -display 1.2.3.4:1", "remote-shell"), allows("xterm --version")],
         ..PROGRAM
     },
 ];

@@ -264,6 +264,21 @@ impl Program {
     }
 }
 
+impl Program {
+    /// Reports what the row says, for a program that has a row of its own elsewhere.
+    pub(super) fn report(&self, machine: &mut Machine<'_>, call: &Call, world: &World) {
+        let reading = Reading::new(call, &self.grammar);
+        if let Some(custom) = self.custom {
+            custom(machine, call, &mut world.clone());
+        }
+        for On(when, does) in self.effects {
+            if reading.holds(when) {
+                reading.apply(does, machine, world);
+            }
+        }
+    }
+}
+
 /// Whether a condition holds for a call whose options nobody has to read.
 pub(super) fn holds(call: &Call, when: &When) -> bool {
     Reading::new(call, &Grammar::PLAIN).holds(when)

@@ -392,6 +392,15 @@ pub(super) const ROWS: &[TokenPrinter] = &[
     },
     // The machine.
     TokenPrinter {
+        // Without a dash, `e` shows the environment of every process.
+        names: &["ps"],
+        when: Any(&[
+            Has(&["e", "ew", "axe", "auxe", "auxef", "xe"]),
+            Starts(&["eww", "auxew", "axew", "auxwwe", "axwwe"]),
+        ]),
+        examples: &[asks("ps auxe", RULE), asks("ps eww", RULE), allows("ps -ef"), allows("ps aux")],
+    },
+    TokenPrinter {
         names: &["getent"],
         when: Verb(&["shadow", "gshadow"]),
         examples: &[asks("getent shadow", RULE), allows("getent passwd dev")],

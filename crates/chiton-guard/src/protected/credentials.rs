@@ -1,7 +1,7 @@
 //! Files that prove who somebody is: keys, tokens, passwords, and what may hold them.
 
 use super::{Places, inside_home, is_disposable, is_history};
-use crate::value::path::is_within;
+use crate::value::path::{is_pattern, is_within, matches_path};
 
 /// How well a file that proves who somebody is has to be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,6 +284,9 @@ pub(crate) fn secrecy(path: &str, places: &Places) -> Option<Secrecy> {
         return Some(Secrecy::Kept);
     }
 
+    if path.split('/').any(is_pattern) && matches_store(path, &places.home) {
+        return Some(Secrecy::Kept);
+    }
     let inside = inside_home(path, &places.home);
     if let Some(inside) = inside {
         // A kubeconfig by another name, and directories of which every file matters.
@@ -299,6 +302,17 @@ pub(crate) fn secrecy(path: &str, places: &Places) -> Option<Secrecy> {
         }
     }
     by_name(path, name, places).or_else(|| holds_some(path, inside, &places.home))
+}
+
+/// Whether a pattern that says something matches a file that has to be kept: `/etc/sha*`, but not `~/.*rc`.
+fn matches_store(pattern: &str, home: &str) -> bool {
+    let name = pattern.rsplit('/').next().unwrap_or_default();
+    if name.bytes().filter(u8::is_ascii_alphanumeric).count() < 3 {
+        return false;
+    }
+    let keys = [".ssh/id_rsa", ".ssh/id_ed25519", ".ssh/id_ecdsa"];
+    SYSTEM_STORES.iter().any(|store| matches_path(pattern, store))
+        || STORES.iter().chain(&keys).any(|store| matches_path(pattern, &format!("{home}/{store}")))
 }
 
 /// Whether a file of the system, or of a process, holds credentials.

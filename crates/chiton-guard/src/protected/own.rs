@@ -126,7 +126,7 @@ fn by_name(path: &str, home: &str) -> Option<Part> {
 fn matches_start(pattern: &str, place: &str) -> bool {
     let depth = place.split('/').count();
     let mut end = pattern.len();
-    if let Some((at, _)) = pattern.match_indices('/').nth(depth) {
+    if let Some((at, _)) = pattern.match_indices('/').nth(depth - 1) {
         end = at;
     }
     path::matches_path(&pattern[..end], place)
