@@ -51,8 +51,8 @@ impl ProtectionArguments {
     }
 
     /// The guard for commands that start in `directory`.
-    pub(crate) fn guard(&self, settings: &Settings, directory: &Path) -> Result<Guard> {
-        self.guard.guard(settings, directory)
+    pub(crate) fn guard(&self, settings: &Settings, directory: &Path, state: &Path) -> Result<Guard> {
+        self.guard.guard(settings, directory, state)
     }
 
     /// Puts it into the configuration of an engine. `who` names the caller in the journal.

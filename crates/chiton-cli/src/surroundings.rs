@@ -46,7 +46,7 @@ pub(crate) fn working_directory() -> Result<PathBuf> {
     let logical = env::var_os("PWD").map(PathBuf::from).filter(|path| path.is_absolute());
     let physical = match (env::current_dir(), &logical) {
         (Ok(physical), _) => physical,
-        // It is gone; the engine finds its nearest parent that exists and says so.
+        // It is gone; the engine says so, and where one could go instead.
         (Err(_), Some(logical)) => return Ok(logical.clone()),
         (Err(error), None) => return Err(error).context("the current directory cannot be found"),
     };

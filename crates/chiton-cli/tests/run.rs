@@ -330,15 +330,18 @@ fn the_keeper_of_the_command_line_is_small_too() {
 }
 
 #[test]
-fn a_current_directory_that_is_gone_is_said_and_its_parent_used() {
+fn a_current_directory_that_is_gone_is_said_and_no_other_used() {
     let place = Place::new();
     let gone = place.folder.path().join("gone");
     fs::create_dir(&gone).unwrap();
-    let script = format!("cd {0} && rmdir {0} && exec {1} run pwd", gone.display(), env!("CARGO_BIN_EXE_chiton"));
+    let script =
+        format!("cd {0} && rmdir {0} && exec {1} run 'echo > ran'", gone.display(), env!("CARGO_BIN_EXE_chiton"));
     let mut shell = place.command_of("bash");
     let output = shell.args(["-c", &script]).env("XDG_STATE_HOME", place.folder.path()).output().unwrap();
-    assert_eq!(text(&output.stdout), format!("{}\n", place.folder.path().display()));
-    assert!(text(&output.stderr).contains("is gone"), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(125));
+    let said = text(&output.stderr);
+    assert!(said.contains("is gone") && said.contains(&format!("cd {}", place.folder.path().display())), "{said}");
+    assert!(!place.folder.path().join("ran").exists());
 }
 
 #[test]

@@ -25,7 +25,7 @@ use crate::process::Shell;
 use crate::render;
 use crate::request::{self, CommandRequest};
 use crate::response::{DryRun, RefusedCommand, Response};
-use crate::review::{Guard, Refusal, Verdicts};
+use crate::review::{Guard, Verdicts};
 use crate::run::Listener;
 use crate::secrets::SecretStore;
 use crate::secrets::known::KnownSecrets;
@@ -37,7 +37,6 @@ use crate::state::environment::{DEFAULTS, EnvironmentPolicy};
 use crate::tasks::sweep::{self, Swept};
 use crate::tasks::{Task, Tasks};
 use crate::warm::pool::WarmRoom;
-use chiton_guard::Decision;
 
 use afterwork::UNSWEPT_RUNS;
 
@@ -164,7 +163,7 @@ impl Engine {
             let request = request::accept(request, self.inner.config.limits.default_timeout)?;
             let approved = self.review(session, request).await?;
             let mut command = self.resolve(session, approved).await?;
-            let start = self.begin(session, &mut command).await?;
+            let start = self.begin(session, &mut command)?;
             let launched = self.launch(session, &mut command, &start, Attendance::Foreground).await?;
             let (ended, captured) = self.collect(session, &mut command, &start, launched, listener, control).await?;
             let views = render::present(captured, ended.completeness());
@@ -188,7 +187,7 @@ impl Engine {
             let request = request::accept(request, None)?;
             let approved = self.review(session, request).await?;
             let mut command = self.resolve(session, approved).await?;
-            let start = self.begin(session, &mut command).await?;
+            let start = self.begin(session, &mut command)?;
             let launched = self.launch(session, &mut command, &start, Attendance::Background).await?;
             self.release(session, &mut command, &start, launched, &mut started).await
         };
@@ -209,22 +208,9 @@ impl Engine {
         let (environment, withheld) = self.inner.config.environment.inherit(environment);
         let inherited = Inherited { withheld, path: environment.get("PATH").cloned() };
         let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
-        FreshState { state: ShellState::fresh(directory, defaults.chain(environment), umask), inherited }
-    }
-
-    /// Whether `text` may be written to a task: one that runs a shell or an interpreter runs what it is given.
-    ///
-    /// # Errors
-    /// Why not. Nobody is asked: what would have to be asked about can be given as a command of its own.
-    pub fn review_input(&self, session: &Session, task: &Task, text: &str) -> Result<(), Refusal> {
-        let guard = &self.inner.config.guard;
-        let state = session.state();
-        let verdict = guard.judge_input(text, &task.command, &state, &task.directory);
-        self.note_input(session, &task.id, text.as_bytes(), verdict.as_ref())?;
-        match verdict {
-            Some(verdict) if verdict.decision != Decision::Allow => Err(Refusal::new(verdict.refusal())),
-            _ => Ok(()),
-        }
+        let mut state = ShellState::fresh(directory, defaults.chain(environment), umask);
+        state.real_cwd = state.cwd.canonicalize().unwrap_or_default();
+        FreshState { state, inherited }
     }
 
     /// Removes finished runs beyond these limits, oldest first.

@@ -82,7 +82,7 @@ fn engine(arguments: &RunArguments, settings: &Settings, state_directory: &Path)
     config.limits.warm = WarmLimits::none();
     let protection = arguments.protection.with(settings)?;
     protection.apply(&mut config, PassphraseSource::Asked, "run", state_directory)?;
-    config.guard = protection.guard(settings, &surroundings::working_directory()?)?;
+    config.guard = protection.guard(settings, &surroundings::working_directory()?, state_directory)?;
     // A person types `chiton run --env` themself.
     config.environment.caller = CallerKind::Person;
     Ok(Engine::new(config)?)

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use chiton_engine::render::TextView;
+use chiton_engine::review::Refusal;
 use chiton_engine::{Outcome, Response, RunReport, StateReport, TimeLimit};
 use serde_json::json;
 
@@ -86,6 +87,7 @@ pub(super) fn as_json(response: &Response) -> serde_json::Value {
         "limit": report.and_then(|report| report.limit),
         "exit_code": outcome.as_ref().and_then(Outcome::exit_code),
         "signal": outcome.as_ref().and_then(Outcome::signal).map(|signal| signal.to_string()),
+        "refused": response.refusal().map(Refusal::facts),
         "pipe_status": report.map_or(&[][..], |report| &report.pipe_status),
         "stdout": stdout,
         "stderr": report.map(|report| report.stderr.to_text()).unwrap_or_default(),

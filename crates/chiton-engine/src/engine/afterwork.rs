@@ -165,7 +165,10 @@ impl Engine {
         let profile = session.pool().profile();
         let policy = &self.inner.config.environment;
         let start = session::begin_next(session, profile.directory.as_deref(), &profile.environment, policy)?;
-        let directory_id = start.directory_id.filter(|_| bash::load::can_wait(&start.state))?;
+        if !bash::load::can_wait(&start.state) {
+            return None;
+        }
+        let directory_id = start.directory_id;
         let masks = self.inner.known.masks();
         let (streams, called_as) = (profile.streams, profile.called_as);
         Some(Requirements { state: start.state, streams, called_as, masks, directory_id })

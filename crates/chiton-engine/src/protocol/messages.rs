@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::{ByteString, path_as_bytes};
 use crate::limits::{SpoolLimits, StopLimits};
 use crate::run::Stream;
-use crate::run::{Ending, InSpool, InputWait, Lifetime, Look, StopCause, Streams, Typing, Typist};
+use crate::run::{DirectoryId, Ending, InSpool, InputWait, Lifetime, Look, StopCause, Streams, Typing, Typist};
 use chiton_terminal::TerminalSize;
 
 /// Raised with every change of a message. The two sides are the same executable, unless it was replaced while a task
@@ -61,6 +61,8 @@ pub(crate) struct ShellPlan {
     pub(crate) forms: Forms,
     pub(crate) environment: Vec<ByteString>,
     pub(crate) directory: ByteString,
+    /// The directory itself: what the command was judged for. The shell is started nowhere else.
+    pub(crate) directory_id: DirectoryId,
     pub(crate) input: Input,
     pub(crate) streams: Streams,
     /// A terminal of this size in place of all three streams.
@@ -135,7 +137,7 @@ pub(crate) enum Input {
 }
 
 /// A request to a keeper.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Control {
     /// Stop everything, for this reason. Answered by [`Report::Ended`].
     Stop { cause: StopCause, grace: Option<Duration> },
@@ -146,6 +148,10 @@ pub(crate) enum Control {
     Taken(u64),
     /// Write to its standard input. Answered.
     Input(ByteString),
+    /// Report who reads what is written now. Answered by [`Report::Reader`].
+    Reader,
+    /// Carry out a request that writes, unless there were more writes than these. Answered as that one.
+    After { writes: u64, then: Box<Control> },
     /// Close its standard input. Answered.
     EndInput,
     /// Send a signal to its group. Answered.
@@ -186,6 +192,8 @@ pub(crate) enum Report {
     },
     /// What the terminal shows.
     Look(Box<Look>),
+    /// Who reads what is written.
+    Reader(Box<ReaderReport>),
     /// It waits for input.
     Waits(InputWait),
     Output {
@@ -228,6 +236,21 @@ pub(crate) enum HandedBack {
     Follows { statuses: Vec<i32>, directory: ByteString },
 }
 
+/// Who reads what is written to a run, and what it was given before.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ReaderReport {
+    /// The program and its arguments; empty where nobody is known to read.
+    pub(crate) words: Vec<ByteString>,
+    /// Its working directory.
+    pub(crate) directory: ByteString,
+    /// Whether it is the shell of the run itself.
+    pub(crate) is_leader: bool,
+    /// The lines that it was given.
+    pub(crate) given: ByteString,
+    /// How many writes there were in all.
+    pub(crate) writes: u64,
+}
+
 /// Why a keeper did not carry out a request.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Denial {
@@ -237,6 +260,8 @@ pub(crate) enum Denial {
     InputClosed,
     /// It has no terminal.
     NoTerminal,
+    /// Somebody has written to it meanwhile.
+    Overtaken,
     /// Any other reason, in words.
     Because(String),
 }

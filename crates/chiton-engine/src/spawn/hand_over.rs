@@ -83,9 +83,10 @@ fn order_run(
     let shell = ShellPlan {
         folder: plan.folder.clone(),
         program: shell.path().as_os_str().as_encoded_bytes().into(),
-        forms: delivery::forms(shell.kind(), called_as, &request.command, delivery, keeper.pid),
+        forms: delivery::forms(shell, called_as, &request.command, delivery, keeper.pid),
         environment: load::environment(&start.state).into_iter().map(Into::into).collect(),
         directory: OsStr::as_encoded_bytes(start.state.cwd.as_os_str()).into(),
+        directory_id: start.directory_id,
         input: match request.input {
             CommandInput::Nothing => Input::Nothing,
             CommandInput::Text(_) | CommandInput::Descriptor(_) => Input::Given,

@@ -26,7 +26,7 @@ use crate::process::Shell;
 use crate::process::delivery::{self, Delivery};
 use crate::process::keeper_process::Keeper;
 use crate::request::CommandInput;
-use crate::review::Protection;
+use crate::review::{Protection, UseOfText};
 use crate::secrets::ResolvedCommand;
 use crate::secrets::known::KnownSecrets;
 use crate::session::{Session, StartingPoint};
@@ -113,7 +113,10 @@ pub(crate) async fn launch(
 
 fn choose_delivery(command: &ResolvedCommand, shell: &Shell, start: &StartingPoint) -> Delivery {
     let script = || command.parsed().as_ref().ok();
-    let chosen = delivery::choose(&command.request().command, script, shell.kind(), &start.state);
+    let chosen = match command.grounds().use_of_text {
+        UseOfText::Run => delivery::choose(&command.request().command, script, shell.kind(), &start.state),
+        UseOfText::Read => Delivery::only_read(),
+    };
     if command.holds_values() { chosen.with_secret() } else { chosen }
 }
 
@@ -140,7 +143,7 @@ async fn take_spare(
         streams: profile.streams,
         called_as: profile.called_as,
         masks: Arc::clone(command.masks()),
-        directory_id: start.directory_id?,
+        directory_id: start.directory_id,
     };
     loop {
         let mut spare = pool.take(&requirements)?;

@@ -178,6 +178,9 @@ fn for_each_item(machine: &mut Machine<'_>, call: &Call, world: &World) -> Ran {
     let is_mark = |arg: &Arg| [":::", "::::", ":::+"].iter().any(|mark| arg.text.is(mark));
     let at = options.operands.iter().position(is_mark);
     let template = &options.operands[..at.unwrap_or(options.operands.len())];
+    if options.has(&["pipe", "spreadstdin", "pipepart"]) {
+        return super::shells::run_joined(machine, template, call, world.clone());
+    }
 
     let items: Vec<Text> = match (at, &call.input.text) {
         (Some(at), _) => {
@@ -262,8 +265,30 @@ fn later(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
     let only_shows = |arg: &Arg| ["-l", "-c", "-V"].iter().any(|option| arg.text.is(option));
     if !call.args.iter().any(only_shows) {
         machine.state(Kind::Persist, "This sets a timer.", call.span, None);
-        let from = Arg::known("standard input", call.span);
-        machine.run_flow(&call.input, world.clone(), &Rc::new(Flow::empty()), &from);
+        let options = Options::read(&call.args, &Grammar { short: "fqtd", ..Grammar::PLAIN });
+        let input = Arg::known("-", call.span);
+        let from = options.value(&["f"]).unwrap_or(&input);
+        let flow = machine.read_given(&from.text, call, world);
+        machine.run_flow(&flow, world.clone(), &Rc::new(Flow::empty()), from);
+    }
+    None
+}
+
+/// The lines of a table of timers: five fields or a word like `@reboot`, and a command.
+pub(super) fn timers(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    let options = Options::read(&call.args, &Grammar { short: "u", ..Grammar::PLAIN });
+    let input = Arg::known("-", call.span);
+    let from = options.operands.first().unwrap_or(&input);
+    let text = machine.read_given(&from.text, call, world).text?;
+    for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+        let fields = if line.starts_with('@') { 1 } else { 5 };
+        let mut rest = line;
+        for _ in 0..fields {
+            rest = rest.split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim_start());
+        }
+        if !rest.is_empty() {
+            machine.script(rest, world.clone(), &Rc::new(Flow::empty()), from.span);
+        }
     }
     None
 }
