@@ -43,9 +43,16 @@ pub fn parse_at(source: &[u8], span: Span) -> Result<Script, SyntaxError> {
 }
 
 /// Reads `source`, all of it, as one word, as bash does with text that it expands a second time: the result of
-/// expanding what follows `>&`, where that is neither a number nor `-`.
+/// expanding what follows `>&`, where that is neither a number nor `-`. What cannot be read for certain is an error.
 pub fn parse_word_at(source: &[u8], span: Span) -> Result<Word, SyntaxError> {
-    Lexer::reading(source, Positions::Fixed(span), &|_| {}, &|lexer| lexer.whole_word()).0
+    let (word, remains) = Lexer::reading(source, Positions::Fixed(span), &|_| {}, &|lexer| lexer.whole_word());
+    match remains.and_then(|remains| remains.places.uncertain()) {
+        Some(uncertain) => {
+            let failure = Failure::Unexpected(format!("text that cannot be read for certain ({})", uncertain.why));
+            Err(SyntaxError { failure, span })
+        }
+        None => word,
+    }
 }
 
 #[cfg(test)]
