@@ -114,7 +114,8 @@ impl Machine<'_> {
 
     /// Goes through `text` as a script of its own that stands at `span`.
     pub(crate) fn script(&mut self, text: &str, world: World, input: &Rc<Flow>, span: Span) -> Ran {
-        if self.frames.len() >= DEEPEST_CALLS || !self.step(span) {
+        // Parsing makes several times the text.
+        if self.frames.len() >= DEEPEST_CALLS || !self.step(span) || !self.created(text.len() * 4) {
             let reason = "Shells call shells too deeply to be examined.".to_owned();
             self.state(Kind::Unexamined, reason, span, None);
             return Ran::same(world, Flow::unknown());

@@ -172,11 +172,11 @@ impl Text {
         self.0.iter().all(|piece| matches!(piece, Piece::Known(text) | Piece::Glob(text) if text.is_empty()))
     }
 
-    /// How many bytes of it are known.
+    /// How many bytes it takes, about.
     pub(crate) fn length(&self) -> usize {
         let known = self.0.iter().map(|piece| match piece {
             Piece::Known(text) | Piece::Glob(text) => text.len(),
-            Piece::Unknown(_) => 1,
+            Piece::Unknown(_) => size_of::<Piece>(),
         });
         known.sum()
     }
