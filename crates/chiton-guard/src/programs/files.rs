@@ -216,12 +216,15 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &["split", "csplit"],
+        custom: Some(splits),
         grammar: grammar("abClnt", &["filter", "suffix-length", "bytes", "lines", "number"], &[]),
         effects: &[On(Always, RunText(Values(&["filter"]))), On(Always, Print(FirstOperand))],
         prints: Prints::Nothing,
         examples: &[
             denies("split --filter='rm -rf /' x", "delete-root"),
             asks("split ~/.ssh/id_rsa part-", "credentials"),
+            denies("echo 'rm -rf /' | split - part-; sh part-aa", "delete-root"),
+            denies("echo 'rm -rf /' > x; split -b 3 x; cat x?? | sh", "delete-root"),
             allows("split -l 100 x part-"),
         ],
         ..PROGRAM
@@ -402,6 +405,21 @@ fn links(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
     {
         let reason = "This makes the shell forget its history.";
         machine.state(Kind::EraseLog, reason, target.span, Some(inside));
+    }
+    None
+}
+
+/// The pieces of a file. Nobody counts where they end, so each may hold all of it.
+fn splits(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    let options =
+        Options::read(&call.args, &grammar("abClntf", &["filter", "suffix-length", "bytes", "lines", "number"], &[]));
+    let input = Arg::known("-", call.span);
+    let file = options.operands.first().unwrap_or(&input);
+    let flow = machine.read_given(&file.text, call, world);
+    flow.text.as_ref()?;
+    let prefix = options.operands.get(1).map_or_else(|| Some("x".to_owned()), |arg| arg.text.as_known())?;
+    for ending in ["aa", "00", "a", "aaa"] {
+        machine.remember(&Text::known(format!("{prefix}{ending}")), flow.clone(), false, world);
     }
     None
 }
