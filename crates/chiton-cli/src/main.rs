@@ -128,7 +128,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Ps(arguments) => ps::ps(&arguments, &state?),
         Verb::Logs(arguments) => on_runtime(logs::logs(arguments, &state?)),
         Verb::Wait(arguments) => on_runtime(wait::wait(arguments, &state?)),
-        Verb::Send(arguments) => on_runtime(send::send(arguments, &state?)),
+        Verb::Send(arguments) => on_runtime(send::send(arguments, &settings, &state?)),
         Verb::Attach(arguments) => on_runtime(attach::attach(arguments, &state?)),
         Verb::Export(arguments) => export::export(&arguments, &state?),
         Verb::Shot(arguments) => on_runtime(export::shot(arguments, &state?)),

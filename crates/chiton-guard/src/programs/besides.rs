@@ -85,7 +85,6 @@ pub(super) const ROWS: &[Program] = &[
         examples: &[
             asks("git config --global http.sslVerify false", "security-off"),
             asks("git config --global alias.st '!evil'", "hidden-run"),
-            asks("git init --template=/tmp/t .", "hidden-run"),
             allows("git config --global alias.root '!pwd'"),
             asks("git diff --no-index /dev/null ~/.ssh/id_rsa", "credentials"),
             asks("git hash-object -w ~/.ssh/id_rsa", "credentials"),
@@ -472,13 +471,6 @@ fn git(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran>
             if let Some(value) = value_of("http.sslVerify").filter(|value| value.text.is("false") || value.text.is("0"))
             {
                 machine.state(Unprotect, "From now on git trusts whoever answers.", value.span, None);
-            }
-        }
-        "init" => {
-            let template = call.args.iter().find(|arg| arg.text.known_start().starts_with("--template="));
-            if let Some(template) = template.filter(|arg| !arg.text.is("--template=")) {
-                let reason = "A template brings hooks along, which git runs later.";
-                machine.state(RunHidden, reason, template.span, Some(template.text.display()));
             }
         }
         "diff" if has("--no-index") => show_operands(machine, call, world),

@@ -65,13 +65,10 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &["ssh-keygen", "ssh-add"],
-        effects: &[
-            On(Starts(&["-D", "-s"]), Is(Kind::RunHidden, "This option loads a library.")),
-            On(
-                All(&[Called(&["ssh-keygen"]), Has(&["-p"])]),
-                Is(Kind::Reveal, "This changes the passphrase of a private key."),
-            ),
-        ],
+        effects: &[On(
+            All(&[Called(&["ssh-keygen"]), Has(&["-p"])]),
+            Is(Kind::Reveal, "This changes the passphrase of a private key."),
+        )],
         runs: Runs::Perhaps,
         prompts: &[(
             All(&[
@@ -81,7 +78,6 @@ pub(super) const ROWS: &[Program] = &[
             "it asks for a passphrase; use -N ''",
         )],
         examples: &[
-            asks("ssh-keygen -D /tmp/x.so", "hidden-run"),
             asks("ssh-keygen -p -f ~/.ssh/id_rsa -N ''", "credentials"),
             allows("ssh-keygen -t ed25519 -N '' -f key"),
             allows("ssh-keygen -R web-1"),

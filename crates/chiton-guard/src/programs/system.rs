@@ -1,17 +1,11 @@
 //! Programs that stop, configure and watch over the machine.
 
-use std::rc::Rc;
-
 use super::editors::WAITS_FOR_KEYS;
 use super::row::Does::{Delete, Is, OneOf};
 use super::row::When::{All, Always, Any, Bare, Called, Contains, Fed, Has, Not, Starts, Verb};
 use super::row::{Does, On, PROGRAM, Prints, Program, Runs, When, Which, allows, asks, denies};
 use crate::effect::Depth;
 use crate::effect::Kind::{Accounts, ChangeSystem, EraseLog, Kernel, KillAll, OtherKernel, Persist, Power, Unprotect};
-use crate::machine::command::Call;
-use crate::machine::state::World;
-use crate::machine::{Machine, Ran};
-use crate::value::Flow;
 
 pub(super) const ROWS: &[Program] = &[
     Program {
@@ -177,14 +171,14 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &["crontab"],
-        custom: Some(timers),
+        custom: Some(super::starters::timers),
         effects: &[On(Not(&Has(&["-l"])), Is(Persist, "This changes the table of timers."))],
         prints: Prints::Plain,
         prompts: &[(Has(&["-e"]), "it opens an editor")],
         examples: &[
             asks("crontab jobs.txt", "persistence"),
-            denies("crontab - <<< '* * * * * rm -rf /'", "delete-root"),
-            denies("echo '@reboot rm -rf ~' | crontab", "delete-home"),
+            denies("echo '@reboot rm -rf /' | crontab -", "delete-root"),
+            denies("crontab - <<< '0 4 * * * rm -rf /'", "delete-root"),
             allows("crontab -l"),
         ],
         ..PROGRAM
@@ -307,23 +301,6 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
 ];
-
-/// The commands of a table of timers, where it is known: five fields or a name such as `@daily` stand before each.
-fn timers(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
-    let file = call.args.iter().find(|arg| !arg.text.known_start().starts_with('-'));
-    let text = match file {
-        Some(file) => machine.read(&file.text, world).text,
-        None => call.input.text.clone(),
-    };
-    for line in text.unwrap_or_default().lines().map(str::trim) {
-        let fields = if line.starts_with('@') { 1 } else { 5 };
-        let command = line.splitn(fields + 1, char::is_whitespace).nth(fields);
-        if let Some(command) = command.filter(|_| !line.starts_with('#')) {
-            machine.script(command, world.clone(), &Rc::new(Flow::empty()), call.span);
-        }
-    }
-    None
-}
 
 const STOPS: Does = Is(Power, "This would stop or restart the machine.");
 
