@@ -424,8 +424,8 @@ impl Expansion<'_, '_> {
             },
             "+" => self.world.cwd.clone().map_or_else(|| Text::variable("PWD"), Text::known),
             "-" => match self.world.get("OLDPWD", self.machine.context) {
-                Value::Scalar(text) => text,
-                _ => return text,
+                Value::Scalar(text) if self.world.has_set("OLDPWD") => text,
+                _ => self.world.previous.clone().map_or_else(|| Text::variable("OLDPWD"), Text::known),
             },
             name if name == self.machine.context.user => Text::known(self.machine.context.home.to_string_lossy()),
             "root" => Text::known("/root"),
