@@ -18,6 +18,13 @@ pub(crate) enum Effect<'a> {
         /// How the objection begins: "This would delete".
         doing: &'a str,
     },
+    /// A file or directory goes to another place, where it can be found again.
+    Move {
+        /// What goes.
+        what: &'a Text,
+        /// How the objection begins: "This would move away".
+        doing: &'a str,
+    },
     /// A file is written.
     Write {
         /// Which file.
@@ -35,6 +42,13 @@ pub(crate) enum Effect<'a> {
         what: &'a Text,
         /// How much of it.
         depth: Depth,
+        /// How the objection begins: "This would change the rights of".
+        doing: &'a str,
+    },
+    /// Everybody may write to it and to everything in it.
+    OpenTree {
+        /// Of what.
+        what: &'a Text,
         /// How the objection begins: "This would change the rights of".
         doing: &'a str,
     },

@@ -30,6 +30,7 @@ rules! {
     DELETE_MOUNT "delete-mount" "deleting everything on a mounted file system" "Name a directory inside it."
     DELETE_PARENT "delete-parent" "deleting a directory that contains the workspace" "Name what should go by its own path."
     DELETE_WORKSPACE "delete-workspace" "deleting the whole workspace" "Name the directories in it that should go."
+    DELETE_REPOSITORY "delete-repository" "deleting a git repository outside the workspace, or a directory that holds some" "Delete what a build made in it, or move it away instead."
     DELETE_UNKNOWN "delete-unknown" "recursively deleting something that the text does not determine" "Write the path out, or guard it: \"${DIR:?}/sub\"."
     DISK "disk" "writing to disks and partitions, or making file systems on them" "Work on an image file instead of a device."
     FORK_BOMB "fork-bomb" "processes that multiply without end" "Bound the number of processes."

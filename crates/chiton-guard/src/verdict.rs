@@ -115,6 +115,13 @@ impl Finding {
         let alternative = (!rule.instead.is_empty()).then(|| rule.instead.to_owned());
         Self { decision, rule: rule.id.to_owned(), reason, span, target, alternative, permit: None }
     }
+
+    /// The same, with another way to go on.
+    #[must_use]
+    pub(crate) fn with_alternative(mut self, alternative: &str) -> Self {
+        self.alternative = Some(alternative.to_owned());
+        self
+    }
 }
 
 /// A simple command that was found anywhere in the text.

@@ -214,6 +214,14 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Notes that `what` would go to another place.
+    pub(crate) fn moves(&mut self, doing: &str, what: &Text, world: &World, span: Span) {
+        self.does(Effect::Move { what, doing }, world, span);
+        if let Some(path) = what.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref())) {
+            self.files.remove(&path);
+        }
+    }
+
     /// Notes that `what` would be written.
     pub(crate) fn writes(&mut self, doing: &str, what: &Text, writing: Writing, world: &World, span: Span) {
         self.does(Effect::Write { what, writing, certainty: Certainty::Would, doing }, world, span);

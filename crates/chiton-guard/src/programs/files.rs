@@ -52,17 +52,29 @@ pub(super) const ROWS: &[Program] = &[
             denies("rm -rf /", "delete-root"),
             denies("rm -r ~", "delete-home"),
             denies("rm /etc/passwd", "delete-system"),
+            asks("rm -rf ~/Projects", "delete-home"),
+            asks("rm -rf ../sibling", "delete-home"),
+            asks("rm -rf ~/Projects/other/.git", "delete-repository"),
+            allows("rm -rf ~/.cache/pip ~/.npm ~/node_modules"),
+            allows("rm -rf ../sibling/build"),
             allows("rm -rf build"),
             allows("rm notes.txt"),
         ],
         ..PROGRAM
     },
     Program {
-        names: &["rimraf", "del-cli", "trash", "trash-put", "rmtree"],
+        names: &["rimraf", "del-cli", "rmtree"],
         grammar: RM,
         effects: &[On(Always, DELETE_TREE)],
         prints: Prints::Nothing,
-        examples: &[denies("rimraf /", "delete-root"), allows("rimraf dist")],
+        examples: &[denies("rimraf /", "delete-root"), asks("rimraf ~/Projects", "delete-home"), allows("rimraf dist")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["trash", "trash-put", "gtrash", "rmtrash"],
+        custom: Some(trash),
+        prints: Prints::Nothing,
+        examples: &[denies("trash /", "delete-root"), allows("trash dist"), allows("trash-put ~/Projects/old")],
         ..PROGRAM
     },
     Program {
@@ -88,6 +100,9 @@ pub(super) const ROWS: &[Program] = &[
             asks("mv notes.txt /dev/null", "delete-unknown"),
             asks("mv hook ~/.bashrc", "persistence"),
             allows("mv a.txt b.txt"),
+            allows("mv \"$file\" \"$new\""),
+            allows("for f in *; do mv \"$f\" \"${f// /_}\"; done"),
+            allows("mv * archive/"),
         ],
         ..PROGRAM
     },
@@ -201,6 +216,14 @@ pub(super) const ROWS: &[Program] = &[
     },
 ];
 
+/// What is in the trash can be taken out again.
+fn trash(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    for arg in &Options::read(&call.args, &RM).operands {
+        machine.moves("This would put into the trash", &arg.text, world, arg.span);
+    }
+    None
+}
+
 /// A pattern may sweep up whole trees.
 fn shred(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     for arg in &Options::read(&call.args, &SHRED).operands {
@@ -215,12 +238,13 @@ fn moves(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
     let (sources, target) = split_target(&Options::read(&call.args, &COPY));
     let discards = target.as_ref().is_some_and(|target| target.text.is("/dev/null"));
     for source in &sources {
-        let doing = if discards { "This would throw away" } else { "This would move away" };
-        machine.deletes(doing, &source.text, Depth::Tree, world, source.span);
         if discards {
+            machine.deletes("This would throw away", &source.text, Depth::Tree, world, source.span);
             let shown = source.text.display();
             let reason = format!("Moving {shown} to /dev/null destroys it, and as root the device too.");
             machine.state(Kind::DeleteUnknown, reason, source.span, Some(shown));
+        } else {
+            machine.moves("This would move away", &source.text, world, source.span);
         }
     }
     if let Some(target) = target {

@@ -19,6 +19,7 @@ mod files;
 mod finders;
 mod full_screen;
 mod git;
+mod git_discards;
 mod git_settings;
 mod interpreters;
 pub(crate) mod network;
@@ -112,7 +113,7 @@ pub struct KnownProgram {
 
 /// Every program that the guard knows, with examples of what it says about it.
 pub fn programs() -> impl Iterator<Item = KnownProgram> {
-    let rows = ROWS.iter().copied().flatten().chain(git::VERBS);
+    let rows = ROWS.iter().copied().flatten().chain(git::VERBS).chain(git_discards::VERBS);
     rows.map(|row| KnownProgram { names: row.names, examples: row.examples })
 }
 

@@ -27,7 +27,7 @@ pub(super) fn report(scan: &mut Scan<'_, '_>, does: CallDoes, call: &CodeCall<'_
             let [source, target, ..] = call.texts.as_slice() else { return };
             write(scan, call, target, Writing::Replaces);
             if source.is_decided() {
-                delete(scan, "This code would move away", source, Depth::Tree);
+                scan.machine.moves("This code would move away", source, scan.world, scan.span);
             }
         }
         CallDoes::Open => open(scan, call),
