@@ -194,7 +194,7 @@ impl Machine<'_> {
                 }
                 Ran::same(world, Flow::empty())
             }
-            CommandKind::Coprocess(command) => {
+            CommandKind::Coprocess { command, .. } => {
                 self.nesting.background += 1;
                 self.command(command, Worlds::one(world.clone()), input);
                 self.nesting.background -= 1;
