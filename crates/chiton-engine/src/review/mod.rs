@@ -5,6 +5,7 @@ mod dry_run;
 mod input;
 mod protection;
 mod scope;
+mod surroundings;
 mod verdicts;
 
 use std::error::Error;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use crate::consent::{Answer, Bound, Consents, Question};
 use chiton_guard::{CheckedPolicy, Context, Decision, GuardPolicy, Mode, Scope, Verdict, judge_script, unparsed};
 pub use protection::Protection;
+pub use surroundings::MachineSurroundings;
 use verdicts::Judgement;
 pub(crate) use verdicts::Verdicts;
 
