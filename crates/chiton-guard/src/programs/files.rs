@@ -1,8 +1,8 @@
 //! Programs that delete, write, move and copy files.
 
 use super::options::{Grammar, Options};
-use super::row::Does::{self, Delete, OneOf, RunText, Write};
-use super::row::When::{Always, Given};
+use super::row::Does::{self, Delete, RunText, Write};
+use super::row::When::Always;
 use super::row::Which::{Arguments, FirstOperand, Operands, Values};
 use super::row::{On, PROGRAM, Prints, Program, allows, asks, denies};
 use crate::effect::{Depth, Kind, Writing};
@@ -39,14 +39,7 @@ const DELETE_TREE: Does = Delete(Operands, Depth::Tree, "This would recursively 
 pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["rm", "grm", "srm"],
-        grammar: RM,
-        effects: &[On(
-            Always,
-            OneOf(&[
-                On(Given(&["r", "R", "recursive"]), DELETE_TREE),
-                On(Always, Delete(Operands, Depth::Entry, "This would delete")),
-            ]),
-        )],
+        custom: Some(remove),
         prints: Prints::Nothing,
         examples: &[
             denies("rm -rf /", "delete-root"),
@@ -59,6 +52,9 @@ pub(super) const ROWS: &[Program] = &[
             allows("rm -rf ../sibling/build"),
             allows("rm -rf build"),
             allows("rm notes.txt"),
+            allows("rm -ri ~/Documents"),
+            asks("yes | rm -ri ~/Documents", "delete-home"),
+            asks("rm -rif ~/Documents", "delete-home"),
         ],
         ..PROGRAM
     },
@@ -215,6 +211,26 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
 ];
+
+fn remove(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    let options = Options::read(&call.args, &RM);
+    let (depth, doing) = match options.has(&["r", "R", "recursive"]) {
+        true => (Depth::Tree, "This would recursively delete"),
+        false => (Depth::Entry, "This would delete"),
+    };
+    let delete = |machine: &mut Machine<'_>| {
+        for arg in &options.operands {
+            machine.deletes(doing, &arg.text, depth, world, arg.span);
+        }
+    };
+    let asks_first = options.has(&["i", "I", "interactive"]) && !options.has(&["f", "force"]);
+    if asks_first && super::finders::is_unanswered(machine, call) {
+        machine.confirming(delete);
+    } else {
+        delete(machine);
+    }
+    None
+}
 
 /// What is in the trash can be taken out again.
 fn trash(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {

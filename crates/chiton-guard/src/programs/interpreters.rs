@@ -273,9 +273,10 @@ fn interpret(machine: &mut Machine<'_>, call: &Call, world: &World, interpreter:
 }
 
 fn load_module(machine: &mut Machine<'_>, module: &Arg, language: Language) {
-    const RISKY: [&str; 6] = ["/tmp", "/var/tmp", "/dev/shm", "http:", "https:", "data:"];
+    const FETCHED: [&str; 3] = ["http:", "https:", "data:"];
     let shown = module.text.display();
-    if RISKY.iter().any(|place| shown.contains(place)) {
+    let path = shown.find('/').map(|at| &shown[at..]).unwrap_or_default();
+    if FETCHED.iter().any(|start| shown.contains(start)) || machine.places().is_open_to_others(path) {
         let reason = format!("{shown} would be loaded into {} first.", language.name());
         machine.state(Kind::RunHidden, reason, module.span, Some(shown));
     }

@@ -15,6 +15,7 @@ mod databases;
 mod disks;
 mod downloads;
 mod editors;
+mod explains;
 mod files;
 mod finders;
 mod full_screen;
@@ -119,10 +120,10 @@ pub fn programs() -> impl Iterator<Item = KnownProgram> {
 
 /// Goes through a call of a program.
 pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
-    if only_explains(call) {
+    if explains::only_explains(call) {
         return Ran::same(world, Flow::labelled(Labels::PLAIN));
     }
-    let mut ran = if let Some(row) = row_of(&call.name) {
+    let mut ran = if let Some(row) = row_of(&call.name).filter(|_| !is_namesake(call)) {
         row.run(machine, call, world)
     } else {
         let flow = unknown_program(machine, call, &world);
@@ -132,6 +133,23 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
         ran.flow = Flow::labelled(Labels::SETTINGS);
     }
     ran
+}
+
+/// Whether a program given by its path only has the name of one that is known: `./script`, `/etc/passwd`.
+fn is_namesake(call: &Call) -> bool {
+    /// Names that people give to scripts of their own.
+    const COMMON: [&str; 30] = [
+        "at", "batch", "build", "check", "clean", "deploy", "dev", "dump", "format", "group", "import", "init",
+        "install", "link", "make", "passwd", "profile", "release", "reset", "restore", "run", "script", "service",
+        "setup", "split", "start", "stop", "test", "update", "watch",
+    ];
+    let start = call.path.known_start();
+    let Some((directory, _)) = start.rsplit_once('/') else { return false };
+    let parent = directory.rsplit('/').next().unwrap_or_default();
+    if crate::value::path::is_within(directory, "/etc") {
+        return true;
+    }
+    !matches!(parent, "bin" | "sbin" | ".bin" | "libexec") && COMMON.contains(&call.name.as_str())
 }
 
 /// Judges a program that another one runs as its helper.
@@ -237,12 +255,6 @@ fn prints_settings(call: &Call) -> bool {
     let verbs = ["completion", "completions", "shellenv", "hook", "docker-env", "podman-env", "activate"];
     let own = !matches!(call.name.as_str(), "echo" | "cat" | "curl" | "wget" | "ssh" | "printf");
     own && call.args.iter().take(3).any(|arg| verbs.iter().any(|verb| arg.text.is(verb)))
-}
-
-/// `--help` and `--version` as the only argument do nothing else.
-fn only_explains(call: &Call) -> bool {
-    let [only] = call.args.as_slice() else { return false };
-    (only.text.is("--help") || only.text.is("--version")) && !matches!(call.name.as_str(), "xargs" | "echo")
 }
 
 #[cfg(test)]

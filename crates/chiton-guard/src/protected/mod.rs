@@ -400,6 +400,19 @@ impl Places {
         system.then_some((&rules::SYSTEM_WRITE, Ask, "a file of the system"))
     }
 
+    /// Whether others may put files into a directory: by who may write there, and where nobody can say, by its name.
+    pub(crate) fn is_open_to_others(&self, directory: &str) -> bool {
+        const OPEN: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+        if !OPEN.iter().any(|place| path::is_within(directory, place)) {
+            return false;
+        }
+        if self.is_own(directory) && !OPEN.contains(&self.workspace.as_str()) {
+            return false;
+        }
+        let around = self.surroundings.as_deref();
+        around.and_then(|around| around.others_may_write(std::path::Path::new(directory))).unwrap_or(true)
+    }
+
     /// Whether a path is the workspace's own, wherever that lies.
     fn is_own(&self, path: &str) -> bool {
         self.workspace != "/" && path::is_within(path, &self.workspace)
