@@ -66,6 +66,11 @@ pub(crate) enum Effect<'a> {
         /// The program that prints it.
         program: &'a str,
     },
+    /// A file is opened to be read, whatever becomes of what is in it.
+    Read {
+        /// Which file.
+        what: &'a Text,
+    },
     /// Something that needs no target to be judged.
     Of {
         /// What kind of thing.
@@ -191,6 +196,10 @@ pub(crate) enum Kind {
     DeleteUnknown,
     /// A file or device that the text does not decide is overwritten.
     WriteUnknown,
+    /// Chiton is switched off or weakened, or gives away what it keeps.
+    Weaken,
+    /// Chiton's tasks, records, secrets or clients change.
+    Meddle,
     /// The text cannot be examined.
     Unexamined,
 }

@@ -121,7 +121,8 @@ fn conclude(
     files: Vec<TouchedFile>,
     waits: Vec<WaitingCommand>,
 ) -> Verdict {
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.decision));
+    // Of two that are as grave, what happens to credentials says more than that they are read.
+    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.decision), finding.rule == rules::CREDENTIALS.id));
     let worst = findings.first().cloned();
     let mut verdict = Verdict { findings, commands, files, waits, ..Verdict::default() };
     match worst {

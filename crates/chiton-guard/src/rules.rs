@@ -58,6 +58,7 @@ rules! {
     PUBLISH "publish" "publishing or rewriting what others use" "Prepare it with a dry run or as a draft, and let a person publish it."
     GIT_DISCARD "git-discard" "throwing away files that git does not keep" "Commit the work or run `git stash` first."
     CONTAINER_ESCAPE "container-escape" "containers that get the whole machine" "Mount only the directories that are needed, without rights of the machine."
+    CHITON "chiton" "switching Chiton off, weakening it, or touching what it keeps" "Run the command itself; what Chiton keeps is changed by a person."
     STRICT "strict" "not known to be harmless, in strict mode" "Use a command that only reads, such as `ls`, `cat` or `git status`."
     HUMAN "settings" "a rule in the settings" ""
 }

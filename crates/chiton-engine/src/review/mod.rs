@@ -1,5 +1,6 @@
 //! Stage 2: from a request to a command that may run: the policy, the permission manager, a person's consent.
 
+mod bash_check;
 mod bound;
 mod dry_run;
 mod input;
@@ -15,6 +16,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::consent::{Answer, Bound, Consents, Question};
+pub use bash_check::is_rejected_by_bash;
 use chiton_guard::{CheckedPolicy, Context, Decision, GuardPolicy, Mode, Scope, Verdict, judge_script, unparsed};
 pub use protection::Protection;
 pub use surroundings::MachineSurroundings;

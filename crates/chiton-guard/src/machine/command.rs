@@ -1,6 +1,6 @@
 //! Simple commands: assignments, redirections, and finding out which program it is.
 
-use crate::effect::{Kind, Writing};
+use crate::effect::{Effect, Kind, Writing};
 use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -100,6 +100,7 @@ impl Machine<'_> {
                 Some(read) if assigned.is_empty() => (**read).clone(),
                 _ => Flow::empty(),
             };
+            self.reveals_input("<", &printed, command.span);
             let flow = self.pour(&plumbing, printed);
             return Ran::succeeded(world, flow);
         }
@@ -279,6 +280,7 @@ impl Machine<'_> {
         let shown = path.clone().unwrap_or_else(|| text.display());
         if matches!(redirection.operator, Operator::Read | Operator::DuplicateInput) {
             self.touched.push(TouchedFile { path: shown, access: Access::Read, span: redirection.span });
+            self.does(Effect::Read { what: text }, world, redirection.span);
             let flow = self.read(text, world);
             if reads_input(redirection) {
                 plumbing.input = Some(Rc::new(flow));

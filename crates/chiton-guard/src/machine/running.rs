@@ -9,10 +9,10 @@ use super::command::Call;
 use super::state::{World, Worlds};
 use super::{DEEPEST_CALLS, Machine, Ran};
 use crate::effect::Kind;
-use crate::protected::start_files;
+use crate::protected::credentials::{self, Secrecy};
 use crate::value::path::{self, Target};
 use crate::value::{Arg, Flow, Labels, Piece, Text, Unknown, What};
-use crate::verdict::WaitingCommand;
+use crate::verdict::{Finding, WaitingCommand};
 
 impl Machine<'_> {
     /// Goes through the command that `words` are.
@@ -139,8 +139,10 @@ impl Machine<'_> {
             if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
                 flow.labels = flow.labels.with(Labels::DOWNLOADED);
             }
-            if start_files::is_credential(path, &self.places().home, false) {
-                flow.labels = flow.labels.with(Labels::SECRET);
+            match credentials::secrecy(path, &self.places()) {
+                Some(Secrecy::Kept) => flow.labels = flow.labels.with(Labels::SECRET).with(Labels::KEPT),
+                Some(Secrecy::Handled) => flow.labels = flow.labels.with(Labels::SECRET),
+                None => {}
             }
             if path == "/dev/null" {
                 return Flow::empty();
@@ -173,6 +175,16 @@ impl Machine<'_> {
         let waiting = WaitingCommand { program: program.to_owned(), hint: hint.to_owned(), span };
         if !self.waits.contains(&waiting) && self.waits.len() < 50 {
             self.waits.push(waiting);
+        }
+    }
+
+    /// Notes that a program shows or takes along what comes in, where that proves who somebody is. What one program of
+    /// a pipeline shows, the next need not be told about.
+    pub(crate) fn reveals_input(&mut self, program: &str, input: &Flow, span: Span) {
+        let is_told = |finding: &Finding| matches!(finding.rule.as_str(), "credentials" | "exfiltration");
+        if input.labels.has(Labels::KEPT) && !self.findings.iter().any(is_told) {
+            let reason = format!("`{program}` would print what it reads, which proves who somebody is.");
+            self.state(Kind::Reveal, reason, span, None);
         }
     }
 

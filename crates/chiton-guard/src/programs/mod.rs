@@ -8,9 +8,11 @@ mod assignments;
 mod awk;
 mod builders;
 mod builtins;
+mod chiton;
 mod clouds;
 pub(crate) mod codec;
 mod containers;
+mod credentials;
 mod databases;
 mod disks;
 mod downloads;
@@ -23,6 +25,7 @@ mod git;
 mod git_discards;
 mod git_settings;
 mod interpreters;
+mod json;
 pub(crate) mod network;
 pub(crate) mod options;
 mod packages;
@@ -63,6 +66,7 @@ const ROWS: &[&[Program]] = &[
     awk::ROWS,
     builders::ROWS,
     builtins::ROWS,
+    chiton::ROWS,
     clouds::ROWS,
     codec::ROWS,
     containers::ROWS,
@@ -123,6 +127,9 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
     if explains::only_explains(call) {
         return Ran::same(world, Flow::labelled(Labels::PLAIN));
     }
+    if call.input.labels.has(Labels::KEPT) && !credentials::uses_silently(&call.name) {
+        machine.reveals_input(&call.name, &call.input, call.span);
+    }
     let mut ran = if let Some(row) = row_of(&call.name).filter(|_| !is_namesake(call)) {
         row.run(machine, call, world)
     } else {
@@ -172,6 +179,7 @@ pub(crate) fn run_helper(machine: &mut Machine<'_>, program: &Arg, world: &World
 /// A program that is not in any table: a file that this command wrote is known, and what it gets may be a secret.
 fn unknown_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
     may_be_a_wrapper(machine, call, world);
+    credentials::may_show(machine, call, world);
     may_write_to_a_disk(machine, call, world);
     if call.path.known_start().contains('/') || call.path.known_start().is_empty() {
         return written_program(machine, call, world);

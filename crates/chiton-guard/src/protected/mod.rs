@@ -3,8 +3,10 @@
 //! [`findings`] takes an effect and the places that matter in this context. An effect on files is compared with those
 //! places; every other effect has its rule by its [`Kind`].
 
+pub(crate) mod credentials;
 mod instead;
 mod moves;
+mod own;
 mod rights;
 pub(crate) mod start_files;
 mod work;
@@ -13,6 +15,8 @@ use std::sync::Arc;
 
 use chiton_shell::tree::Span;
 
+use self::credentials::Secrecy;
+use self::own::{OwnPlaces, Part};
 use crate::context::{Context, Surroundings};
 use crate::effect::{Certainty, Depth, Effect, Kind, Writing};
 use crate::rules::{self, Rule};
@@ -31,6 +35,10 @@ pub(crate) fn findings(
     span: Span,
 ) -> Vec<Finding> {
     let on = |what: &Text, act, doing: &str, certainty, objects: &dyn Fn(&Target) -> Option<Objection>| {
+        if let Some(part) = own::by_variable(what) {
+            let objection = (&rules::CHITON, Deny, part.named());
+            return vec![object_to(objection, act, certainty, doing, what, &Target::Anything, span)];
+        }
         path::targets(what, cwd)
             .iter()
             .flat_map(disks_matched)
@@ -55,19 +63,37 @@ pub(crate) fn findings(
             on(what, Act::ChangesRights, doing, Certainty::Would, &|target| places.open_to_all(target))
         }
         Effect::Device { what, doing } => on(what, Act::Writes, doing, Certainty::Would, &changes_device),
-        Effect::Print { what, program } => path::targets(what, cwd)
-            .into_iter()
-            .filter_map(|target| if let Target::At { path, .. } = target { Some(path) } else { None })
-            .filter(|path| start_files::is_credential(path, &places.home, true) && !is_written(path))
-            .map(|path| {
-                // What is not known of a path is shown as it was written.
-                let named = if path.contains('\u{1}') || !what.is_decided() { what.display() } else { path };
-                let reason = format!("`{program}` would print {named}, which holds credentials.");
-                of_kind(Kind::Reveal, reason, span, Some(named))
-            })
+        Effect::Print { what, program } => reads(what, places, cwd, span)
+            .chain(
+                paths(what, cwd)
+                    .filter(|path| credentials::secrecy(path, places) == Some(Secrecy::Kept) && !is_written(path))
+                    .map(|path| {
+                        // What is not known of a path is shown as it was written.
+                        let named = if path.contains('\u{1}') || !what.is_decided() { what.display() } else { path };
+                        let reason = format!("`{program}` would print {named}, which holds credentials.");
+                        of_kind(Kind::Reveal, reason, span, Some(named))
+                    }),
+            )
             .collect(),
+        Effect::Read { what } => reads(what, places, cwd, span).collect(),
         Effect::Of { kind, reason, target } => vec![of_kind(kind, reason, span, target)],
     }
+}
+
+/// The paths that `what` may mean.
+fn paths(what: &Text, cwd: Option<&str>) -> impl Iterator<Item = String> {
+    let path_of = |target| if let Target::At { path, .. } = target { Some(path) } else { None };
+    path::targets(what, cwd).into_iter().filter_map(path_of)
+}
+
+/// What speaks against opening a file: the secrets of Chiton are not read by commands.
+fn reads<'a>(what: &'a Text, places: &'a Places, cwd: Option<&'a str>, span: Span) -> impl Iterator<Item = Finding> {
+    let by_variable = own::by_variable(what).filter(|part| *part == Part::Secrets).map(|_| what.display());
+    let is_own = |path: &String| places.own.part_of(path, &places.home) == Some(Part::Secrets);
+    by_variable.into_iter().chain(paths(what, cwd).filter(is_own)).map(move |path| {
+        let reason = format!("This would read {path}, {}.", Part::Secrets.named());
+        of_kind(Kind::Weaken, reason, span, Some(path))
+    })
 }
 
 fn of_kind(kind: Kind, reason: String, span: Span, target: Option<String>) -> Finding {
@@ -114,6 +140,8 @@ pub(crate) const fn judgement(kind: Kind) -> (&'static Rule, Decision) {
         Kind::MayFork => (&rules::FORK_BOMB, Ask),
         Kind::SetUserId => (&rules::PERMISSIONS, Ask),
         Kind::DeleteUnknown => (&rules::DELETE_UNKNOWN, Ask),
+        Kind::Weaken => (&rules::CHITON, Deny),
+        Kind::Meddle => (&rules::CHITON, Ask),
         Kind::Unexamined => (&rules::SYNTAX, Ask),
     }
 }
@@ -228,6 +256,7 @@ pub(crate) struct Places {
     pub(crate) workspace: String,
     mounts: Vec<String>,
     surroundings: Option<Arc<dyn Surroundings>>,
+    own: OwnPlaces,
 }
 
 impl Places {
@@ -235,7 +264,8 @@ impl Places {
         let text = |path: &std::path::Path| path::absolute(&path.to_string_lossy(), None).unwrap_or_default();
         let mounts = context.mounts.iter().map(|mount| text(mount)).filter(|mount| !is_disposable(mount)).collect();
         let surroundings = context.surroundings.clone();
-        Self { home: text(&context.home), workspace: text(context.workspace()), mounts, surroundings }
+        let own = OwnPlaces::new(context);
+        Self { home: text(&context.home), workspace: text(context.workspace()), mounts, surroundings, own }
     }
 
     /// What speaks against deleting `target`, with everything below it if `recursive`.
@@ -244,16 +274,33 @@ impl Places {
             let vague = recursive && *target == Target::Anything;
             return vague.then_some((&rules::DELETE_UNKNOWN, Ask, "and the text does not say which place that is"));
         };
+        if let Some(objection) = self.touches_own(path, *doubtful) {
+            return Some(objection);
+        }
         // What a search found may be anything below: deleting a file of it is as good as deleting the tree.
         let found = *extent == Extent::Within && !path.split('/').any(path::is_pattern);
         let objection =
             if recursive || found { self.delete_tree(path, *extent) } else { self.delete_file(path, *extent) };
-        objection.and_then(|(rule, decision, place)| match (doubtful, rule.id) {
+        let holds_own = || {
+            let below = (recursive || found) && !*doubtful && self.own.lies_below(path, *extent, &self.home);
+            below.then_some((&rules::CHITON, Ask, "a directory that Chiton keeps things in"))
+        };
+        objection.or_else(holds_own).and_then(|(rule, decision, place)| match (doubtful, rule.id) {
             (false, _) => Some((rule, decision, place)),
             // An unknown directory at the top is not a sign of an accident.
             (true, "delete-unknown" | "delete-workspace") => None,
             (true, _) => Some((rule, Ask, place)),
         })
+    }
+
+    /// What speaks against changing a place of Chiton itself; `path` may be a pattern.
+    fn touches_own(&self, path: &str, doubtful: bool) -> Option<Objection> {
+        let part = if path.split('/').any(path::is_pattern) {
+            self.own.matched(path, &self.home)
+        } else {
+            self.own.part_of(path, &self.home)
+        }?;
+        Some((&rules::CHITON, if doubtful { Ask } else { Deny }, part.named()))
     }
 
     fn delete_tree(&self, path: &str, extent: Extent) -> Option<Objection> {
@@ -365,6 +412,9 @@ impl Places {
     /// What speaks against writing to `target`; `replaces` tells replacing from adding.
     pub(crate) fn write(&self, target: &Target, replaces: bool) -> Option<Objection> {
         let Target::At { path, extent, doubtful: false } = target else { return None };
+        if let Some(objection) = self.touches_own(path, false) {
+            return Some(objection);
+        }
         if *extent == Extent::Within && matches!(path.as_str(), "/" | "/dev") {
             return Some((&rules::DISK, Ask, "any file or device below"));
         }

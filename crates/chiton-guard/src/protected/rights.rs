@@ -24,6 +24,9 @@ impl Places {
             let vague = recursive && *target == Target::Anything;
             return vague.then_some((&rules::PERMISSIONS, Ask, "and the text does not say which place that is"));
         };
+        if let Some(objection) = self.touches_own(path, *doubtful) {
+            return Some(objection);
+        }
         // What was chosen among the files below a place is not the place.
         let is_chosen = *extent == Extent::Within;
         let decided = |decision| if *doubtful || is_chosen { Ask } else { decision };

@@ -8,7 +8,7 @@ use crate::effect::{Certainty, Depth, Effect, Kind};
 use crate::machine::Machine;
 use crate::machine::expand::patterned;
 use crate::machine::state::World;
-use crate::protected::start_files;
+use crate::protected::{Places, credentials};
 use crate::value::Text;
 
 /// Loops, as far as they may end.
@@ -63,9 +63,10 @@ pub(super) fn look_at(machine: &mut Machine<'_>, text: &str, tokens: &[Token], w
     if whole.gives_a_shell_away() {
         machine.remote_shell(span);
     }
-    if whole.talks() && whole.names_credential(&machine.context.home.to_string_lossy()) {
+    if whole.talks() && whole.names_credential(&machine.places()) {
         machine.exfiltrates(span);
     }
+    print_named(machine, tokens, world, span);
     if whole.has(LISTS) && whole.has(DELETES) {
         delete_listed(machine, tokens, world, span);
     }
@@ -122,11 +123,11 @@ impl Whole<'_> {
         self.names.iter().any(|name| name.split(['.', ':']).any(|part| TALKS.contains(&part)))
     }
 
-    fn names_credential(&self, home: &str) -> bool {
+    fn names_credential(&self, places: &Places) -> bool {
         let known = |token: &Token| if let Token::Text(text) = token { text.as_known() } else { None };
         let is_credential = |text: String| {
-            let path = text.strip_prefix("~/").map_or_else(|| text.clone(), |rest| format!("{home}/{rest}"));
-            start_files::is_credential(&path, home, false)
+            let path = text.strip_prefix("~/").map_or_else(|| text.clone(), |rest| format!("{}/{rest}", places.home));
+            credentials::secrecy(&path, places).is_some()
         };
         self.tokens.iter().filter_map(known).any(is_credential)
     }
@@ -135,6 +136,20 @@ impl Whole<'_> {
     fn reveals(&self) -> bool {
         let fetches = self.says(&["http"]) && self.has(&["get", "getstore"]);
         fetches || self.says(&["requests.get"]) || self.has(REVEALS)
+    }
+}
+
+/// Code that names a file which proves who somebody is may show it.
+fn print_named(machine: &mut Machine<'_>, tokens: &[Token], world: &World, span: Span) {
+    for token in tokens {
+        let Token::Text(text) = token else { continue };
+        let start = text.known_start();
+        if !start.starts_with(['/', '~']) {
+            continue;
+        }
+        let home = start.strip_prefix("~/").map(|rest| format!("{}/{rest}", machine.places().home));
+        let what = home.map_or_else(|| text.clone(), Text::known);
+        machine.does(Effect::Print { what: &what, program: "this code" }, world, span);
     }
 }
 

@@ -55,6 +55,8 @@ impl Labels {
     pub(crate) const CHOSEN: Self = Self(512);
     /// What a shell prints that somebody else types into.
     pub(crate) const SHELL: Self = Self(1024);
+    /// Holds credentials that nobody shows without asking.
+    pub(crate) const KEPT: Self = Self(2048);
 
     pub(crate) fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
