@@ -135,6 +135,13 @@ impl Finding {
         self.alternative = Some(alternative.to_owned());
         self
     }
+
+    /// Whether it counts for a script or a function that nobody calls here: not where only its arguments, or what it
+    /// finds, decide.
+    pub(crate) fn counts_in_a_script(&self) -> bool {
+        self.decision == Decision::Deny
+            || !matches!(self.rule.as_str(), "delete-unknown" | "unknown-run" | "permissions" | "disk")
+    }
 }
 
 /// A simple command that was found anywhere in the text.

@@ -62,7 +62,7 @@ impl KeptRun {
         // The last report of output on this connection, so nothing may be left over.
         self.report_spooled();
         self.record_start();
-        self.plan.lifetime = lifetime;
+        (self.plan.lifetime, self.plan.background) = (lifetime, true);
         self.set_role(index, ClientRole::Holder);
         if let Some(mut record) = self.folder.request().ok().filter(|record| !record.background) {
             record.background = true;

@@ -11,22 +11,22 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bytes::ByteString;
+use crate::bytes::{ByteString, path_as_bytes};
 use crate::limits::{SpoolLimits, StopLimits};
 use crate::run::Stream;
-use crate::run::{Ending, InSpool, InputWait, Lifetime, Look, StopCause, Streams, Typing, Typist};
+use crate::run::{DirectoryId, Ending, InSpool, InputWait, Lifetime, Look, StopCause, Streams, Typing, Typist};
 use chiton_terminal::TerminalSize;
 
 /// Raised with every change of a message. The two sides are the same executable, unless it was replaced while a task
 /// ran.
-pub(crate) const VERSION: u8 = 8;
+pub(crate) const VERSION: u8 = 9;
 
 /// The byte that comes with an [`Order`].
 pub(crate) const ORDER: u8 = VERSION;
 /// The byte before the plan of a run for the shell that waits. Never equal to [`ORDER`], whatever the version.
 pub(crate) const BEGIN: u8 = 0x80 | VERSION;
 
-/// The first argument that makes this executable a keeper. What follows it is only for people who read `ps`.
+/// The first argument that makes this executable a keeper. What follows it is not for the keeper: see `ancestry`.
 pub(crate) const KEEPER_ARGUMENT: &str = "chiton-keeper";
 
 /// The name of the socket in a run's folder, where anybody who may enter the folder can reach the keeper. A connection
@@ -55,11 +55,14 @@ pub(crate) enum Order {
 /// A shell to start.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct ShellPlan {
+    #[serde(with = "path_as_bytes")]
     pub(crate) folder: PathBuf,
     pub(crate) program: ByteString,
     pub(crate) forms: Forms,
     pub(crate) environment: Vec<ByteString>,
     pub(crate) directory: ByteString,
+    /// The directory itself: what the command was judged for. The shell is started nowhere else.
+    pub(crate) directory_id: DirectoryId,
     pub(crate) input: Input,
     pub(crate) streams: Streams,
     /// A terminal of this size in place of all three streams.
@@ -71,6 +74,7 @@ pub(crate) struct ShellPlan {
 /// The run a keeper is to keep.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct RunPlan {
+    #[serde(with = "path_as_bytes")]
     pub(crate) folder: PathBuf,
     pub(crate) directory: ByteString,
     /// Whether the caller receives a report when the command waits for input.
@@ -85,8 +89,11 @@ pub(crate) struct RunPlan {
     pub(crate) session: Option<String>,
     /// The client whose task it is.
     pub(crate) client: Option<String>,
+    /// Whether nobody waits for its end.
+    pub(crate) background: bool,
+    pub(crate) journal: Option<JournalPlan>,
     /// A plain file that gets all output as well, and a last line that says how it ended.
-    pub(crate) transcript: Option<PathBuf>,
+    pub(crate) transcript: Option<ByteString>,
     /// The request, for the keeper to write down; `None` where the engine has done that.
     pub(crate) request: Option<ByteString>,
     /// Whether the end is reported as soon as the shell reports that the command ran through, before the shell has handed
@@ -94,6 +101,18 @@ pub(crate) struct RunPlan {
     pub(crate) answer_first: bool,
     /// Whether the command is known to leave its shell as it was, so that the shell has nothing to hand back.
     pub(crate) changes_nothing: bool,
+}
+
+/// The journal into which a keeper writes the end of a run that nobody waits for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct JournalPlan {
+    pub(crate) folder: ByteString,
+    /// The second place where the end of the chain is noted.
+    pub(crate) witness: Option<ByteString>,
+    pub(crate) file_bytes: u64,
+    pub(crate) files: u64,
+    /// Who asked for the run.
+    pub(crate) who: String,
 }
 
 /// The arguments of the shell, for a script that is evaluated and for one that is an argument. Given both, the keeper

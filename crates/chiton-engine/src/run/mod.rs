@@ -12,3 +12,6 @@ pub(crate) use ending::{InSpool, StopCause};
 pub use event::{Listener, PassedAmount, RunEvent, Silent, Stream, Streams};
 pub use outcome::{Leftover, Lifetime, Outcome, Signal, TimeLimit, Usage};
 pub use typing::{InputWait, Look, Typing, Typist};
+
+/// The number of a directory, and of the file system it is on.
+pub(crate) type DirectoryId = (u64, u64);

@@ -6,6 +6,7 @@
 mod archives;
 mod assignments;
 mod awk;
+mod besides;
 mod builders;
 mod builtins;
 mod chiton;
@@ -42,6 +43,7 @@ mod system;
 mod system_network;
 mod system_packages;
 pub(crate) mod text_tools;
+mod token_printers;
 mod wrappers;
 
 use std::collections::HashMap;
@@ -118,8 +120,10 @@ pub struct KnownProgram {
 
 /// Every program that the guard knows, with examples of what it says about it.
 pub fn programs() -> impl Iterator<Item = KnownProgram> {
-    let rows = ROWS.iter().copied().flatten().chain(git::VERBS).chain(git_discards::VERBS);
-    rows.map(|row| KnownProgram { names: row.names, examples: row.examples })
+    let rows = ROWS.iter().copied().flatten().chain(git::VERBS).chain(git_discards::VERBS).chain(besides::ROWS);
+    let printers = token_printers::ROWS.iter();
+    let printers = printers.map(|row| KnownProgram { names: row.names, examples: row.examples });
+    rows.map(|row| KnownProgram { names: row.names, examples: row.examples }).chain(printers)
 }
 
 /// Goes through a call of a program.
@@ -127,15 +131,23 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
     if explains::only_explains(call) {
         return Ran::same(world, Flow::labelled(Labels::PLAIN));
     }
+    if let Some(flow) = written_program(machine, call, &world) {
+        return Ran::same(world, flow);
+    }
     if call.input.labels.has(Labels::KEPT) && !credentials::uses_silently(&call.name) {
         machine.reveals_input(&call.name, &call.input, call.span);
     }
+    besides::report(machine, call, &world);
     let mut ran = if let Some(row) = row_of(&call.name).filter(|_| !is_namesake(call)) {
         row.run(machine, call, world)
     } else {
         let flow = unknown_program(machine, call, &world);
         Ran::same(world, flow)
     };
+    if token_printers::prints_token(call) {
+        ran.flow = token_printers::as_token(&ran.flow);
+        machine.kept = Some((call.name.clone(), call.span));
+    }
     if prints_settings(call) {
         ran.flow = Flow::labelled(Labels::SETTINGS);
     }
@@ -181,9 +193,6 @@ fn unknown_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flo
     may_be_a_wrapper(machine, call, world);
     credentials::may_show(machine, call, world);
     may_write_to_a_disk(machine, call, world);
-    if call.path.known_start().contains('/') || call.path.known_start().is_empty() {
-        return written_program(machine, call, world);
-    }
     Flow::unknown()
 }
 
@@ -240,22 +249,35 @@ fn may_write_to_a_disk(machine: &mut Machine<'_>, call: &Call, world: &World) {
     }
 }
 
-/// A program given by its path: if this very command wrote it, what is in it is judged.
-fn written_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
-    let Some(path) = call.path.as_known().and_then(|path| crate::value::path::absolute(&path, world.cwd.as_deref()))
-    else {
-        return Flow::unknown();
-    };
-    let Some(content) = machine.files.get(&path).cloned() else { return Flow::unknown() };
+/// A program given by its path: if this very command wrote it, or an earlier one of the session, what is in it is judged.
+fn written_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Option<Flow> {
+    const SYSTEM: [&str; 4] = ["/usr/", "/bin/", "/sbin/", "/opt/"];
+    let path = call.path.known_start();
+    if !path.contains('/') || SYSTEM.iter().any(|place| path.starts_with(place)) {
+        return None;
+    }
+    if machine.files.is_empty() && machine.context.surroundings.is_none() {
+        return None;
+    }
+    let content = machine.read(&call.path, world);
+    if content == Flow::labelled(Labels::FILE) || !call.path.is_decided() {
+        return None;
+    }
+
     let file = Arg::new(call.path.clone(), call.span);
     if let Some(text) = &content.text
         && let Some(language) = Language::of_script(text)
     {
-        run_code(machine, &Arg::known(text.clone(), call.span), language, world, &call.input);
-        return Flow::unknown();
+        let code = Arg::known(text.clone(), call.span);
+        if content.labels.has(Labels::RECENT) {
+            machine.as_an_older_file(|machine| run_code(machine, &code, language, world, &call.input));
+        } else {
+            run_code(machine, &code, language, world, &call.input);
+        }
+        return Some(Flow::unknown());
     }
     let inner = Call { name: "bash".to_owned(), args: [vec![file], call.args.clone()].concat(), ..call.clone() };
-    shells::start(machine, &inner, world.clone()).flow
+    Some(shells::start(machine, &inner, world.clone()).flow)
 }
 
 /// Whether a program is asked for text that is made to be run: `kubectl completion bash`, `brew shellenv`.

@@ -178,6 +178,9 @@ fn for_each_item(machine: &mut Machine<'_>, call: &Call, world: &World) -> Ran {
     let is_mark = |arg: &Arg| [":::", "::::", ":::+"].iter().any(|mark| arg.text.is(mark));
     let at = options.operands.iter().position(is_mark);
     let template = &options.operands[..at.unwrap_or(options.operands.len())];
+    if options.has(&["pipe", "spreadstdin", "pipepart"]) {
+        return super::shells::run_joined(machine, template, call, world.clone());
+    }
 
     let items: Vec<Text> = match (at, &call.input.text) {
         (Some(at), _) => {

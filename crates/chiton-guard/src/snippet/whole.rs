@@ -25,6 +25,8 @@ const CONNECTS: &[&str] =
     &["socket", "TCPSocket", "fsockopen", "connect", "create_connection", "Socket", "createConnection"];
 /// Starts a program.
 const STARTS: &[&str] = &["dup2", "spawn", "subprocess", "exec", "system", "popen", "proc_open", "Popen", "shell_exec"];
+/// Reads what another machine says.
+const HEARS: &[&str] = &["recv", "gets", "makefile", "recvfrom"];
 /// Shells, as code names them.
 const SHELLS: &[&str] = &["/bin/sh", "/bin/bash", "\"sh\"", "'sh'", "cmd.exe"];
 /// Sends something over the network.
@@ -32,6 +34,15 @@ const TALKS: &[&str] = &[
     "urlopen", "requests", "fetch", "axios", "socket", "http", "https", "urllib", "httpx", "Net", "LWP", "curl_exec",
     "file_get_contents",
 ];
+/// All variables of the environment, without blanks.
+const ENVIRONMENTS: &[&str] = &[
+    "dict(os.environ)", "(os.environ)", "=os.environ)", "=os.environ,", "os.environ.items", "os.environ.copy",
+    "dict(environ)", "stringify(process.env)", "(process.env)", "...process.env", "ENV.to_h", "ENV.to_a",
+    "ENV.inspect", "%ENV", "getenv())", "json_encode($_ENV", "json_encode($_SERVER", "os.Environ()",
+    "System.getenv())",
+];
+/// Services of clouds that hand out credentials.
+const METADATA: &[&str] = &["169.254.169.254", "169.254.170.2", "metadata.google.internal", "100.100.100.200"];
 /// Lists files.
 const LISTS: &[&str] =
     &["glob", "listdir", "walk", "scandir", "iterdir", "readdirSync", "rglob", "readdir", "each_child"];
@@ -65,6 +76,13 @@ pub(super) fn look_at(machine: &mut Machine<'_>, text: &str, tokens: &[Token], w
     }
     if whole.talks() && whole.names_credential(&machine.places()) {
         machine.exfiltrates(span);
+    }
+    if whole.talks() && whole.takes_environment() {
+        machine.exfiltrates(span);
+    }
+    if whole.says(METADATA) {
+        let reason = "This code would ask the cloud for the credentials of this machine.";
+        machine.state(Kind::Reveal, reason, span, None);
     }
     print_named(machine, tokens, world, span);
     if whole.has(LISTS) && whole.has(DELETES) {
@@ -113,14 +131,22 @@ impl Whole<'_> {
 
     /// Whether it connects to another machine and starts a shell.
     fn gives_a_shell_away(&self) -> bool {
-        let connects = self.has(CONNECTS) || self.says(&["/dev/tcp/", "/inet/tcp"]);
+        let names_connection = self.names.iter().any(|name| name.split('.').any(|part| CONNECTS.contains(&part)));
+        let connects = names_connection || self.says(&["/dev/tcp/", "/inet/tcp"]);
         let starts_shell = self.has(STARTS) && self.says(SHELLS);
         let redirects = self.has(&["dup2"]) && self.has(&["spawn", "call", "exec", "system"]);
-        connects && (starts_shell || redirects)
+        let obeys = self.has(HEARS) && self.has(STARTS) && !self.has(&["listen", "createServer", "accept"]);
+        connects && (starts_shell || redirects || obeys)
     }
 
     fn talks(&self) -> bool {
         self.names.iter().any(|name| name.split(['.', ':']).any(|part| TALKS.contains(&part)))
+    }
+
+    /// Whether it takes all variables along, not one of them.
+    fn takes_environment(&self) -> bool {
+        let compact: String = self.text.split_whitespace().collect();
+        ENVIRONMENTS.iter().any(|all| compact.contains(all))
     }
 
     fn names_credential(&self, places: &Places) -> bool {

@@ -49,6 +49,10 @@ pub(crate) enum What {
     Found(Rc<Vec<FoundBelow>>),
     /// A descriptor from which these bytes can be read: `<(…)`.
     Stream(Rc<Flow>),
+    /// A descriptor that leads to a process: `>(…)`.
+    Sink(usize),
+    /// A secret, by the reference that stands for it.
+    Secret(String),
     /// The process that runs this shell.
     Parent,
 }
@@ -166,6 +170,15 @@ impl Text {
         self.0.iter().all(|piece| matches!(piece, Piece::Known(text) | Piece::Glob(text) if text.is_empty()))
     }
 
+    /// How many bytes of it are known.
+    pub(crate) fn length(&self) -> usize {
+        let known = self.0.iter().map(|piece| match piece {
+            Piece::Known(text) | Piece::Glob(text) => text.len(),
+            Piece::Unknown(_) => 1,
+        });
+        known.sum()
+    }
+
     pub(crate) fn unknowns(&self) -> impl Iterator<Item = &Unknown> {
         self.0.iter().filter_map(|piece| if let Piece::Unknown(unknown) = piece { Some(unknown) } else { None })
     }
@@ -264,6 +277,8 @@ impl What {
             Self::Plain => "…".to_owned(),
             Self::Found(roots) => roots.first().map_or_else(|| "/…".to_owned(), FoundBelow::to_string),
             Self::Stream(_) => "<(…)".to_owned(),
+            Self::Sink(_) => ">(…)".to_owned(),
+            Self::Secret(reference) => reference.clone(),
             Self::Parent => "$PPID".to_owned(),
         }
     }
