@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::surroundings;
 
 /// What commands may do.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default)]
 pub(crate) struct GuardArguments {
     /// How commands are judged before they run [default: default]
     #[arg(long, value_enum, value_name = "MODE")]

@@ -25,7 +25,7 @@ use crate::process::Shell;
 use crate::render;
 use crate::request::{self, CommandRequest};
 use crate::response::{DryRun, RefusedCommand, Response};
-use crate::review::{Guard, Refusal, Verdicts};
+use crate::review::{Guard, Verdicts};
 use crate::run::Listener;
 use crate::secrets::SecretStore;
 use crate::secrets::known::KnownSecrets;
@@ -37,7 +37,6 @@ use crate::state::environment::{DEFAULTS, EnvironmentPolicy};
 use crate::tasks::sweep::{self, Swept};
 use crate::tasks::{Task, Tasks};
 use crate::warm::pool::WarmRoom;
-use chiton_guard::Decision;
 
 use afterwork::UNSWEPT_RUNS;
 
@@ -212,21 +211,6 @@ impl Engine {
         let mut state = ShellState::fresh(directory, defaults.chain(environment), umask);
         state.real_cwd = state.cwd.canonicalize().unwrap_or_default();
         FreshState { state, inherited }
-    }
-
-    /// Whether `text` may be written to a task: one that runs a shell or an interpreter runs what it is given.
-    ///
-    /// # Errors
-    /// Why not. Nobody is asked: what would have to be asked about can be given as a command of its own.
-    pub fn review_input(&self, session: &Session, task: &Task, text: &str) -> Result<(), Refusal> {
-        let guard = &self.inner.config.guard;
-        let state = session.state();
-        let verdict = guard.judge_input(text, &task.command, &state, &task.directory);
-        self.note_input(session, &task.id, text.as_bytes(), verdict.as_ref())?;
-        match verdict {
-            Some(verdict) if verdict.decision != Decision::Allow => Err(Refusal::new(verdict.refusal())),
-            _ => Ok(()),
-        }
     }
 
     /// Removes finished runs beyond these limits, oldest first.

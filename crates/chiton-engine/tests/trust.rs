@@ -12,8 +12,13 @@ use std::sync::{Arc, Mutex};
 use chiton_engine::consent::{Answer, Approver, Asking, Question};
 use chiton_engine::guard::{Context, Decision, GuardPolicy, HumanRule};
 use chiton_engine::review::Guard;
-use chiton_engine::{CommandInput, CommandRequest, Engine, Outcome, Response, RunControl, Session, Silent};
+use chiton_engine::tasks::{WaitFor, WaitReason};
+use chiton_engine::terminal::TerminalSize;
+use chiton_engine::{
+    CommandInput, CommandRequest, Engine, Outcome, Response, RunControl, Session, Silent, StartedTask, Typing,
+};
 use harness::{Harness, runtime};
+use regex::bytes::Regex;
 
 /// The usual guard, which asks about canaries.
 fn guarded() -> Harness {
@@ -124,12 +129,12 @@ fn asked(command: &str, then: impl FnMut() + Send + 'static, answer: Answer) -> 
 type Meanwhile = fn(&Harness, &Session);
 
 const CHANGES: &[(&str, Meanwhile)] = &[
-    ("a variable", |harness, session| drop(harness_run(harness, session, "TARGET=canary-b"))),
-    ("a function", |harness, session| drop(harness_run(harness, session, "touch() { echo > hijacked; }"))),
+    ("a variable", |harness, session| harness_run(harness, session, "TARGET=canary-b")),
+    ("a function", |harness, session| harness_run(harness, session, "touch() { echo > hijacked; }")),
     ("an alias", |harness, session| {
-        drop(harness_run(harness, session, "shopt -s expand_aliases; alias touch='touch hijacked'"));
+        harness_run(harness, session, "shopt -s expand_aliases; alias touch='touch hijacked'");
     }),
-    ("the directory", |harness, session| drop(harness_run(harness, session, "cd sub"))),
+    ("the directory", |harness, session| harness_run(harness, session, "cd sub")),
     ("the directory itself", |harness, _| {
         let (place, aside) = (harness.folder.path().join("work"), harness.folder.path().join("aside"));
         fs::rename(&place, aside).unwrap();
@@ -137,11 +142,11 @@ const CHANGES: &[(&str, Meanwhile)] = &[
     }),
 ];
 
-fn harness_run(harness: &Harness, session: &Session, command: &str) -> Option<i32> {
+fn harness_run(harness: &Harness, session: &Session, command: &str) {
     let engine = harness.engine.clone();
     let (session, command) = (session.clone(), command.to_owned());
     let response = std::thread::spawn(move || run(&engine, &session, CommandRequest::new(command.as_str())).unwrap());
-    response.join().unwrap().ran().map(|report| report.pid)
+    assert!(response.join().unwrap().ran().is_some());
 }
 
 fn files(folder: &Path) -> Vec<String> {
@@ -248,4 +253,102 @@ fn what_a_command_reads_is_judged_with_it() {
     let mut request = CommandRequest::new("cat");
     request.input = CommandInput::Text("touch canary\n".into());
     assert!(run(&harness.engine, &harness.session(), request).unwrap().ran().is_some(), "text is only text");
+}
+
+/// A task with an open input, in a terminal or not.
+fn start(harness: &Harness, session: &Session, command: &str, terminal: bool) -> String {
+    let mut request = CommandRequest::new(command);
+    request.input = CommandInput::Open;
+    request.terminal = terminal.then_some(TerminalSize::USUAL);
+    match runtime().block_on(harness.engine.start(session, request)).unwrap() {
+        StartedTask::Started(task) => task.id,
+        StartedTask::Refused(refused) => panic!("{command}: {}", refused.refusal.reason),
+        StartedTask::Described(_) => panic!("{command}: a dry run"),
+    }
+}
+
+/// Gives a text to a task as an agent does; says why it was refused.
+fn send(harness: &Harness, session: &Session, id: &str, text: &str, terminal: bool) -> Result<(), String> {
+    runtime().block_on(async {
+        let sent = if terminal {
+            harness.engine.type_into(session, id, Typing::Text(text.to_owned())).await
+        } else {
+            harness.engine.write_to(session, id, text).await
+        };
+        sent.map_err(|error| error.to_string())
+    })
+}
+
+/// Waits until the program that a task started reads from it.
+fn until_printed(harness: &Harness, id: &str, text: &str) {
+    let wanted = WaitFor { pattern: Some(Regex::new(text).unwrap()), ..WaitFor::default() };
+    let wanted = WaitFor { timeout: Some(harness::seconds(30)), ..wanted };
+    let reason = runtime().block_on(harness.engine.tasks().wait(id, wanted)).unwrap().reason;
+    assert!(matches!(reason, WaitReason::Matched(_)), "{text}: {reason:?}");
+}
+
+fn kill(harness: &Harness, id: &str) {
+    runtime().block_on(harness.engine.tasks().kill(id, None)).unwrap();
+}
+
+#[test]
+fn a_line_for_a_running_shell_is_judged_however_it_is_cut() {
+    let harness = guarded();
+    let session = harness.session();
+    let line = "touch canary";
+    for terminal in [false, true] {
+        let id = start(&harness, &session, "PS1='$ ' bash --norc", terminal);
+        assert_eq!(send(&harness, &session, &id, "echo rea''dy\n", terminal), Ok(()));
+        until_printed(&harness, &id, "ready");
+        for cut in 0..=line.len() {
+            let (first, second) = line.split_at(cut);
+            assert_eq!(send(&harness, &session, &id, first, terminal), Ok(()), "nothing is complete at {cut}");
+            let said = send(&harness, &session, &id, &format!("{second}\n"), terminal).unwrap_err();
+            assert!(said.contains("Canaries sing."), "{cut}: {said}");
+            // What was begun is taken back, as a person would.
+            if terminal {
+                runtime().block_on(harness.engine.type_into(&session, &id, Typing::Keys("ctrl-u".to_owned()))).unwrap();
+            } else {
+                kill(&harness, &id);
+                break;
+            }
+        }
+        assert!(!harness.folder.path().join("canary").exists());
+        kill(&harness, &id);
+    }
+}
+
+#[test]
+fn a_line_for_a_running_shell_is_judged_with_the_lines_before_it() {
+    let harness = guarded();
+    let session = harness.session();
+    let id = start(&harness, &session, "bash", false);
+    for fine in ["bird=can\n", "for x in 1 2; do\n", "echo $x\n", "done\n", "f() {\n", "echo tou\n", "}\n"] {
+        assert_eq!(send(&harness, &session, &id, fine, false), Ok(()), "{fine}");
+    }
+    let said = send(&harness, &session, &id, "touch ${bird}ary\n", false).unwrap_err();
+    assert!(said.contains("Canaries sing."), "{said}");
+    assert_eq!(send(&harness, &session, &id, "touch ${bird}", false), Ok(()), "not complete");
+    let end = runtime().block_on(harness.engine.end_input_of(&session, &id));
+    assert!(end.is_err(), "the end of input completes it");
+    assert!(!harness.folder.path().join("canary").exists());
+    kill(&harness, &id);
+}
+
+#[test]
+fn a_program_inside_a_shell_is_given_what_is_meant_for_it() {
+    let harness = guarded();
+    let session = harness.session();
+    for terminal in [false, true] {
+        let id = start(&harness, &session, "bash --norc", terminal);
+        assert_eq!(send(&harness, &session, &id, "cat; echo ba''ck\n", terminal), Ok(()));
+        assert_eq!(send(&harness, &session, &id, "echo here\n", terminal), Ok(()));
+        until_printed(&harness, &id, "here");
+        // `cat` reads it, so it is text; no shell would take it.
+        for text in ["print(1+1)\n", "def f():\n", "touch canary\n", ")(\n"] {
+            assert_eq!(send(&harness, &session, &id, text, terminal), Ok(()), "{text}");
+        }
+        assert!(!harness.folder.path().join("canary").exists());
+        kill(&harness, &id);
+    }
 }

@@ -9,7 +9,7 @@ use chiton_dialects::arguments::short;
 use chiton_dialects::{Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Surroundings};
 use chiton_engine::error::StoreError;
 use chiton_engine::tasks::Part;
-use chiton_engine::{CommandRequest, Engine, FreshState, Outcome, Response, Shell, StartedTask, Task, Tasks, Typing};
+use chiton_engine::{CommandRequest, Engine, FreshState, Outcome, Response, Shell, StartedTask, Task, Tasks};
 use serde_json::{Map, Value};
 
 use crate::caller::{Called, Caller};
@@ -119,7 +119,7 @@ impl Operator {
     fn note(&self, action: &Action) {
         let (what, task) = match action {
             Action::Read(read) => ("read", &read.task),
-            // The engine writes down the text, with what it thinks of it; the rest is keys, signals and the end of input.
+            // The engine writes down what is typed, with what it thinks of it; the rest is signals and sizes.
             Action::Send { task, messages, .. } if !messages.iter().any(is_text) => ("written_to", task),
             Action::Exchange(exchange) if !exchange.message.as_ref().is_some_and(is_text) => ("read", &exchange.task),
             Action::Send { .. } | Action::Exchange(_) => return,
@@ -212,9 +212,9 @@ impl Operator {
     }
 }
 
-/// Whether it is judged like a command.
+/// Whether it reaches the input of the task: then the engine judges it and writes it down.
 fn is_text(message: &Message) -> bool {
-    matches!(message, Message::Text(_) | Message::Typed(Typing::Text(_) | Typing::Paste(_)))
+    matches!(message, Message::Text(_) | Message::Typed(_) | Message::Interrupt | Message::End)
 }
 
 /// The shell that a call asks for.

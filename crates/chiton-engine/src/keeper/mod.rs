@@ -25,6 +25,7 @@ mod leftover_task;
 mod lifecycle;
 mod masking;
 mod output;
+mod reader;
 mod requests;
 mod run;
 mod shared_files;

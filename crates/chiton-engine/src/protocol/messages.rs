@@ -137,7 +137,7 @@ pub(crate) enum Input {
 }
 
 /// A request to a keeper.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Control {
     /// Stop everything, for this reason. Answered by [`Report::Ended`].
     Stop { cause: StopCause, grace: Option<Duration> },
@@ -148,6 +148,10 @@ pub(crate) enum Control {
     Taken(u64),
     /// Write to its standard input. Answered.
     Input(ByteString),
+    /// Report who reads what is written now. Answered by [`Report::Reader`].
+    Reader,
+    /// Carry out a request that writes, unless there were more writes than these. Answered as that one.
+    After { writes: u64, then: Box<Control> },
     /// Close its standard input. Answered.
     EndInput,
     /// Send a signal to its group. Answered.
@@ -188,6 +192,8 @@ pub(crate) enum Report {
     },
     /// What the terminal shows.
     Look(Box<Look>),
+    /// Who reads what is written.
+    Reader(Box<ReaderReport>),
     /// It waits for input.
     Waits(InputWait),
     Output {
@@ -230,6 +236,21 @@ pub(crate) enum HandedBack {
     Follows { statuses: Vec<i32>, directory: ByteString },
 }
 
+/// Who reads what is written to a run, and what it was given before.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ReaderReport {
+    /// The program and its arguments; empty where nobody is known to read.
+    pub(crate) words: Vec<ByteString>,
+    /// Its working directory.
+    pub(crate) directory: ByteString,
+    /// Whether it is the shell of the run itself.
+    pub(crate) is_leader: bool,
+    /// The lines that it was given.
+    pub(crate) given: ByteString,
+    /// How many writes there were in all.
+    pub(crate) writes: u64,
+}
+
 /// Why a keeper did not carry out a request.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Denial {
@@ -239,6 +260,8 @@ pub(crate) enum Denial {
     InputClosed,
     /// It has no terminal.
     NoTerminal,
+    /// Somebody has written to it meanwhile.
+    Overtaken,
     /// Any other reason, in words.
     Because(String),
 }

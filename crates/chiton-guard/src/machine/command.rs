@@ -259,7 +259,9 @@ impl Machine<'_> {
             attributes = attributes.with(Attributes::INTEGER);
         }
         let text = if attributes == Attributes::default() { text } else { self.shaped(text, attributes, world) };
-        let old = world.get(name, self.context);
+        // A plain assignment does not depend on what was there, unless that is an array of this command.
+        let needs_old = append || index.is_some() || world.has_set(name);
+        let old = if needs_old { world.get(name, self.context) } else { Value::Unset };
         let Some(key) = index else {
             let value = match (old, append) {
                 (Value::Scalar(mut before), true) => {

@@ -13,6 +13,11 @@ use crate::machine::state::{Value, World};
 use crate::value::Arg;
 use crate::value::{Flow, Labels, Piece, Text, Unknown, What};
 
+/// What a word of a list takes besides its text, in bytes.
+const WORD: usize = 128;
+/// Text beyond this is looked through before it is taken apart.
+const LONG: usize = 512;
+
 /// Words being put together.
 #[derive(Default)]
 struct Fields {
@@ -37,6 +42,10 @@ impl Fields {
                 continue;
             };
             let mut rest = known.as_str();
+            if rest.len() > LONG && !separators.chars().any(|separator| rest.contains(separator)) {
+                patterned(rest, self.open());
+                continue;
+            }
             while let Some(at) = rest.find(|character| separators.contains(character)) {
                 if at > 0 {
                     patterned(&rest[..at], self.open());
@@ -67,8 +76,13 @@ impl Fields {
 
 /// Adds bare text to `into`, telling patterns from the rest.
 pub(crate) fn patterned(text: &str, into: &mut Text) {
+    const SPECIAL: [char; 6] = ['*', '?', '[', '+', '@', '!'];
+    if text.len() > LONG && !SPECIAL.iter().any(|special| text.contains(*special)) {
+        into.push(Piece::Known(text.to_owned()));
+        return;
+    }
     let mut rest = text;
-    while let Some(at) = rest.find(['*', '?', '[', '+', '@', '!']) {
+    while let Some(at) = rest.find(SPECIAL) {
         let length = glob_length(&rest[at..]);
         let Some(length) = length else {
             let next = at + 1;
@@ -222,7 +236,7 @@ impl Expansion<'_, '_> {
             if number > 0 {
                 fields.close();
             }
-            if !self.machine.created(value.length()) {
+            if !self.machine.created(value.length() + WORD) {
                 return;
             }
             fields.split(value, separators);
@@ -263,7 +277,7 @@ impl Expansion<'_, '_> {
                 if number > 0 {
                     fields.close();
                 }
-                if !self.machine.created(value.length()) {
+                if !self.machine.created(value.length() + WORD) {
                     return;
                 }
                 fields.open().append(value);
@@ -369,21 +383,29 @@ impl Expansion<'_, '_> {
     /// A word as a pattern: what is quoted in it is protected by backslashes.
     pub(crate) fn pattern(&mut self, word: &Word) -> Option<String> {
         let mut all = String::new();
+        // All of it is expanded, whether the pattern is known then or not.
+        let mut is_known = true;
         for part in &word.parts {
-            match part {
-                Part::Literal(text) => all.push_str(text),
-                Part::Parameter(_) | Part::Command(_) => all.push_str(&self.protected(part).as_literal()?),
-                other => {
-                    for character in self.protected(other).as_literal()?.chars() {
-                        if matches!(character, '*' | '?' | '[' | '\\') {
-                            all.push('\\');
-                        }
-                        all.push(character);
-                    }
+            if let Part::Literal(text) = part {
+                all.push_str(text);
+                continue;
+            }
+            let Some(text) = self.protected(part).as_literal() else {
+                is_known = false;
+                continue;
+            };
+            if matches!(part, Part::Parameter(_) | Part::Command(_)) {
+                all.push_str(&text);
+                continue;
+            }
+            for character in text.chars() {
+                if matches!(character, '*' | '?' | '[' | '\\') {
+                    all.push('\\');
                 }
+                all.push(character);
             }
         }
-        Some(all)
+        is_known.then_some(all)
     }
 
     /// Adds what a tilde at the start of `text` stands for, and gives the rest.
@@ -401,7 +423,10 @@ impl Expansion<'_, '_> {
                 _ => Text::known(self.machine.context.home.to_string_lossy()),
             },
             "+" => self.world.cwd.clone().map_or_else(|| Text::variable("PWD"), Text::known),
-            "-" => self.world.previous.clone().map_or_else(|| Text::variable("OLDPWD"), Text::known),
+            "-" => match self.world.get("OLDPWD", self.machine.context) {
+                Value::Scalar(text) if self.world.has_set("OLDPWD") => text,
+                _ => self.world.previous.clone().map_or_else(|| Text::variable("OLDPWD"), Text::known),
+            },
             name if name == self.machine.context.user => Text::known(self.machine.context.home.to_string_lossy()),
             "root" => Text::known("/root"),
             name if name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-.".contains(letter)) => {

@@ -36,7 +36,7 @@ use crate::verdict::{Decision, Finding, RestsOn, SeenCommand, TouchedFile, Waiti
 const MOST_STEPS: usize = 20_000;
 /// How many bytes of text one verdict makes: what words become, what commands print, what variables hold. A command
 /// with a file in a here document needs a few times its own length, which is at most a megabyte.
-const MOST_BYTES: usize = 12 << 20;
+const MOST_BYTES: usize = 8 << 20;
 /// Findings that are kept. Whoever reads the first ten has seen enough.
 const MOST_FINDINGS: usize = 200;
 /// How deep functions, nested shells and wrappers may call each other.

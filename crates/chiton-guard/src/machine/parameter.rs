@@ -132,6 +132,11 @@ impl Expansion<'_, '_> {
             _ => {}
         }
         let values = values.unwrap_or_default();
+        if values.is_empty() {
+            // What stands behind the operator is expanded all the same.
+            self.transform(&parameter.operation, Text::default());
+            return Values::Texts(Vec::new());
+        }
         Values::Texts(values.into_iter().map(|value| self.transform(&parameter.operation, value)).collect())
     }
 
@@ -236,10 +241,13 @@ impl Expansion<'_, '_> {
                     _ => unknown_like(&value),
                 }
             }
-            Operation::Case { kind, all, .. } => match value.as_literal() {
-                Some(text) => patterned(&recase(&text, *kind, *all), &value),
-                None => value,
-            },
+            Operation::Case { kind, all, pattern } => {
+                self.pattern(pattern);
+                match value.as_literal() {
+                    Some(text) => patterned(&recase(&text, *kind, *all), &value),
+                    None => value,
+                }
+            }
             Operation::Transform(letter) => self.at_transform(*letter, value),
             _ => value,
         }

@@ -114,7 +114,8 @@ impl Machine<'_> {
 
     /// Goes through `text` as a script of its own that stands at `span`.
     pub(crate) fn script(&mut self, text: &str, world: World, input: &Rc<Flow>, span: Span) -> Ran {
-        if self.frames.len() >= DEEPEST_CALLS || !self.step(span) {
+        // Parsing makes several times the text.
+        if self.frames.len() >= DEEPEST_CALLS || !self.step(span) || !self.created(text.len() * 4) {
             let reason = "Shells call shells too deeply to be examined.".to_owned();
             self.state(Kind::Unexamined, reason, span, None);
             return Ran::same(world, Flow::unknown());
@@ -193,8 +194,12 @@ impl Machine<'_> {
                 Some(Secrecy::Handled) => flow.labels = flow.labels.with(Labels::SECRET),
                 None => {}
             }
-            if path == "/dev/null" {
-                return Flow::empty();
+            match path.as_str() {
+                "/dev/null" => return Flow::empty(),
+                "/dev/zero" | "/dev/urandom" | "/dev/random" | "/dev/full" => {
+                    flow.labels = flow.labels.with(Labels::ENDLESS);
+                }
+                _ => {}
             }
             if text.is_decided()
                 && !text.has_glob()
@@ -204,6 +209,12 @@ impl Machine<'_> {
             }
         }
         flow
+    }
+
+    /// What is in the file that a program was given by its name, which may be standard input.
+    pub(crate) fn read_given(&mut self, file: &Text, call: &Call, world: &World) -> Flow {
+        let is_input = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].iter().any(|name| file.is(name));
+        if is_input { (*call.input).clone() } else { self.read(file, world) }
     }
 
     /// Remembers what a file holds from now on.

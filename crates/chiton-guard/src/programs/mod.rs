@@ -25,6 +25,7 @@ mod full_screen;
 mod git;
 mod git_discards;
 mod git_settings;
+mod hidden;
 mod interpreters;
 mod json;
 pub(crate) mod network;
@@ -123,7 +124,8 @@ pub fn programs() -> impl Iterator<Item = KnownProgram> {
     let rows = ROWS.iter().copied().flatten().chain(git::VERBS).chain(git_discards::VERBS).chain(besides::ROWS);
     let printers = token_printers::ROWS.iter();
     let printers = printers.map(|row| KnownProgram { names: row.names, examples: row.examples });
-    rows.map(|row| KnownProgram { names: row.names, examples: row.examples }).chain(printers)
+    let hidden = hidden::ROWS.iter().map(|row| KnownProgram { names: row.names, examples: row.examples });
+    rows.map(|row| KnownProgram { names: row.names, examples: row.examples }).chain(printers).chain(hidden)
 }
 
 /// Goes through a call of a program.
@@ -137,6 +139,7 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
     if call.input.labels.has(Labels::KEPT) && !credentials::uses_silently(&call.name) {
         machine.reveals_input(&call.name, &call.input, call.span);
     }
+    hidden::look_at(machine, call, &world);
     besides::report(machine, call, &world);
     let mut ran = if let Some(row) = row_of(&call.name).filter(|_| !is_namesake(call)) {
         row.run(machine, call, world)
@@ -144,6 +147,11 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
         let flow = unknown_program(machine, call, &world);
         Ran::same(world, flow)
     };
+    // Most programs stop by themselves, or are there to make an end.
+    let goes_on = ["cat", "tac", "pv", "tr", "tee", "base64", "yes", "dd", "bash", "sh"];
+    if ran.flow.labels.has(Labels::ENDLESS) && !goes_on.contains(&call.name.as_str()) {
+        ran.flow.labels = ran.flow.labels.without(Labels::ENDLESS);
+    }
     if token_printers::prints_token(call) {
         ran.flow = token_printers::as_token(&ran.flow);
         machine.kept = Some((call.name.clone(), call.span));
@@ -198,20 +206,19 @@ fn unknown_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flo
 
 /// A program that nobody knows may run what its words say. If that would be refused by itself, it is asked about.
 fn may_be_a_wrapper(machine: &mut Machine<'_>, call: &Call, world: &World) {
-    const TELLING: [&str; 22] = [
+    const TELLING: [&str; 32] = [
         "rm", "dd", "sh", "bash", "dash", "zsh", "chmod", "chown", "kill", "killall", "pkill", "reboot", "shutdown",
-        "poweroff", "halt", "find", "shred", "mkfs", "mkfs.ext4", "wipefs", "sudo", "env",
+        "poweroff", "halt", "find", "shred", "mkfs", "mkfs.ext4", "wipefs", "sudo", "env", "python", "python3", "perl",
+        "ruby", "node", "php", "xargs", "mv", "truncate", "blkdiscard",
     ];
     let frame = machine.frame("maybe");
     let before = machine.findings.len();
-    let text_option = |arg: &Arg| ["-c", "--command", "--exec", "--cmd", "-exec"].iter().any(|name| arg.text.is(name));
     for (at, arg) in call.args.iter().enumerate() {
-        if text_option(arg)
-            && let Some(text) = call.args.get(at + 1).and_then(|next| next.text.as_known())
+        if let Some(text) = text_of_option(call, at).and_then(|value| value.text.as_known())
             && chiton_shell::parse(text.as_bytes()).is_ok()
         {
             machine.frames.push(frame.clone());
-            machine.script(&text, world.clone(), &call.input, call.args[at + 1].span);
+            machine.script(&text, world.clone(), &call.input, arg.span);
             machine.frames.pop();
         }
         let name = crate::machine::command::program_name(&arg.text).unwrap_or_default();
@@ -232,6 +239,26 @@ fn may_be_a_wrapper(machine: &mut Machine<'_>, call: &Call, world: &World) {
         finding.decision = Decision::Ask;
         finding.reason = format!("If `{}` runs what it is given: {}", call.name, finding.reason);
         machine.findings.push(finding);
+    }
+}
+
+/// The value of an option whose name says that it is a command: `--pre-command=text`, `--exec text`.
+fn text_of_option(call: &Call, at: usize) -> Option<Arg> {
+    const PARTS: [&str; 18] = [
+        "exec", "command", "cmd", "hook", "script", "shell", "pager", "editor", "eval", "invoke", "wrapper", "filter",
+        "launcher", "handler", "helper", "program", "action", "run",
+    ];
+    let arg = &call.args[at];
+    let start = arg.text.known_start();
+    let name = start.split('=').next().unwrap_or_default();
+    let tells = matches!(name, "-c" | "-x")
+        || name.len() > 3 && name.starts_with('-') && PARTS.iter().any(|part| name.contains(part));
+    if !tells {
+        return None;
+    }
+    match start.len() > name.len() {
+        true => Some(Arg::new(arg.text.skip(name.len() + 1), arg.span)),
+        false => call.args.get(at + 1).cloned(),
     }
 }
 

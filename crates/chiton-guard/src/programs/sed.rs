@@ -1,6 +1,5 @@
 //! `sed`, whose scripts may do more than edit text.
 
-use super::builtins::is_standard_input;
 use super::options::{Grammar, Options};
 use super::row::{PROGRAM, Prints, Program, allows, asks, denies};
 use crate::effect::{Kind, Writing};
@@ -45,8 +44,7 @@ fn sed(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
     }
 
     for file in options.values(&["f", "file"]) {
-        let is_input = is_standard_input(&file.text);
-        let flow = if is_input { (*call.input).clone() } else { machine.read(&file.text, world) };
+        let flow = machine.read_given(&file.text, call, world);
         scripts.extend(flow.text.map(|text| Arg::known(text, file.span)));
     }
     for script in &scripts {

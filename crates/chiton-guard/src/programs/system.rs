@@ -1,9 +1,10 @@
 //! Programs that stop, configure and watch over the machine.
 
 use super::editors::WAITS_FOR_KEYS;
-use super::row::Does::{Is, OneOf};
+use super::row::Does::{Delete, Is, OneOf};
 use super::row::When::{All, Always, Any, Bare, Called, Contains, Fed, Has, Not, Starts, Verb};
-use super::row::{Does, On, PROGRAM, Prints, Program, Runs, When, allows, asks, denies};
+use super::row::{Does, On, PROGRAM, Prints, Program, Runs, When, Which, allows, asks, denies};
+use crate::effect::Depth;
 use crate::effect::Kind::{Accounts, ChangeSystem, EraseLog, Kernel, KillAll, OtherKernel, Persist, Power, Unprotect};
 
 pub(super) const ROWS: &[Program] = &[
@@ -147,11 +148,39 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
+        names: &["bleachbit"],
+        effects: &[On(Has(&["--shred", "-s"]), Delete(Which::Operands, Depth::Tree, "This would shred"))],
+        examples: &[denies("bleachbit --shred /home/dev", "delete-home"), allows("bleachbit --list")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["certutil", "trust", "update-ca-certificates", "update-ca-trust"],
+        effects: &[On(
+            Not(&Any(&[
+                Has(&["-L", "-K", "-V", "list", "dump", "extract", "check"]),
+                All(&[Bare, Called(&["trust", "certutil"])]),
+            ])),
+            Is(Unprotect, "This changes whose certificates are trusted."),
+        )],
+        examples: &[
+            asks("certutil -d ~/.pki/nssdb -A -t C -n x -i x.crt", "security-off"),
+            asks("trust anchor x.crt", "security-off"),
+            allows("certutil -d ~/.pki/nssdb -L"),
+        ],
+        ..PROGRAM
+    },
+    Program {
         names: &["crontab"],
+        custom: Some(super::starters::timers),
         effects: &[On(Not(&Has(&["-l"])), Is(Persist, "This changes the table of timers."))],
         prints: Prints::Plain,
         prompts: &[(Has(&["-e"]), "it opens an editor")],
-        examples: &[asks("crontab jobs.txt", "persistence"), allows("crontab -l")],
+        examples: &[
+            asks("crontab jobs.txt", "persistence"),
+            denies("echo '@reboot rm -rf /' | crontab -", "delete-root"),
+            denies("crontab - <<< '0 4 * * * rm -rf /'", "delete-root"),
+            allows("crontab -l"),
+        ],
         ..PROGRAM
     },
     Program {

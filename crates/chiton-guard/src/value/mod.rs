@@ -101,6 +101,8 @@ impl Text {
         if let Some(text) = &flow.text {
             return Self::known(text.trim_end_matches('\n'));
         }
+        let later = flow.labels.has(Labels::LATER).then(|| flow.clone().passed_on());
+        let flow = later.as_ref().unwrap_or(flow);
         let what = if flow.labels.has(Labels::TEMPORARY) {
             What::Temporary
         } else if flow.labels.has(Labels::PLAIN) {
@@ -170,11 +172,11 @@ impl Text {
         self.0.iter().all(|piece| matches!(piece, Piece::Known(text) | Piece::Glob(text) if text.is_empty()))
     }
 
-    /// How many bytes of it are known.
+    /// How many bytes it takes, about.
     pub(crate) fn length(&self) -> usize {
         let known = self.0.iter().map(|piece| match piece {
             Piece::Known(text) | Piece::Glob(text) => text.len(),
-            Piece::Unknown(_) => 1,
+            Piece::Unknown(_) => size_of::<Piece>(),
         });
         known.sum()
     }
