@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use chiton_shell::tree::{Descriptor, List, Operator, Redirection, Span, Target as RedirectionTarget};
 
-use crate::effect::{Effect, Writing};
+use crate::effect::{Effect, Kind, Writing};
 use crate::machine::address;
 use crate::machine::state::World;
 use crate::machine::{Machine, Ran};
@@ -320,6 +320,10 @@ impl Machine<'_> {
     pub(crate) fn pour(&mut self, path: &str, flow: Flow, append: bool) {
         if path.starts_with("/dev/") && !path.starts_with("/dev/shm/") {
             return;
+        }
+        if flow.labels.has(Labels::ENDLESS) {
+            let reason = format!("This would write to {path} without end, until the disk is full.");
+            self.state(Kind::WriteUnknown, reason, self.here(), Some(path.to_owned()));
         }
         let flow = flow.passed_on();
         self.reveals_output(&flow, self.here());

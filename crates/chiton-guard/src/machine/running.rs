@@ -197,6 +197,9 @@ impl Machine<'_> {
             if path == "/dev/null" {
                 return Flow::empty();
             }
+            if matches!(path.as_str(), "/dev/zero" | "/dev/urandom" | "/dev/random" | "/dev/full") {
+                flow.labels = flow.labels.with(Labels::ENDLESS);
+            }
             if text.is_decided()
                 && !text.has_glob()
                 && let Some(recent) = self.file_on_disk(path)

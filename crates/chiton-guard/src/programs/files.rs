@@ -11,7 +11,7 @@ use crate::machine::state::World;
 use crate::machine::{Machine, Ran};
 use crate::protected;
 use crate::value::path::{self, Target};
-use crate::value::{Arg, Labels, Piece, Text};
+use crate::value::{Arg, Flow, Labels, Piece, Text};
 
 const fn grammar(short: &'static str, long: &'static [&'static str], flags: &'static [&'static str]) -> Grammar {
     Grammar { short, long, flags, ..Grammar::PLAIN }
@@ -445,6 +445,8 @@ fn dd(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> 
         Some(arg) => machine.read(&arg.text.skip(3), world),
         None => (*call.input).clone(),
     };
+    let read =
+        if named("count=").is_some() { Flow { labels: read.labels.without(Labels::ENDLESS), ..read } } else { read };
     match named("of=") {
         Some(arg) => {
             let adds =

@@ -18,6 +18,7 @@ mod databases;
 mod disks;
 mod downloads;
 mod editors;
+mod fetched;
 mod files;
 mod finders;
 mod full_screen;
@@ -138,6 +139,7 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
         machine.reveals_input(&call.name, &call.input, call.span);
     }
     hidden::look_at(machine, call, &world);
+    fetched::look_at(machine, call, &world);
     besides::report(machine, call, &world);
     let mut ran = if let Some(row) = row_of(&call.name) {
         row.run(machine, call, world)
@@ -152,7 +154,24 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
     if prints_settings(call) {
         ran.flow = Flow::labelled(Labels::SETTINGS);
     }
+    if call.name == "yes" {
+        ran.flow.labels = ran.flow.labels.with(Labels::ENDLESS);
+    } else if ran.flow.labels.has(Labels::ENDLESS) && !passes_all_on(&call.name) {
+        ran.flow.labels = ran.flow.labels.without(Labels::ENDLESS);
+    }
+    if fetched::prints_fetched(call) {
+        ran.flow = Flow::labelled(Labels::DOWNLOADED);
+    }
     ran
+}
+
+/// Whether a program prints as much as it reads.
+fn passes_all_on(name: &str) -> bool {
+    const NAMES: [&str; 26] = [
+        "cat", "tee", "dd", "tr", "sed", "base64", "xxd", "od", "hexdump", "gzip", "xz", "zstd", "bzip2", "pv",
+        "openssl", "sudo", "env", "nohup", "nice", "ionice", "sh", "bash", "command", "exec", "setsid", "strings",
+    ];
+    NAMES.contains(&name)
 }
 
 /// Judges a program that another one runs as its helper.
