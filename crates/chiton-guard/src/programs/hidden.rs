@@ -994,7 +994,7 @@ fn devices(machine: &mut Machine<'_>, call: &Call, world: &World) {
         _ => false,
     };
     if fills {
-        machine.state(Kind::WriteUnknown, "This would fill the disk.", call.span, None);
+        machine.state(Kind::FillDisk, "This would fill the disk.", call.span, None);
     }
     let over_system = last.is_some_and(|target| {
         ["/etc", "/usr", "/bin", "/lib", "/boot"].iter().any(|place| target.text.known_start().starts_with(place))
