@@ -235,6 +235,8 @@ pub(super) const ROWS: &[Program] = &[
             denies("split --filter='rm -rf /' x", "delete-root"),
             denies("split -b 100 <(echo 'rm -rf /') part-; sh part-aa", "delete-root"),
             asks("split ~/.ssh/id_rsa part-", "credentials"),
+            denies("echo 'rm -rf /' | split - part-; sh part-aa", "delete-root"),
+            denies("echo 'rm -rf /' > x; split -b 3 x; cat x?? | sh", "delete-root"),
             allows("split -l 100 x part-"),
         ],
         ..PROGRAM
