@@ -56,6 +56,20 @@ pub fn judge_call(command: impl AsRef<[u8]>, environment: &[(String, String)], c
 
 /// As [`judge_call`], for whoever has parsed the command already: `script` is the parse of `command`.
 pub fn judge_script(script: &Script, command: &[u8], environment: &[(String, String)], context: &Context) -> Verdict {
+    let mut verdict = judge_parsed(script, command, environment, context);
+    policy::fill_permits(&mut verdict, command, context);
+    verdict
+}
+
+/// Judges `command` without a word on how a person allows it.
+fn judge_plainly(command: &[u8], context: &Context) -> Verdict {
+    match syntax::parse(command) {
+        Ok(script) => judge_parsed(&script, command, &[], context),
+        Err(error) => unparsed(&error),
+    }
+}
+
+fn judge_parsed(script: &Script, command: &[u8], environment: &[(String, String)], context: &Context) -> Verdict {
     let mut judge = Machine::new(context, command, KNOWLEDGE);
     for (name, value) in environment {
         judge.judge_variable(name, &Text::known(value.clone()), Span::default(), Lasting::OneCommand);
@@ -140,7 +154,7 @@ fn conclude(
             verdict.span = Some(worst.span);
             verdict.target = worst.target;
             verdict.alternative = worst.alternative;
-            verdict.permit = worst.permit;
+            verdict.permit = policy::permit_of(&verdict.findings);
         }
         None => "Nothing speaks against it.".clone_into(&mut verdict.reason),
     }

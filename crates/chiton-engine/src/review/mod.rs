@@ -1,5 +1,6 @@
 //! Stage 2: from a request to a command that may run: the policy, the permission manager, a person's consent.
 
+mod bash_check;
 mod bound;
 mod case;
 mod dry_run;
@@ -7,6 +8,7 @@ mod input;
 mod leaving;
 mod protection;
 mod scope;
+mod surroundings;
 mod syntax;
 mod verdicts;
 
@@ -17,12 +19,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::consent::{Answer, Bound, Consents, Question};
+pub use bash_check::is_rejected_by_bash;
 use case::Case;
 use chiton_guard::{CheckedPolicy, Context, Decision, Finding, GuardPolicy, Input, Mode, Verdict};
 use chiton_shell::tree::Span;
 pub(crate) use leaving::leaves_for;
 pub use protection::Protection;
 use serde::Serialize;
+pub use surroundings::MachineSurroundings;
 use verdicts::Judgement;
 pub(crate) use verdicts::Verdicts;
 
@@ -72,15 +76,8 @@ impl Guard {
         directory: &Path,
         change: &EnvironmentChange,
     ) -> Verdict {
-        let case = Case {
-            command,
-            state,
-            directory,
-            real_directory: directory,
-            change,
-            input: &Input::Nothing,
-            surroundings: None,
-        };
+        let case =
+            Case { command, state, directory, real_directory: directory, change, input: &Input::Nothing, origin: None };
         self.judge_case(&chiton_shell::parse(command), &case).0
     }
 }
@@ -222,9 +219,7 @@ impl Reviewers<'_> {
         let Grounds { state, standing: at, input, .. } = grounds;
         let change = reaching(&request.environment, self.environment);
         let input = case::input_of(input);
-        let surroundings = session.surroundings();
-        let case =
-            Case { surroundings: surroundings.as_ref(), ..Case::new(&request.command, state, at, &change, &input) };
+        let case = Case { origin: Some(session.origin()), ..Case::new(&request.command, state, at, &change, &input) };
         self.verdicts.recall(self.guard, &case)
     }
 }

@@ -178,12 +178,22 @@ impl Machine<'_> {
         if self.frames.iter().any(|frame| frame.name == mark) || self.frames.len() >= DEEPEST_CALLS {
             return None;
         }
-        let first = simple.words.first()?;
-        let rest = self.source.get(first.span.end..command.span.end).unwrap_or_default();
-        let text = format!("{value}{}", String::from_utf8_lossy(rest));
+        let (first, rest) = simple.words.split_first()?;
+        let mut world = world.clone();
+        let text = if first.span.end < command.span.end || rest.is_empty() {
+            let rest = self.source.get(first.span.end..command.span.end).unwrap_or_default();
+            format!("{value}{}", String::from_utf8_lossy(rest))
+        } else {
+            // In text that another command handed to a shell, words have no places of their own.
+            let words = self.expanding(&mut world).args(rest).into_iter().enumerate();
+            let words = words.map(|(at, arg)| (at.to_string(), arg.text)).collect();
+            world.set("__unknown_words", Value::Array(words));
+            format!("{value} \"${{__unknown_words[@]}}\"")
+        };
         let frame = self.frame(&mark);
         self.frames.push(frame);
-        let ran = self.script(&text, world.clone(), &world.input, command.span);
+        let input = Rc::clone(&world.input);
+        let ran = self.script(&text, world, &input, command.span);
         self.frames.pop();
         Some(ran)
     }
@@ -477,7 +487,7 @@ pub(crate) fn program_name(text: &Text) -> Option<String> {
 
 /// `python3.12` is python, `gcc-13` stays what it is.
 fn plain_name(name: &str) -> &str {
-    for family in ["python", "pypy", "perl", "ruby", "lua", "php", "node", "pip", "tclsh", "gawk"] {
+    for family in ["python", "ipython", "pypy", "perl", "ruby", "lua", "php", "node", "pip", "tclsh", "gawk"] {
         if let Some(version) = name.strip_prefix(family)
             && version.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'))
         {

@@ -339,6 +339,10 @@ impl Machine<'_> {
         }
         let flow = flow.passed_on();
         self.reveals_output(&flow, self.here());
+        if flow.labels.has(Labels::ENDLESS) {
+            let reason = format!("This would write to {path} until the disk is full.");
+            self.state(Kind::FillDisk, reason, self.here(), Some(path.to_owned()));
+        }
         let path = self.physical(path).unwrap_or_else(|| path.to_owned());
         let grows = append || self.pipes.contains(&path);
         let content = match self.files.get(&path) {

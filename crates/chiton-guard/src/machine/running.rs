@@ -185,6 +185,14 @@ impl Machine<'_> {
             if let Some(known) = self.files.get(path) {
                 return known.clone();
             }
+            if text.has_glob() && !self.files.is_empty() {
+                let mut matched: Vec<&String> =
+                    self.files.keys().filter(|file| path::matches_path(path, file)).collect();
+                matched.sort();
+                if !matched.is_empty() {
+                    return matched.into_iter().fold(Flow::empty(), |all, file| all.then(&self.files[file]));
+                }
+            }
             if let Some(read) = descriptor_of(path).and_then(|number| self.read_descriptor(number, world)) {
                 return (*read).clone();
             }
@@ -196,8 +204,12 @@ impl Machine<'_> {
                 Some(Secrecy::Handled) => flow.labels = flow.labels.with(Labels::SECRET),
                 None => {}
             }
-            if path == "/dev/null" {
-                return Flow::empty();
+            match path.as_str() {
+                "/dev/null" => return Flow::empty(),
+                "/dev/zero" | "/dev/urandom" | "/dev/random" | "/dev/full" => {
+                    flow.labels = flow.labels.with(Labels::ENDLESS);
+                }
+                _ => {}
             }
             if text.is_decided()
                 && !text.has_glob()
