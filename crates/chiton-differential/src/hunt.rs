@@ -247,10 +247,9 @@ pub fn ran(root: &mut EmptyRoot, text: &str) -> Result<Vec<char>> {
     loop {
         match root.next(patience) {
             Event::Ran(NUMBER, letter) => letters.push(letter),
-            Event::Ran(..) => {}
             // Commands in the background may need a moment.
             Event::Done(NUMBER) => patience = Duration::from_millis(if text.contains(['&', '(']) { 3 } else { 0 }),
-            Event::Done(_) => {}
+            Event::Ran(..) | Event::Done(_) => {}
             Event::Silent => {
                 if patience == EmptyRoot::patience() {
                     *root = EmptyRoot::start()?;

@@ -146,7 +146,9 @@ fn show_progress(reports: &std::sync::mpsc::Receiver<(u64, Counts)>, start: Inst
         }
         shown = Instant::now();
         let mut all = Counts::default();
-        latest.values().for_each(|counts| all.add(counts));
+        for counts in latest.values() {
+            all.add(counts);
+        }
         let end = if std::io::stderr().is_terminal() { "\r" } else { "\n" };
         eprint!("{all}; {:.0} a second{end}", rate(&all, start));
         let _ = std::io::stderr().flush();

@@ -174,7 +174,7 @@ impl Lexer<'_> {
         let prepare = |inner: &mut Lexer<'_>| {
             (inner.depth, inner.patience, inner.pending_outside) = (depth, patience, outside);
         };
-        let (list, remains) = Lexer::reading(&text, positions, &prepare, &|inner| inner.whole());
+        let (list, remains) = Lexer::reading(&text, &positions, &prepare, &|inner| inner.whole());
         if let Some(remains) = remains {
             self.patience = remains.patience;
             self.places.extend(remains.places);
