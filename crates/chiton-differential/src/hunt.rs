@@ -15,7 +15,7 @@ const WINDOW: usize = 64;
 /// How many texts are remembered after they are done: a command in the background may still run then.
 const REMEMBERED: usize = 4096;
 /// How many different counterexamples are made small. More of them say the same.
-const MOST_SHRUNK: usize = 15;
+const MOST_SHRUNK: usize = 10;
 
 /// What was counted.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +32,8 @@ pub struct Counts {
     pub missed: u64,
     /// Texts that did not come to an end.
     pub stuck: u64,
+    /// The first of those that were missed, as they were made.
+    pub examples: Vec<String>,
 }
 
 impl Counts {
@@ -42,6 +44,7 @@ impl Counts {
         self.listed += other.listed;
         self.missed += other.missed;
         self.stuck += other.stuck;
+        self.examples.extend_from_slice(&other.examples);
         for (rule, count) in &other.asked {
             *self.asked.entry(rule.clone()).or_default() += count;
         }
@@ -95,7 +98,6 @@ pub struct Hunt {
     /// The newest last.
     known: VecDeque<Known>,
     counts: Counts,
-    missed: Vec<String>,
 }
 
 impl Hunt {
@@ -106,7 +108,6 @@ impl Hunt {
             seed,
             known: VecDeque::new(),
             counts: Counts::default(),
-            missed: Vec::new(),
         })
     }
 
@@ -183,7 +184,9 @@ impl Hunt {
         known.ran.add(letter);
         if !known.judged.listed.has(letter) && known.judged.stopped.is_none() && !known.missed {
             known.missed = true;
-            self.missed.push(known.text.clone());
+            if self.counts.examples.len() < MOST_SHRUNK {
+                self.counts.examples.push(known.text.clone());
+            }
         }
     }
 
@@ -208,9 +211,8 @@ impl Hunt {
     }
 
     fn shrunk(&mut self) -> Result<Vec<Missed>> {
-        let texts: Vec<String> = self.missed.iter().take(MOST_SHRUNK).cloned().collect();
         let mut all = Vec::new();
-        for text in texts {
+        for text in self.counts.examples.clone() {
             let mut trouble = None;
             let small = shrink(&text, |shorter| {
                 misses(&mut self.root, shorter).unwrap_or_else(|error| {
