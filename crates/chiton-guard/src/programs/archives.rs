@@ -3,7 +3,7 @@
 use super::files::below;
 use super::options::{Grammar, Options};
 use super::row::Does::Is;
-use super::row::When::{First, Starts};
+use super::row::When::Starts;
 use super::row::{On, PROGRAM, Prints, Program, allows, asks, denies};
 use crate::effect::{Depth, Kind, Writing};
 use crate::machine::command::Call;
@@ -72,12 +72,6 @@ pub(super) const ROWS: &[Program] = &[
             allows("rsync -n --delete empty/ /"),
             allows("rsync -a src/ backup/"),
         ],
-        ..PROGRAM
-    },
-    Program {
-        names: &["rclone"],
-        effects: &[On(First(&["purge", "delete", "sync"]), Is(Kind::DropRemote, "This deletes data on a remote."))],
-        examples: &[asks("rclone purge remote:dir", "remote-data"), allows("rclone ls remote:dir")],
         ..PROGRAM
     },
 ];

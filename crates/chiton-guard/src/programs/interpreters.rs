@@ -4,8 +4,9 @@ use std::rc::Rc;
 
 use super::builtins::is_standard_input;
 use super::options::{Grammar, Options};
-use super::row::When::{All, Bare, Fed, Not};
-use super::row::{PROGRAM, Program, When, allows, asks, denies};
+use super::row::Does::Is;
+use super::row::When::{All, Bare, Fed, Not, Says};
+use super::row::{On, PROGRAM, Program, When, allows, asks, denies};
 use super::text_tools::filtered;
 use crate::effect::{Kind, Writing};
 use crate::machine::command::Call;
@@ -68,10 +69,17 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["bun", "deno"],
         custom: Some(javascript_tool),
+        effects: JAVASCRIPT_PUBLISHES,
+        spares: super::row::DRY,
         prompts: WAITS_FOR_CODE,
         examples: &[
             denies("deno eval 'Deno.removeSync(\"/\")'", "delete-root"),
             denies("bun -e 'require(\"child_process\").execSync(\"rm -rf /\")'", "delete-root"),
+            asks("bun publish", "publish"),
+            asks("deno publish", "publish"),
+            asks("bun x prisma migrate reset", "remote-data"),
+            asks("deno run -A npm:prisma migrate reset", "remote-data"),
+            allows("deno publish --dry-run"),
             allows("bun run build"),
             allows("deno test"),
         ],
@@ -209,6 +217,15 @@ const RUBY: Interpreter = Interpreter {
 
 const TCL: Interpreter = Interpreter { language: Language::Tcl, grammar: SCRIPT, code: &[], loads: &[] };
 
+const JAVASCRIPT_PUBLISHES: &[On] =
+    &[On(Says(&["publish"]), Is(Kind::Publish, "This would publish the package to a registry."))];
+
+/// Modules of Python that are programs by themselves.
+const MODULES: &[&str] = &[
+    "django", "alembic", "flask", "twine", "poetry", "uv", "hatch", "pdm", "flit", "maturin", "celery", "airflow",
+    "dbt", "ansible", "mkdocs", "huggingface_hub", "modal", "semantic_release", "piccolo", "aerich", "pipx", "rq",
+];
+
 /// `python -m` runs a module.
 fn python(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     let options = Options::read(&call.args, &PYTHON.grammar);
@@ -216,6 +233,10 @@ fn python(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<R
         return interpret(machine, call, world, &PYTHON);
     }
     let module = options.value(&["m"]).and_then(|arg| arg.text.as_known()).unwrap_or_default();
+    if let Some(row) = super::row_of(&module).filter(|_| MODULES.contains(&module.as_str())) {
+        let inner = Call { name: module.clone(), args: options.operands.clone(), ..call.clone() };
+        return Some(row.run(machine, &inner, world.clone()));
+    }
     let decodes = ["base64", "zlib", "gzip"].contains(&module.as_str());
     let flow = if decodes { Flow::labelled(Labels::DECODED) } else { Flow::unknown() };
     Some(Ran::same(world.clone(), flow))
@@ -224,7 +245,7 @@ fn python(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<R
 /// `bun` and `deno` have verbs: `eval` takes code, others work on a project.
 fn javascript_tool(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     if works_on_project(call) {
-        return None;
+        return super::packages::run_tool(machine, call, world);
     }
     let mut call = call.clone();
     if let Some(first) = call.args.first_mut().filter(|first| first.text.is("eval")) {
@@ -238,7 +259,8 @@ fn elixir(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<R
 }
 
 fn works_on_project(call: &Call) -> bool {
-    const VERBS: [&str; 11] = ["run", "x", "test", "install", "add", "build", "task", "fmt", "lint", "check", "create"];
+    const VERBS: [&str; 12] =
+        ["run", "x", "test", "install", "add", "build", "task", "fmt", "lint", "check", "create", "publish"];
     call.args.first().is_some_and(|arg| VERBS.iter().any(|verb| arg.text.is(verb)))
 }
 
@@ -265,6 +287,9 @@ fn interpret(machine: &mut Machine<'_>, call: &Call, world: &World, interpreter:
         return is_fed.then(|| Ran::same(world.clone(), filtered(call)));
     }
 
+    if let Some(ran) = super::frameworks::through_interpreter(machine, call, &options.operands, world) {
+        return Some(ran);
+    }
     match options.operands.first() {
         Some(file) if !is_standard_input(&file.text) => run_script(machine, file, language, world, call),
         _ => run_input(machine, call, language, world),

@@ -6,10 +6,12 @@
 mod archives;
 mod assignments;
 mod awk;
+mod backups;
 mod builders;
 mod builtins;
 mod chiton;
 mod clouds;
+mod clusters;
 pub(crate) mod codec;
 mod containers;
 mod credentials;
@@ -19,23 +21,31 @@ mod downloads;
 mod editors;
 mod files;
 mod finders;
+mod forges;
+mod frameworks;
 mod full_screen;
 mod git;
 mod git_settings;
+mod infrastructure;
 mod interpreters;
 mod json;
 pub(crate) mod network;
 pub(crate) mod options;
 mod packages;
 mod permissions;
+mod platforms;
 mod printers;
 mod processes;
+mod publishing;
+mod queues;
 mod row;
 mod sed;
 mod settings_printers;
 mod shells;
+pub(crate) mod sql;
 mod ssh;
 mod starters;
+mod stores;
 mod system;
 mod system_network;
 mod system_packages;
@@ -62,10 +72,12 @@ use row::Program;
 const ROWS: &[&[Program]] = &[
     archives::ROWS,
     awk::ROWS,
+    backups::ROWS,
     builders::ROWS,
     builtins::ROWS,
     chiton::ROWS,
     clouds::ROWS,
+    clusters::ROWS,
     codec::ROWS,
     containers::ROWS,
     databases::ROWS,
@@ -74,19 +86,26 @@ const ROWS: &[&[Program]] = &[
     editors::ROWS,
     files::ROWS,
     finders::ROWS,
+    forges::ROWS,
+    frameworks::ROWS,
     full_screen::ROWS,
     git::ROWS,
+    infrastructure::ROWS,
     interpreters::ROWS,
     network::ROWS,
     packages::ROWS,
     permissions::ROWS,
+    platforms::ROWS,
     printers::ROWS,
     processes::ROWS,
+    publishing::ROWS,
+    queues::ROWS,
     sed::ROWS,
     settings_printers::ROWS,
     shells::ROWS,
     ssh::ROWS,
     starters::ROWS,
+    stores::ROWS,
     system::ROWS,
     system_network::ROWS,
     system_packages::ROWS,
@@ -100,8 +119,14 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::ne
     rows.flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
 });
 
+/// Rows of which a name ends with a `*`.
+static BY_START: LazyLock<Vec<&'static Program>> = LazyLock::new(|| {
+    let rows = ROWS.iter().copied().flatten();
+    rows.filter(|row| row.names.iter().any(|name| name.ends_with('*'))).collect()
+});
+
 fn row_of(name: &str) -> Option<&'static Program> {
-    let by_start = || ROWS.iter().copied().flatten().find(|row| row.is_named(name));
+    let by_start = || BY_START.iter().copied().find(|row| row.is_named(name));
     BY_NAME.get(name).copied().or_else(by_start)
 }
 
@@ -128,7 +153,7 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
     if call.input.labels.has(Labels::KEPT) && !credentials::uses_silently(&call.name) {
         machine.reveals_input(&call.name, &call.input, call.span);
     }
-    let mut ran = if let Some(row) = row_of(&call.name) {
+    let mut ran = if let Some(row) = row_of(&call.name).filter(|_| !was_written(machine, call, &world)) {
         row.run(machine, call, world)
     } else {
         let flow = unknown_program(machine, call, &world);
@@ -138,6 +163,14 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
         ran.flow = Flow::labelled(Labels::SETTINGS);
     }
     ran
+}
+
+/// Whether this command itself wrote the program that it calls by its path, so that its name says nothing.
+fn was_written(machine: &Machine<'_>, call: &Call, world: &World) -> bool {
+    let path = || crate::value::path::absolute(&call.path.as_known()?, world.cwd.as_deref());
+    !machine.files.is_empty()
+        && call.path.known_start().contains('/')
+        && path().is_some_and(|path| machine.files.contains_key(&path))
 }
 
 /// Judges a program that another one runs as its helper.

@@ -164,7 +164,7 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["valgrind", "fakeroot", "firejail", "proot", "systemd-inhibit", "dotenv"],
+        names: &["valgrind", "fakeroot", "firejail", "proot", "systemd-inhibit"],
         grammar: CONFINED,
         runs: Runs::Operands(0),
         examples: &[denies("fakeroot rm -rf /", "delete-root"), allows("valgrind ./test")],
