@@ -340,7 +340,7 @@ const RUN: Grammar = Grammar {
 /// A call, taken apart: what stands before the verb, the verb, and what stands behind it.
 struct Verb {
     before: Options,
-    verb: String,
+    name: String,
     rest: Vec<Arg>,
     is_compose: bool,
 }
@@ -356,12 +356,12 @@ fn verb_of(call: &Call) -> Option<Verb> {
         words = Options::read(&words[1..], &stopping).operands;
     }
     let (verb, rest) = words.split_first()?;
-    Some(Verb { before, verb: verb.text.display(), rest: rest.to_vec(), is_compose })
+    Some(Verb { before, name: verb.text.display(), rest: rest.to_vec(), is_compose })
 }
 
 /// What a container gets, what runs in it, and what it publishes.
 fn container(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
-    let Verb { before, verb, rest, is_compose } = verb_of(call)?;
+    let Verb { before, name: verb, rest, is_compose } = verb_of(call)?;
     match verb.as_str() {
         "run" | "create" | "exec" | "from" if call.name != "buildah" || verb == "run" || verb == "from" => {
             started(machine, call, &verb, &rest, world);

@@ -726,7 +726,7 @@ pub(super) fn in_tests(machine: &mut Machine<'_>, call: &Call, world: &mut World
 
     let names_test = |text: &str| {
         let host = text.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default());
-        let is_here = host.is_none_or(|host| crate::machine::address::is_local(host));
+        let is_here = host.is_none_or(crate::machine::address::is_local);
         is_here && sql::is_test(text.rsplit('/').next().unwrap_or_default())
     };
     let set = VARIABLES.iter().any(|name| match world.get(name, machine.context) {

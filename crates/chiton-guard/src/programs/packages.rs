@@ -330,7 +330,7 @@ fn without_version(words: &[Arg]) -> Vec<Arg> {
         let plain = known.trim_start_matches("npm:").trim_start_matches("jsr:");
         let at = plain.char_indices().skip(1).find(|(_, c)| *c == '@').map_or(plain.len(), |(at, _)| at);
         let name = match &plain[..at] {
-            "@aws-cdk/cli" => "cdk",
+            "@aws-cdk/cli" | "aws-cdk" => "cdk",
             "@redwoodjs/cli" => "rw",
             "@changesets/cli" => "changeset",
             "@vscode/vsce" => "vsce",
@@ -342,7 +342,6 @@ fn without_version(words: &[Arg]) -> Vec<Arg> {
             "firebase-tools" => "firebase",
             "netlify-cli" => "netlify",
             "eas-cli" => "eas",
-            "aws-cdk" => "cdk",
             other => other,
         };
         first.text = Text::known(name);

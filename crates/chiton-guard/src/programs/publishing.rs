@@ -169,7 +169,7 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["gradle", "gradlew", "sbt", "mill", "lein", "ant", "bazel", "bazelisk", "pants", "buck2"],
+        names: &["gradle", "gradlew", "sbt", "mill", "ant", "bazel", "bazelisk", "pants", "buck2"],
         grammar: Grammar {
             short: "pbxPD",
             long: &["project-dir", "init-script", "exclude-task", "settings-file", "console"],
@@ -199,7 +199,6 @@ pub(super) const ROWS: &[Program] = &[
                             Called(&["mill"]),
                             Has(&["publishAll", "publishArtifacts", "mill.scalalib.PublishModule/"]),
                         ]),
-                        All(&[Called(&["lein"]), Says(&["deploy", "release"])]),
                         All(&[Called(&["pants"]), Says(&["publish"])]),
                     ]),
                     Not(&Has(&[
@@ -219,7 +218,6 @@ pub(super) const ROWS: &[Program] = &[
             asks("./gradlew :lib:publish publishToSonatype", "publish"),
             asks("./gradlew publishPlugins", "publish"),
             asks("sbt publishSigned", "publish"),
-            asks("lein deploy clojars", "publish"),
             asks("./gradlew flywayClean", "remote-data"),
             allows("gradle publish --dry-run"),
             allows("./gradlew build"),

@@ -611,5 +611,9 @@ fn place(options: &Options) -> String {
         (&["region"], "in the region"),
     ];
     let named = PLACES.iter().filter_map(|(names, phrase)| Some((phrase, options.value(names)?)));
-    named.take(2).map(|(phrase, value)| format!(" {phrase} `{}`", value.text.display())).collect()
+    let mut all = String::new();
+    for (phrase, value) in named.take(2) {
+        all.extend([" ", phrase, " `", &value.text.shown(), "`"]);
+    }
+    all
 }

@@ -282,7 +282,7 @@ pub(super) const ROWS: &[Program] = &[
     },
 ];
 
-/// Statements of MongoDB's shell: in `--eval`, in a file that this command wrote, on its input.
+/// Statements of a shell for documents: in `--eval`, in a file that this command wrote, on its input.
 fn documents(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     let mut texts: Vec<(String, Arg)> = call.args.iter().map(|arg| (arg.text.display(), arg.clone())).collect();
     texts.extend(call.input.text.iter().map(|text| (text.clone(), Arg::known(text.clone(), call.span))));
@@ -339,9 +339,8 @@ fn keys(machine: &mut Machine<'_>, call: &Call, _: &mut World) -> Option<Ran> {
     lines.extend(call.input.text.iter().flat_map(|text| text.lines().map(str::to_owned)));
 
     let deletes = words.first().is_some_and(|verb| ["DEL", "UNLINK"].iter().any(|own| verb.eq_ignore_ascii_case(own)));
-    if deletes && options.operands.iter().skip(1).any(|arg| !arg.text.is_decided() && arg.text.known_start().is_empty())
-        || deletes && options.operands.len() == 1
-    {
+    let is_search = |arg: &Arg| !arg.text.is_decided() && arg.text.known_start().is_empty();
+    if deletes && (options.operands.len() == 1 || options.operands.iter().skip(1).any(is_search)) {
         let reason = format!("This would delete every key that a search finds{host}.");
         machine.state(DropRemote, reason, call.span, None);
     }
@@ -390,7 +389,7 @@ fn key_command(upper: &str) -> Option<(Kind, &'static str)> {
     }
 }
 
-/// Commands of ZooKeeper: its words, or lines on its input.
+/// Commands of a coordination service: its words, or lines on its input.
 fn coordination(machine: &mut Machine<'_>, call: &Call, _: &mut World) -> Option<Ran> {
     const DELETES: [&str; 4] = ["deleteall", "rmr", "delete", "reconfig"];
     let words = call.args.iter().map(|arg| arg.text.display());

@@ -25,6 +25,8 @@ const CONNECTS: &[&str] =
     &["socket", "TCPSocket", "fsockopen", "connect", "create_connection", "Socket", "createConnection"];
 /// Starts a program.
 const STARTS: &[&str] = &["dup2", "spawn", "subprocess", "exec", "system", "popen", "proc_open", "Popen", "shell_exec"];
+/// Reads what another machine says.
+const HEARS: &[&str] = &["recv", "gets", "makefile", "recvfrom"];
 /// Shells, as code names them.
 const SHELLS: &[&str] = &["/bin/sh", "/bin/bash", "\"sh\"", "'sh'", "cmd.exe"];
 /// Sends something over the network.
@@ -113,10 +115,12 @@ impl Whole<'_> {
 
     /// Whether it connects to another machine and starts a shell.
     fn gives_a_shell_away(&self) -> bool {
-        let connects = self.has(CONNECTS) || self.says(&["/dev/tcp/", "/inet/tcp"]);
+        let names_connection = self.names.iter().any(|name| name.split('.').any(|part| CONNECTS.contains(&part)));
+        let connects = names_connection || self.says(&["/dev/tcp/", "/inet/tcp"]);
         let starts_shell = self.has(STARTS) && self.says(SHELLS);
         let redirects = self.has(&["dup2"]) && self.has(&["spawn", "call", "exec", "system"]);
-        connects && (starts_shell || redirects)
+        let obeys = self.has(HEARS) && self.has(STARTS) && !self.has(&["listen", "createServer", "accept"]);
+        connects && (starts_shell || redirects || obeys)
     }
 
     fn talks(&self) -> bool {

@@ -114,8 +114,8 @@ pub(in crate::programs) fn gets_machine(machine: &Machine<'_>, source: &Text, wo
     }
     let is_home = path == places.home || crate::protected::is_home(&path);
     let inside = crate::protected::inside_home(&path, &places.home);
-    is_home && path != places.workspace
-        || path::is_within(&places.home, &path) && path != places.workspace
+    let is_around_home = is_home || path::is_within(&places.home, &path);
+    is_around_home && path != places.workspace
         || inside.is_some_and(|inside| CREDENTIALS.iter().any(|folder| path::is_within(inside, folder)))
 }
 
