@@ -68,6 +68,21 @@ pub(crate) enum Effect<'a> {
     },
 }
 
+impl<'a> Effect<'a> {
+    /// The same effect on something else.
+    pub(crate) fn on(self, other: &'a Text) -> Self {
+        match self {
+            Self::Delete { depth, certainty, doing, .. } => Self::Delete { what: other, depth, certainty, doing },
+            Self::Write { writing, certainty, doing, .. } => Self::Write { what: other, writing, certainty, doing },
+            Self::Rights { depth, doing, .. } => Self::Rights { what: other, depth, doing },
+            Self::Device { doing, .. } => Self::Device { what: other, doing },
+            Self::Print { program, .. } => Self::Print { what: other, program },
+            Self::Read { .. } => Self::Read { what: other },
+            Self::Of { .. } => self,
+        }
+    }
+}
+
 /// Whether an effect is certain. What is not is asked about at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Certainty {

@@ -12,6 +12,7 @@ use crate::effect::{Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
 use crate::machine::{Lasting, Machine, Ran};
+use crate::protected::credentials::names_secret;
 use crate::value::path;
 use crate::value::{Arg, Flow, Labels, Text};
 
@@ -186,13 +187,7 @@ fn protection(machine: &mut Machine<'_>, call: &Call, options: &Options, world: 
 
 /// Whether a variable to be passed on, perhaps with a trailing `*`, may hold a secret.
 fn is_secret_name(name: &str) -> bool {
-    const WORDS: [&str; 12] = [
-        "KEY", "TOKEN", "SECRET", "PASS", "PWD", "CRED", "AUTH", "COOKIE", "SESSION_ID", "PRIVATE", "DATABASE_URL",
-        "DSN",
-    ];
-    let name = name.to_ascii_uppercase();
-    let harmless = ["SSH_AUTH_SOCK", "GPG_TTY", "PWD", "OLDPWD", "KEYBOARD_LAYOUT", "PASSWORD_STORE_DIR"];
-    !harmless.contains(&name.as_str()) && (name.contains('*') || WORDS.iter().any(|word| name.contains(word)))
+    name.contains('*') || names_secret(name)
 }
 
 /// `run COMMAND`: the command is judged where and with what it would run.

@@ -226,7 +226,7 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["ctr", "crictl", "runc", "crun", "apptainer", "singularity", "systemd-nspawn"],
+        names: &["ctr", "crictl", "runc", "apptainer", "singularity", "systemd-nspawn"],
         grammar: Grammar {
             short: "anBDiM",
             long: &["address", "namespace", "mount", "bind", "directory", "image", "bind-ro", "runtime-endpoint"],
@@ -253,7 +253,7 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["docker-machine", "multipass", "limactl", "colima", "orb", "orbctl", "distrobox", "toolbox"],
+        names: &["docker-machine", "multipass", "limactl", "colima", "orb", "orbctl"],
         effects: &[On(
             Any(&[
                 All(&[Called(&["docker-machine", "multipass"]), Says(&["rm|delete|purge"])]),
@@ -592,6 +592,9 @@ fn low_level(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Optio
             let reason = format!("This container would get {} of the machine.", parsed.source.display());
             machine.state(Escape, reason, mount.span, Some(parsed.source.display()));
         }
+    }
+    if call.name == "systemd-nspawn" {
+        return super::wrappers::somewhere(machine, call, world);
     }
     None
 }

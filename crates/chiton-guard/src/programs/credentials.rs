@@ -1,9 +1,10 @@
 //! Programs that nobody knows, and files that prove who somebody is.
 
-use crate::effect::Effect;
+use crate::effect::{Effect, Writing};
 use crate::machine::Machine;
 use crate::machine::command::Call;
 use crate::machine::state::World;
+use crate::value::path::{self, Target};
 use crate::value::{Arg, Text};
 
 /// Programs that use such files without showing what is in them, or that only look at the file itself.
@@ -42,6 +43,24 @@ pub(super) fn may_show(machine: &mut Machine<'_>, call: &Call, world: &World) {
 /// Notes that a program shows a file.
 pub(super) fn shows(machine: &mut Machine<'_>, file: &Arg, call: &Call, world: &World) {
     machine.does(Effect::Print { what: &file.text, program: &call.name }, world, file.span);
+}
+
+/// Notes that somebody opens a file to look at it or to change it. What of it changes nobody knows, so only the places
+/// of Chiton itself count as written.
+pub(super) fn edits(machine: &mut Machine<'_>, file: &Arg, call: &Call, world: &World) {
+    shows(machine, file, call, world);
+    let is_own = |path: &str| machine.places().is_of_chiton(path);
+    if path::targets(&file.text, world.cwd.as_deref())
+        .iter()
+        .any(|target| matches!(target, Target::At { path, .. } if is_own(path)))
+    {
+        machine.writes("This would change", &file.text, Writing::Adds, world, file.span);
+    }
+}
+
+/// Notes that a file gets another name, by which it could be shown or changed unseen.
+pub(super) fn links(machine: &mut Machine<'_>, file: &Arg, call: &Call, world: &World) {
+    edits(machine, file, call, world);
 }
 
 /// Whether a word is worth comparing with the files that prove who somebody is: most words are not.

@@ -1,5 +1,6 @@
 //! Editors, debuggers and readers: programs with commands of their own, some of which run others.
 
+use super::credentials;
 use super::options::{Grammar, Options};
 use super::row::Does::RunHelper;
 use super::row::When::{Always, Any, Fed, Has, Not, Starts};
@@ -20,6 +21,8 @@ pub(super) const ROWS: &[Program] = &[
             denies("vim -c '!rm -rf /' -c q", "delete-root"),
             denies("vim '+!rm -rf /'", "delete-root"),
             asks("vim -es -c 'w! /etc/hosts' x", "system-write"),
+            asks("vim -es -c '%p' -c q ~/.ssh/id_rsa", "credentials"),
+            denies("vim ~/.config/chiton/config.toml", "chiton"),
             allows("vim -es -c 'g/a/d' -c wq notes.txt"),
         ],
         ..PROGRAM
@@ -111,6 +114,9 @@ fn vi(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> 
         commands.extend(lines_read(call));
     }
     run_commands(machine, commands, call, world);
+    for file in &options.operands {
+        credentials::edits(machine, file, call, world);
+    }
     None
 }
 
@@ -131,6 +137,9 @@ fn emacs(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
     }
     for file in options.values(&["l", "load", "script"]) {
         load(machine, file, Language::Lisp, world, call);
+    }
+    for file in options.operands.iter().filter(|_| !evaluates) {
+        credentials::edits(machine, file, call, world);
     }
     None
 }

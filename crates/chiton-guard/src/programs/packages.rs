@@ -158,17 +158,9 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &[
-            "pipenv", "rye", "doppler", "op", "devbox", "infisical", "chamber", "aws-vault", "teller", "envchain",
-            "dotenvx", "env-cmd", "dotenv",
-        ],
+        names: &["pipenv", "rye", "doppler", "op", "devbox", "env-cmd", "dotenv"],
         grammar: Grammar { short: "npCwefc", ..RUNNER },
-        runs: Runs::FirstOf(&[
-            Runs::If(Says(&["exec * --"]), &Runs::Operands(3)),
-            Runs::If(Says(&["exec *"]), &Runs::Operands(2)),
-            Runs::Behind(&["run"]),
-            Runs::If(Called(&["dotenv", "env-cmd", "envchain"]), &Runs::Operands(0)),
-        ]),
+        runs: Runs::FirstOf(&[Runs::Behind(&["run"]), Runs::If(Called(&["dotenv", "env-cmd"]), &Runs::Operands(0))]),
         effects: &[On(
             All(&[Called(&["rye"]), Says(&["publish"])]),
             Is(Publish, "This would publish the project's packages to a registry."),
@@ -178,10 +170,8 @@ pub(super) const ROWS: &[Program] = &[
             allows("pipenv run pytest"),
             asks("rye publish", "publish"),
             asks("doppler run -- npx prisma migrate reset", "remote-data"),
-            asks("aws-vault exec prod -- terraform destroy", "remote-data"),
             asks("op run --env-file .env -- npm publish", "publish"),
             allows("doppler run -- npm test"),
-            allows("aws-vault exec dev -- aws s3 ls"),
         ],
         ..PROGRAM
     },
@@ -197,17 +187,6 @@ pub(super) const ROWS: &[Program] = &[
             allows("bundle exec rake"),
             allows("bundle exec rspec"),
             allows("bundle install"),
-        ],
-        ..PROGRAM
-    },
-    Program {
-        names: &["composer"],
-        grammar: MANAGER,
-        runs: Runs::FirstOf(&[Runs::Behind(&["exec"]), Runs::Perhaps]),
-        examples: &[
-            asks("composer exec phinx rollback -- -t 0", "remote-data"),
-            allows("composer install"),
-            allows("composer exec phpunit"),
         ],
         ..PROGRAM
     },

@@ -74,7 +74,6 @@ pub(super) const ROWS: &[Program] = &[
             allows("heroku ps -a shop"),
             allows("heroku ps:scale web=2"),
             allows("heroku run rails console -a shop"),
-            allows("heroku config -a shop"),
             allows("heroku local:run make test"),
         ],
         ..PROGRAM
@@ -146,7 +145,6 @@ pub(super) const ROWS: &[Program] = &[
             allows("vercel"),
             allows("vercel deploy"),
             allows("vercel dev"),
-            allows("vercel env pull .env.local"),
             allows("vercel build --prod"),
             allows("vercel ls"),
         ],

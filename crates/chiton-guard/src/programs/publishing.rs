@@ -4,7 +4,7 @@ use super::frameworks::EF;
 use super::options::Grammar;
 use super::row::Does::Is;
 use super::row::When::{All, Any, AnyOperand, Bare, Called, Has, Not, Says, Starts};
-use super::row::{DRY, On, PROGRAM, Prints, Program, Runs, allows, asks};
+use super::row::{DRY, On, PROGRAM, Prints, Program, Runs, allows, asks, denies};
 use crate::effect::Kind::{DropRemote, Publish};
 
 pub(super) const REGISTRY: &str = "This would publish to a registry or take back from it:{names}.";
@@ -61,9 +61,9 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &[
-            "lerna", "changeset", "np", "semantic-release", "release-it", "auto", "shipjs", "beachball",
-            "release-please", "fullrelease", "cargo-release", "cargo-smart-release", "release-plz", "goreleaser",
-            "jreleaser", "python-semantic-release",
+            "changeset", "np", "semantic-release", "release-it", "auto", "shipjs", "beachball", "release-please",
+            "fullrelease", "cargo-release", "cargo-smart-release", "release-plz", "goreleaser", "jreleaser",
+            "python-semantic-release",
         ],
         grammar: Grammar {
             short: "fc",
@@ -72,7 +72,7 @@ pub(super) const ROWS: &[Program] = &[
         },
         effects: &[On(
             Any(&[
-                All(&[Called(&["lerna", "changeset", "beachball"]), Says(&["publish"])]),
+                All(&[Called(&["changeset", "beachball"]), Says(&["publish"])]),
                 All(&[Called(&["semantic-release", "release-it", "np", "fullrelease"]), Not(&Says(&["init", "help"]))]),
                 All(&[Called(&["python-semantic-release"]), Says(&["publish|version"])]),
                 All(&[
@@ -102,7 +102,6 @@ pub(super) const ROWS: &[Program] = &[
         examples: &[
             asks("semantic-release", "publish"),
             asks("npx semantic-release --ci", "publish"),
-            asks("npx lerna publish from-package --yes", "publish"),
             asks("npx changeset publish", "publish"),
             asks("np patch", "publish"),
             asks("npx release-it --ci", "publish"),
@@ -110,14 +109,12 @@ pub(super) const ROWS: &[Program] = &[
             asks("goreleaser", "publish"),
             asks("release-plz release", "publish"),
             allows("semantic-release --dry-run"),
-            allows("npx lerna run build"),
             allows("npx changeset version"),
             allows("npx changeset status"),
             allows("goreleaser build --snapshot"),
             allows("goreleaser release --snapshot --clean"),
             allows("goreleaser check"),
             allows("release-it --dry-run"),
-            allows("npx lerna version --no-push"),
         ],
         ..PROGRAM
     },
@@ -261,10 +258,10 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &[
-            "cabal", "stack", "opam-publish", "pod", "dart", "flutter", "vsce", "ovsx", "wasm-pack", "jsr", "nimble",
-            "spago", "pulp", "elm", "choco", "snapcraft", "charmcraft", "conan", "cpan-upload", "dzil",
-            "luarocks-admin", "rebar3", "gleam", "buf", "xcrun", "notarytool", "web-ext", "chrome-webstore-upload",
-            "tfx", "pulsar", "apm",
+            "cabal", "stack", "opam-publish", "pod", "dart", "flutter", "vsce", "ovsx", "wasm-pack", "jsr", "spago",
+            "pulp", "elm", "choco", "snapcraft", "charmcraft", "conan", "cpan-upload", "dzil", "luarocks-admin",
+            "rebar3", "gleam", "buf", "xcrun", "notarytool", "web-ext", "chrome-webstore-upload", "tfx", "pulsar",
+            "apm",
         ],
         grammar: Grammar {
             short: "pirtuk",
@@ -284,7 +281,7 @@ pub(super) const ROWS: &[Program] = &[
                     Says(&["publish|unpublish|delete-publisher|deprecate"]),
                 ]),
                 All(&[
-                    Called(&["wasm-pack", "jsr", "elm", "spago", "pulp", "gleam", "nimble"]),
+                    Called(&["wasm-pack", "jsr", "elm", "spago", "pulp", "gleam"]),
                     Says(&["publish", "hex publish|retire"]),
                 ]),
                 All(&[Called(&["choco"]), Says(&["push"])]),
@@ -341,13 +338,34 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["opam", "luarocks", "ng", "nx"],
+        names: &["lerna", "nx"],
+        effects: &[On(
+            Any(&[
+                All(&[Called(&["lerna"]), Says(&["publish"])]),
+                All(&[Called(&["nx"]), Says(&["release", "run *:publish", "run *:deploy"])]),
+            ]),
+            Is(Publish, RELEASE),
+        )],
+        runs: Runs::If(Says(&["exec"]), &Runs::Operands(1)),
+        spares: DRY,
+        examples: &[
+            asks("npx lerna publish from-package --yes", "publish"),
+            asks("npx nx release publish", "publish"),
+            denies("lerna exec -- rm -rf /", "delete-root"),
+            allows("npx lerna run build"),
+            allows("npx lerna version --no-push"),
+            allows("npx nx release --dry-run"),
+            allows("npx nx run-many -t test"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["opam", "luarocks", "ng"],
         effects: &[On(
             Any(&[
                 All(&[Called(&["opam"]), Says(&["publish"])]),
                 All(&[Called(&["luarocks"]), Says(&["upload"])]),
                 All(&[Called(&["ng"]), Says(&["deploy"])]),
-                All(&[Called(&["nx"]), Says(&["release", "release publish", "run *:publish", "run *:deploy"])]),
             ]),
             Is(Publish, REGISTRY),
         )],
@@ -357,10 +375,8 @@ pub(super) const ROWS: &[Program] = &[
             asks("opam publish", "publish"),
             asks("luarocks upload x.rockspec", "publish"),
             asks("ng deploy", "publish"),
-            asks("npx nx release publish", "publish"),
             allows("eval \"$(opam env)\""),
             allows("luarocks install busted"),
-            allows("npx nx release --dry-run"),
             allows("ng build"),
         ],
         ..PROGRAM

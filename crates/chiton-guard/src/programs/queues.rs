@@ -1,9 +1,9 @@
 //! Queues, brokers and schedulers: messages and topics that would be lost.
 
 use super::options::Grammar;
-use super::row::Does::Is;
+use super::row::Does::{Is, Send, SendText};
 use super::row::When::{All, Always, Any, Given, Has, Not, Operand, Says};
-use super::row::{DRY, On, PROGRAM, Program, allows, asks};
+use super::row::{DRY, On, PROGRAM, Program, Which, allows, asks};
 use crate::effect::Kind::{Accounts, DropRemote};
 
 pub(super) const ROWS: &[Program] = &[
@@ -57,7 +57,7 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["rpk", "kcat", "kaf", "kafkactl", "pulsar-admin"],
+        names: &["rpk", "kaf", "kafkactl", "pulsar-admin"],
         grammar: Grammar { short: "Xb", long: &["brokers", "admin-url"], ..Grammar::PLAIN },
         effects: &[On(
             Says(&[
@@ -79,7 +79,6 @@ pub(super) const ROWS: &[Program] = &[
             asks("pulsar-admin topics delete persistent://a/b/c", "remote-data"),
             asks("kafkactl delete topic orders", "remote-data"),
             allows("rpk topic list"),
-            allows("kcat -b localhost:9092 -t x -C -e"),
         ],
         ..PROGRAM
     },
@@ -123,17 +122,21 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["nats"],
         grammar: Grammar { short: "s", long: &["server", "context", "creds", "user", "password"], ..Grammar::PLAIN },
-        effects: &[On(
-            Says(&[
-                "stream|str|s rm|purge|rmm|delete|del|restore",
-                "consumer|con|c rm|delete|del",
-                "kv del|purge|rm|delete",
-                "object|obj del|rm|delete",
-                "account purge|restore",
-                "server cluster peer-remove",
-            ]),
-            Is(DropRemote, "This would delete{names} of the broker{where}, with the messages in it."),
-        )],
+        effects: &[
+            On(Always, Send(Which::Arguments)),
+            On(Always, SendText(Which::Arguments)),
+            On(
+                Says(&[
+                    "stream|str|s rm|purge|rmm|delete|del|restore",
+                    "consumer|con|c rm|delete|del",
+                    "kv del|purge|rm|delete",
+                    "object|obj del|rm|delete",
+                    "account purge|restore",
+                    "server cluster peer-remove",
+                ]),
+                Is(DropRemote, "This would delete{names} of the broker{where}, with the messages in it."),
+            ),
+        ],
         spares: DRY,
         examples: &[
             asks("nats stream rm ORDERS -f", "remote-data"),
@@ -180,15 +183,15 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["postsuper", "exim", "exim4"],
+        names: &["postsuper", "exim4"],
         effects: &[
             On(Has(&["-d", "-r", "-h"]), Is(DropRemote, "This would delete or hold mail that waits to be sent.")),
             On(Has(&["-Mrm", "-Mf", "-Mg"]), Is(DropRemote, "This would delete mail that waits to be sent.")),
         ],
         examples: &[
             asks("postsuper -d ALL", "remote-data"),
-            asks("exim -Mrm 1abc", "remote-data"),
-            allows("exim -bp"),
+            asks("exim4 -Mrm 1abc", "remote-data"),
+            allows("exim4 -bp"),
             allows("postsuper -s"),
         ],
         ..PROGRAM

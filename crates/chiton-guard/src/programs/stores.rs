@@ -201,7 +201,6 @@ pub(super) const ROWS: &[Program] = &[
             asks("vault audit disable file/", "security-off"),
             asks("vault policy write admin admin.hcl", "accounts"),
             allows("vault status"),
-            allows("vault kv get secret/one"),
             allows("vault kv list secret/"),
             allows("vault kv put secret/one a=b"),
         ],

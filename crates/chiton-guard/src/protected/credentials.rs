@@ -1,7 +1,7 @@
 //! Files that prove who somebody is: keys, tokens, passwords, and what may hold them.
 
 use super::{Places, inside_home, is_disposable, is_history};
-use crate::value::path::is_within;
+use crate::value::path::{is_pattern, is_within, matches_path};
 
 /// How well a file that proves who somebody is has to be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,8 +284,16 @@ pub(crate) fn secrecy(path: &str, places: &Places) -> Option<Secrecy> {
         return Some(Secrecy::Kept);
     }
 
+    if path.split('/').any(is_pattern) && matches_store(path, &places.home) {
+        return Some(Secrecy::Kept);
+    }
     let inside = inside_home(path, &places.home);
     if let Some(inside) = inside {
+        // A kubeconfig by another name, and directories of which every file matters.
+        let of_cluster = inside.starts_with(".kube/") && !inside.starts_with(".kube/cache");
+        if of_cluster || [".aws", ".kube", ".azure", ".oci", ".config/gh", ".config/gcloud"].contains(&inside) {
+            return Some(Secrecy::Kept);
+        }
         if PUBLIC.iter().any(|public| is_within(inside, public)) {
             return None;
         }
@@ -293,7 +301,18 @@ pub(crate) fn secrecy(path: &str, places: &Places) -> Option<Secrecy> {
             return Some(Secrecy::Kept);
         }
     }
-    by_name(path, name, places).or_else(|| holds_some(path, inside))
+    by_name(path, name, places).or_else(|| holds_some(path, inside, &places.home))
+}
+
+/// Whether a pattern that says something matches a file that has to be kept: `/etc/sha*`, but not `~/.*rc`.
+fn matches_store(pattern: &str, home: &str) -> bool {
+    let name = pattern.rsplit('/').next().unwrap_or_default();
+    if name.bytes().filter(u8::is_ascii_alphanumeric).count() < 3 {
+        return false;
+    }
+    let keys = [".ssh/id_rsa", ".ssh/id_ed25519", ".ssh/id_ecdsa"];
+    SYSTEM_STORES.iter().any(|store| matches_path(pattern, store))
+        || STORES.iter().chain(&keys).any(|store| matches_path(pattern, &format!("{home}/{store}")))
 }
 
 /// Whether a file of the system, or of a process, holds credentials.
@@ -340,14 +359,35 @@ fn is_sample(name: &str) -> bool {
 }
 
 /// A directory that holds such files beside others.
-fn holds_some(path: &str, inside: Option<&str>) -> Option<Secrecy> {
+fn holds_some(path: &str, inside: Option<&str>, home: &str) -> Option<Secrecy> {
     let holds = match inside {
-        Some(inside) => {
-            inside.starts_with('.')
-                && !matches!(inside, ".config" | ".local" | ".local/share" | ".cache" | ".var")
-                && STORES.iter().any(|store| is_within(store, inside))
+        Some(inside) => inside.starts_with('.') && STORES.iter().any(|store| is_within(store, inside)),
+        None => {
+            path == home
+                || super::is_home(path)
+                || matches!(
+                    path,
+                    "/" | "/etc" | "/home" | "/etc/ssh" | "/etc/ssl" | "/etc/kubernetes" | "/etc/letsencrypt"
+                )
         }
-        None => matches!(path, "/etc/ssh" | "/etc/ssl" | "/etc/kubernetes" | "/etc/letsencrypt"),
     };
     holds.then_some(Secrecy::Handled)
+}
+
+/// Whether the name of a variable says that its value is a secret.
+pub(crate) fn names_secret(name: &str) -> bool {
+    const WORDS: [&str; 14] = [
+        "KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "PAT", "PW", "PASS",
+        "COOKIE", "DSN", "PGPASSWORD",
+    ];
+    const HARMLESS: [&str; 7] = ["PUBLIC", "PUBLISHABLE", "PRIMARY", "FOREIGN", "SORT", "MAX", "KEYBOARD"];
+    let upper = name.to_ascii_uppercase();
+    let mut words = upper.split(['_', '-', '.']);
+    let is_path = ["FILE", "PATH", "DIR", "ID", "SOCK", "TTY", "URL_PREFIX", "NAME"]
+        .iter()
+        .any(|end| upper.ends_with(&format!("_{end}")));
+    let is_secret = words.any(|word| {
+        WORDS.contains(&word) || ["TOKEN", "SECRET", "PASSWORD", "APIKEY"].iter().any(|end| word.ends_with(end))
+    });
+    is_secret && !is_path && !upper.split('_').any(|word| HARMLESS.contains(&word))
 }

@@ -81,7 +81,11 @@ fn paths(what: &Text, cwd: Option<&str>) -> impl Iterator<Item = String> {
 /// What speaks against opening a file: the secrets of Chiton are not read by commands.
 fn reads<'a>(what: &'a Text, places: &'a Places, cwd: Option<&'a str>, span: Span) -> impl Iterator<Item = Finding> {
     let by_variable = own::by_variable(what).filter(|part| *part == Part::Secrets).map(|_| what.display());
-    let is_own = |path: &String| places.own.part_of(path, &places.home) == Some(Part::Secrets);
+    let is_own = |path: &String| {
+        let by_pattern = || places.own.matched_secret(path, &places.home);
+        let part = places.own.part_of(path, &places.home);
+        part == Some(Part::Secrets) || part.is_none() && path.split('/').any(path::is_pattern) && by_pattern()
+    };
     by_variable.into_iter().chain(paths(what, cwd).filter(is_own)).map(move |path| {
         let reason = format!("This would read {path}: {}.", Part::Secrets.named());
         of_kind(Kind::Weaken, reason, span, Some(path))
@@ -264,8 +268,16 @@ impl Places {
         })
     }
 
+    /// Whether `path` is a place of Chiton itself.
+    pub(crate) fn is_of_chiton(&self, path: &str) -> bool {
+        self.own.part_of(path, &self.home).is_some()
+    }
+
     /// What speaks against changing a place of Chiton itself; `path` may be a pattern.
     fn touches_own(&self, path: &str, doubtful: bool) -> Option<Objection> {
+        if path.ends_with("/bin/chiton") && !path::is_within(path, &self.workspace) {
+            return Some((&rules::CHITON, Ask, "the program that judges commands"));
+        }
         let part = if path.split('/').any(path::is_pattern) {
             self.own.matched(path, &self.home)
         } else {
@@ -344,6 +356,9 @@ impl Places {
     }
 
     fn delete_file(&self, path: &str, extent: Extent) -> Option<Objection> {
+        if start_files::is_of_agent(path) {
+            return Some((&rules::PERSISTENCE, Ask, "the settings of an agent"));
+        }
         if extent == Extent::Everything {
             return match path {
                 "/" => Some((&rules::DELETE_ROOT, Deny, "everything in the root of the file system")),
@@ -378,6 +393,11 @@ impl Places {
             return Some((&rules::DISK, Ask, "any file or device below"));
         }
         if let Some(objection) = device(path) {
+            return Some(objection);
+        }
+        if let Some(process) = path.strip_prefix("/proc/")
+            && let Some(objection) = other_process(process)
+        {
             return Some(objection);
         }
         if path == "/proc/sysrq-trigger" {
@@ -460,6 +480,16 @@ impl Places {
             (false, false) => Some((&rules::PERMISSIONS, Ask, "a file of the system")),
         }
     }
+}
+
+/// What speaks against writing into a process: its memory, or what it has open. `/proc/1/fd/1` is the log of a container.
+fn other_process(path: &str) -> Option<Objection> {
+    let (process, what) = path.split_once('/')?;
+    if what == "mem" {
+        return Some((&rules::CHITON, Ask, "the memory of a process, which may be Chiton's"));
+    }
+    let own = matches!(process, "self" | "thread-self" | "1");
+    (!own && what.starts_with("fd/")).then_some((&rules::CHITON, Ask, "a file that another process has open"))
 }
 
 fn is_disposable(path: &str) -> bool {

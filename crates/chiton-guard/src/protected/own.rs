@@ -90,6 +90,16 @@ impl OwnPlaces {
         places.find(|(place, _)| matches_start(pattern, place)).map(|(_, part)| part)
     }
 
+    /// Whether a pattern may match one of the secrets.
+    pub(crate) fn matched_secret(&self, pattern: &str, home: &str) -> bool {
+        let name = pattern.rsplit('/').next().unwrap_or_default();
+        match self.matched(pattern, home) {
+            Some(Part::Secrets) => true,
+            Some(Part::State) => crate::value::glob::matches(name, "http-token"),
+            _ => false,
+        }
+    }
+
     /// Whether one of these places lies below the directory `path`.
     pub(crate) fn lies_below(&self, path: &str, extent: Extent, home: &str) -> bool {
         let is_below = |place: &str| is_within(place, path) && (extent != Extent::Itself || place != path);
@@ -116,7 +126,7 @@ fn by_name(path: &str, home: &str) -> Option<Part> {
 fn matches_start(pattern: &str, place: &str) -> bool {
     let depth = place.split('/').count();
     let mut end = pattern.len();
-    if let Some((at, _)) = pattern.match_indices('/').nth(depth) {
+    if let Some((at, _)) = pattern.match_indices('/').nth(depth - 1) {
         end = at;
     }
     path::matches_path(&pattern[..end], place)

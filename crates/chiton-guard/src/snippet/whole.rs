@@ -34,6 +34,15 @@ const TALKS: &[&str] = &[
     "urlopen", "requests", "fetch", "axios", "socket", "http", "https", "urllib", "httpx", "Net", "LWP", "curl_exec",
     "file_get_contents",
 ];
+/// All variables of the environment, without blanks.
+const ENVIRONMENTS: &[&str] = &[
+    "dict(os.environ)", "(os.environ)", "=os.environ)", "=os.environ,", "os.environ.items", "os.environ.copy",
+    "dict(environ)", "stringify(process.env)", "(process.env)", "...process.env", "ENV.to_h", "ENV.to_a",
+    "ENV.inspect", "%ENV", "getenv())", "json_encode($_ENV", "json_encode($_SERVER", "os.Environ()",
+    "System.getenv())",
+];
+/// Services of clouds that hand out credentials.
+const METADATA: &[&str] = &["169.254.169.254", "169.254.170.2", "metadata.google.internal", "100.100.100.200"];
 /// Lists files.
 const LISTS: &[&str] =
     &["glob", "listdir", "walk", "scandir", "iterdir", "readdirSync", "rglob", "readdir", "each_child"];
@@ -67,6 +76,13 @@ pub(super) fn look_at(machine: &mut Machine<'_>, text: &str, tokens: &[Token], w
     }
     if whole.talks() && whole.names_credential(&machine.places()) {
         machine.exfiltrates(span);
+    }
+    if whole.talks() && whole.takes_environment() {
+        machine.exfiltrates(span);
+    }
+    if whole.says(METADATA) {
+        let reason = "This code would ask the cloud for the credentials of this machine.";
+        machine.state(Kind::Reveal, reason, span, None);
     }
     print_named(machine, tokens, world, span);
     if whole.has(LISTS) && whole.has(DELETES) {
@@ -125,6 +141,12 @@ impl Whole<'_> {
 
     fn talks(&self) -> bool {
         self.names.iter().any(|name| name.split(['.', ':']).any(|part| TALKS.contains(&part)))
+    }
+
+    /// Whether it takes all variables along, not one of them.
+    fn takes_environment(&self) -> bool {
+        let compact: String = self.text.split_whitespace().collect();
+        ENVIRONMENTS.iter().any(|all| compact.contains(all))
     }
 
     fn names_credential(&self, places: &Places) -> bool {
