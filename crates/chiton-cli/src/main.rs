@@ -129,7 +129,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Logs(arguments) => on_runtime(logs::logs(arguments, &state?)),
         Verb::Wait(arguments) => on_runtime(wait::wait(arguments, &state?)),
         Verb::Send(arguments) => on_runtime(send::send(arguments, &settings, &state?)),
-        Verb::Attach(arguments) => on_runtime(attach::attach(arguments, &state?)),
+        Verb::Attach(arguments) => on_runtime(attach::attach(arguments, &settings, &state?)),
         Verb::Export(arguments) => export::export(&arguments, &state?),
         Verb::Shot(arguments) => on_runtime(export::shot(arguments, &state?)),
         Verb::Kill(arguments) => on_runtime(kill::kill(arguments, &settings, &state?)),

@@ -24,7 +24,8 @@ pub enum EngineError {
     Store(#[from] StoreError),
     /// The session has as many tasks running as it may have.
     #[error(
-        "maximum concurrent background task limit ({0}) reached: nothing was started; wait for a task to end, or kill one"
+        "maximum concurrent background task limit ({0}) reached: nothing was started; wait for a task to end, or \
+         kill one (a person raises the limit with --max-tasks, or mcp.max_tasks in the settings)"
     )]
     TaskLimit(usize),
 }

@@ -169,6 +169,8 @@ pub(crate) enum Kind {
     RemoteShell,
     /// Volumes, mounts or swap of the machine change.
     Volumes,
+    /// Something that never ends is written to a file.
+    FillDisk,
     /// A volume or a file system is destroyed.
     DestroyVolume,
     /// An option or a setting makes a program run another one.

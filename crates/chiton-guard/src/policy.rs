@@ -135,10 +135,12 @@ impl CheckedPolicy {
 
     /// What it was checked from, and what lies under it.
     pub fn layers(&self) -> impl Iterator<Item = &GuardPolicy> {
-        fn below<'a>(layer: &&'a CheckedPolicy) -> Option<&'a CheckedPolicy> {
-            layer.floor.as_deref()
-        }
-        std::iter::successors(Some(self), below).map(|layer| &layer.policy)
+        let mut next = Some(self);
+        std::iter::from_fn(move || {
+            let layer = next?;
+            next = layer.floor.as_deref();
+            Some(&layer.policy)
+        })
     }
 
     /// The same, and never looser than `floor`.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use chiton_shell::tree::{Descriptor, List, Operator, Redirection, Span, Target as RedirectionTarget};
 
-use crate::effect::{Effect, Writing};
+use crate::effect::{Effect, Kind, Writing};
 use crate::machine::address;
 use crate::machine::state::World;
 use crate::machine::{Machine, Ran};
@@ -323,6 +323,10 @@ impl Machine<'_> {
         }
         let flow = flow.passed_on();
         self.reveals_output(&flow, self.here());
+        if flow.labels.has(Labels::ENDLESS) {
+            let reason = format!("This would write to {path} until the disk is full.");
+            self.state(Kind::FillDisk, reason, self.here(), Some(path.to_owned()));
+        }
         let path = self.physical(path).unwrap_or_else(|| path.to_owned());
         let grows = append || self.pipes.contains(&path);
         let content = match self.files.get(&path) {

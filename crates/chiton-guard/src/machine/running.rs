@@ -194,8 +194,12 @@ impl Machine<'_> {
                 Some(Secrecy::Handled) => flow.labels = flow.labels.with(Labels::SECRET),
                 None => {}
             }
-            if path == "/dev/null" {
-                return Flow::empty();
+            match path.as_str() {
+                "/dev/null" => return Flow::empty(),
+                "/dev/zero" | "/dev/urandom" | "/dev/random" | "/dev/full" => {
+                    flow.labels = flow.labels.with(Labels::ENDLESS);
+                }
+                _ => {}
             }
             if text.is_decided()
                 && !text.has_glob()

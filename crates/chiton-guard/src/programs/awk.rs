@@ -69,7 +69,15 @@ fn awk(machine: &mut Machine<'_>, call: &Call, world: &World) -> Ran {
 fn run_program(machine: &mut Machine<'_>, program: &Arg, world: &World, call: &Call) {
     let Some(text) = program.text.as_literal() else { return };
     if text.contains("/inet/tcp") || text.contains("/inet/udp") {
-        machine.state(Kind::OpenMachine, "This lets awk talk to another machine.", program.span, None);
+        // What it hears is run: `while ((c |& getline) > 0)`, `system(c)`.
+        let hears = text.contains("getline");
+        let runs =
+            text.contains("system(") || text.matches("|& getline").count() + text.matches("|&getline").count() > 1;
+        if hears && runs {
+            machine.remote_shell(program.span);
+        } else {
+            machine.state(Kind::OpenMachine, "This lets awk talk to another machine.", program.span, None);
+        }
     }
 
     let tokens = tokens(&text, Language::Awk);

@@ -11,7 +11,7 @@ use crate::machine::state::World;
 use crate::machine::{Machine, Ran};
 use crate::protected;
 use crate::value::path::{self, Target};
-use crate::value::{Arg, Labels, Piece, Text};
+use crate::value::{Arg, Flow, Labels, Piece, Text};
 
 const fn grammar(short: &'static str, long: &'static [&'static str], flags: &'static [&'static str]) -> Grammar {
     Grammar { short, long, flags, ..Grammar::PLAIN }
@@ -216,11 +216,13 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &["split", "csplit"],
-        grammar: grammar("abClnt", &["filter", "suffix-length", "bytes", "lines", "number"], &[]),
+        grammar: SPLIT,
+        custom: Some(splits),
         effects: &[On(Always, RunText(Values(&["filter"]))), On(Always, Print(FirstOperand))],
         prints: Prints::Nothing,
         examples: &[
             denies("split --filter='rm -rf /' x", "delete-root"),
+            denies("split -b 100 <(echo 'rm -rf /') part-; sh part-aa", "delete-root"),
             asks("split ~/.ssh/id_rsa part-", "credentials"),
             allows("split -l 100 x part-"),
         ],
@@ -432,6 +434,27 @@ fn tee(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran>
     None
 }
 
+const SPLIT: Grammar =
+    grammar("abClnt", &["filter", "suffix-length", "bytes", "lines", "number", "additional-suffix"], &[]);
+
+/// The first piece holds the start of what was split, and may be all of it.
+fn splits(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    let options = Options::read(&call.args, &SPLIT);
+    let content = match options.operands.first() {
+        Some(file) if !file.text.is("-") => machine.read(&file.text, world),
+        _ => (*call.input).clone(),
+    };
+    if content.text.is_some() || content.labels.has(Labels::DOWNLOADED) {
+        let prefix = options.operands.get(1).map_or_else(|| Text::known("x"), |prefix| prefix.text.clone());
+        for suffix in ["aa", "00"] {
+            let mut piece = prefix.clone();
+            piece.push(Piece::Known(suffix.to_owned()));
+            machine.remember(&piece, content.clone(), false, world);
+        }
+    }
+    None
+}
+
 fn dd(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     for arg in call.args.iter().filter(|arg| arg.text.known_start().starts_with("if=")) {
         // The shell leaves the tilde to dd, which does not know it; people who write it mean home.
@@ -445,16 +468,12 @@ fn dd(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> 
         Some(arg) => machine.read(&arg.text.skip(3), world),
         None => (*call.input).clone(),
     };
-    match named("of=") {
-        Some(arg) => {
-            let adds =
-                call.args.iter().any(|arg| arg.text.known_start().contains("notrunc") || arg.text.is("oflag=append"));
-            machine.remember(&arg.text.skip(3), read, adds, world);
-        }
-        None => return Some(Ran::same(world.clone(), read)),
-    }
-    for arg in call.args.iter().filter(|arg| arg.text.known_start().starts_with("of=")) {
-        let file = arg.text.skip(3);
+    let ends = named("count=").is_some();
+    let read = Flow { labels: if ends { read.labels.without(Labels::ENDLESS) } else { read.labels }, ..read };
+    let wipes =
+        |arg: &&Arg| ["of=", "hof=", "ofs=", "wipe="].iter().any(|start| arg.text.known_start().starts_with(start));
+    for arg in call.args.iter().filter(wipes) {
+        let file = arg.text.skip(arg.text.known_start().find('=').map_or(3, |at| at + 1));
         machine.writes("This would overwrite", &file, Writing::Replaces, world, arg.span);
         if path::targets(&file, world.cwd.as_deref()).contains(&Target::Anything) {
             let shown = file.display();
@@ -462,6 +481,9 @@ fn dd(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> 
             machine.state(Kind::WriteUnknown, reason, arg.span, Some(shown));
         }
     }
+    let Some(arg) = named("of=") else { return Some(Ran::same(world.clone(), read)) };
+    let adds = call.args.iter().any(|arg| arg.text.known_start().contains("notrunc") || arg.text.is("oflag=append"));
+    machine.remember(&arg.text.skip(3), read, adds, world);
     None
 }
 

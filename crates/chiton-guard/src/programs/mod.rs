@@ -170,6 +170,11 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
         let flow = unknown_program(machine, call, &world);
         Ran::same(world, flow)
     };
+    // Most programs stop by themselves, or are there to make an end.
+    let goes_on = ["cat", "tac", "pv", "tr", "tee", "base64", "yes", "dd", "bash", "sh"];
+    if ran.flow.labels.has(Labels::ENDLESS) && !goes_on.contains(&call.name.as_str()) {
+        ran.flow.labels = ran.flow.labels.without(Labels::ENDLESS);
+    }
     if token_printers::prints_token(call) {
         ran.flow = token_printers::as_token(&ran.flow);
         machine.kept = Some((call.name.clone(), call.span));

@@ -105,8 +105,16 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &["yes"],
-        prints: Prints::By(|_, call, _| if call.args.is_empty() { Flow::known("y\n") } else { Flow::unknown() }),
-        examples: &[asks("yes 'rm -rf /' | sh", "unknown-run"), allows("yes | ./configure")],
+        prints: Prints::By(|_, call, _| {
+            let flow = if call.args.is_empty() { Flow::known("y\n") } else { Flow::unknown() };
+            Flow { labels: flow.labels.with(Labels::ENDLESS), ..flow }
+        }),
+        examples: &[
+            asks("yes 'rm -rf /' | sh", "unknown-run"),
+            asks("yes > fill", "disk"),
+            allows("yes | head -n 100 > lines.txt"),
+            allows("yes | ./configure"),
+        ],
         ..PROGRAM
     },
     Program {

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use super::full_screen::WAITS_FOR_TYPING;
 use super::network::{sends, sends_text};
 use super::options::{Grammar, Options};
-use super::row::When::{Any, Has, Not, Starts};
-use super::row::{PROGRAM, Prints, Program, Runs, allows, asks, denies};
+use super::row::Does::Is;
+use super::row::When::{All, Any, Called, Has, Not, Starts};
+use super::row::{On, PROGRAM, Prints, Program, Runs, allows, asks, denies};
 use super::shells;
 use crate::effect::{Kind, Writing};
 use crate::machine::command::Call;
@@ -63,13 +64,25 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["ssh-keygen"],
+        names: &["ssh-keygen", "ssh-add"],
+        effects: &[On(
+            All(&[Called(&["ssh-keygen"]), Has(&["-p"])]),
+            Is(Kind::Reveal, "This changes the passphrase of a private key."),
+        )],
         runs: Runs::Perhaps,
         prompts: &[(
-            Not(&Any(&[Has(&["-N", "-l", "-y", "-R", "-F", "-lf"]), Starts(&["-N", "-l"])])),
+            All(&[
+                Called(&["ssh-keygen"]),
+                Not(&Any(&[Has(&["-N", "-l", "-y", "-R", "-F", "-lf"]), Starts(&["-N", "-l"])])),
+            ]),
             "it asks for a passphrase; use -N ''",
         )],
-        examples: &[allows("ssh-keygen -t ed25519 -N '' -f key"), allows("ssh-keygen -R web-1")],
+        examples: &[
+            asks("ssh-keygen -p -f ~/.ssh/id_rsa -N ''", "credentials"),
+            allows("ssh-keygen -t ed25519 -N '' -f key"),
+            allows("ssh-keygen -R web-1"),
+            allows("ssh-add -l"),
+        ],
         ..PROGRAM
     },
 ];

@@ -118,7 +118,7 @@ pub(crate) const fn judgement(kind: Kind) -> (&'static Rule, Decision) {
         Kind::Escape => (&rules::CONTAINER_ESCAPE, Ask),
         Kind::OpenMachine => (&rules::REMOTE_SHELL, Ask),
         Kind::RemoteShell => (&rules::REMOTE_SHELL, Deny),
-        Kind::Volumes | Kind::WriteUnknown => (&rules::DISK, Ask),
+        Kind::Volumes | Kind::WriteUnknown | Kind::FillDisk => (&rules::DISK, Ask),
         Kind::DestroyVolume => (&rules::DISK, Deny),
         Kind::RunHidden => (&rules::HIDDEN_RUN, Ask),
         Kind::RunUnknown => (&rules::UNKNOWN_RUN, Ask),
