@@ -3,7 +3,7 @@
 use super::options::Grammar;
 use super::row::Does::{Is, Send};
 use super::row::When::{All, Any, Called, Has, Says};
-use super::row::{DRY, On, PROGRAM, Program, Which, allows, asks};
+use super::row::{DRY, On, Program, TOOL, Which, allows, asks};
 use crate::effect::Kind::DropRemote;
 
 const BACKUP: Grammar = Grammar {
@@ -46,7 +46,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("rclone sync --dry-run . r:b"),
             allows("rclone check . r:b"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["restic", "rustic"],
@@ -69,7 +69,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("restic backup src"),
             allows("restic restore latest --target out"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &[
@@ -114,7 +114,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("kopia snapshot list"),
             allows("duplicity collection-status s3://b"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &[
@@ -179,6 +179,6 @@ pub(super) const ROWS: &[Program] = &[
             allows("rbd ls"),
             allows("dvc pull"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
 ];

@@ -9,7 +9,7 @@ mod mounts;
 use super::options::{Grammar, Options};
 use super::row::Does::Is;
 use super::row::When::{All, Any, Called, Given, Has, Not, Says, Starts};
-use super::row::{DRY, On, PROGRAM, Prints, Program, Runs, allows, asks};
+use super::row::{DRY, On, PROGRAM, Prints, Program, allows, asks};
 use crate::effect::Kind::{self, DropRemote, Escape};
 use crate::effect::Writing;
 use crate::machine::address::is_local;
@@ -277,7 +277,6 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["virsh", "VBoxManage", "vboxmanage", "vmadm", "qm", "pct", "vmrun", "govc", "xe"],
         grammar: Grammar { short: "c", long: &["connect", "u"], ..Grammar::PLAIN },
-        runs: Runs::Perhaps,
         effects: &[On(
             Any(&[
                 Says(&[
@@ -303,6 +302,7 @@ pub(super) const ROWS: &[Program] = &[
             asks("qm destroy 100 --purge", "remote-data"),
             asks("govc vm.destroy web", "remote-data"),
             allows("virsh list --all"),
+            allows("virsh shutdown web"),
             allows("qm list"),
         ],
         ..PROGRAM

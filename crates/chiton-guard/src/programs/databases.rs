@@ -3,7 +3,7 @@
 use super::options::{Grammar, Options};
 use super::row::Does::Is;
 use super::row::When::{All, Always, Any, Bare, Called, Fed, Given, Has, Not, Operands, Says, Starts};
-use super::row::{DRY, DRY_LONG, On, PROGRAM, Program, allows, asks, denies};
+use super::row::{DRY, DRY_LONG, On, PROGRAM, Program, TOOL, allows, asks, denies};
 use super::sql::{self, Database, Owner};
 use crate::effect::Kind::{Accounts, DropRemote, EraseLog};
 use crate::machine::address::is_local;
@@ -186,7 +186,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("psql app < dump.sql"),
             allows("psql -l"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["mysql", "mariadb", "mycli", "mysqlsh"],
@@ -224,7 +224,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("mysql -e 'DROP DATABASE IF EXISTS shop_test; CREATE DATABASE shop_test'"),
             allows("mysql -e 'DROP TEMPORARY TABLE x'"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["sqlite3", "sqlite", "litecli", "duckdb", "libsql"],
@@ -251,7 +251,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("duckdb app.duckdb 'create or replace table x as select 1'"),
             allows("litecli app.db -e 'select 1'"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["sqlcmd", "osql", "isql", "tsql", "mssql-cli", "go-sqlcmd"],
@@ -269,7 +269,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("sqlcmd -S localhost -Q 'SELECT @@VERSION'"),
             allows("sqlcmd -i schema.sql"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["sqlplus", "sqlcl", "rman", "db2", "isql-fb", "bteq"],
@@ -285,7 +285,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("echo 'select 1 from dual;' | sqlplus -s app/pw@db"),
             allows("db2 list tables"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["clickhouse-client", "clickhouse", "usql", "cockroach", "edgedb", "gel", "surreal", "rqlite"],
@@ -319,7 +319,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("cockroach sql -e 'SHOW TABLES'"),
             allows("cockroach start-single-node --insecure"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &[
@@ -348,7 +348,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("cypher-shell 'MATCH (n {id: 3}) DETACH DELETE n'"),
             allows("spark-sql -f report.sql"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["influx"],
@@ -368,7 +368,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("influx bucket list"),
             allows("influx query 'from(bucket: \"b\")'"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["dropdb", "dropuser"],
@@ -396,7 +396,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("dropdb --if-exists test_shop"),
             allows("dropdb -h localhost app_test"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["mysqladmin", "mariadb-admin"],
@@ -427,14 +427,14 @@ pub(super) const ROWS: &[Program] = &[
             allows("mysqladmin create shop"),
             allows("mysqladmin ping -h localhost"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["pg_dropcluster"],
         effects: &[On(Always, Is(DropRemote, "This would delete the database cluster{names} with all its data."))],
         spares: DRY,
         examples: &[asks("pg_dropcluster --stop 15 main", "remote-data"), allows("pg_dropcluster --help")],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["pg_restore"],
@@ -460,7 +460,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("pg_restore -l x.dump"),
             allows("pg_restore -c -f out.sql x.dump"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["createuser"],
@@ -475,7 +475,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("createuser -s dev"),
             allows("createuser app"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["pg_resetwal", "pg_resetxlog"],
@@ -486,7 +486,7 @@ pub(super) const ROWS: &[Program] = &[
         )],
         spares: DRY_LONG,
         examples: &[asks("pg_resetwal -f /var/lib/postgresql/15/main", "remote-data"), allows("pg_resetwal -n data")],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["patronictl", "pgbackrest", "barman", "wal-g", "pg_autoctl", "repmgr"],
@@ -515,7 +515,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("pgbackrest --stanza=main info"),
             allows("barman list-backups main"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["mysqlimport", "myloader", "pt-archiver", "pt-kill"],
@@ -530,7 +530,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("mysqlimport shop users.csv"),
             allows("pt-archiver --purge --where 1=1 --source t=users --dry-run"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["nodetool"],
@@ -545,7 +545,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("nodetool status"),
             allows("nodetool repair"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["neo4j-admin", "arangosh", "rethinkdb", "sqlite-utils", "tarantoolctl"],
@@ -566,7 +566,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("neo4j-admin database info"),
             allows("sqlite-utils tables app.db"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program { names: &["bcp"], examples: &[allows("bcp shop.dbo.users out users.csv -c")], ..PROGRAM },
     Program {
@@ -580,7 +580,7 @@ pub(super) const ROWS: &[Program] = &[
             asks("pg_archivecleanup /archive 000000010000000000000010", "logs"),
             allows("pg_archivecleanup -n /archive 0001"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
 ];
 

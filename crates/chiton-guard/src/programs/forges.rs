@@ -28,6 +28,7 @@ pub(super) const ROWS: &[Program] = &[
         grammar: FORGE,
         custom: Some(api),
         effects: &[
+            On(Says(&["gist|release create|new|upload|edit"]), Send(Which::Arguments)),
             On(
                 Any(&[
                     Says(&[
@@ -72,7 +73,6 @@ pub(super) const ROWS: &[Program] = &[
                 ]),
                 Is(Publish, "This would change what others get of the project{where}:{names}."),
             ),
-            On(Says(&["gist|release create|new|upload|edit"]), Send(Which::Arguments)),
         ],
         prints: Prints::Settings,
         prompts: &[(All(&[Has(&["login"]), Not(&Has(&["--with-token"]))]), "it asks for a login; use --with-token")],

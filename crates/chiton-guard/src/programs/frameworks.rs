@@ -3,7 +3,7 @@
 use super::options::Grammar;
 use super::row::Does::{Is, Query};
 use super::row::When::{All, Any, Called, Contains, Given, Has, Says, Starts};
-use super::row::{DRY, On, PROGRAM, Program, Runs, Which, allows, asks};
+use super::row::{DRY, On, PROGRAM, Program, Runs, TOOL, Which, allows, asks};
 use super::sql;
 use crate::effect::Kind::{Accounts, DropRemote};
 use crate::machine::command::Call;
@@ -15,7 +15,7 @@ const LOST: &str = "This would drop the data of the application's database ({pro
 const BACK: &str = "This would take back migrations down to the first, and drop the data with them ({program}).";
 
 /// Options that several of these tools take a value with.
-const TOOL: Grammar = Grammar {
+const MIGRATIONS: Grammar = Grammar {
     short: "cxndfe",
     long: &[
         "config", "schema", "env", "environment", "name", "url", "database-url", "database", "dir", "path", "source",
@@ -28,7 +28,7 @@ const TOOL: Grammar = Grammar {
 pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["prisma"],
-        grammar: TOOL,
+        grammar: MIGRATIONS,
         custom: Some(in_tests),
         effects: &[On(
             Any(&[Says(&["migrate reset"]), All(&[Says(&["db push"]), Given(&["force-reset", "accept-data-loss"])])]),
@@ -55,7 +55,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("npx prisma studio"),
             allows("npx prisma generate"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["rails", "spring", "hanami"],
@@ -116,7 +116,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("python manage.py migrate shop zero --plan"),
             allows("./manage.py flush --help"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["artisan"],
@@ -148,7 +148,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("php artisan migrate:rollback"),
             allows("php artisan cache:clear"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["sail", "ddev", "lando", "warden"],
@@ -211,11 +211,11 @@ pub(super) const ROWS: &[Program] = &[
             allows("symfony server:start -d"),
             allows("php bin/console cache:clear"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["typeorm", "typeorm-ts-node-commonjs", "typeorm-ts-node-esm", "mikro-orm", "mikro-orm-esm"],
-        grammar: TOOL,
+        grammar: MIGRATIONS,
         custom: Some(in_tests),
         effects: &[On(Says(&["schema:drop|schema:fresh|migration:fresh|database:drop"]), Is(DropRemote, LOST))],
         spares: &["--help", "-h", "--dump"],
@@ -228,13 +228,13 @@ pub(super) const ROWS: &[Program] = &[
             allows("npx typeorm migration:revert"),
             allows("mikro-orm schema:drop --dump"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &[
             "sequelize", "sequelize-cli", "knex", "kysely", "db-migrate", "umzug", "node-pg-migrate", "migrate-mongo",
         ],
-        grammar: TOOL,
+        grammar: MIGRATIONS,
         custom: Some(in_tests),
         effects: &[
             On(
@@ -257,11 +257,11 @@ pub(super) const ROWS: &[Program] = &[
             allows("NODE_ENV=test npx sequelize db:drop"),
             allows("npx sequelize db:drop --env test"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["drizzle-kit"],
-        grammar: TOOL,
+        grammar: MIGRATIONS,
         custom: Some(in_tests),
         effects: &[
             On(All(&[Says(&["push*"]), Has(&["--force"])]), Is(DropRemote, LOST)),
@@ -275,7 +275,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("npx drizzle-kit push"),
             allows("npx drizzle-kit migrate"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["payload", "strapi", "ace", "keystone", "wasp", "blitz", "encore", "convex", "rw", "redwood"],
@@ -344,11 +344,11 @@ pub(super) const ROWS: &[Program] = &[
             allows("liquibase status"),
             allows("liquibase rollback-sql v1"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["alembic", "aerich", "yoyo", "piccolo"],
-        grammar: TOOL,
+        grammar: MIGRATIONS,
         custom: Some(in_tests),
         effects: &[
             On(
@@ -369,7 +369,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("alembic downgrade base --sql"),
             allows("alembic history"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["flask"],
@@ -387,7 +387,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("flask --app shop run --debug"),
             allows("flask db downgrade"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["goose", "dbmate", "tern", "soda", "buffalo", "sql-migrate", "graphile-migrate", "geni", "shmig"],
@@ -419,7 +419,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("goose down"),
             allows("dbmate -e TEST_URL up"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         // golang-migrate.
@@ -438,7 +438,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("migrate -path migrations -database postgres://db/shop down 1"),
             allows("migrate create -ext sql add_users"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["diesel", "sqlx", "sea-orm-cli", "refinery", "sea"],
@@ -467,7 +467,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("sqlx database drop -D postgres://localhost/app_test"),
             allows("cargo sqlx prepare"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["mix"],
@@ -515,14 +515,14 @@ pub(super) const ROWS: &[Program] = &[
             allows("hasura migrate apply"),
             allows("hasura metadata export"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["dotnet-ef"],
         effects: EF,
         spares: DRY,
         examples: &[asks("dotnet-ef database drop -f", "remote-data"), allows("dotnet-ef migrations add Init")],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["wp", "wp-cli.phar", "drush", "drupal"],
@@ -558,7 +558,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("drush cr"),
             allows("drush status"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &[
@@ -603,7 +603,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("vendor/bin/phinx migrate"),
             allows("vendor/bin/phinx rollback --dry-run -t 0"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["airflow", "superset", "prefect", "dagster", "mlflow", "label-studio"],
@@ -632,11 +632,11 @@ pub(super) const ROWS: &[Program] = &[
             allows("airflow dags list"),
             allows("mlflow ui"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["dbt"],
-        grammar: TOOL,
+        grammar: MIGRATIONS,
         effects: &[On(
             Any(&[
                 All(&[Says(&["run-operation"]), Contains(&["drop", "delete", "truncate", "clean"])]),
@@ -652,7 +652,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("dbt clean"),
             allows("dbt run-operation generate_model_yaml"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["sqitch", "schemachange"],
@@ -663,7 +663,7 @@ pub(super) const ROWS: &[Program] = &[
         )],
         spares: DRY,
         examples: &[asks("sqitch revert -y", "remote-data"), allows("sqitch deploy"), allows("sqitch status")],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["lucky", "amber", "sequel"],
@@ -681,7 +681,7 @@ pub(super) const ROWS: &[Program] = &[
             asks("sequel -m db/migrations -M 0 postgres://db/x", "remote-data"),
             allows("lucky db.migrate"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
 ];
 

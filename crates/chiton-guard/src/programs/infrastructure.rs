@@ -3,7 +3,7 @@
 use super::options::{Grammar, Options};
 use super::row::Does::Is;
 use super::row::When::{All, Any, Called, Has, Not, Says};
-use super::row::{On, PROGRAM, Program, allows, asks, denies};
+use super::row::{On, PROGRAM, Program, TOOL, allows, asks, denies};
 use crate::effect::Kind::{Accounts, DropRemote, Publish};
 use crate::machine::command::Call;
 use crate::machine::state::World;
@@ -77,7 +77,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("tofu init"),
             allows("terraform workspace select prod"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["pulumi"],
@@ -113,7 +113,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("pulumi stack ls"),
             allows("pulumi config set x y"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &[
@@ -178,7 +178,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("sls info"),
             allows("npx cdk list"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["vagrant"],
@@ -196,6 +196,7 @@ pub(super) const ROWS: &[Program] = &[
             asks("vagrant snapshot delete base", "remote-data"),
             asks("vagrant ssh -c 'dropdb shop'", "remote-data"),
             allows("vagrant up"),
+            allows("vagrant halt"),
             allows("vagrant status"),
             allows("vagrant ssh -c 'ls'"),
             allows("vagrant box list"),
@@ -217,7 +218,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("ansible all -m shell -a uptime"),
             allows("ansible all --list-hosts"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &[
@@ -285,7 +286,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("kamal app logs"),
             allows("fab test"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &[
@@ -329,7 +330,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("ansible-galaxy install geerlingguy.docker"),
             allows("cloud-nuke aws --dry-run"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
 ];
 

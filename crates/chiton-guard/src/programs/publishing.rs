@@ -4,7 +4,7 @@ use super::frameworks::EF;
 use super::options::Grammar;
 use super::row::Does::Is;
 use super::row::When::{All, Any, AnyOperand, Bare, Called, Has, Not, Says, Starts};
-use super::row::{DRY, On, PROGRAM, Prints, Program, Runs, allows, asks, denies};
+use super::row::{DRY, On, PROGRAM, Prints, Program, Runs, TOOL, allows, asks, denies};
 use crate::effect::Kind::{DropRemote, Publish};
 
 pub(super) const REGISTRY: &str = "This would publish to a registry or take back from it:{names}.";
@@ -116,7 +116,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("goreleaser check"),
             allows("release-it --dry-run"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["mvn", "mvnw", "mvnd"],
@@ -438,7 +438,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("cosign verify registry.example.com/x"),
             allows("ko build --local ./cmd/x"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &[

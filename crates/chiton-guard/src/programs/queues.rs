@@ -3,7 +3,7 @@
 use super::options::Grammar;
 use super::row::Does::{Is, Send, SendText};
 use super::row::When::{All, Always, Any, Given, Has, Not, Operand, Says};
-use super::row::{DRY, On, PROGRAM, Program, Which, allows, asks};
+use super::row::{DRY, On, Program, TOOL, Which, allows, asks};
 use crate::effect::Kind::{Accounts, DropRemote};
 
 pub(super) const ROWS: &[Program] = &[
@@ -35,7 +35,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("kafka-topics --create --topic x --bootstrap-server localhost:9092"),
             allows("kafka-consumer-groups.sh --bootstrap-server k --group g --reset-offsets --to-latest --dry-run"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &[
@@ -54,7 +54,7 @@ pub(super) const ROWS: &[Program] = &[
             asks("kafka-delete-records.sh --bootstrap-server k --offset-json-file x.json", "remote-data"),
             allows("kafka-storage.sh random-uuid"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["rpk", "kaf", "kafkactl", "pulsar-admin"],
@@ -80,7 +80,7 @@ pub(super) const ROWS: &[Program] = &[
             asks("kafkactl delete topic orders", "remote-data"),
             allows("rpk topic list"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["rabbitmqctl", "rabbitmqadmin", "rabbitmq-queues"],
@@ -117,7 +117,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("rabbitmqctl status"),
             allows("rabbitmqadmin get queue=orders"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["nats"],
@@ -145,7 +145,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("nats stream ls"),
             allows("nats pub x hello"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["celery"],
@@ -161,7 +161,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("celery -A app worker -l info"),
             allows("celery -A app inspect active"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["rq", "sidekiqctl", "beanstool", "mosquitto_ctrl", "activemq", "artemis", "emqx_ctl"],
@@ -180,7 +180,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("rq info"),
             allows("rq worker default"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["postsuper", "exim4"],
@@ -194,14 +194,14 @@ pub(super) const ROWS: &[Program] = &[
             allows("exim4 -bp"),
             allows("postsuper -s"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["nsupdate"],
         effects: &[On(Always, Is(DropRemote, "This would change records of the name service."))],
         spares: &["-V", "--help"],
         examples: &[asks("nsupdate -k key update.txt", "remote-data"), allows("nsupdate -V")],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["octodns-sync", "dnscontrol", "flarectl", "cli53", "pdnsutil", "lexicon", "godaddy"],
@@ -231,6 +231,6 @@ pub(super) const ROWS: &[Program] = &[
             allows("octodns-sync --config-file c.yml"),
             allows("pdnsutil list-all-zones"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
 ];

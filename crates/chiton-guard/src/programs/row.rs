@@ -51,6 +51,9 @@ pub(crate) const PROGRAM: Program = Program {
     examples: &[],
 };
 
+/// The row of a tool that may, besides its effects, do what any program without a row may do.
+pub(crate) const TOOL: Program = Program { runs: Runs::Perhaps, ..PROGRAM };
+
 /// Options with which most tools only show what they would do.
 pub(crate) const DRY: &[&str] = &["--help", "--dry-run", "--dryrun", "--dry", "-h"];
 

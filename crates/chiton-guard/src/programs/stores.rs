@@ -4,7 +4,7 @@ use super::databases::WAITS;
 use super::options::Grammar;
 use super::row::Does::Is;
 use super::row::When::{All, Always, Any, Bare, Called, Contains, Fed, Given, Has, Not, Operands, Says};
-use super::row::{DRY, DRY_LONG, On, PROGRAM, Program, allows, asks};
+use super::row::{DRY, DRY_LONG, On, Program, TOOL, allows, asks};
 use crate::effect::Kind::{self, Accounts, DropRemote, Unprotect};
 use crate::machine::command::Call;
 use crate::machine::state::World;
@@ -43,7 +43,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("mongosh --eval 'db.users.find({}).limit(5)'"),
             allows("mongo --version"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["mongorestore", "mongoimport", "mongosync", "mongorepair"],
@@ -58,7 +58,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("mongorestore dump/"),
             allows("mongorestore --drop --dryRun --dry-run dump/"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["redis-cli", "valkey-cli", "keydb-cli", "dragonfly-cli", "iredis"],
@@ -97,14 +97,14 @@ pub(super) const ROWS: &[Program] = &[
             allows("redis-cli info memory"),
             allows("redis-cli ping"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["memcflush", "memcrm"],
         effects: &[On(Always, Is(DropRemote, "This would empty a cache that others use."))],
         spares: DRY,
         examples: &[asks("memcflush --servers=cache:11211", "remote-data"), allows("memcflush --help")],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["etcdctl", "etcdutl"],
@@ -136,7 +136,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("etcdctl get / --prefix --keys-only"),
             allows("etcdctl snapshot save backup.db"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["consul"],
@@ -165,7 +165,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("consul kv get -recurse app/"),
             allows("consul members"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["vault", "bao"],
@@ -204,7 +204,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("vault kv list secret/"),
             allows("vault kv put secret/one a=b"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["zkCli.sh", "zkcli", "zookeepercli", "zookeeper-shell", "zookeeper-shell.sh"],
@@ -215,7 +215,7 @@ pub(super) const ROWS: &[Program] = &[
             asks("zookeeper-shell zk:2181 deleteall /brokers", "remote-data"),
             allows("zkCli.sh -server zk:2181 ls /"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["elasticdump", "esbulk", "curator", "curator_cli", "opensearch-cli"],
@@ -239,7 +239,7 @@ pub(super) const ROWS: &[Program] = &[
             allows("curator --dry-run action.yml"),
             allows("elasticdump --input=http://es/x --output=x.json"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["cbq", "couchbase-cli", "cbrestore"],
@@ -258,7 +258,7 @@ pub(super) const ROWS: &[Program] = &[
             asks("couchbase-cli bucket-flush -c db --bucket shop --force", "remote-data"),
             allows("couchbase-cli bucket-list -c db"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
     Program {
         names: &["aerospike-admin", "asadm", "aql", "tiup", "tikv-ctl", "tdsql", "ysqladmin", "yb-admin"],
@@ -277,7 +277,7 @@ pub(super) const ROWS: &[Program] = &[
             asks("yb-admin delete_table ysql.shop users", "remote-data"),
             allows("tiup cluster display prod"),
         ],
-        ..PROGRAM
+        ..TOOL
     },
 ];
 

@@ -117,6 +117,8 @@ pub(in crate::programs) fn gets_machine(machine: &Machine<'_>, source: &Text, wo
     let is_around_home = is_home || path::is_within(&places.home, &path);
     is_around_home && path != places.workspace
         || inside.is_some_and(|inside| CREDENTIALS.iter().any(|folder| path::is_within(inside, folder)))
+            && !matches!(name, "known_hosts" | "config")
+            && !name.ends_with("_rsa.pub")
 }
 
 /// Whether a device is a disk or memory.
