@@ -121,7 +121,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
     let state = given.clone().map_or_else(surroundings::state_directory, Ok);
     match cli.verb {
         // These have something to say even without a state directory.
-        Verb::Check(arguments) => check::check(&arguments, &settings),
+        Verb::Check(arguments) => check::check(&arguments, &settings, state),
         Verb::Setup(arguments) => setup::setup(&arguments, given.as_deref()),
         Verb::Doctor(arguments) => doctor::doctor(&arguments, state),
         Verb::Run(arguments) => run::run(&arguments, &settings, &state?),

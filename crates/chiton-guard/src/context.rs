@@ -100,15 +100,28 @@ pub trait Surroundings: fmt::Debug + Send + Sync {
     fn is_worktree(&self, path: &Path) -> bool;
     /// Work in the worktree around `path` that no commit holds; none where there is none, or no worktree.
     fn uncommitted(&self, path: &Path) -> Option<Uncommitted>;
+    /// Whether the repository around `path` has stashed work.
+    fn has_stash(&self, path: &Path) -> bool {
+        let _ = path;
+        false
+    }
 }
 
-/// Work that no commit holds.
+/// Work that no commit holds. Paths are as seen from the top of the worktree; files that were deleted are left out,
+/// because a commit holds them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uncommitted {
+    /// The top of the worktree.
+    pub root: PathBuf,
     /// Files that git knows and that were changed, in order.
     pub changed: Vec<String>,
-    /// Files that git does not know and does not ignore.
+    /// Those of them whose index holds every change.
+    pub staged: Vec<String>,
+    /// Files that git does not know and does not ignore. A directory in which git knows nothing stands for all in it,
+    /// and ends with a slash.
     pub untracked: Vec<String>,
+    /// Whether git could not say: then there may be any.
+    pub is_unknown: bool,
 }
 
 /// A process that a command must not end.

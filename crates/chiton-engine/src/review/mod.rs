@@ -1,5 +1,6 @@
 //! Stage 2: from a request to a command that may run: the policy, the permission manager, a person's consent.
 
+mod bash_check;
 mod bound;
 mod case;
 mod dry_run;
@@ -7,6 +8,7 @@ mod input;
 mod leaving;
 mod protection;
 mod scope;
+mod surroundings;
 mod syntax;
 mod verdicts;
 
@@ -17,12 +19,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::consent::{Answer, Bound, Consents, Question};
+pub use bash_check::is_rejected_by_bash;
 use case::Case;
 use chiton_guard::{CheckedPolicy, Context, Decision, Finding, GuardPolicy, Input, Mode, Verdict};
 use chiton_shell::tree::Span;
 pub(crate) use leaving::leaves_for;
 pub use protection::Protection;
 use serde::Serialize;
+pub use surroundings::MachineSurroundings;
 use verdicts::Judgement;
 pub(crate) use verdicts::Verdicts;
 

@@ -277,9 +277,25 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Does `what`, which asks on the terminal before each step: nobody has to be asked twice.
+    pub(crate) fn confirming(&mut self, what: impl FnOnce(&mut Self)) {
+        let before = self.findings.len();
+        what(self);
+        let found = self.findings.split_off(before);
+        self.findings.extend(found.into_iter().filter(|finding| finding.decision == Decision::Deny));
+    }
+
     /// Notes that `what` would be deleted.
     pub(crate) fn deletes(&mut self, doing: &str, what: &Text, depth: Depth, world: &World, span: Span) {
         self.does(Effect::Delete { what, depth, certainty: Certainty::Would, doing }, world, span);
+        if let Some(path) = what.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref())) {
+            self.files.remove(&path);
+        }
+    }
+
+    /// Notes that `what` would go to another place.
+    pub(crate) fn moves(&mut self, doing: &str, what: &Text, world: &World, span: Span) {
+        self.does(Effect::Move { what, doing }, world, span);
         if let Some(path) = what.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref())) {
             self.files.remove(&path);
         }

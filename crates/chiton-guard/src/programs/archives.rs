@@ -270,7 +270,7 @@ fn rsync(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
     }
     if options.has(&["remove-source-files"]) {
         for source in sources {
-            machine.deletes("This would move away", &source.text, Depth::Tree, world, source.span);
+            machine.moves("This would move away", &source.text, world, source.span);
         }
     }
     None

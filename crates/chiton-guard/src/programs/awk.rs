@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::options::{Grammar, Options};
 use super::row::{PROGRAM, Program, allows, asks, denies};
-use super::text_tools::filtered;
+use super::text_tools::{choose, filtered};
 use crate::effect::{Effect, Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
@@ -24,6 +24,11 @@ pub(super) const ROWS: &[Program] = &[Program {
         asks("awk 'BEGIN { print 1 > \"/etc/hosts\" }'", "system-write"),
         asks("awk 'BEGIN { s = \"/inet/tcp/0/host/4444\"; s |& getline }'", "remote-shell"),
         asks("awk '{ print }' ~/.ssh/id_rsa", "credentials"),
+        denies("ps aux | awk '{ print $2 }' | xargs kill", "kill-all"),
+        denies("ps aux | awk 'NR > 1 { print $2 }' | xargs kill", "kill-all"),
+        allows("ps aux | awk '/foo/{print $2}' | xargs kill -15"),
+        allows("kill $(ps -eo pid,comm | awk '$2 == \"vite\" { print $1 }')"),
+        allows("ls -t | awk 'NR>5' | xargs rm"),
         allows("awk -F: '{ print $1 }' list"),
     ],
     ..PROGRAM
@@ -58,7 +63,11 @@ fn awk(machine: &mut Machine<'_>, call: &Call, world: &World) -> Ran {
         machine.does(Effect::Print { what: &file.text, program: "awk" }, world, file.span);
     }
     let flow = if files.is_empty() {
-        filtered(call)
+        let mut flow = filtered(call);
+        if programs.iter().any(|program| program.text.as_literal().is_some_and(|text| chooses(&text))) {
+            choose(&mut flow);
+        }
+        flow
     } else {
         Flow::labelled(machine.labels_of(&files, world).with(Labels::UNKNOWN))
     };
@@ -104,6 +113,22 @@ fn run_program(machine: &mut Machine<'_>, program: &Arg, world: &World, call: &C
             machine.writes("This would write to", string, Writing::Replaces, world, program.span);
         }
     }
+}
+
+/// Whether a program takes only some of the lines: `/x/ { … }`, `$1 == "x"`, `NR > 5`, `{ if (…) … }`.
+fn chooses(text: &str) -> bool {
+    let text = text.trim();
+    let pattern = text.split('{').next().unwrap_or_default().trim();
+    let condition = text.split_once("if").map(|(_, rest)| rest.trim_start()).filter(|rest| rest.starts_with('('));
+    let is_choice = |test: &str| {
+        let regex = test.strip_prefix('/').and_then(|rest| rest.split('/').next());
+        let is_sweeping = regex.is_some_and(|regex| regex.bytes().all(|byte| b".*^$+".contains(&byte)));
+        let compares = test.contains(['~', '<', '>', '/']) || test.contains("==") || test.contains("!=");
+        compares && !is_sweeping && !test.starts_with('!')
+    };
+    // The first line is only the heading.
+    let is_heading = matches!(pattern.replace(' ', "").as_str(), "NR>1" | "NR!=1" | "FNR>1" | "NR>=2");
+    is_choice(pattern) && !is_heading || condition.is_some_and(is_choice)
 }
 
 /// Whether what runs at a token is not a string: `system($1)`, `print | command`.

@@ -4,9 +4,9 @@
 
 use super::options::{Grammar, Options};
 use super::row::Does::{Is, Run, RunHelper, RunText};
-use super::row::When::{All, Always, Any, Called, Contains, First, Given, Has, Not, Starts};
+use super::row::When::{All, Always, Any, Called, Contains, First, Has, Not, Starts};
 use super::row::{On, PROGRAM, Prints, Program, Which, allows, asks, denies};
-use super::{git_settings, run_helper};
+use super::{git_discards, git_settings, run_helper};
 use crate::effect::Kind::{Discard, Publish, RunHidden};
 use crate::machine::command::Call;
 use crate::machine::state::World;
@@ -165,21 +165,6 @@ pub(super) const VERBS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["git clean"],
-        effects: &[On(
-            All(&[Given(&["f", "force"]), Given(&["x", "X"]), Not(&Given(&["n", "dry-run"]))]),
-            Is(Discard, "This deletes ignored files too, such as local settings, for which git has no copy."),
-        )],
-        examples: &[asks("git clean -fdx", "git-discard"), allows("git clean -fd"), allows("git clean -ndx")],
-        ..PROGRAM
-    },
-    Program {
-        names: &["git stash"],
-        effects: &[On(Has(&["clear"]), Is(Discard, "This throws all stashed work away."))],
-        examples: &[asks("git stash clear", "git-discard"), allows("git stash pop")],
-        ..PROGRAM
-    },
-    Program {
         names: &["git reflog"],
         effects: &[On(
             Has(&["expire", "delete"]),
@@ -246,7 +231,7 @@ fn git(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran>
     };
 
     let is_verb = |name: &&str| name.strip_prefix("git ") == Some(verb.as_str());
-    let row = VERBS.iter().find(|row| row.names.iter().any(is_verb))?;
+    let row = VERBS.iter().chain(git_discards::VERBS).find(|row| row.names.iter().any(is_verb))?;
     let behind = Call { args, ..call.clone() };
     let flow = row.run(machine, &behind, inside).flow;
     Some(Ran::same(world.clone(), flow))
@@ -268,8 +253,16 @@ fn verb_of(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> (Option
                 let directory = directory.and_then(|path| path::absolute(&path, world.cwd.as_deref()));
                 world.enter(directory);
             }
-            "--git-dir" | "--work-tree" | "--namespace" => {
+            "--work-tree" => {
+                if let Some(tree) = rest.next() {
+                    world.set_text("GIT_WORK_TREE", tree.text.clone());
+                }
+            }
+            "--git-dir" | "--namespace" => {
                 rest.next();
+            }
+            _ if start.starts_with("--work-tree=") => {
+                world.set_text("GIT_WORK_TREE", arg.text.skip("--work-tree=".len()));
             }
             _ if start.starts_with("--exec-path=") => {
                 let reason = "git would take its own programs from another place.";

@@ -620,7 +620,7 @@ fn java(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran
         let start = arg.text.known_start();
         for option in ["-javaagent:", "-agentpath:", "-agentlib:"] {
             if let Some(library) = start.strip_prefix(option)
-                && is_risky_place(library)
+                && is_risky_place(machine, library)
             {
                 let reason = format!("{library} would be loaded into java first.");
                 machine.state(Kind::RunHidden, reason, arg.span, Some(library.to_owned()));
@@ -761,9 +761,10 @@ fn with_line(code: &Arg) -> Arg {
 }
 
 /// Whether anybody may have put something there.
-fn is_risky_place(shown: &str) -> bool {
-    const RISKY: [&str; 6] = ["/tmp", "/var/tmp", "/dev/shm", "http:", "https:", "data:"];
-    RISKY.iter().any(|place| shown.contains(place))
+fn is_risky_place(machine: &Machine<'_>, shown: &str) -> bool {
+    const FETCHED: [&str; 3] = ["http:", "https:", "data:"];
+    let path = shown.find('/').map(|at| &shown[at..]).unwrap_or_default();
+    FETCHED.iter().any(|start| shown.contains(start)) || machine.places().is_open_to_others(path)
 }
 
 fn load_module(machine: &mut Machine<'_>, module: &Arg, language: Language) {
@@ -773,7 +774,7 @@ fn load_module(machine: &mut Machine<'_>, module: &Arg, language: Language) {
         || shown.contains("prepend")
         || shown.contains("append")
         || shown.contains("extension");
-    if loads && is_risky_place(&shown) {
+    if loads && is_risky_place(machine, &shown) {
         let reason = format!("{shown} would be loaded into {} first.", language.name());
         machine.state(Kind::RunHidden, reason, module.span, Some(shown));
     }

@@ -20,12 +20,14 @@ mod databases;
 mod disks;
 mod downloads;
 mod editors;
+mod explains;
 mod files;
 mod finders;
 mod forges;
 mod frameworks;
 mod full_screen;
 mod git;
+mod git_discards;
 mod git_settings;
 mod hidden;
 mod infrastructure;
@@ -144,7 +146,7 @@ pub struct KnownProgram {
 
 /// Every program that the guard knows, with examples of what it says about it.
 pub fn programs() -> impl Iterator<Item = KnownProgram> {
-    let rows = ROWS.iter().copied().flatten().chain(git::VERBS).chain(besides::ROWS);
+    let rows = ROWS.iter().copied().flatten().chain(git::VERBS).chain(git_discards::VERBS).chain(besides::ROWS);
     let printers = token_printers::ROWS.iter();
     let printers = printers.map(|row| KnownProgram { names: row.names, examples: row.examples });
     let hidden = hidden::ROWS.iter().map(|row| KnownProgram { names: row.names, examples: row.examples });
@@ -153,7 +155,7 @@ pub fn programs() -> impl Iterator<Item = KnownProgram> {
 
 /// Goes through a call of a program.
 pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
-    if only_explains(call) {
+    if explains::only_explains(call) {
         return Ran::same(world, Flow::labelled(Labels::PLAIN));
     }
     if let Some(flow) = written_program(machine, call, &world) {
@@ -164,7 +166,7 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
     }
     hidden::look_at(machine, call, &world);
     besides::report(machine, call, &world);
-    let mut ran = if let Some(row) = row_of(&call.name).filter(|_| !was_written(machine, call, &world)) {
+    let mut ran = if let Some(row) = row_of(&call.name).filter(|_| !is_namesake(call)) {
         row.run(machine, call, world)
     } else {
         let flow = unknown_program(machine, call, &world);
@@ -185,12 +187,21 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
     ran
 }
 
-/// Whether this command itself wrote the program that it calls by its path, so that its name says nothing.
-fn was_written(machine: &Machine<'_>, call: &Call, world: &World) -> bool {
-    let path = || crate::value::path::absolute(&call.path.as_known()?, world.cwd.as_deref());
-    !machine.files.is_empty()
-        && call.path.known_start().contains('/')
-        && path().is_some_and(|path| machine.files.contains_key(&path))
+/// Whether a program given by its path only has the name of one that is known: `./script`, `/etc/passwd`.
+fn is_namesake(call: &Call) -> bool {
+    /// Names that people give to scripts of their own.
+    const COMMON: [&str; 30] = [
+        "at", "batch", "build", "check", "clean", "deploy", "dev", "dump", "format", "group", "import", "init",
+        "install", "link", "make", "passwd", "profile", "release", "reset", "restore", "run", "script", "service",
+        "setup", "split", "start", "stop", "test", "update", "watch",
+    ];
+    let start = call.path.known_start();
+    let Some((directory, _)) = start.rsplit_once('/') else { return false };
+    let parent = directory.rsplit('/').next().unwrap_or_default();
+    if crate::value::path::is_within(directory, "/etc") {
+        return true;
+    }
+    !matches!(parent, "bin" | "sbin" | ".bin" | "libexec") && COMMON.contains(&call.name.as_str())
 }
 
 /// Judges a program that another one runs as its helper.
@@ -326,12 +337,6 @@ fn prints_settings(call: &Call) -> bool {
     let verbs = ["completion", "completions", "shellenv", "hook", "docker-env", "podman-env", "activate"];
     let own = !matches!(call.name.as_str(), "echo" | "cat" | "curl" | "wget" | "ssh" | "printf");
     own && call.args.iter().take(3).any(|arg| verbs.iter().any(|verb| arg.text.is(verb)))
-}
-
-/// `--help` and `--version` as the only argument do nothing else.
-fn only_explains(call: &Call) -> bool {
-    let [only] = call.args.as_slice() else { return false };
-    (only.text.is("--help") || only.text.is("--version")) && !matches!(call.name.as_str(), "xargs" | "echo")
 }
 
 #[cfg(test)]
