@@ -74,6 +74,7 @@ fn judge_parsed(script: &Script, command: &[u8], environment: &[(String, String)
     for (name, value) in environment {
         judge.judge_variable(name, &Text::known(value.clone()), Span::default(), Lasting::OneCommand);
     }
+    judge.state_what_is_uncertain(script);
     let world = judge.first_world();
     let shown = judge.list(&script.list, Worlds::one(world.clone())).flow;
     judge.reveals_output(&shown, Span::default());
@@ -90,6 +91,14 @@ pub fn unparsed(error: &syntax::SyntaxError) -> Verdict {
 }
 
 impl Machine<'_> {
+    /// Bash may run something that the tree of `script` does not show: then somebody has to look at it.
+    pub(crate) fn state_what_is_uncertain(&mut self, script: &Script) {
+        if let Some(uncertain) = script.places.uncertain() {
+            let reason = format!("The command cannot be read for certain: {}.", uncertain.why);
+            self.state(effect::Kind::Unexamined, reason, uncertain.span, None);
+        }
+    }
+
     /// A function that is defined and not called may be called by the next command: what it does by itself counts,
     /// what its arguments decide does not.
     fn uncalled_functions(&mut self, world: &World) {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use chiton_shell as syntax;
-use chiton_shell::tree::{AssignedValue, Assignment, Command, CommandKind, Operator, Part, Simple, Span, Word};
+use chiton_shell::tree::{AssignedValue, Assignment, Command, CommandKind, Operator, Simple, Span, Word};
 
 use crate::effect::Kind;
 use crate::machine::plumbing::Plumbing;
@@ -73,7 +73,9 @@ impl Machine<'_> {
         let args = if simple.declared.is_empty() {
             self.expanding(&mut world).args(&simple.words)
         } else {
-            let words: Vec<Word> = simple.words.iter().filter(|word| !is_declared(word, simple)).cloned().collect();
+            let is_array = |at: usize| simple.declared.iter().any(|(index, _)| *index == at);
+            let words = simple.words.iter().enumerate().filter(|(at, _)| !is_array(*at));
+            let words: Vec<Word> = words.map(|(_, word)| word.clone()).collect();
             self.expanding(&mut world).args(&words)
         };
         let plumbing = self.redirections(&command.redirections, &mut world);
@@ -131,7 +133,7 @@ impl Machine<'_> {
     /// Arrays among the words of `declare` and its like.
     fn declares(&mut self, simple: &Simple, args: &[Arg], world: &mut World) {
         let (given, taken) = declared_attributes(args);
-        for assignment in &simple.declared {
+        for (_, assignment) in &simple.declared {
             let name = assignment.name.as_str();
             if args.first().is_none_or(|program| !program.text.is("export")) {
                 world.localise(name);
@@ -498,14 +500,6 @@ fn plain_name(name: &str) -> &str {
 /// The index that the next element of an array gets.
 pub(crate) fn next_index(items: &[(String, Text)]) -> i64 {
     items.iter().filter_map(|(key, _)| key.parse::<i64>().ok()).max().map_or(0, |last| last + 1)
-}
-
-/// Whether a word is an array that the command declares.
-fn is_declared(word: &Word, simple: &Simple) -> bool {
-    let [Part::Literal(start), rest @ ..] = word.parts.as_slice() else { return false };
-    let Some(name) = start.strip_suffix("+=").or_else(|| start.strip_suffix('=')) else { return false };
-    let is_array = rest.first().is_none_or(|next| matches!(next, Part::Literal(blank) if blank == " "));
-    is_array && simple.declared.iter().any(|assignment| assignment.name == name)
 }
 
 /// The attributes that the options of `declare` give and take away.

@@ -122,6 +122,7 @@ impl Machine<'_> {
         }
         match syntax::parse_at(text.as_bytes(), span) {
             Ok(script) => {
+                self.state_what_is_uncertain(&script);
                 let frame = self.frame("");
                 self.frames.push(frame);
                 let outer = Rc::clone(&world.input);
@@ -156,6 +157,7 @@ impl Machine<'_> {
             Ok(script) if self.frames.len() < DEEPEST_CALLS => {
                 let frame = self.frame("again");
                 self.frames.push(frame);
+                self.state_what_is_uncertain(&script);
                 self.captured(&script.list, world);
                 self.frames.pop();
             }
