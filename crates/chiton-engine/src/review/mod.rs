@@ -76,15 +76,8 @@ impl Guard {
         directory: &Path,
         change: &EnvironmentChange,
     ) -> Verdict {
-        let case = Case {
-            command,
-            state,
-            directory,
-            real_directory: directory,
-            change,
-            input: &Input::Nothing,
-            surroundings: None,
-        };
+        let case =
+            Case { command, state, directory, real_directory: directory, change, input: &Input::Nothing, origin: None };
         self.judge_case(&chiton_shell::parse(command), &case).0
     }
 }
@@ -226,9 +219,7 @@ impl Reviewers<'_> {
         let Grounds { state, standing: at, input, .. } = grounds;
         let change = reaching(&request.environment, self.environment);
         let input = case::input_of(input);
-        let surroundings = session.surroundings();
-        let case =
-            Case { surroundings: surroundings.as_ref(), ..Case::new(&request.command, state, at, &change, &input) };
+        let case = Case { origin: Some(session.origin()), ..Case::new(&request.command, state, at, &change, &input) };
         self.verdicts.recall(self.guard, &case)
     }
 }

@@ -17,6 +17,8 @@ pub(super) const ROWS: &[Program] = &[
         examples: &[
             denies("printf 'all:\\n\\trm -rf /\\n' > Makefile; make", "delete-root"),
             denies("make --eval='x:;rm -rf /' x", "delete-root"),
+            denies("printf 'x := $(shell rm -rf /)\\nall:\\n' > Makefile; make", "delete-root"),
+            denies("printf 'D = /\\nall:\\n\\trm -rf $(D)\\n' > Makefile; make", "delete-root"),
             asks("make SHELL=/tmp/x", "hidden-run"),
             allows("make -j4 test"),
         ],
@@ -98,10 +100,26 @@ fn makefile(machine: &mut Machine<'_>, flow: &Flow, world: &World, call: &Call) 
         machine.object_to_flow(&known, &Arg::known("makefile", call.span));
         return;
     };
+    let mut variables: Vec<(String, String)> = Vec::new();
     for line in text.clone().lines() {
+        // `$(shell command)` runs wherever it stands.
+        for part in line.split("$(shell ").skip(1) {
+            let end = part.rfind(')').unwrap_or(part.len());
+            if chiton_shell::parse(&part.as_bytes()[..end]).is_ok() {
+                machine.script(&part[..end], world.clone(), &call.input, call.span);
+            }
+        }
+        if let Some((name, value)) = line.split_once('=').filter(|_| !line.starts_with('\t')) {
+            let name = name.trim_end_matches([':', '?', '+', ' ']).trim();
+            variables.push((name.to_owned(), value.trim().to_owned()));
+        }
         let recipe = line.strip_prefix('\t').or_else(|| line.split_once(';').map(|(_, recipe)| recipe));
         if let Some(recipe) = recipe {
-            let recipe = recipe.trim_start_matches(['@', '-', '+', ' ']).replace("$$", "$");
+            let mut recipe = recipe.trim_start_matches(['@', '-', '+', ' ']).to_owned();
+            for (name, value) in variables.iter().take(100) {
+                recipe = recipe.replace(&format!("$({name})"), value).replace(&format!("${{{name}}}"), value);
+            }
+            let recipe = recipe.replace("$$", "$");
             machine.script(&recipe, world.clone(), &call.input, call.span);
         }
     }

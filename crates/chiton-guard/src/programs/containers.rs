@@ -114,5 +114,6 @@ fn source_of(mount: &str) -> String {
 pub(super) fn run_confined(machine: &mut Machine<'_>, call: &Call, words: &[Arg], world: &World) {
     let mut inside = world.clone();
     inside.enter(Some("/\u{1}".to_owned()));
-    machine.asking_at_most(|machine| drop(machine.run_words(call, words, inside)));
+    let instead = "It is inside a container: throw that away and start a fresh one, or name single things.";
+    machine.instead(instead, |machine| machine.asking_at_most(|machine| drop(machine.run_words(call, words, inside))));
 }

@@ -19,6 +19,7 @@ mod disks;
 mod downloads;
 mod editors;
 mod explains;
+mod fetched;
 mod files;
 mod finders;
 mod full_screen;
@@ -140,6 +141,7 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
         machine.reveals_input(&call.name, &call.input, call.span);
     }
     hidden::look_at(machine, call, &world);
+    fetched::look_at(machine, call, &world);
     besides::report(machine, call, &world);
     let mut ran = if let Some(row) = row_of(&call.name).filter(|_| !is_namesake(call)) {
         row.run(machine, call, world)
@@ -158,6 +160,9 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
     }
     if prints_settings(call) {
         ran.flow = Flow::labelled(Labels::SETTINGS);
+    }
+    if fetched::prints_fetched(call) {
+        ran.flow = Flow::labelled(Labels::DOWNLOADED);
     }
     ran
 }
