@@ -103,12 +103,7 @@ pub struct Hunt {
 impl Hunt {
     /// A hunt whose texts follow from `seed`.
     pub fn new(seed: u64) -> Result<Self> {
-        Ok(Self {
-            root: EmptyRoot::start()?,
-            seed,
-            known: VecDeque::new(),
-            counts: Counts::default(),
-        })
+        Ok(Self { root: EmptyRoot::start()?, seed, known: VecDeque::new(), counts: Counts::default() })
     }
 
     /// How well bash is locked up.
