@@ -226,14 +226,6 @@ pub(crate) const fn denies(command: &'static str, rule: &'static str) -> Example
 }
 
 impl Program {
-    /// Whether this row is about a program of that name.
-    pub(crate) fn is_named(&self, name: &str) -> bool {
-        self.names.iter().any(|own| match own.strip_suffix('*') {
-            Some(start) => name.starts_with(start),
-            None => *own == name,
-        })
-    }
-
     /// What comes of calling it.
     pub(crate) fn run(&self, machine: &mut Machine<'_>, call: &Call, mut world: World) -> Ran {
         let reading = Reading::new(call, &self.grammar);
