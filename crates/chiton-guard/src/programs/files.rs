@@ -1,8 +1,8 @@
 //! Programs that delete, write, move and copy files.
 
 use super::options::{Grammar, Options};
-use super::row::Does::{self, Delete, OneOf, Print, RunText, Write};
-use super::row::When::{Always, Given};
+use super::row::Does::{self, Delete, Print, RunText, Write};
+use super::row::When::Always;
 use super::row::Which::{Arguments, FirstOperand, Operands, Values};
 use super::row::{On, PROGRAM, Prints, Program, Runs, allows, asks, denies};
 use crate::effect::{Depth, Kind, Writing};
@@ -39,30 +39,38 @@ const DELETE_TREE: Does = Delete(Operands, Depth::Tree, "This would recursively 
 pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["rm", "grm", "srm"],
-        grammar: RM,
-        effects: &[On(
-            Always,
-            OneOf(&[
-                On(Given(&["r", "R", "recursive"]), DELETE_TREE),
-                On(Always, Delete(Operands, Depth::Entry, "This would delete")),
-            ]),
-        )],
+        custom: Some(remove),
         prints: Prints::Nothing,
         examples: &[
             denies("rm -rf /", "delete-root"),
             denies("rm -r ~", "delete-home"),
             denies("rm /etc/passwd", "delete-system"),
+            asks("rm -rf ~/Projects", "delete-home"),
+            asks("rm -rf ../sibling", "delete-home"),
+            asks("rm -rf ~/Projects/other/.git", "delete-repository"),
+            allows("rm -rf ~/.cache/pip ~/.npm ~/node_modules"),
+            allows("rm -rf ../sibling/build"),
             allows("rm -rf build"),
             allows("rm notes.txt"),
+            allows("rm -ri ~/Documents"),
+            asks("yes | rm -ri ~/Documents", "delete-home"),
+            asks("rm -rif ~/Documents", "delete-home"),
         ],
         ..PROGRAM
     },
     Program {
-        names: &["rimraf", "del-cli", "trash", "trash-put", "rmtree"],
+        names: &["rimraf", "del-cli", "rmtree"],
         grammar: RM,
         effects: &[On(Always, DELETE_TREE)],
         prints: Prints::Nothing,
-        examples: &[denies("rimraf /", "delete-root"), allows("rimraf dist")],
+        examples: &[denies("rimraf /", "delete-root"), asks("rimraf ~/Projects", "delete-home"), allows("rimraf dist")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["trash", "trash-put", "gtrash", "rmtrash"],
+        custom: Some(trash),
+        prints: Prints::Nothing,
+        examples: &[denies("trash /", "delete-root"), allows("trash dist"), allows("trash-put ~/Projects/old")],
         ..PROGRAM
     },
     Program {
@@ -89,6 +97,9 @@ pub(super) const ROWS: &[Program] = &[
             asks("mv hook ~/.bashrc", "persistence"),
             denies("echo 'rm -rf /' > x; mv x y; sh y", "delete-root"),
             allows("mv a.txt b.txt"),
+            allows("mv \"$file\" \"$new\""),
+            allows("for f in *; do mv \"$f\" \"${f// /_}\"; done"),
+            allows("mv * archive/"),
         ],
         ..PROGRAM
     },
@@ -224,6 +235,8 @@ pub(super) const ROWS: &[Program] = &[
             denies("split --filter='rm -rf /' x", "delete-root"),
             denies("split -b 100 <(echo 'rm -rf /') part-; sh part-aa", "delete-root"),
             asks("split ~/.ssh/id_rsa part-", "credentials"),
+            denies("echo 'rm -rf /' | split - part-; sh part-aa", "delete-root"),
+            denies("echo 'rm -rf /' > x; split -b 3 x; cat x?? | sh", "delete-root"),
             allows("split -l 100 x part-"),
         ],
         ..PROGRAM
@@ -240,6 +253,34 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
 ];
+
+fn remove(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    let options = Options::read(&call.args, &RM);
+    let (depth, doing) = match options.has(&["r", "R", "recursive"]) {
+        true => (Depth::Tree, "This would recursively delete"),
+        false => (Depth::Entry, "This would delete"),
+    };
+    let delete = |machine: &mut Machine<'_>| {
+        for arg in &options.operands {
+            machine.deletes(doing, &arg.text, depth, world, arg.span);
+        }
+    };
+    let asks_first = options.has(&["i", "I", "interactive"]) && !options.has(&["f", "force"]);
+    if asks_first && super::finders::is_unanswered(machine, call) {
+        machine.confirming(delete);
+    } else {
+        delete(machine);
+    }
+    None
+}
+
+/// What is in the trash can be taken out again.
+fn trash(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    for arg in &Options::read(&call.args, &RM).operands {
+        machine.moves("This would put into the trash", &arg.text, world, arg.span);
+    }
+    None
+}
 
 /// A pattern may sweep up whole trees.
 fn shred(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
@@ -258,12 +299,13 @@ fn moves(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
         brings(machine, &sources, target, world);
     }
     for source in &sources {
-        let doing = if discards { "This would throw away" } else { "This would move away" };
-        machine.deletes(doing, &source.text, Depth::Tree, world, source.span);
         if discards {
+            machine.deletes("This would throw away", &source.text, Depth::Tree, world, source.span);
             let shown = source.text.display();
             let reason = format!("Moving {shown} to /dev/null destroys it, and as root the device too.");
             machine.state(Kind::DeleteUnknown, reason, source.span, Some(shown));
+        } else {
+            machine.moves("This would move away", &source.text, world, source.span);
         }
     }
     if let Some(target) = target {
