@@ -94,10 +94,6 @@ impl Surroundings for Watched {
     fn uncommitted(&self, path: &Path) -> Option<Uncommitted> {
         self.asked().uncommitted(path)
     }
-
-    fn has_stash(&self, path: &Path) -> bool {
-        self.asked().has_stash(path)
-    }
 }
 
 impl Guard {
