@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
+use chiton_engine::Shell;
 use chiton_engine::guard::{CheckedPolicy, Context, Decision, Mode, Verdict, judge_with, rules};
-use chiton_engine::review::is_rejected_by_bash;
+use chiton_engine::review::is_rejected;
 use clap::{Args, ValueEnum};
 
 use crate::settings::Settings;
@@ -159,7 +160,7 @@ impl Judged {
     fn new(command: &[u8], context: &Context, policy: &CheckedPolicy) -> Self {
         let verdict = judge_with(command, context, policy);
         let is_unread = verdict.rule.as_deref() == Some(rules::ALL[0].id) && verdict.commands.is_empty();
-        if !is_unread || !is_rejected_by_bash(command) {
+        if !is_unread || !Shell::find().is_ok_and(|shell| is_rejected(&shell, command)) {
             return Self { verdict, syntax_error: None };
         }
         let syntax_error = Some(verdict.reason.clone());

@@ -206,7 +206,8 @@ impl Engine {
         umask: u32,
     ) -> FreshState {
         let (environment, withheld) = self.inner.config.environment.inherit(environment);
-        let inherited = Inherited { withheld, path: environment.get("PATH").cloned() };
+        let of_environment = |name| environment.get(name).cloned();
+        let inherited = Inherited { withheld, path: of_environment("PATH"), home: of_environment("HOME") };
         let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
         let mut state = ShellState::fresh(directory, defaults.chain(environment), umask);
         state.real_cwd = state.cwd.canonicalize().unwrap_or_default();

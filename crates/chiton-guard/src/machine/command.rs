@@ -487,7 +487,7 @@ pub(crate) fn program_name(text: &Text) -> Option<String> {
 
 /// `python3.12` is python, `gcc-13` stays what it is.
 fn plain_name(name: &str) -> &str {
-    for family in ["python", "pypy", "perl", "ruby", "lua", "php", "node", "pip", "tclsh", "gawk"] {
+    for family in ["python", "ipython", "pypy", "perl", "ruby", "lua", "php", "node", "pip", "tclsh", "gawk"] {
         if let Some(version) = name.strip_prefix(family)
             && version.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'))
         {

@@ -6,11 +6,13 @@
 mod archives;
 mod assignments;
 mod awk;
+mod backups;
 mod besides;
 mod builders;
 mod builtins;
 mod chiton;
 mod clouds;
+mod clusters;
 pub(crate) mod codec;
 mod containers;
 mod credentials;
@@ -19,27 +21,36 @@ mod disks;
 mod downloads;
 mod editors;
 mod explains;
+mod fetched;
 mod files;
 mod finders;
+mod forges;
+mod frameworks;
 mod full_screen;
 mod git;
 mod git_discards;
 mod git_settings;
 mod hidden;
+mod infrastructure;
 mod interpreters;
 mod json;
 pub(crate) mod network;
 pub(crate) mod options;
 mod packages;
 mod permissions;
+mod platforms;
 mod printers;
 mod processes;
+mod publishing;
+mod queues;
 mod row;
 mod sed;
 mod settings_printers;
 mod shells;
+pub(crate) mod sql;
 mod ssh;
 mod starters;
+mod stores;
 mod system;
 mod system_network;
 mod system_packages;
@@ -67,10 +78,12 @@ use row::Program;
 const ROWS: &[&[Program]] = &[
     archives::ROWS,
     awk::ROWS,
+    backups::ROWS,
     builders::ROWS,
     builtins::ROWS,
     chiton::ROWS,
     clouds::ROWS,
+    clusters::ROWS,
     codec::ROWS,
     containers::ROWS,
     databases::ROWS,
@@ -79,19 +92,26 @@ const ROWS: &[&[Program]] = &[
     editors::ROWS,
     files::ROWS,
     finders::ROWS,
+    forges::ROWS,
+    frameworks::ROWS,
     full_screen::ROWS,
     git::ROWS,
+    infrastructure::ROWS,
     interpreters::ROWS,
     network::ROWS,
     packages::ROWS,
     permissions::ROWS,
+    platforms::ROWS,
     printers::ROWS,
     processes::ROWS,
+    publishing::ROWS,
+    queues::ROWS,
     sed::ROWS,
     settings_printers::ROWS,
     shells::ROWS,
     ssh::ROWS,
     starters::ROWS,
+    stores::ROWS,
     system::ROWS,
     system_network::ROWS,
     system_packages::ROWS,
@@ -105,8 +125,14 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::ne
     rows.flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
 });
 
+/// Rows of which a name ends with a `*`.
+static BY_START: LazyLock<Vec<&'static Program>> = LazyLock::new(|| {
+    let rows = ROWS.iter().copied().flatten();
+    rows.filter(|row| row.names.iter().any(|name| name.ends_with('*'))).collect()
+});
+
 fn row_of(name: &str) -> Option<&'static Program> {
-    let by_start = || ROWS.iter().copied().flatten().find(|row| row.is_named(name));
+    let by_start = || BY_START.iter().copied().find(|row| row.is_named(name));
     BY_NAME.get(name).copied().or_else(by_start)
 }
 
@@ -140,6 +166,7 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
         machine.reveals_input(&call.name, &call.input, call.span);
     }
     hidden::look_at(machine, call, &world);
+    fetched::look_at(machine, call, &world);
     besides::report(machine, call, &world);
     let mut ran = if let Some(row) = row_of(&call.name).filter(|_| !is_namesake(call)) {
         row.run(machine, call, world)
@@ -158,6 +185,9 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
     }
     if prints_settings(call) {
         ran.flow = Flow::labelled(Labels::SETTINGS);
+    }
+    if fetched::prints_fetched(call) {
+        ran.flow = Flow::labelled(Labels::DOWNLOADED);
     }
     ran
 }

@@ -113,7 +113,11 @@ pub(super) const ROWS: &[Program] = &[
             "update-grub", "grub-mkconfig", "efibootmgr", "bpftool", "kpatch", "bootctl",
         ],
         effects: &[On(
-            Not(&Any(&[Verb(&["list", "show", "status"]), All(&[Bare, Called(&["efibootmgr", "bootctl"])])])),
+            Not(&Any(&[
+                Verb(&["list", "show", "status"]),
+                All(&[Bare, Called(&["efibootmgr", "bootctl"])]),
+                All(&[Called(&["efibootmgr"]), Has(&["-v", "--verbose", "-u", "--unicode"])]),
+            ])),
             CHANGES_KERNEL,
         )],
         prints: Prints::Plain,

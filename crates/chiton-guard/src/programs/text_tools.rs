@@ -22,7 +22,7 @@ const COLUMNS: Grammar = Grammar { short: "dfcbsw", ..Grammar::PLAIN };
 
 pub(super) const ROWS: &[Program] = &[
     Program {
-        names: &["cat", "tac", "zcat", "gzcat", "strings", "pv", "buffer"],
+        names: &["cat", "tac", "strings", "pv", "buffer"],
         effects: PRINTS_FILES,
         prints: Prints::Contents(Operands),
         examples: &[

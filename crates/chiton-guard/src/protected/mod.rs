@@ -615,7 +615,7 @@ pub(crate) fn device(path: &str) -> Option<Objection> {
 /// Whether a name below `/dev` is a disk, a partition or memory; it may be a pattern.
 pub(crate) fn is_disk(name: &str) -> bool {
     const PREFIXES: [&str; 18] = [
-        "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "md", "dm-", "mapper/", "disk/", "loop", "nbd", "zd", "pmem", "ram",
+        "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "md", "dm-", "mapper/", "disk", "loop", "nbd", "zd", "pmem", "ram",
         "sr", "rdisk", "bcache",
     ];
     let numbered = |prefix: &str| {

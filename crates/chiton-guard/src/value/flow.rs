@@ -57,12 +57,12 @@ impl Labels {
     pub(crate) const SHELL: Self = Self(1024);
     /// Holds credentials that nobody shows without asking.
     pub(crate) const KEPT: Self = Self(2048);
-    /// Never ends.
-    pub(crate) const ENDLESS: Self = Self(16384);
     /// Somebody will write it while the command runs, and it is judged then.
     pub(crate) const LATER: Self = Self(4096);
     /// Was written to a file by an earlier command of the session.
     pub(crate) const RECENT: Self = Self(8192);
+    /// Never ends.
+    pub(crate) const ENDLESS: Self = Self(16384);
 
     pub(crate) fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
