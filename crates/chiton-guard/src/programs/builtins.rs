@@ -599,7 +599,7 @@ fn trap(machine: &mut Machine<'_>, call: &Call, world: &World) {
     }
     machine.run_text(&action, world.clone(), &Rc::new(Flow::empty()));
     let is_again = operands[1..].iter().any(|signal| signal.text.is("DEBUG") || signal.text.is("RETURN"));
-    let helper = action.text.as_known().filter(|_| is_again).and_then(|text| super::network::suspicious_helper(&text));
+    let helper = action.text.as_known().filter(|_| is_again).and_then(|text| suspicious_helper(&text));
     if let Some(reason) = helper {
         machine.state(Kind::RunHidden, reason, action.span, Some(action.text.display()));
     }
