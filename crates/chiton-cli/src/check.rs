@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
+use chiton_engine::Shell;
 use chiton_engine::guard::{CheckedPolicy, Context, Decision, Mode, Verdict, judge_with, rules};
-use chiton_engine::review::is_rejected_by_bash;
+use chiton_engine::review::is_rejected;
 use clap::{Args, ValueEnum};
 
 use crate::settings::Settings;
@@ -159,7 +160,7 @@ impl Judged {
     fn new(command: &[u8], context: &Context, policy: &CheckedPolicy) -> Self {
         let verdict = judge_with(command, context, policy);
         let is_unread = verdict.rule.as_deref() == Some(rules::ALL[0].id) && verdict.commands.is_empty();
-        if !is_unread || !is_rejected_by_bash(command) {
+        if !is_unread || !Shell::find().is_ok_and(|shell| is_rejected(&shell, command)) {
             return Self { verdict, syntax_error: None };
         }
         let syntax_error = Some(verdict.reason.clone());
@@ -179,4 +180,34 @@ impl Judged {
 
 fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).with_context(|| format!("{}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_settings_on_the_page_for_people_load_and_do_what_they_say() {
+        let page = include_str!("../../../docs/guard.md");
+        let (_, behind) = page.split_once("<!-- settings -->\n```toml\n").unwrap();
+        let (snippet, _) = behind.split_once("```").unwrap();
+        let settings: Settings = toml::from_str(snippet).unwrap();
+        let context = Context::new("/home/dev", "dev", "/home/dev/project");
+        let policy = settings.guard.check(&context).unwrap();
+        let decision = |command: &str| judge_with(command, &context, &policy).decision;
+        assert_eq!(decision("git push --force"), Decision::Allow);
+        assert_eq!(decision("git push --mirror"), Decision::Deny);
+        assert_eq!(decision("terraform apply -auto-approve"), Decision::Allow);
+        assert_eq!(decision("rm -rf ~/Documents"), Decision::Ask);
+    }
+
+    #[test]
+    fn a_line_of_a_refusal_is_a_line_of_the_settings() {
+        let context = Context::new("/home/dev", "dev", "/home/dev/project");
+        let command = "cd x && git push --force && echo \"a \\\"b\" >> ~/.profile";
+        let permit = judge_with(command, &context, &CheckedPolicy::default()).permit.unwrap();
+        let settings: Settings = toml::from_str(&permit).unwrap();
+        let policy = settings.guard.check(&context).unwrap();
+        assert_eq!(judge_with(command, &context, &policy).decision, Decision::Allow);
+    }
 }

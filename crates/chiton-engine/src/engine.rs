@@ -162,7 +162,7 @@ impl Engine {
             let request = request::accept(request, self.inner.config.limits.default_timeout)?;
             let approved = self.review(session, request).await?;
             let mut command = self.resolve(session, approved).await?;
-            let start = self.begin(session, &mut command)?;
+            let start = self.begin(session, &mut command).await?;
             let launched = self.launch(session, &mut command, &start, Attendance::Foreground).await?;
             let (ended, captured) = self.collect(session, &mut command, &start, launched, listener, control).await?;
             let views = render::present(captured, ended.completeness());
@@ -186,7 +186,7 @@ impl Engine {
             let request = request::accept(request, None)?;
             let approved = self.review(session, request).await?;
             let mut command = self.resolve(session, approved).await?;
-            let start = self.begin(session, &mut command)?;
+            let start = self.begin(session, &mut command).await?;
             let launched = self.launch(session, &mut command, &start, Attendance::Background).await?;
             self.release(session, &mut command, &start, launched, &mut started).await
         };
@@ -205,7 +205,8 @@ impl Engine {
         umask: u32,
     ) -> FreshState {
         let (environment, withheld) = self.inner.config.environment.inherit(environment);
-        let inherited = Inherited { withheld, path: environment.get("PATH").cloned() };
+        let of_environment = |name| environment.get(name).cloned();
+        let inherited = Inherited { withheld, path: of_environment("PATH"), home: of_environment("HOME") };
         let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
         let mut state = ShellState::fresh(directory, defaults.chain(environment), umask);
         state.real_cwd = state.cwd.canonicalize().unwrap_or_default();

@@ -100,11 +100,6 @@ pub trait Surroundings: fmt::Debug + Send + Sync {
     fn is_worktree(&self, path: &Path) -> bool;
     /// Work in the worktree around `path` that no commit holds; none where there is none, or no worktree.
     fn uncommitted(&self, path: &Path) -> Option<Uncommitted>;
-    /// Whether the repository around `path` has stashed work.
-    fn has_stash(&self, path: &Path) -> bool {
-        let _ = path;
-        false
-    }
 }
 
 /// Work that no commit holds. Paths are as seen from the top of the worktree; files that were deleted are left out,
@@ -120,6 +115,8 @@ pub struct Uncommitted {
     /// Files that git does not know and does not ignore. A directory in which git knows nothing stands for all in it,
     /// and ends with a slash.
     pub untracked: Vec<String>,
+    /// Whether there is stashed work.
+    pub has_stash: bool,
     /// Whether git could not say: then there may be any.
     pub is_unknown: bool,
 }

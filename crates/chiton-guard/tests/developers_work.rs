@@ -42,12 +42,9 @@ impl Surroundings for Around {
             changed: names(&["src/a.rs", "src/b.rs"]),
             staged: names(&["src/b.rs"]),
             untracked: names(&["notes.txt", "new/"]),
+            has_stash: true,
             is_unknown: self.is_silent,
         })
-    }
-
-    fn has_stash(&self, path: &Path) -> bool {
-        path.starts_with("/home/dev/project")
     }
 }
 

@@ -1,6 +1,5 @@
 //! Stage 2: from a request to a command that may run: the policy, the permission manager, a person's consent.
 
-mod bash_check;
 mod bound;
 mod case;
 mod dry_run;
@@ -19,7 +18,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::consent::{Answer, Bound, Consents, Question};
-pub use bash_check::is_rejected_by_bash;
 use case::Case;
 use chiton_guard::{CheckedPolicy, Context, Decision, Finding, GuardPolicy, Input, Mode, Verdict};
 use chiton_shell::tree::Span;
@@ -27,6 +25,7 @@ pub(crate) use leaving::leaves_for;
 pub use protection::Protection;
 use serde::Serialize;
 pub use surroundings::MachineSurroundings;
+pub use syntax::is_rejected;
 use verdicts::Judgement;
 pub(crate) use verdicts::Verdicts;
 
@@ -76,15 +75,8 @@ impl Guard {
         directory: &Path,
         change: &EnvironmentChange,
     ) -> Verdict {
-        let case = Case {
-            command,
-            state,
-            directory,
-            real_directory: directory,
-            change,
-            input: &Input::Nothing,
-            surroundings: None,
-        };
+        let case =
+            Case { command, state, directory, real_directory: directory, change, input: &Input::Nothing, origin: None };
         self.judge_case(&chiton_shell::parse(command), &case).0
     }
 }
@@ -135,6 +127,13 @@ pub(crate) struct Grounds {
     agreed: Option<Bound>,
     /// What becomes of it.
     pub(crate) use_of_text: UseOfText,
+}
+
+impl Grounds {
+    /// Whether a person was asked.
+    pub(crate) fn is_agreed(&self) -> bool {
+        self.agreed.is_some()
+    }
 }
 
 /// What a shell does with an approved text.
@@ -226,9 +225,7 @@ impl Reviewers<'_> {
         let Grounds { state, standing: at, input, .. } = grounds;
         let change = reaching(&request.environment, self.environment);
         let input = case::input_of(input);
-        let surroundings = session.surroundings();
-        let case =
-            Case { surroundings: surroundings.as_ref(), ..Case::new(&request.command, state, at, &change, &input) };
+        let case = Case { origin: Some(session.origin()), ..Case::new(&request.command, state, at, &change, &input) };
         self.verdicts.recall(self.guard, &case)
     }
 }
@@ -254,7 +251,8 @@ pub(crate) async fn review(
     }
 
     let Judgement { parsed, verdict } = reviewers.judge(&request, session, &grounds);
-    if parsed.is_err() && syntax::is_rejected(request.shell.as_ref().unwrap_or(reviewers.shell), &request.command).await
+    if parsed.is_err()
+        && syntax::is_rejected_meanwhile(request.shell.as_ref().unwrap_or(reviewers.shell), &request.command).await
     {
         // Nothing of it can run, so there is nothing to decide: the shell says what is wrong.
         grounds.use_of_text = UseOfText::Read;

@@ -111,21 +111,6 @@ impl Surroundings for MachineSurroundings {
         *last = Some((root, Instant::now(), answer.clone()));
         answer
     }
-
-    fn has_stash(&self, path: &Path) -> bool {
-        let Some(root) = path.ancestors().find(|directory| directory.join(".git").exists()) else { return false };
-        let git = root.join(".git");
-        // A worktree beside the repository has a file here that names its own directory.
-        let directory = match fs::read_to_string(&git) {
-            Ok(text) => text.strip_prefix("gitdir: ").map(|place| root.join(place.trim_end())),
-            Err(_) => Some(git),
-        };
-        let Some(directory) = directory else { return false };
-        let common = fs::read_to_string(directory.join("commondir"));
-        let common = common.map_or_else(|_| directory.clone(), |place| directory.join(place.trim_end()));
-        common.join("refs/stash").exists()
-            || fs::read_to_string(common.join("packed-refs")).is_ok_and(|refs| refs.contains(" refs/stash\n"))
-    }
 }
 
 impl MachineSurroundings {
@@ -163,7 +148,11 @@ impl MachineSurroundings {
         let status =
             ["status", "--porcelain=v1", "-z", "--untracked-files=normal", "--ignore-submodules=all", "--no-renames"];
         match self.git(root, &status, &settings, end) {
-            Git::Said(status) => read_status(root, &status),
+            Git::Said(status) => {
+                let work = Uncommitted { has_stash: has_stash(root), ..read_status(root, &status) };
+                let has_any = !work.changed.is_empty() || !work.untracked.is_empty() || work.has_stash;
+                has_any.then_some(work)
+            }
             // Whatever git does not answer here it would not do there.
             Git::Failed | Git::Absent => None,
             Git::Silent => unknown(),
@@ -208,7 +197,7 @@ enum Git {
 }
 
 /// Reads `git status --porcelain=v1 -z`.
-fn read_status(root: &Path, status: &[u8]) -> Option<Uncommitted> {
+fn read_status(root: &Path, status: &[u8]) -> Uncommitted {
     let mut work = Uncommitted { root: root.to_owned(), ..Uncommitted::default() };
     for entry in status.split(|byte| *byte == 0) {
         let [index, tree, b' ', path @ ..] = entry else { continue };
@@ -223,8 +212,22 @@ fn read_status(root: &Path, status: &[u8]) -> Option<Uncommitted> {
             _ => work.changed.push(path),
         }
     }
-    let has_any = !work.changed.is_empty() || !work.untracked.is_empty();
-    has_any.then_some(work)
+    work
+}
+
+/// Whether the repository of the worktree at `root` has stashed work.
+fn has_stash(root: &Path) -> bool {
+    let git = root.join(".git");
+    // A worktree beside the repository has a file here that names its own directory.
+    let directory = match fs::read_to_string(&git) {
+        Ok(text) => text.strip_prefix("gitdir: ").map(|place| root.join(place.trim_end())),
+        Err(_) => Some(git),
+    };
+    let Some(directory) = directory else { return false };
+    let common = fs::read_to_string(directory.join("commondir"));
+    let common = common.map_or_else(|_| directory.clone(), |place| directory.join(place.trim_end()));
+    common.join("refs/stash").exists()
+        || fs::read_to_string(common.join("packed-refs")).is_ok_and(|refs| refs.contains(" refs/stash\n"))
 }
 
 fn is_file(path: &Path) -> bool {
@@ -354,10 +357,10 @@ mod tests {
     #[test]
     fn a_stash_is_found() {
         let folder = repository();
-        assert!(!surroundings().has_stash(folder.path()));
+        assert!(surroundings().uncommitted(folder.path()).is_none());
         fs::write(folder.path().join("a"), "second\n").unwrap();
         git(folder.path(), &["stash", "-q"]);
-        assert!(surroundings().has_stash(folder.path()));
+        assert!(surroundings().uncommitted(folder.path()).unwrap().has_stash);
     }
 
     #[test]

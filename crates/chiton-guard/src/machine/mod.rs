@@ -268,6 +268,24 @@ impl<'a> Machine<'a> {
         self.add_findings(found);
     }
 
+    /// The same, with the way to go on that fits it.
+    pub(crate) fn state_with(&mut self, kind: Kind, reason: impl Into<String>, span: Span, instead: &str) {
+        let before = self.findings.len();
+        self.state(kind, reason, span, None);
+        for finding in self.findings.iter_mut().skip(before) {
+            finding.alternative = Some(instead.to_owned());
+        }
+    }
+
+    /// Does `what`; whatever speaks against it is told with this way to go on.
+    pub(crate) fn instead(&mut self, instead: &str, what: impl FnOnce(&mut Self)) {
+        let before = self.findings.len();
+        what(self);
+        for finding in self.findings.iter_mut().skip(before) {
+            finding.alternative = Some(instead.to_owned());
+        }
+    }
+
     /// Does `what`; whatever speaks against it is asked about at most.
     pub(crate) fn asking_at_most(&mut self, what: impl FnOnce(&mut Self)) {
         let before = self.findings.len();

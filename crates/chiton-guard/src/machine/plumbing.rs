@@ -146,9 +146,12 @@ impl Machine<'_> {
         plumbing.seen.push(SeenRedirection { operator: sign(redirection.operator), target: text.display() });
         if matches!(redirection.operator, Operator::DuplicateInput | Operator::DuplicateOutput) {
             // Bash expands a word there twice.
-            let known: String = text.known_pieces();
-            if known.contains(['$', '`']) {
-                self.expanded_again(&known, world);
+            let known = text.known_pieces();
+            if known.contains(['$', '`', '<', '>']) && self.step(redirection.span) {
+                match chiton_shell::parse_word_at(known.as_bytes(), redirection.span) {
+                    Ok(word) => drop(self.expanding(world).fields(&word)),
+                    Err(_) => self.expanded_again(&known, world),
+                }
             }
             let number = text.as_known();
             let is_process = text.unknowns().any(|unknown| matches!(unknown.what, What::Sink(_) | What::Stream(_)));

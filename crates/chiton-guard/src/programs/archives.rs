@@ -3,9 +3,9 @@
 use super::credentials::shows;
 use super::files::below;
 use super::options::{Grammar, Options};
-use super::row::Does::{Is, Send};
-use super::row::When::{First, Starts};
-use super::row::{On, PROGRAM, Prints, Program, Which, allows, asks, denies};
+use super::row::Does::Is;
+use super::row::When::Starts;
+use super::row::{On, PROGRAM, Prints, Program, allows, asks, denies};
 use crate::effect::{Depth, Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
@@ -92,21 +92,6 @@ pub(super) const ROWS: &[Program] = &[
             denies("rsync --remove-source-files ~ backup/", "delete-home"),
             allows("rsync -n --delete empty/ /"),
             allows("rsync -a src/ backup/"),
-        ],
-        ..PROGRAM
-    },
-    Program {
-        names: &["rclone"],
-        effects: &[
-            On(First(&["purge", "delete", "sync"]), Is(Kind::DropRemote, "This deletes data on a remote.")),
-            On(First(&["copy", "copyto", "move", "moveto", "sync", "bisync", "rcat"]), Send(Which::OperandsFrom(1))),
-        ],
-        examples: &[
-            asks("rclone purge remote:dir", "remote-data"),
-            asks("rclone copy ~/.ssh remote:dir", "exfiltration"),
-            asks("rclone rcat remote:x < ~/.netrc", "exfiltration"),
-            allows("rclone copy dist remote:dir"),
-            allows("rclone ls remote:dir"),
         ],
         ..PROGRAM
     },

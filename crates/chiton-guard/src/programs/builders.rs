@@ -1,8 +1,9 @@
 //! Programs that build by recipes, and run tasks on many machines.
 
-use super::databases::DROPS_IN_PRODUCTION;
+use super::frameworks::{RUBY_TASKS, in_tests};
 use super::options::{Grammar, Options};
 use super::row::{PROGRAM, Prints, Program, allows, asks, denies};
+use crate::effect::Kind;
 use crate::machine::command::Call;
 use crate::machine::state::World;
 use crate::machine::{Machine, Ran};
@@ -33,18 +34,16 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &["rake"],
-        custom: Some(recipes),
-        effects: DROPS_IN_PRODUCTION,
-        examples: &[asks("rake db:drop RAILS_ENV=production", "remote-data"), allows("rake test")],
-        ..PROGRAM
-    },
-    Program {
-        names: &["ansible"],
-        custom: Some(on_hosts),
+        custom: Some(tasks),
+        effects: RUBY_TASKS,
         examples: &[
-            denies("ansible all -m shell -a 'rm -rf /'", "delete-root"),
-            denies("ansible all -a 'rm -rf /'", "delete-root"),
-            allows("ansible all -m ping"),
+            asks("rake db:drop RAILS_ENV=production", "remote-data"),
+            asks("rake db:drop db:create db:migrate", "remote-data"),
+            asks("bundle exec rake db:schema:load", "remote-data"),
+            asks("rake release", "publish"),
+            allows("RAILS_ENV=test rake db:drop"),
+            allows("rake test"),
+            allows("rake -T"),
         ],
         ..PROGRAM
     },
@@ -125,18 +124,11 @@ fn makefile(machine: &mut Machine<'_>, flow: &Flow, world: &World, call: &Call) 
     }
 }
 
-/// `ansible -m shell -a text`; without a module it is a command, too.
-fn on_hosts(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
-    const ANSIBLE: Grammar =
-        Grammar { short: "mailcfuetkM", long: &["args", "module-name", "inventory", "module-args"], ..Grammar::PLAIN };
-    let options = Options::read(&call.args, &ANSIBLE);
-    let is_command = options
-        .value(&["m", "module-name"])
-        .is_none_or(|module| ["shell", "command", "raw"].iter().any(|name| module.text.is(name)));
-    if let Some(text) = options.value(&["a", "args", "module-args"])
-        && is_command
-    {
-        machine.run_text(text, world.clone(), &call.input);
+/// Tasks of Ruby: what releases a gem, and what a test environment may do.
+fn tasks(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    if call.args.iter().any(|arg| arg.text.is("release") || arg.text.is("release:rubygem_push")) {
+        machine.state(Kind::Publish, "This would publish the gem of the project.", call.span, None);
     }
-    None
+    recipes(machine, call, world);
+    in_tests(machine, call, world)
 }

@@ -143,7 +143,6 @@ pub(super) const VERBS: &[Program] = &[
     Program {
         names: &["git filter-branch", "git filter-repo"],
         custom: Some(filters),
-        effects: &[On(Always, Is(Publish, "This rewrites all of history."))],
         examples: &[
             asks("git filter-branch --tree-filter 'rm -rf secrets' HEAD", "publish"),
             denies("git filter-branch --tree-filter 'rm -rf /' HEAD", "delete-root"),
@@ -373,9 +372,11 @@ fn push(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran
     let deletes = has(call, &["--delete", "-d"]) || any(&|start| start.starts_with(':') && start.len() > 1);
 
     if forces && !has_lease {
-        machine.state(Publish, "This may overwrite what others have pushed.", call.span, None);
+        let instead = "Use `git push --force-with-lease`, which checks first.";
+        machine.state_with(Publish, "This may overwrite what others have pushed.", call.span, instead);
     } else if deletes {
-        machine.state(Publish, "This deletes a branch or tag that others may use.", call.span, None);
+        let instead = "Delete only the local branch: `git branch -d NAME`.";
+        machine.state_with(Publish, "This deletes a branch or tag that others may use.", call.span, instead);
     }
     None
 }
@@ -390,6 +391,8 @@ fn filters(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<
         scratch.enter(Some("/tmp/\u{1}".to_owned()));
         machine.run_text(text, scratch, &call.input);
     }
+    let instead = "Do it in a fresh clone: `git clone . ../rewritten`.";
+    machine.state_with(Publish, "This rewrites all of history.", call.span, instead);
     None
 }
 

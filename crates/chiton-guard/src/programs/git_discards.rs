@@ -222,10 +222,10 @@ fn stash(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
     let is_verb = |verb: &str| call.args.first().is_some_and(|arg| arg.text.is(verb));
     let has_stash = || {
         let around = machine.context.surroundings.as_ref()?;
-        Some(around.has_stash(&directory(machine, world)?))
+        Some(around.uncommitted(&directory(machine, world)?)?.has_stash)
     };
     let instead = "Keep it as a branch first: `git stash branch NAME`.";
-    if is_verb("clear") && has_stash() != Some(false) {
+    if is_verb("clear") {
         discards(machine, call, "This throws all stashed work away.".to_owned(), None, instead);
     } else if is_verb("drop") && has_stash() == Some(true) {
         discards(machine, call, "This throws stashed work away, which no commit holds.".to_owned(), None, instead);
@@ -302,11 +302,7 @@ fn report(machine: &mut Machine<'_>, call: &Call, lost: Lost, files: &[&str], is
 }
 
 fn discards(machine: &mut Machine<'_>, call: &Call, reason: String, target: Option<String>, instead: &str) {
-    let before = machine.findings.len();
-    machine.state(Discard, reason, call.span, target);
-    for finding in machine.findings.iter_mut().skip(before) {
-        finding.alternative = Some(instead.to_owned());
-    }
+    machine.instead(instead, |machine| machine.state(Discard, reason, call.span, target));
 }
 
 /// Whether an earlier part of the same command stashes or commits the work.

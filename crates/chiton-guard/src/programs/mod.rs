@@ -6,11 +6,13 @@
 mod archives;
 mod assignments;
 mod awk;
+mod backups;
 mod besides;
 mod builders;
 mod builtins;
 mod chiton;
 mod clouds;
+mod clusters;
 pub(crate) mod codec;
 mod containers;
 mod credentials;
@@ -22,25 +24,33 @@ mod explains;
 mod fetched;
 mod files;
 mod finders;
+mod forges;
+mod frameworks;
 mod full_screen;
 mod git;
 mod git_discards;
 mod git_settings;
 mod hidden;
+mod infrastructure;
 mod interpreters;
 mod json;
 pub(crate) mod network;
 pub(crate) mod options;
 mod packages;
 mod permissions;
+mod platforms;
 mod printers;
 mod processes;
+mod publishing;
+mod queues;
 mod row;
 mod sed;
 mod settings_printers;
 mod shells;
+pub(crate) mod sql;
 mod ssh;
 mod starters;
+mod stores;
 mod system;
 mod system_network;
 mod system_packages;
@@ -68,10 +78,12 @@ use row::Program;
 const ROWS: &[&[Program]] = &[
     archives::ROWS,
     awk::ROWS,
+    backups::ROWS,
     builders::ROWS,
     builtins::ROWS,
     chiton::ROWS,
     clouds::ROWS,
+    clusters::ROWS,
     codec::ROWS,
     containers::ROWS,
     databases::ROWS,
@@ -80,19 +92,26 @@ const ROWS: &[&[Program]] = &[
     editors::ROWS,
     files::ROWS,
     finders::ROWS,
+    forges::ROWS,
+    frameworks::ROWS,
     full_screen::ROWS,
     git::ROWS,
+    infrastructure::ROWS,
     interpreters::ROWS,
     network::ROWS,
     packages::ROWS,
     permissions::ROWS,
+    platforms::ROWS,
     printers::ROWS,
     processes::ROWS,
+    publishing::ROWS,
+    queues::ROWS,
     sed::ROWS,
     settings_printers::ROWS,
     shells::ROWS,
     ssh::ROWS,
     starters::ROWS,
+    stores::ROWS,
     system::ROWS,
     system_network::ROWS,
     system_packages::ROWS,
@@ -100,14 +119,21 @@ const ROWS: &[&[Program]] = &[
     wrappers::ROWS,
 ];
 
-/// Rows by name; those whose name ends with a `*` are looked for one by one.
+/// Rows by name.
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::new(|| {
     let rows = ROWS.iter().copied().flatten();
     rows.flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
 });
 
+/// Rows by how their names begin.
+static BY_START: LazyLock<Vec<(&'static str, &'static Program)>> = LazyLock::new(|| {
+    let rows = ROWS.iter().copied().flatten();
+    let starts = |row: &'static Program| row.names.iter().filter_map(move |name| Some((name.strip_suffix('*')?, row)));
+    rows.flat_map(starts).collect()
+});
+
 fn row_of(name: &str) -> Option<&'static Program> {
-    let by_start = || ROWS.iter().copied().flatten().find(|row| row.is_named(name));
+    let by_start = || BY_START.iter().find(|(start, _)| name.starts_with(start)).map(|(_, row)| *row);
     BY_NAME.get(name).copied().or_else(by_start)
 }
 

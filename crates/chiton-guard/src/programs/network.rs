@@ -85,8 +85,8 @@ pub(super) const ROWS: &[Program] = &[
         names: &[
             "websocat", "wscat", "ii", "sic", "pastebinit", "gist", "haste", "wgetpaste", "ffsend", "dropbox_uploader",
             "dropbox_uploader.sh", "gdrive", "onedrive", "ntfy", "slack", "slackcat", "telegram-send", "apprise",
-            "azcopy", "curlie", "grpcurl", "mosquitto_pub", "kcat", "kafkacat", "nats", "amqp-publish", "keybase",
-            "qrcp", "portal", "sendme",
+            "azcopy", "curlie", "grpcurl", "mosquitto_pub", "kcat", "kafkacat", "amqp-publish", "keybase", "qrcp",
+            "portal", "sendme",
         ],
         effects: MAILS,
         examples: &[

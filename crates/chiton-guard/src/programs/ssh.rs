@@ -87,6 +87,10 @@ pub(super) const ROWS: &[Program] = &[
     },
 ];
 
+/// What can be done instead on a machine that nobody here sees.
+const ELSEWHERE: &str =
+    "It is another machine: look there first with a command that only reads, and name single things.";
+
 /// `ssh`: what runs on the other machine is judged like what runs here.
 fn on_another_machine(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     const SSH: Grammar = Grammar { short: "BbcDEeFIiJLlmOopQRSWw", stops: true, ..Grammar::PLAIN };
@@ -112,9 +116,9 @@ fn on_another_machine(machine: &mut Machine<'_>, call: &Call, world: &mut World)
     there.cwd = None;
     if let Some(command) = options.operands.get(1..).filter(|command| !command.is_empty()) {
         let dashes = command.iter().take_while(|arg| arg.text.is("--")).count();
-        shells::run_joined(machine, &command[dashes..], call, there);
+        machine.instead(ELSEWHERE, |machine| drop(shells::run_joined(machine, &command[dashes..], call, there)));
     } else if call.input.text.as_deref().is_some_and(|text| !text.is_empty()) {
-        shells::reading_input(machine, call, there);
+        machine.instead(ELSEWHERE, |machine| drop(shells::reading_input(machine, call, there)));
     }
     None
 }

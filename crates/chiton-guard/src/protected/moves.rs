@@ -13,6 +13,7 @@ impl Places {
         match rule.id {
             // The files of the workspace, and whatever lies outside the system, may be sorted and renamed.
             "delete-unknown" | "delete-repository" => None,
+            "chiton" => Some((rule, decision, place)),
             "delete-workspace" if *extent != Extent::Itself => None,
             "delete-home" if *extent == Extent::Within && path != "/home" => None,
             "delete-home" if place == "a folder directly below the home directory" => None,
