@@ -94,14 +94,17 @@ pub(crate) fn env(arguments: &EnvArguments, settings: &Settings) -> Result<ExitC
     }
     if arguments.json {
         let object: serde_json::Map<String, serde_json::Value> = rows.iter().map(as_json).collect();
-        println!("{}", serde_json::Value::Object(object));
+        crate::messages::say!("{}", serde_json::Value::Object(object));
         return Ok(ExitCode::SUCCESS);
     }
     let cells = |row: &ListedVariable| {
         let what = row.value.as_ref().map_or_else(|| format!("kept back: it {}", row.why), ByteString::to_text);
         vec![row.name.clone(), row.source.to_owned(), what.replace('\n', "\\n")]
     };
-    print!("{}", lay_out(&["NAME", "FROM", "VALUE"], &rows.iter().map(cells).collect::<Vec<_>>()));
+    crate::messages::put(format_args!(
+        "{}",
+        lay_out(&["NAME", "FROM", "VALUE"], &rows.iter().map(cells).collect::<Vec<_>>())
+    ));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -148,11 +151,11 @@ fn explain(
         bail!("{name} is not set, and commands do not get it")
     };
     let Some(value) = &row.value else {
-        println!("{name} is kept back: it {} (--keep-env {name} lets it pass)", row.why);
+        crate::messages::say!("{name} is kept back: it {} (--keep-env {name} lets it pass)", row.why);
         return Ok(ExitCode::SUCCESS);
     };
     if name != "PATH" {
-        println!("{name} comes from the {}: {}", row.source, value.to_text());
+        crate::messages::say!("{name} comes from the {}: {}", row.source, value.to_text());
         return Ok(ExitCode::SUCCESS);
     }
     let has = |variables: &BTreeMap<String, ByteString>, entry: &[u8]| {
@@ -169,7 +172,7 @@ fn explain(
         vec![sources.to_owned(), format!("{}{remark}", String::from_utf8_lossy(entry))]
     };
     let rows: Vec<Vec<String>> = value.split(|byte| *byte == b':').map(cells).collect();
-    print!("{}", lay_out(&["FROM", "ENTRY"], &rows));
+    crate::messages::put(format_args!("{}", lay_out(&["FROM", "ENTRY"], &rows)));
     Ok(ExitCode::SUCCESS)
 }
 

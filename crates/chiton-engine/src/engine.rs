@@ -121,8 +121,7 @@ impl Engine {
             let path = path.to_owned();
             folder::make_own(&path).map_err(|error| StartError::StateDirectory { path, error })?;
         }
-        let floor = ancestry::publish(&config.guard.policy, &config.state_directory)
-            .map_err(|error| StartError::StateDirectory { path: config.state_directory.clone(), error })?;
+        let floor = ancestry::publish(&config.guard.policy, &config.state_directory);
         let inner = EngineInner {
             config,
             floor,
