@@ -24,13 +24,13 @@ use crate::request::{self, CommandRequest};
 use crate::response::{DryRun, RefusedCommand, Response};
 use crate::review::{Guard, Refusal, Verdicts};
 use crate::run::Listener;
-use crate::secrets::SecretStore;
+use crate::secrets::{SecretStore, UnknownReference};
 use crate::secrets::known::KnownSecrets;
 use crate::session::login::LoginEnvironment;
 use crate::session::{FreshState, Inherited, Session};
 use crate::spawn::{Attendance, SpoolQuota};
 use crate::state::ShellState;
-use crate::state::environment::{DEFAULTS, EnvironmentPolicy};
+use crate::state::environment::{DEFAULTS, EnvironmentPolicy, TakenOver};
 use crate::tasks::sweep::{self, Swept};
 use crate::tasks::{Task, Tasks};
 use crate::warm::pool::WarmRoom;
@@ -55,6 +55,8 @@ pub struct EngineConfig {
     pub environment: EnvironmentPolicy,
     /// Where the values of secrets come from.
     pub secrets: SecretStore,
+    /// What becomes of a command that names a secret nobody knows.
+    pub unknown_references: UnknownReference,
     /// Where every call is written down.
     pub audit: Option<Journal>,
     /// What the user's login shell adds to an environment.
@@ -75,6 +77,7 @@ impl EngineConfig {
             guard: Guard::off(),
             environment: EnvironmentPolicy::default(),
             secrets: SecretStore::empty(),
+            unknown_references: UnknownReference::default(),
             audit: None,
             login: None,
             room: WarmRoom::default(),
@@ -194,10 +197,12 @@ impl Engine {
         environment: impl IntoIterator<Item = (String, ByteString)>,
         umask: u32,
     ) -> FreshState {
-        let (environment, withheld) = self.inner.config.environment.inherit(environment);
-        let inherited = Inherited { withheld, path: environment.get("PATH").cloned() };
+        let TakenOver { variables, functions, removed, own, masked } = self.inner.config.environment.inherit(environment);
+        self.inner.known.learn(masked);
+        let inherited = Inherited { withheld: removed, own, path: variables.get("PATH").cloned() };
         let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
-        FreshState { state: ShellState::fresh(directory, defaults.chain(environment), umask), inherited }
+        let state = ShellState { functions, ..ShellState::fresh(directory, defaults.chain(variables), umask) };
+        FreshState { state, inherited }
     }
 
     /// Whether `text` may be written to a task: one that runs a shell or an interpreter runs what it is given.

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::run::{Typing, Typist};
-use crate::secrets;
+use crate::secrets::{self, ResolvedTyping, Resolver, UnknownReference};
 use crate::session::Session;
 use crate::tasks::{SendError, TaskLink};
 
@@ -16,12 +16,23 @@ impl Engine {
             Typing::Text(text) | Typing::Paste(text) => text.as_bytes(),
             Typing::Keys(_) | Typing::Raw(_) => b"",
         };
-        let store = &self.inner.config.secrets;
-        let resolved = secrets::resolve_typed(text, store, &self.inner.known, session).await;
-        let Some((value, masks)) = resolved.map_err(|refusal| refused(refusal.reason))? else {
-            let mut task = self.tasks().open(id).await?;
-            check_password(&mut task, id, &what).await?;
-            return task.type_in(what, Typist::Caller).await;
+        let config = &self.inner.config;
+        let resolver = Resolver { store: &config.secrets, known: &self.inner.known, unknown: config.unknown_references };
+        let resolved = secrets::resolve_typed(text, resolver, session).await.map_err(|refusal| refused(refusal.reason))?;
+        let (value, masks) = match resolved {
+            ResolvedTyping::Resolved(value, masks) => (value, masks),
+            ResolvedTyping::Unknown(reason) if config.unknown_references == UnknownReference::Refuse => {
+                return Err(refused(reason));
+            }
+            ResolvedTyping::Plain | ResolvedTyping::Unknown(_) => {
+                let mut task = self.tasks().open(id).await?;
+                match (check_password(&mut task, id, &what).await, resolved) {
+                    // It was a reference; what is wrong is its name.
+                    (Err(SendError::Password { .. }), ResolvedTyping::Unknown(reason)) => return Err(refused(reason)),
+                    (checked, _) => checked?,
+                }
+                return task.type_in(what, Typist::Caller).await;
+            }
         };
         // A value may be any bytes; the end of a line is the enter key, as in any text.
         let bytes: Vec<u8> = value.iter().map(|byte| if *byte == b'\n' { b'\r' } else { *byte }).collect();

@@ -51,6 +51,11 @@ impl KnownSecrets {
         self.current.lock().values.contains_key(reference)
     }
 
+    /// The value that a reference stands for now.
+    pub(crate) fn current(&self, reference: &Reference) -> Option<SecretValue> {
+        self.current.lock().values.get(reference).and_then(|Generations(values)| values.last().cloned())
+    }
+
     /// From now on these are masked. Where a store has another value than before, both are.
     pub(crate) fn learn(&self, secrets: impl IntoIterator<Item = (Reference, SecretValue)>) {
         let mut current = self.current.lock();

@@ -12,6 +12,7 @@ mod words;
 
 use std::fmt;
 
+use crate::forms::SHORTEST;
 use words::Strength;
 
 /// What a variable looks like.
@@ -182,15 +183,15 @@ fn is_proxy(name: &str) -> bool {
     lower.ends_with("proxy") || lower.ends_with("proxy_url") || lower.ends_with("proxy_server") || lower.ends_with("proxy_uri")
 }
 
-/// What of a login must not be shown: the password, as it stands there and decoded, and with its user as it stands in
-/// the header that a program makes of it.
+/// What of a login must not be shown: the password, as it stands there and decoded. One that is too short to be searched
+/// for is searched for with its user.
 fn passwords(login: &shapes::Login<'_>) -> Vec<String> {
     let mut all = Vec::new();
-    for (user, password) in [(login.user.to_owned(), login.password.to_owned()), (decoded(login.user), decoded(login.password))] {
-        for text in [password.clone(), format!("{user}:{password}")] {
-            if !all.contains(&text) {
-                all.push(text);
-            }
+    let plain = (decoded(login.user), decoded(login.password));
+    for (user, password) in [(login.user.to_owned(), login.password.to_owned()), plain] {
+        let text = if password.len() >= SHORTEST { password } else { format!("{user}:{password}") };
+        if !all.contains(&text) {
+            all.push(text);
         }
     }
     all
