@@ -158,7 +158,7 @@ impl Engine {
             let start = self.begin(session, &mut command).await?;
             let launched = self.launch(session, &mut command, &start, Attendance::Foreground).await?;
             let (ended, captured) = self.collect(session, &mut command, &start, launched, listener, control).await?;
-            let views = render::present(captured, ended.completeness());
+            let views = render::present(captured, ended.completeness(), &self.inner.known);
             Ok(self.respond(session, command.request(), start, ended, views).await.into())
         };
         stages.await.or_else(|why| call.not_run(why))
@@ -203,6 +203,11 @@ impl Engine {
         let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
         let state = ShellState { functions, ..ShellState::fresh(directory, defaults.chain(variables), umask) };
         FreshState { state, inherited }
+    }
+
+    /// Output of a task as it may be shown: whoever takes its escape sequences out finds no value.
+    pub fn masked_view(&self, text: String) -> String {
+        self.inner.known.masked_view(text)
     }
 
     /// Whether `text` may be written to a task: one that runs a shell or an interpreter runs what it is given.

@@ -88,12 +88,11 @@ pub fn is_persons_own(name: &str, value: &[u8]) -> bool {
         return true;
     }
     let Ok(value) = std::str::from_utf8(value) else { return false };
+    // What the loader and bash read stays away, however harmless.
+    let is_basic = rows_of(name).any(|row| matches!(row.class, Class::Loader | Class::Shell));
     match check_of(name) {
-        Some(Check::Code(harmless)) => harmless.contains(&value),
-        // What bash reads while it expands or traces stays away, however harmless.
-        Some(Check::Options(code)) => {
-            !rows_of(name).any(|row| row.class == Class::Shell) && !code.iter().any(|option| value.contains(option))
-        }
+        Some(Check::Code(harmless)) => !is_basic && harmless.contains(&value),
+        Some(Check::Options(code)) => !is_basic && !code.iter().any(|option| value.contains(option)),
         // `ENV` is a file for shells, and the name of a stage of deployment for nearly everybody else.
         Some(Check::File) if name == "ENV" => STAGES.contains(&value),
         _ => false,

@@ -110,9 +110,9 @@ impl ClientTasks {
             self.lock_forgotten().of(&task.id, || self.engine.tasks().ids());
         }
         Ok(TaskOutput {
-            stdout: output.of(Stream::Stdout),
-            stderr: output.of(Stream::Stderr),
-            output: output.to_text(),
+            stdout: self.engine.masked_view(output.of(Stream::Stdout)),
+            stderr: self.engine.masked_view(output.of(Stream::Stderr)),
+            output: self.engine.masked_view(output.to_text()),
             left_out: output.left_out,
             not_kept: output.not_kept,
             end: output.end,
@@ -217,7 +217,7 @@ impl ClientTasks {
         match message {
             Message::Text(text) if text.is_empty() => Ok(()),
             Message::Text(text) if task.terminal.is_some() => typed(Typing::Text(text.clone())).await,
-            Message::Text(text) => tasks.write(id, text.as_str()).await,
+            Message::Text(text) => self.engine.write_to(&self.session, id, text).await,
             Message::Typed(what) => typed(what.clone()).await,
             Message::Resize(size) => tasks.resize(id, *size).await,
             Message::Interrupt if task.terminal.is_some() => typed(Typing::Raw("\u{3}".into())).await,
@@ -248,7 +248,7 @@ impl ClientTasks {
         let mut left = None;
         loop {
             let output = self.advance(&task, &request)?;
-            let text = output.to_text();
+            let text = self.engine.masked_view(output.to_text());
             kept.push(text.as_bytes());
             lines.count(text.as_bytes());
             not_kept += output.not_kept;

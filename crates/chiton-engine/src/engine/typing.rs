@@ -1,6 +1,7 @@
 //! Typing into the terminal of a task: references become values, and a password is never typed as plain text.
 
 use super::Engine;
+use crate::bytes::ByteString;
 use crate::run::{Typing, Typist};
 use crate::secrets::{self, ResolvedTyping, Resolver, UnknownReference};
 use crate::session::Session;
@@ -39,6 +40,29 @@ impl Engine {
         let masks = masks.iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect();
         let mut task = self.tasks().open(id).await?;
         task.type_masked(Typing::Raw(bytes.into()), Typist::Caller, masks).await
+    }
+}
+
+impl Engine {
+    /// Writes to the standard input of a task without a terminal, with references resolved and masked as in typing.
+    pub async fn write_to(&self, session: &Session, id: &str, text: &str) -> Result<(), SendError> {
+        let config = &self.inner.config;
+        let refused = |reason| SendError::Refused { id: id.to_owned(), reason };
+        let resolver = Resolver { store: &config.secrets, known: &self.inner.known, unknown: config.unknown_references };
+        let resolved = secrets::resolve_typed(text.as_bytes(), resolver, session).await;
+        match resolved.map_err(|refusal| refused(refusal.reason))? {
+            ResolvedTyping::Resolved(value, masks) => {
+                let mut task = self.tasks().open(id).await?;
+                let masks = masks.iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect();
+                // A keeper learns what to mask before it finds that there is nowhere to type, and that is all we want.
+                let _ = task.type_masked(Typing::Raw(ByteString::default()), Typist::Caller, masks).await;
+                task.write(value).await
+            }
+            ResolvedTyping::Unknown(reason) if config.unknown_references == UnknownReference::Refuse => {
+                Err(refused(reason))
+            }
+            ResolvedTyping::Plain | ResolvedTyping::Unknown(_) => self.tasks().write(id, text).await,
+        }
     }
 }
 
