@@ -7,12 +7,16 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
-use chiton_engine::audit::read::{self, Tampered};
-use chiton_engine::audit::{AuditConfig, AuditEvent, AuditLine, Journal};
+use chiton_engine::audit::lost::note_lost;
+use chiton_engine::audit::read::{self, Tampered, Verified};
+use chiton_engine::audit::{AuditConfig, AuditEntry, AuditEvent, AuditLine, Journal};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 
 use crate::duration::duration;
-use crate::messages::complain;
+use crate::messages::{complain, remark, say};
+use crate::settings::Settings;
+use crate::surroundings;
 
 /// Read the journal of every call
 #[derive(Args)]
@@ -39,6 +43,8 @@ pub(crate) struct AuditArguments {
     #[arg(
         long,
         value_name = "WORD",
+        value_parser = PossibleValuesParser::new(OUTCOMES),
+        hide_possible_values = true,
         help = "With this outcome only: exited, timed_out, killed, refused, failed …; or failure, for all but exit code 0"
     )]
     outcome: Option<String>,
@@ -56,6 +62,12 @@ enum AuditVerb {
     Verify,
 }
 
+/// Every word that a line can have for how it ended, and one for all that went wrong.
+const OUTCOMES: [&str; 18] = [
+    "failure", "started", "exited", "signaled", "timed_out", "cancelled", "killed", "lost", "running", "refused",
+    "failed", "described", "read", "written_to", "kill", "signal", "attached", "not started",
+];
+
 fn span(text: &str) -> Result<Duration> {
     match text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok()) {
         Some(days) => Ok(Duration::from_hours(24) * days),
@@ -68,16 +80,59 @@ fn folder(state: &Path) -> PathBuf {
     state.join("audit")
 }
 
-/// The journal that the engine writes; `what` names the caller in it.
-pub(crate) fn journal(state: &Path, what: &str) -> Journal {
-    let who = format!("{what} (uid {}, pid {})", rustix::process::geteuid().as_raw(), std::process::id());
-    Journal::new(folder(state), AuditConfig::default(), who)
+/// Whether commands need the journal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JournalNeed {
+    /// A command runs without it, and its reply says so.
+    Wanted,
+    /// What cannot be written down is not run.
+    Required,
 }
 
-pub(crate) fn audit(arguments: &AuditArguments, state: &Path) -> Result<ExitCode> {
-    let folder = folder(state);
+/// The journal that the engine writes; `what` names the caller in it.
+pub(crate) fn journal(state: &Path, what: &str, needed: JournalNeed) -> Journal {
+    let who = format!("{what} (uid {}, pid {})", rustix::process::geteuid().as_raw(), std::process::id());
+    let config = AuditConfig { required: needed == JournalNeed::Required, ..AuditConfig::default() };
+    let journal = Journal::new(folder(state), config, who);
+    match surroundings::data_directory() {
+        // Not in the state directory, so it stays when that is removed.
+        Some(data) => journal.with_witness_in(&data.join("journals")),
+        None => journal,
+    }
+}
+
+/// Writes down what somebody does to a task from the command line.
+pub(crate) fn note_task(settings: &Settings, state: &Path, verb: &str, what: &str, id: &str) {
+    if settings.audit.off {
+        return;
+    }
+    let mut entry = AuditEntry::new(AuditEvent::Task);
+    (entry.run, entry.outcome) = (Some(id.to_owned()), Some(what.to_owned()));
+    if let Err(error) = journal(state, verb, JournalNeed::Wanted).append(entry) {
+        remark(&format!("this is not in the audit journal, which cannot be written: {error}"));
+    }
+}
+
+/// What is wrong with the journal of this state directory, for `chiton doctor`.
+pub(crate) fn problem(state: &Path) -> Option<String> {
+    let journal = journal(state, "doctor", JournalNeed::Wanted);
+    if std::fs::symlink_metadata(journal.folder()).is_ok()
+        && let Err(error) = journal.try_open()
+    {
+        return Some(format!("the audit journal cannot be written: {error}"));
+    }
+    check(&journal, state).err().map(|tampered| format!("the audit journal is not whole: {}", in_words(&tampered)))
+}
+
+pub(crate) fn audit(arguments: &AuditArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
+    let journal = journal(state, "audit", JournalNeed::Wanted);
+    let folder = journal.folder().to_owned();
     if let Some(AuditVerb::Verify) = arguments.verb {
-        return verify(&folder);
+        return verify(&journal, state);
+    }
+    if !settings.audit.off && std::fs::symlink_metadata(&folder).is_ok() {
+        // Nobody but us may ever notice that a keeper was killed.
+        note_lost(state, &journal);
     }
     let (mut last, mut seen) = (0, None);
     loop {
@@ -123,7 +178,8 @@ impl AuditArguments {
         let ended = self.outcome.as_deref().is_none_or(|wanted| match wanted {
             "failure" => match entry.event {
                 AuditEvent::Refused | AuditEvent::Failed => true,
-                AuditEvent::End => entry.exit_code != Some(0),
+                AuditEvent::End => entry.exit_code != Some(0) && !matches!(outcome(line), "running" | "described"),
+                AuditEvent::Input => outcome(line) == "refused",
                 AuditEvent::Run | AuditEvent::Task => false,
             },
             wanted => outcome(line) == wanted,
@@ -144,14 +200,16 @@ fn outcome(line: &AuditLine) -> &str {
 
 fn as_text(line: &AuditLine, for_people: bool) -> String {
     let entry = &line.entry;
-    let at = jiff::Timestamp::from_millisecond(i64::try_from(line.at_ms).unwrap_or(i64::MAX));
-    let at = at.map_or_else(|_| line.at_ms.to_string(), |at| format!("{at:.3}"));
+    let at = time(line.at_ms);
     let code = entry.exit_code.map(|code| format!(" {code}")).unwrap_or_default();
     let run = entry.run.as_deref().unwrap_or("–");
-    let mut what =
-        entry.command.clone().or_else(|| entry.duration_ms.map(|ms| format!("after {ms} ms"))).unwrap_or_default();
-    if let (Some(why), AuditEvent::Refused | AuditEvent::Failed) = (&entry.verdict, entry.event) {
-        what = format!("{what} ({why})");
+    let mut what = entry.command.clone().or_else(|| entry.text.clone()).unwrap_or_default();
+    if let Some(ms) = entry.duration_ms.filter(|_| what.is_empty()) {
+        what = format!("after {ms} ms");
+    }
+    let says_why = matches!(entry.event, AuditEvent::Refused | AuditEvent::Failed) || entry.rule.is_some();
+    if let Some(why) = entry.verdict.as_ref().filter(|_| says_why) {
+        what = format!("{} ({why})", what.trim_end());
     }
     if for_people {
         what = what.replace('\n', "\\n").chars().take(200).collect();
@@ -159,18 +217,46 @@ fn as_text(line: &AuditLine, for_people: bool) -> String {
     format!("{at} {run} {}{code} {}", outcome(line), what.replace('\n', "\\n"))
 }
 
-fn verify(folder: &Path) -> Result<ExitCode> {
-    match read::verify(folder) {
-        Ok(verified) if verified.lines == 0 => println!("there is no journal yet"),
+fn check(journal: &Journal, state: &Path) -> Result<Verified, Tampered> {
+    let verified = read::verify(journal.folder(), journal.witness())?;
+    if verified.lines == 0 {
+        read::verify_absence(state)?;
+    }
+    Ok(verified)
+}
+
+fn verify(journal: &Journal, state: &Path) -> Result<ExitCode> {
+    match check(journal, state) {
+        Ok(verified) if verified.lines == 0 => say!("there is no journal yet"),
         Ok(verified) => {
             let last = verified.first + verified.lines - 1;
-            println!("records {} to {last}: each follows from the one before", verified.first);
+            say!("records {} to {last}: each follows from the one before", verified.first);
         }
         Err(error @ Tampered::Unreadable { .. }) => bail!(error),
         Err(error) => {
-            complain(&error.to_string());
+            complain(&in_words(&error));
+            if let (Tampered::Removed { .. }, Some(witness)) = (&error, journal.witness()) {
+                let (folder, witness) = (journal.folder().display(), witness.display());
+                remark(&format!("if that was you, remove {folder} and {witness}; the journal then begins anew"));
+            }
             return Ok(ExitCode::FAILURE);
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is wrong, and since when.
+fn in_words(tampered: &Tampered) -> String {
+    match tampered {
+        Tampered::Removed { since_ms, until_ms, .. } if *since_ms > 0 => {
+            format!("{tampered}; they were written from {} to {}", time(*since_ms), time(*until_ms))
+        }
+        Tampered::Gone { since_ms } => format!("{tampered}; the oldest of them started at {}", time(*since_ms)),
+        other => other.to_string(),
+    }
+}
+
+fn time(ms: u64) -> String {
+    let at = jiff::Timestamp::from_millisecond(i64::try_from(ms).unwrap_or(i64::MAX));
+    at.map_or_else(|_| ms.to_string(), |at| format!("{at:.3}"))
 }

@@ -38,7 +38,7 @@ pub(crate) fn call(arguments: &CallArguments, settings: &Settings, state: &Path)
         .with_context(|| format!("the arguments are not a JSON object: {}", arguments.arguments))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let reply = runtime.block_on(async {
-        let operator = arguments.session.resolve(settings, Purpose::OneCall)?.operator(state)?;
+        let operator = arguments.session.resolve(settings, Purpose::OneCall, state)?.operator(state)?;
         let reply = operator.call(&arguments.tool, &values, &Caller::silent()).await.reply;
         anyhow::Ok(reply)
     })?;

@@ -9,7 +9,10 @@ use chiton_engine::limits::RetentionLimits;
 use chiton_engine::{Engine, EngineConfig};
 use clap::Args;
 
+use crate::audit::{self, JournalNeed};
 use crate::duration::duration;
+use crate::messages::say;
+use crate::settings::Settings;
 
 /// Remove the output and records of commands that have ended
 #[derive(Args)]
@@ -23,13 +26,15 @@ pub(crate) struct CleanArguments {
     keep: Option<usize>,
 }
 
-pub(crate) fn clean(arguments: &CleanArguments, state: &Path) -> Result<ExitCode> {
-    let engine = Engine::new(EngineConfig::new(state)?)?;
+pub(crate) fn clean(arguments: &CleanArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
+    let mut config = EngineConfig::new(state)?;
+    config.audit = (!settings.audit.off).then(|| audit::journal(state, "clean", JournalNeed::Wanted));
+    let engine = Engine::new(config)?;
     let limits = RetentionLimits {
         age: arguments.older_than.unwrap_or(if arguments.keep.is_some() { Duration::MAX } else { Duration::ZERO }),
         finished: arguments.keep.unwrap_or(usize::MAX),
     };
     let swept = engine.clean(limits, u64::MAX);
-    println!("{} removed, {} bytes left", swept.removed, swept.used);
+    say!("{} removed, {} bytes left", swept.removed, swept.used);
     Ok(ExitCode::SUCCESS)
 }

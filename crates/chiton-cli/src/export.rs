@@ -17,14 +17,14 @@ use clap_complete::engine::ArgValueCandidates;
 Secrets are masked in it, as in all output.
 
 Examples:
-  chiton export --cast shell_1a2b3c4d > session.cast     play it with `asciinema play session.cast`
-  chiton export --cast -o session.cast shell_1a")]
+  chiton export shell_1a2b3c4d > session.cast     play it with `asciinema play session.cast`
+  chiton export -o session.cast shell_1a")]
 pub(crate) struct ExportArguments {
     /// The command's id, or a beginning of it that no other has
     #[arg(add = ArgValueCandidates::new(crate::known_ids))]
     id: String,
-    /// As an asciicast, version 2
-    #[arg(long, required = true)]
+    /// As an asciicast, version 2; there is nothing else
+    #[arg(long)]
     cast: bool,
     /// Write it to this file [default: standard output]
     #[arg(long, short, value_name = "FILE")]

@@ -5,16 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
+use chiton_engine::ancestry;
 use chiton_engine::guard::policy::{GuardPolicy, Mode};
-use chiton_engine::guard::{Context, OwnProcess};
+use chiton_engine::guard::{Context, OwnPlaces, OwnProcess};
 use chiton_engine::review::Guard;
 use clap::{Args, ValueEnum};
 
 use crate::messages::remark;
 use crate::settings::Settings;
+use crate::surroundings;
 
 /// What commands may do.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default)]
 pub(crate) struct GuardArguments {
     /// How commands are judged before they run [default: default]
     #[arg(long, value_enum, value_name = "MODE")]
@@ -36,7 +38,7 @@ enum GuardMode {
 
 impl GuardArguments {
     /// The guard for commands that start in `directory`.
-    pub(crate) fn guard(&self, settings: &Settings, directory: &Path) -> Result<Guard> {
+    pub(crate) fn guard(&self, settings: &Settings, directory: &Path, state: &Path) -> Result<Guard> {
         let mut policy: GuardPolicy = settings.guard.clone();
         if let Some(mode) = self.guard {
             policy.mode = match mode {
@@ -48,11 +50,21 @@ impl GuardArguments {
         if let Some(file) = &settings.file {
             not_in_reach(file, &settings.guard, directory)?;
         }
+        let floor = ancestry::floor()?;
+        ensure!(
+            floor.is_none() || policy.mode != Mode::Off,
+            "the guard cannot be off here: this chiton runs inside a command of another one, whose rules hold here too"
+        );
         if policy.mode == Mode::Off {
             remark("THE GUARD IS OFF: every command runs, whatever it does");
         }
-        let around = around(directory.to_owned());
+        let mut around = around(directory.to_owned());
+        around.own_places = own_places(settings, state).into();
         let policy = policy.check(&around).context("the settings")?;
+        let policy = match floor {
+            Some(floor) => policy.above(floor),
+            None => policy,
+        };
         let mut guard = Guard::new(policy, around);
         guard.dry_run = self.dry_run;
         Ok(guard)
@@ -85,6 +97,18 @@ pub(crate) fn around(directory: PathBuf) -> Context {
     context.own_groups = own_group().into_iter().collect();
     context.mounts = mounts().into();
     context
+}
+
+/// Where this Chiton keeps what no command may touch.
+pub(crate) fn own_places(settings: &Settings, state: &Path) -> OwnPlaces {
+    let folder = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = folder.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".config")));
+    let token = settings.http.token_file.clone().unwrap_or_else(|| state.join("http-token"));
+    OwnPlaces {
+        settings: settings.file.clone().into_iter().chain(folder.map(|folder| folder.join("chiton"))).collect(),
+        secrets: surroundings::secrets_directory().into_iter().chain([token]).collect(),
+        state: vec![state.to_owned()],
+    }
 }
 
 /// This process and its ancestors.

@@ -10,8 +10,10 @@ use chiton_engine::{TaskStatus, Tasks};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
+use crate::audit;
 use crate::duration::duration;
-use crate::messages::complain;
+use crate::messages::{complain, say};
+use crate::settings::Settings;
 
 /// End commands with everything they started
 #[derive(Args)]
@@ -19,7 +21,7 @@ use crate::messages::complain;
 SIGTERM first, SIGKILL after the grace; `chiton kill` returns when no process of the command is left, wherever it went.")]
 pub(crate) struct KillArguments {
     /// Ids, or beginnings of them that no other has
-    #[arg(required_unless_present = "all", add = ArgValueCandidates::new(crate::known_ids))]
+    #[arg(required_unless_present = "all", add = ArgValueCandidates::new(crate::running_ids))]
     ids: Vec<String>,
     /// Every command that runs
     #[arg(long, conflicts_with = "ids")]
@@ -29,16 +31,26 @@ pub(crate) struct KillArguments {
     grace: Option<Duration>,
 }
 
-pub(crate) async fn kill(arguments: KillArguments, state: &Path) -> Result<ExitCode> {
+pub(crate) async fn kill(arguments: KillArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
     let tasks = Tasks::new(state);
+    let note = |id: &str| audit::note_task(settings, state, "kill", "kill", id);
     if arguments.all {
-        println!("{} terminated", tasks.kill_all(arguments.grace).await?);
+        let running = tasks.running()?;
+        running.iter().for_each(|task| note(&task.id));
+        for task in &running {
+            say!("{} {}", task.id, task.command.split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+        say!("{} terminated", tasks.kill_all(arguments.grace).await?);
         return Ok(ExitCode::SUCCESS);
     }
     let mut code = ExitCode::SUCCESS;
     for id in &arguments.ids {
+        // Before it is killed: its end follows in the journal.
+        if let Some(task) = tasks.get(id).ok().filter(|task| task.status.is_running()) {
+            note(&task.id);
+        }
         match tasks.kill(id, arguments.grace).await {
-            Ok(Killed::Stopped(task)) => println!("{} terminated", task.id),
+            Ok(Killed::Stopped(task)) => say!("{} terminated", task.id),
             Ok(Killed::AlreadyStopped(task)) if task.status == TaskStatus::Lost => {
                 let pid = task.pid.map(|pid| format!(" (its shell was process {pid})")).unwrap_or_default();
                 complain(&format!(
@@ -47,7 +59,7 @@ pub(crate) async fn kill(arguments: KillArguments, state: &Path) -> Result<ExitC
                 ));
                 code = ExitCode::FAILURE;
             }
-            Ok(Killed::AlreadyStopped(task)) => println!("{} already stopped ({})", task.id, task.status),
+            Ok(Killed::AlreadyStopped(task)) => say!("{} already stopped ({})", task.id, task.status),
             Ok(Killed::Survived(task)) => {
                 complain(&format!("{} was asked to end and is still there", task.id));
                 code = ExitCode::FAILURE;

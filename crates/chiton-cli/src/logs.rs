@@ -11,7 +11,7 @@ use chiton_engine::{Stream, Task, Tasks};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
-use crate::messages::remark;
+use crate::messages::{PIPE_CLOSED, remark};
 
 /// Show what a command printed, even while it runs
 #[derive(Args)]
@@ -146,12 +146,14 @@ fn show_new(task: &Task, streams: Marked, cursor: &mut Cursor, printer: &mut Pri
 /// Prints each stream to its own, as it is or as plain text.
 struct Printer {
     plain: Option<[PlainText; 2]>,
+    /// Bytes that would belong to what was printed, and are gone.
+    not_kept: u64,
 }
 
 impl Printer {
     fn new(plain: bool, follows: bool) -> Self {
         let text = || if follows { PlainText::following() } else { PlainText::new() };
-        Self { plain: plain.then(|| [text(), text()]) }
+        Self { plain: plain.then(|| [text(), text()]), not_kept: 0 }
     }
 
     fn show(&mut self, output: &Output) -> Result<()> {
@@ -166,9 +168,7 @@ impl Printer {
             }
         }
         io::stdout().lock().flush()?;
-        if output.not_kept > 0 {
-            remark(&format!("{} bytes of this are not kept", output.not_kept));
-        }
+        self.not_kept += output.not_kept;
         Ok(())
     }
 
@@ -177,6 +177,9 @@ impl Printer {
             let mut text = Vec::new();
             plain.finish(&mut text);
             print(stream, &text)?;
+        }
+        if self.not_kept > 0 {
+            remark(&format!("{} bytes of this are not kept", self.not_kept));
         }
         Ok(())
     }
@@ -188,7 +191,7 @@ fn print(stream: Stream, bytes: &[u8]) -> Result<()> {
         Stream::Stderr => io::stdout().lock().flush().and_then(|()| io::stderr().lock().write_all(bytes)),
     };
     match written {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(141),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(PIPE_CLOSED.into()),
         written => written.context("the output cannot be written"),
     }
 }

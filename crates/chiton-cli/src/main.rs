@@ -47,7 +47,6 @@ use settings::Settings;
     name = "chiton",
     version,
     about,
-    disable_help_subcommand = true,
     arg_required_else_help = true,
     after_help = "Completion of options and task ids: add `source <(COMPLETE=bash chiton)` to ~/.bashrc (or zsh, fish)."
 )]
@@ -108,6 +107,9 @@ fn main() -> ExitCode {
         }
     };
     dispatch(cli).unwrap_or_else(|error| {
+        if messages::is_pipe_closed(&error) {
+            return ExitCode::from(messages::PIPE_CLOSED);
+        }
         messages::complain(&format!("{error:#}"));
         ExitCode::from(OWN_FAILURE)
     })
@@ -126,17 +128,17 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Ps(arguments) => ps::ps(&arguments, &state?),
         Verb::Logs(arguments) => on_runtime(logs::logs(arguments, &state?)),
         Verb::Wait(arguments) => on_runtime(wait::wait(arguments, &state?)),
-        Verb::Send(arguments) => on_runtime(send::send(arguments, &state?)),
+        Verb::Send(arguments) => on_runtime(send::send(arguments, &settings, &state?)),
         Verb::Attach(arguments) => on_runtime(attach::attach(arguments, &state?)),
         Verb::Export(arguments) => export::export(&arguments, &state?),
         Verb::Shot(arguments) => on_runtime(export::shot(arguments, &state?)),
-        Verb::Kill(arguments) => on_runtime(kill::kill(arguments, &state?)),
-        Verb::Clean(arguments) => clean::clean(&arguments, &state?),
+        Verb::Kill(arguments) => on_runtime(kill::kill(arguments, &settings, &state?)),
+        Verb::Clean(arguments) => clean::clean(&arguments, &settings, &state?),
         Verb::Mcp(arguments) => mcp::mcp(&arguments, &settings, &state?),
         Verb::Call(arguments) => call::call(&arguments, &settings, &state?),
         Verb::Secret(arguments) => secret::secret(&arguments, &settings),
         Verb::Env(arguments) => env::env(&arguments, &settings),
-        Verb::Audit(arguments) => audit::audit(&arguments, &state?),
+        Verb::Audit(arguments) => audit::audit(&arguments, &settings, &state?),
         Verb::Dialects(_) => dialects::dialects(),
         Verb::Schema(arguments) => dialects::print_schema(&arguments),
     }
@@ -150,5 +152,15 @@ fn on_runtime(verb: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> 
 fn known_ids() -> Vec<CompletionCandidate> {
     let Ok(state) = surroundings::state_directory() else { return Vec::new() };
     let (tasks, _) = chiton_engine::Tasks::new(&state).list().unwrap_or_default();
+    candidates(tasks)
+}
+
+/// The same of commands that run.
+fn running_ids() -> Vec<CompletionCandidate> {
+    let Ok(state) = surroundings::state_directory() else { return Vec::new() };
+    candidates(chiton_engine::Tasks::new(&state).running().unwrap_or_default())
+}
+
+fn candidates(tasks: Vec<chiton_engine::Task>) -> Vec<CompletionCandidate> {
     tasks.into_iter().map(|task| CompletionCandidate::new(task.id).help(Some(task.command.into()))).collect()
 }

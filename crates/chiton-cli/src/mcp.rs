@@ -71,7 +71,7 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
         if let Some(address) = arguments.http.as_deref().or(settings.http.listen.as_deref()) {
             return over_http(address, arguments, settings, state).await;
         }
-        let operator = arguments.session.resolve(settings, Purpose::Server)?.operator(state)?;
+        let operator = arguments.session.resolve(settings, Purpose::Server, state)?.operator(state)?;
         serve_stdio(operator).await.map_err(|error| anyhow!("the client does not speak MCP: {error}"))
     });
     runtime.shutdown_background();
@@ -93,7 +93,7 @@ async fn over_http(address: &str, arguments: &McpArguments, settings: &Settings,
     let given = |flags: &[String], file: &[String]| if flags.is_empty() { file.to_vec() } else { flags.to_vec() };
     let file = arguments.http_token_file.as_ref().or(token_file.as_ref());
     let file = file.map_or_else(|| state.join("http-token"), Clone::clone);
-    let setup = arguments.session.resolve(settings, Purpose::Server)?;
+    let setup = arguments.session.resolve(settings, Purpose::Server, state)?;
     // A mistake in the settings is reported now, and not to the first client.
     drop(setup.operator(state)?);
     let options = HttpOptions {

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use chiton_engine::EngineConfig;
 use chiton_engine::review::Guard;
 use chiton_engine::secrets::forbid_looking_in;
 use clap::Args;
 
-use crate::audit;
+use crate::audit::{self, JournalNeed};
 use crate::env::EnvironmentArguments;
 use crate::guard_arguments::GuardArguments;
 use crate::passphrase::PassphraseSource;
@@ -27,22 +27,32 @@ pub(crate) struct ProtectionArguments {
     /// Write nothing into the audit journal
     #[arg(long)]
     no_audit: bool,
+    /// Run nothing that cannot be written into the audit journal first
+    #[arg(long)]
+    audit_required: bool,
 }
 
 impl ProtectionArguments {
     /// The same, with what the settings say where a flag does not.
-    pub(crate) fn with(&self, settings: &Settings) -> Self {
-        Self {
+    pub(crate) fn with(&self, settings: &Settings) -> Result<Self> {
+        let (no_audit, audit_required) =
+            (self.no_audit || settings.audit.off, self.audit_required || settings.audit.required);
+        ensure!(
+            !(no_audit && audit_required),
+            "the audit journal is required (audit.required or --audit-required), so it cannot be switched off"
+        );
+        Ok(Self {
             secrets: self.secrets.with(&settings.secrets),
             environment: self.environment.with(&settings.environment),
             guard: self.guard.clone(),
-            no_audit: self.no_audit || settings.audit.off,
-        }
+            no_audit,
+            audit_required,
+        })
     }
 
     /// The guard for commands that start in `directory`.
-    pub(crate) fn guard(&self, settings: &Settings, directory: &Path) -> Result<Guard> {
-        self.guard.guard(settings, directory)
+    pub(crate) fn guard(&self, settings: &Settings, directory: &Path, state: &Path) -> Result<Guard> {
+        self.guard.guard(settings, directory, state)
     }
 
     /// Puts it into the configuration of an engine. `who` names the caller in the journal.
@@ -56,7 +66,8 @@ impl ProtectionArguments {
         self.environment.apply(&mut config.environment);
         config.secrets = self.secrets.store(passphrase)?;
         self.secrets.keep_back(&mut config.environment)?;
-        config.audit = (!self.no_audit).then(|| audit::journal(state, who));
+        let needed = if self.audit_required { JournalNeed::Required } else { JournalNeed::Wanted };
+        config.audit = (!self.no_audit).then(|| audit::journal(state, who, needed));
         forbid_looking_in().context("this process could not be closed to others")
     }
 }

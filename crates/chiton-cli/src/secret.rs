@@ -12,7 +12,7 @@ use chiton_engine::secrets::{Secret, forbid_looking_in};
 use clap::{Args, Subcommand};
 use zeroize::Zeroizing;
 
-use crate::messages::remark;
+use crate::messages::{remark, say};
 use crate::passphrase::{PassphraseSource, ask};
 use crate::secret_sources;
 use crate::settings::Settings;
@@ -89,7 +89,7 @@ pub(crate) fn secret(arguments: &SecretArguments, settings: &Settings) -> Result
             let count = store.rotate()?;
             remark(&format!("there is a new key, and {count} secrets are encrypted with it"));
         }
-        SecretVerb::Encrypt => println!("{}", store.encrypt(&read_value("Value")?)?),
+        SecretVerb::Encrypt => say!("{}", store.encrypt(&read_value("Value")?)?),
         SecretVerb::Decrypt { id } => match store.decrypt(id)? {
             Some(value) => io::stdout().write_all(&value)?,
             None => bail!("nothing is encrypted under '{id}'; `chiton secret list` shows what is"),
@@ -118,7 +118,7 @@ fn list(store: &AgeFile) -> Result<()> {
     };
     let rows: Vec<Vec<String>> = store.list()?.iter().map(row).collect();
     if !rows.is_empty() {
-        print!("{}", lay_out(&["REFERENCE", "AGE", "IN OUTPUT"], &rows));
+        crate::messages::put(format_args!("{}", lay_out(&["REFERENCE", "AGE", "IN OUTPUT"], &rows)));
     }
     Ok(())
 }

@@ -6,15 +6,22 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
-use chiton_engine::{Signal, Tasks, Typing, Typist};
+use chiton_engine::limits::WarmLimits;
+use chiton_engine::{Engine, EngineConfig, Session, Signal, Typing};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
+
+use crate::audit::{self, JournalNeed};
+use crate::guard_arguments::GuardArguments;
+use crate::settings::Settings;
+use crate::surroundings;
 
 /// Write to a running command, end its input, or send it a signal
 #[derive(Args)]
 #[command(after_help = "\
 Text can be sent to a command that was started with `chiton run --background --open-stdin`; any other reads the end of
-its input at once. A signal goes to the command's whole process group.
+its input at once. What completes a line is judged like a command, by the program that reads it, and stands in the
+journal. A signal goes to the command's whole process group.
 
 Examples:
   chiton send shell_1a2b3c4d yes             the word and a newline
@@ -45,26 +52,40 @@ fn signal(text: &str) -> Result<Signal> {
     Signal::parse(text).ok_or_else(|| anyhow!("there is no signal of this name; `kill -l` lists them"))
 }
 
-pub(crate) async fn send(arguments: SendArguments, state: &Path) -> Result<ExitCode> {
+pub(crate) async fn send(arguments: SendArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
     if arguments.text.is_none() && arguments.keys.is_none() && !arguments.eof && arguments.signal.is_none() {
         bail!("nothing to send: give a text, --keys NAMES, --eof or --signal NAME");
     }
-    let tasks = Tasks::new(state);
+    let engine = engine(settings, state)?;
+    let directory = surroundings::working_directory()?;
+    let session = Session::new(engine.fresh_state(directory, surroundings::environment(), surroundings::umask()));
+    let id = engine.tasks().get(&arguments.id)?.id;
     if let Some(text) = arguments.text {
         let mut bytes = text.into_vec();
         if !arguments.no_newline {
             bytes.push(b'\n');
         }
-        tasks.write(&arguments.id, bytes).await?;
+        engine.write_to(&session, &id, bytes).await?;
     }
     if let Some(names) = arguments.keys {
-        tasks.type_into(&arguments.id, Typing::Keys(names), Typist::Person).await?;
+        engine.type_into(&session, &id, Typing::Keys(names)).await?;
     }
     if arguments.eof {
-        tasks.end_input(&arguments.id).await?;
+        engine.end_input_of(&session, &id).await?;
     }
     if let Some(signal) = arguments.signal {
-        tasks.signal(&arguments.id, signal).await?;
+        engine.tasks().signal(&id, signal).await?;
+        engine.note_task(&session, &format!("signal {signal}"), &id);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// An engine that judges what is sent and writes it down, and runs nothing.
+fn engine(settings: &Settings, state: &Path) -> Result<Engine> {
+    let mut config = EngineConfig::new(state)?;
+    config.limits.warm = WarmLimits::none();
+    config.guard = GuardArguments::default().guard(settings, &surroundings::working_directory()?, state)?;
+    let needed = if settings.audit.required { JournalNeed::Required } else { JournalNeed::Wanted };
+    config.audit = (!settings.audit.off).then(|| audit::journal(state, "send", needed));
+    Ok(Engine::new(config)?)
 }

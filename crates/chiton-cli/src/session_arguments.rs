@@ -85,7 +85,7 @@ pub(crate) fn dialect(name: &str) -> Result<&'static dyn Dialect> {
 
 impl SessionArguments {
     /// What the flags say, and the settings where a flag does not.
-    pub(crate) fn resolve(&self, settings: &Settings, purpose: Purpose) -> Result<SessionSetup> {
+    pub(crate) fn resolve(&self, settings: &Settings, purpose: Purpose, state: &Path) -> Result<SessionSetup> {
         let given = &settings.mcp;
         let directory = match self.dir.as_ref().or(given.dir.as_ref()) {
             Some(path) => {
@@ -99,7 +99,7 @@ impl SessionArguments {
             Some(dialect) => dialect,
             None => dialect(given.dialect.as_deref().unwrap_or("native"))?,
         };
-        let guard = self.protection.guard(settings, &directory)?;
+        let guard = self.protection.guard(settings, &directory, state)?;
         Ok(SessionSetup {
             dialect,
             guard,
@@ -107,7 +107,7 @@ impl SessionArguments {
             directory,
             session: self.session.clone().or_else(|| given.session.clone()),
             max_tasks: self.max_tasks.or(given.max_tasks),
-            protection: self.protection.with(settings),
+            protection: self.protection.with(settings)?,
             login: self.login_env || settings.environment.login,
             purpose,
             room: WarmRoom::default(),

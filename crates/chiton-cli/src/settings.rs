@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toml::Table;
 
+use crate::passphrase;
+
 /// Everything that can be set. What is not set stays as the program has it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -78,15 +80,23 @@ pub(crate) struct EnvironmentSettings {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AuditSettings {
     pub(crate) off: bool,
+    /// Whether a command that cannot be written down is not run.
+    pub(crate) required: bool,
 }
 
 impl Settings {
     /// The settings of `file`, or of the usual one where that exists, with those of the environment over them.
     pub(crate) fn load(file: Option<&Path>) -> Result<Self> {
-        let path = file.map(Path::to_owned).or_else(usual_file);
+        let by_variable = env::var_os(FILE_VARIABLE).map(PathBuf::from).filter(|path| !path.as_os_str().is_empty());
+        let named = match (file, by_variable) {
+            (Some(file), _) => Some((file.to_owned(), "--config ")),
+            (None, Some(file)) => Some((file, "CHITON_CONFIG=")),
+            (None, None) => None,
+        };
+        let path = named.as_ref().map(|(path, _)| path.clone()).or_else(usual_file);
         let found = path.as_deref().map(read).transpose()?.flatten();
-        if let (Some(file), None) = (file, &found) {
-            bail!("{}: there is no such file", file.display());
+        if let (Some((file, by)), None) = (named, &found) {
+            bail!("{by}{}: there is no such file", file.display());
         }
         let from = path.filter(|_| found.is_some());
         let mut table = found.unwrap_or_default();
@@ -95,12 +105,17 @@ impl Settings {
     }
 }
 
-/// Where the file is, where nobody says: `$CHITON_CONFIG`, or `$XDG_CONFIG_HOME/chiton/config.toml`.
+/// Where the file is, where nobody says: `$XDG_CONFIG_HOME/chiton/config.toml`.
 fn usual_file() -> Option<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let folder = || absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
-    absolute("CHITON_CONFIG").or_else(|| folder().map(|folder| folder.join("chiton/config.toml")))
+    let folder = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
+    folder.map(|folder| folder.join("chiton/config.toml"))
 }
+
+/// The variable that names the file.
+const FILE_VARIABLE: &str = "CHITON_CONFIG";
+/// Variables of ours that are not settings.
+const OTHER_VARIABLES: [&str; 2] = [FILE_VARIABLE, passphrase::VARIABLE];
 
 fn read(path: &Path) -> Result<Option<Table>> {
     let text = match fs::read_to_string(path) {
@@ -149,18 +164,61 @@ fn check(table: &Table, known: &Value, within: &str) -> Result<()> {
 fn overlay(table: &mut Table) -> Result<()> {
     let mut leaves = Vec::new();
     collect(&known(), &mut Vec::new(), &mut leaves);
+    let variable = |path: &[String]| format!("CHITON_{}", path.join("_").to_uppercase());
+    check_variables(&leaves.iter().map(|path| variable(path)).collect::<Vec<_>>())?;
     for path in leaves {
-        let name = format!("CHITON_{}", path.join("_").to_uppercase());
+        let name = variable(&path);
         let Some(text) = env::var_os(&name) else { continue };
         let text = text.into_string().ok().with_context(|| format!("{name} is not text"))?;
-        // As a string where the setting is one, as a TOML value otherwise.
+        // As a string where the setting is one, as a TOML value otherwise, and a list also with commas alone.
         let read = toml::from_str::<Table>(&format!("value = {text}")).ok().and_then(|mut table| table.remove("value"));
-        let candidates = [Some(toml::Value::String(text.clone())), read];
+        let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+        let list = toml::Value::Array(words.map(|word| toml::Value::String(word.to_owned())).collect());
+        let candidates = [Some(toml::Value::String(text.clone())), read, Some(list)];
         let fits = |value: &toml::Value| Settings::deserialize(single(&path, value.clone())).is_ok();
         let Some(value) = candidates.into_iter().flatten().find(fits) else {
-            bail!("{name}={text}: not a value that {} can have", path.join("."));
+            bail!("{name}={text}: {} {}", path.join("."), wanted(&path));
         };
         put(table, &path, value);
+    }
+    Ok(())
+}
+
+/// What a setting can be, in words: the first of these values that it takes.
+fn wanted(path: &[String]) -> &'static str {
+    let takes = |text: &str| {
+        let value =
+            toml::from_str::<Table>(&format!("value = {text}")).ok().and_then(|mut table| table.remove("value"));
+        value.is_some_and(|value| Settings::deserialize(single(path, value)).is_ok())
+    };
+    if takes("true") {
+        "is true or false"
+    } else if takes("1") {
+        "is a whole number"
+    } else if takes("'default'") {
+        "is one of default, strict, off"
+    } else if path.iter().any(|key| key == "rule") {
+        "is a list of tables: rules are easier to write in the settings file"
+    } else {
+        "cannot be that"
+    }
+}
+
+/// Refuses a variable that looks like one of ours and is not: a typing mistake would go unnoticed.
+fn check_variables(known: &[String]) -> Result<()> {
+    for (name, _) in env::vars_os() {
+        let Some(name) = name.to_str().filter(|name| name.starts_with("CHITON_")) else { continue };
+        // Our own tests find their processes by such a one.
+        if name.starts_with("CHITON_TEST_")
+            || OTHER_VARIABLES.contains(&name)
+            || known.iter().any(|known| known == name)
+        {
+            continue;
+        }
+        let names = known.iter().map(String::as_str).chain(OTHER_VARIABLES);
+        let nearness = |one: &&str| strsim::jaro_winkler(one, name);
+        let nearest = names.max_by(|one, other| nearness(one).total_cmp(&nearness(other))).unwrap_or_default();
+        bail!("there is no setting for the variable {name}; did you mean {nearest}?");
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use chiton_engine::ByteString;
+use rustix::fs::FileType;
 
 /// Where state is kept: `$XDG_STATE_HOME/chiton`, or below the home directory.
 pub(crate) fn state_directory() -> Result<PathBuf> {
@@ -23,12 +24,18 @@ pub(crate) fn state_directory() -> Result<PathBuf> {
     }
 }
 
+/// Where things are kept that somebody who clears the state does not mean to lose: `$XDG_DATA_HOME/chiton`, or below the
+/// home directory.
+pub(crate) fn data_directory() -> Option<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
+    data.map(|data| data.join("chiton"))
+}
+
 /// Where the encrypted secrets are kept: `$XDG_DATA_HOME/chiton/secrets`, or below the home directory. They are not
 /// state: somebody who clears that does not mean to lose them.
 pub(crate) fn secrets_directory() -> Result<PathBuf> {
-    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
-    data.map(|data| data.join("chiton/secrets")).context(
+    data_directory().map(|data| data.join("secrets")).context(
         "neither XDG_DATA_HOME nor HOME is set to a directory, so there is no place for secrets: set one of them, or give \
          --secrets-dir",
     )
@@ -39,7 +46,7 @@ pub(crate) fn working_directory() -> Result<PathBuf> {
     let logical = env::var_os("PWD").map(PathBuf::from).filter(|path| path.is_absolute());
     let physical = match (env::current_dir(), &logical) {
         (Ok(physical), _) => physical,
-        // It is gone; the engine finds its nearest parent that exists and says so.
+        // It is gone; the engine says so, and where one could go instead.
         (Err(_), Some(logical)) => return Ok(logical.clone()),
         (Err(error), None) => return Err(error).context("the current directory cannot be found"),
     };
@@ -53,6 +60,17 @@ pub(crate) fn working_directory() -> Result<PathBuf> {
 /// The environment, without names that are not text: a shell cannot have those.
 pub(crate) fn environment() -> impl Iterator<Item = (String, ByteString)> {
     env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_vec().into())))
+}
+
+/// Whether standard input is a pipe or a file in which something waits to be read. Nothing of it is read.
+pub(crate) fn has_input() -> bool {
+    let stdin = std::io::stdin();
+    let Ok(data) = rustix::fs::fstat(&stdin) else { return false };
+    match FileType::from_raw_mode(data.st_mode) {
+        FileType::Fifo | FileType::Socket => rustix::io::ioctl_fionread(&stdin).is_ok_and(|bytes| bytes > 0),
+        FileType::RegularFile => rustix::fs::tell(&stdin).is_ok_and(|place| place < data.st_size.unsigned_abs()),
+        _ => false,
+    }
 }
 
 /// Whether this process was started with a signal ignored.

@@ -11,7 +11,7 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
 use crate::duration::duration;
-use crate::messages::remark;
+use crate::messages::{remark, say};
 
 /// Wait until a command ends, prints something, or is silent
 #[derive(Args)]
@@ -64,7 +64,7 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
     let id = &waited.task.id;
     Ok(match waited.reason {
         WaitReason::Matched(line) => {
-            println!("{line}");
+            say!("{line}");
             ExitCode::SUCCESS
         }
         WaitReason::Idle => {
@@ -73,7 +73,7 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
         }
         WaitReason::Bytes => ExitCode::SUCCESS,
         WaitReason::Input(wait) => {
-            println!("{}", wait.prompt);
+            say!("{}", wait.prompt);
             if !wait.echo {
                 remark(&format!("{id} asks for a password: `chiton attach {id}`"));
             }

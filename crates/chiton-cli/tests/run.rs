@@ -23,7 +23,7 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 /// Arguments, standard output, a part of standard error, exit code.
-const CASES: [(&[&str], &str, &str, i32); 26] = [
+const CASES: [(&[&str], &str, &str, i32); 32] = [
     (&["echo hello"], "hello\n", "", 0),
     (&["echo out; echo err >&2; exit 3"], "out\n", "err\n", 3),
     (&["nosuchcommand"], "", "bash: line 1: nosuchcommand: command not found\n", 127),
@@ -46,7 +46,13 @@ const CASES: [(&[&str], &str, &str, i32); 26] = [
     (&["--timeout", "5", "true"], "", "30s", 125),
     (&["--timeout", "-5s", "true"], "", "", 125),
     (&["--nonsense", "true"], "", "--nonsense", 125),
-    (&["one", "two"], "", "two", 125),
+    (&["echo", "two  words", "*"], "two  words *\n", "", 0),
+    (&["--", "printf", "%s|", "-n", "$HOME", ""], "-n|$HOME||", "", 0),
+    (&["ls", "-d", "--", "/"], "/\n", "", 0),
+    (&["echo one", "two"], "", "options of chiton come before the command", 125),
+    (&["--file", "/no/such"], "", "/no/such", 125),
+    (&["--file", "/dev/null", "true"], "", "--file", 125),
+    (&["--lifetime", "session", "sleep 60 >/dev/null 2>&1 & echo up"], "up\n", "stopped by --lifetime session", 0),
     (&["--session", "../x", "true"], "", "'../x' is not a session name", 125),
     (&["cat"], "", "", 0),
     (&["sleep 60 >/dev/null 2>&1 & pid=$!; echo up; kill $pid"], "up\n", "", 0),
@@ -324,15 +330,18 @@ fn the_keeper_of_the_command_line_is_small_too() {
 }
 
 #[test]
-fn a_current_directory_that_is_gone_is_said_and_its_parent_used() {
+fn a_current_directory_that_is_gone_is_said_and_no_other_used() {
     let place = Place::new();
     let gone = place.folder.path().join("gone");
     fs::create_dir(&gone).unwrap();
-    let script = format!("cd {0} && rmdir {0} && exec {1} run pwd", gone.display(), env!("CARGO_BIN_EXE_chiton"));
+    let script =
+        format!("cd {0} && rmdir {0} && exec {1} run 'echo > ran'", gone.display(), env!("CARGO_BIN_EXE_chiton"));
     let mut shell = place.command_of("bash");
     let output = shell.args(["-c", &script]).env("XDG_STATE_HOME", place.folder.path()).output().unwrap();
-    assert_eq!(text(&output.stdout), format!("{}\n", place.folder.path().display()));
-    assert!(text(&output.stderr).contains("is gone"), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(125));
+    let said = text(&output.stderr);
+    assert!(said.contains("is gone") && said.contains(&format!("cd {}", place.folder.path().display())), "{said}");
+    assert!(!place.folder.path().join("ran").exists());
 }
 
 #[test]

@@ -269,27 +269,32 @@ fn every_call_is_in_the_journal_and_a_change_of_it_is_found() {
     place.run(&["--timeout", "200ms", "sleep 9"]);
     place.run(&["eval {{secret:api-key}}"]);
     place.run(&["--dir", "/nonexistent", "true"]);
-    let id = place.background(&["true"]);
+    let id = place.background(&["exit 4"]);
+    place.call(&["wait", &id]);
     let lines = |arguments: &[&str]| -> Vec<Value> {
         let output = place.call(&[&["audit", "--json"], arguments].concat());
         text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let events: Vec<String> = lines(&[]).iter().map(|line| line["event"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(events, ["run", "end", "run", "end", "refused", "failed", "run"]);
+    assert_eq!(events, ["run", "end", "run", "end", "refused", "failed", "run", "end"]);
     let first = &lines(&["--session", "one"])[0];
     assert_eq!(first["command"], "echo {{secret:api-key}}; exit 3");
     assert_eq!((&first["secrets"], &first["verdict"]), (&json!(["{{secret:api-key}}"]), &json!("allowed")));
     assert!(first["who"].as_str().unwrap().starts_with("run (uid "));
     assert_eq!(lines(&["--session", "one"])[1]["exit_code"], 3);
     assert_eq!(lines(&["--outcome", "timed_out"]).len(), 1);
-    assert_eq!(lines(&["--outcome", "failure"]).len(), 4);
-    assert_eq!(lines(&["--since", "1h"]).len(), 7);
+    assert_eq!(lines(&["--outcome", "failure"]).len(), 5);
+    assert_eq!(lines(&["--since", "1h"]).len(), 8);
     assert_eq!(lines(&[])[6]["run"], id);
     assert_eq!(lines(&[])[6]["background"], true);
+    assert_eq!((&lines(&[])[7]["run"], &lines(&[])[7]["exit_code"]), (&json!(id), &json!(4)));
+    let unknown = place.call(&["audit", "--outcome", "bogus"]);
+    assert_eq!(unknown.status.code(), Some(125));
+    assert!(text(&unknown.stderr).contains("timed_out, cancelled, killed"), "{}", text(&unknown.stderr));
     let verify = place.call(&["audit", "verify"]);
     assert_eq!(
         (verify.status.code(), text(&verify.stdout)),
-        (Some(0), "records 1 to 7: each follows from the one before\n".to_owned())
+        (Some(0), "records 1 to 8: each follows from the one before\n".to_owned())
     );
     let path = place.folder.path().join("state/chiton/audit/journal.jsonl");
     let journal = fs::read_to_string(&path).unwrap();
@@ -298,6 +303,36 @@ fn every_call_is_in_the_journal_and_a_change_of_it_is_found() {
     let verify = place.call(&["audit", "verify"]);
     assert_eq!(verify.status.code(), Some(1));
     assert!(text(&verify.stderr).contains("was changed"), "{}", text(&verify.stderr));
+    fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    let verify = place.call(&["audit", "verify"]);
+    assert_eq!(verify.status.code(), Some(1));
+    assert!(text(&verify.stderr).contains("records 1 to 8 of the journal are missing"), "{}", text(&verify.stderr));
+}
+
+#[test]
+fn nothing_runs_that_cannot_be_written_down_where_that_is_required() {
+    let place = Place::new();
+    place.run(&["true"]);
+    let audit = place.folder.path().join("state/chiton/audit");
+    let elsewhere = place.folder.path().join("elsewhere");
+    fs::rename(&audit, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &audit).unwrap();
+    let before = fs::read(elsewhere.join("journal.jsonl")).unwrap();
+
+    let told = place.run(&["echo ran"]);
+    assert_eq!(text(&told.stdout), "ran\n");
+    assert!(text(&told.stderr).contains("not in the audit journal"), "{}", text(&told.stderr));
+    let refused = place.run(&["--audit-required", "echo ran"]);
+    assert_eq!((refused.status.code(), text(&refused.stdout)), (Some(125), String::new()));
+    assert!(text(&refused.stderr).contains("Nothing was run"), "{}", text(&refused.stderr));
+    let refused = place.run(&["--audit-required", "--background", "echo ran"]);
+    assert_eq!((refused.status.code(), text(&refused.stdout)), (Some(125), String::new()));
+    assert_eq!(fs::read(elsewhere.join("journal.jsonl")).unwrap(), before, "no link is followed");
+    let runs = fs::read_dir(place.folder.path().join("state/chiton/runs")).unwrap().flatten();
+    assert_eq!(runs.filter(|entry| entry.file_name().to_string_lossy().starts_with("shell_")).count(), 2);
+
+    let conflict = place.run(&["--audit-required", "--no-audit", "echo ran"]);
+    assert!(text(&conflict.stderr).contains("cannot be switched off"), "{}", text(&conflict.stderr));
 }
 
 #[test]

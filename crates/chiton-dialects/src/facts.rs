@@ -4,6 +4,7 @@
 //! Each row of a table here is a field and its value, so that what a reply says and the schema of it are one list. A
 //! tool's output schema is the list of the shapes that it may give ([`crate::shape::any_of`]).
 
+use chiton_engine::review::Refusal;
 use chiton_engine::{InputWait, Look, Outcome, RunReport, Task};
 use serde_json::{Map, Value, json};
 
@@ -34,6 +35,7 @@ const RUN: &[Fact<Ran>] = &[
     fact(Field::integer("omitted_bytes"), |ran| json!(ran.response.ran().map_or(0, RunReport::omitted_bytes))),
     fact(Field::integer("duration_ms"), |ran| millis(ran.duration())),
     fact(Field::texts("notices"), |ran| json!(ran.notices)),
+    fact(Field::object("refused").or_null(), |ran| json!(ran.response.refusal().map(Refusal::facts))),
     fact(Field::text("protection"), |ran| json!(ran.response.protection())),
 ];
 

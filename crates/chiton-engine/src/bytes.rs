@@ -34,6 +34,24 @@ impl ByteString {
     }
 }
 
+/// A path on the wire: serde takes only those that are UTF-8.
+pub(crate) mod path_as_bytes {
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::ByteString;
+
+    pub(crate) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        ByteString::from(path.as_os_str().as_bytes()).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        ByteString::deserialize(deserializer).map(ByteString::into_path)
+    }
+}
+
 /// Characters in bytes that arrive in pieces: every byte that does not continue one begins one.
 pub fn characters(bytes: &[u8]) -> u64 {
     if bytes.is_ascii() {

@@ -6,23 +6,26 @@ mod commit;
 mod stages;
 mod typing;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use crate::ancestry;
 use crate::audit::Journal;
 use crate::bytes::ByteString;
 use crate::consent::Consents;
 use crate::control::RunControl;
 use crate::error::{EngineError, StartError};
 use crate::folder;
+use crate::keeper;
 use crate::limits::{Limits, RetentionLimits};
 use crate::lock::Lock;
 use crate::process::Shell;
 use crate::render;
 use crate::request::{self, CommandRequest};
 use crate::response::{DryRun, RefusedCommand, Response};
-use crate::review::{Guard, Refusal, Verdicts};
+use crate::review::{Guard, Verdicts};
 use crate::run::Listener;
 use crate::secrets::{SecretStore, UnknownReference};
 use crate::secrets::known::KnownSecrets;
@@ -34,7 +37,6 @@ use crate::state::environment::{DEFAULTS, EnvironmentPolicy, TakenOver};
 use crate::tasks::sweep::{self, Swept};
 use crate::tasks::{Task, Tasks};
 use crate::warm::pool::WarmRoom;
-use chiton_guard::Decision;
 
 use afterwork::UNSWEPT_RUNS;
 
@@ -104,6 +106,8 @@ struct EngineInner {
     /// Lines that are still to be written into the journal.
     deferred: Lock<Vec<audit::DeferredLine>>,
     quota: Arc<SpoolQuota>,
+    /// By which policy commands are judged, for a Chiton that one of them starts.
+    floor: Option<OsString>,
     /// Runs since the last sweep.
     unswept: AtomicUsize,
 }
@@ -111,13 +115,20 @@ struct EngineInner {
 impl Engine {
     /// An engine with this configuration.
     pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
+        if keeper::is_asked() {
+            // Whoever started this process waits for a keeper. Going on would start another one, and so on for ever.
+            return Err(StartError::NotServed.into());
+        }
         let tasks = Tasks::new(&config.state_directory);
         for path in [&config.state_directory, tasks.folder()] {
             let path = path.to_owned();
             folder::make_own(&path).map_err(|error| StartError::StateDirectory { path, error })?;
         }
+        let floor = ancestry::publish(&config.guard.policy, &config.state_directory)
+            .map_err(|error| StartError::StateDirectory { path: config.state_directory.clone(), error })?;
         let inner = EngineInner {
             config,
+            floor,
             tasks,
             known: KnownSecrets::none(),
             verdicts: Verdicts::default(),
@@ -155,7 +166,7 @@ impl Engine {
             let request = request::accept(request, self.inner.config.limits.default_timeout)?;
             let approved = self.review(session, request).await?;
             let mut command = self.resolve(session, approved).await?;
-            let start = self.begin(session, &mut command).await?;
+            let start = self.begin(session, &mut command)?;
             let launched = self.launch(session, &mut command, &start, Attendance::Foreground).await?;
             let (ended, captured) = self.collect(session, &mut command, &start, launched, listener, control).await?;
             let views = render::present(captured, ended.completeness(), &self.inner.known);
@@ -179,7 +190,7 @@ impl Engine {
             let request = request::accept(request, None)?;
             let approved = self.review(session, request).await?;
             let mut command = self.resolve(session, approved).await?;
-            let start = self.begin(session, &mut command).await?;
+            let start = self.begin(session, &mut command)?;
             let launched = self.launch(session, &mut command, &start, Attendance::Background).await?;
             self.release(session, &mut command, &start, launched, &mut started).await
         };
@@ -201,7 +212,8 @@ impl Engine {
         self.inner.known.learn(masked);
         let inherited = Inherited { withheld: removed, own, path: variables.get("PATH").cloned() };
         let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
-        let state = ShellState { functions, ..ShellState::fresh(directory, defaults.chain(variables), umask) };
+        let mut state = ShellState { functions, ..ShellState::fresh(directory, defaults.chain(variables), umask) };
+        state.real_cwd = state.cwd.canonicalize().unwrap_or_default();
         FreshState { state, inherited }
     }
 
@@ -210,22 +222,9 @@ impl Engine {
         self.inner.known.masked_view(text)
     }
 
-    /// Whether `text` may be written to a task: one that runs a shell or an interpreter runs what it is given.
-    ///
-    /// # Errors
-    /// Why not. Nobody is asked: what would have to be asked about can be given as a command of its own.
-    pub fn review_input(&self, session: &Session, task: &Task, text: &str) -> Result<(), Refusal> {
-        let guard = &self.inner.config.guard;
-        let state = session.state();
-        match guard.judge_input(text, &task.command, &state, &task.directory) {
-            Some(verdict) if verdict.decision != Decision::Allow => Err(Refusal::new(verdict.refusal())),
-            _ => Ok(()),
-        }
-    }
-
     /// Removes finished runs beyond these limits, oldest first.
     pub fn clean(&self, retention: RetentionLimits, in_all: u64) -> Swept {
-        sweep::sweep(self.inner.tasks.folder(), retention, in_all)
+        sweep::sweep(self.inner.tasks.folder(), retention, in_all, self.inner.config.audit.as_ref())
     }
 }
 

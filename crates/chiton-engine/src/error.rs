@@ -24,7 +24,8 @@ pub enum EngineError {
     Store(#[from] StoreError),
     /// The session has as many tasks running as it may have.
     #[error(
-        "maximum concurrent background task limit ({0}) reached: nothing was started; wait for a task to end, or kill one"
+        "maximum concurrent background task limit ({0}) reached: nothing was started; wait for a task to end, or \
+         kill one (a person raises the limit with --max-tasks, or mcp.max_tasks in the settings)"
     )]
     TaskLimit(usize),
 }
@@ -46,12 +47,6 @@ pub enum RequestError {
     /// A limit of zero.
     #[error("a silence limit of zero would stop every command at once: give a longer one, or none")]
     ZeroSilence,
-    /// What a person agreed to is not what would run.
-    #[error(
-        "the session moved from {} to {} while a person was asked: nothing was started; ask again",
-        _0.display(), _1.display()
-    )]
-    Moved(PathBuf, PathBuf),
     /// A terminal of an impossible size.
     #[error(transparent)]
     BadSize(BadSize),
@@ -74,12 +69,50 @@ pub enum SessionError {
     /// The directory given is something else.
     #[error("the working directory {} is not a directory", .0.display())]
     NotADirectory(PathBuf),
+    /// The session's own directory cannot be entered any more.
+    #[error(
+        "the working directory {} {}, so nothing was run: begin the command with `cd` to a directory that exists, \
+         such as `cd {}`",
+        path.display(), gone(reason), nearest.display()
+    )]
+    DirectoryGone {
+        /// The directory.
+        path: PathBuf,
+        /// The nearest one above it that exists.
+        nearest: PathBuf,
+        /// What the system says.
+        reason: io::Error,
+    },
+    /// The name of the session's own directory leads elsewhere by now.
+    #[error(
+        "the working directory {} was {} and now leads to {}, so nothing was run: begin the command with `cd` to the \
+         directory that is meant",
+        path.display(), was.display(), now.display()
+    )]
+    DirectorySwapped {
+        /// The directory as the session names it.
+        path: PathBuf,
+        /// Where it was.
+        was: PathBuf,
+        /// Where its name leads.
+        now: PathBuf,
+    },
     /// A name that no variable can have.
     #[error("'{0}' is not a name an environment variable can have: use letters, digits and _, and no digit first")]
     BadVariableName(String),
     /// A NUL byte in a value.
     #[error("the value of the environment variable {0} has a NUL byte, which no program can receive")]
     NulInVariable(String),
+}
+
+/// What happened to a directory that cannot be entered.
+fn gone(reason: &io::Error) -> String {
+    match reason.kind() {
+        io::ErrorKind::NotFound => "is gone".to_owned(),
+        io::ErrorKind::NotADirectory => "is not a directory any more".to_owned(),
+        io::ErrorKind::InvalidFilename => "has a path that is too long to be entered by its name".to_owned(),
+        _ => format!("cannot be entered ({reason})"),
+    }
 }
 
 /// A run that could not be started. Nothing of the command ran.
@@ -93,6 +126,15 @@ pub enum StartError {
         /// What the system says.
         error: io::Error,
     },
+    /// What is not written down is not run, and it cannot be written down.
+    #[error("{0}")]
+    Journal(String),
+    /// This process is itself a keeper that was started by forgetful code.
+    #[error(
+        "this process was started as a keeper, but its program did not call chiton_engine::serve_if_asked() first: call \
+         it at the beginning of main, or name another executable in EngineConfig::keeper"
+    )]
+    NotServed,
     /// The keeper could not be started.
     #[error("the keeper {} could not be started: {error}", path.display())]
     Keeper {

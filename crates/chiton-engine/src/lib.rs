@@ -40,6 +40,9 @@ pub mod state;
 mod stop;
 mod warm;
 
+// Which policy holds for whatever a command starts.
+pub mod ancestry;
+
 // The path of a command, in its order.
 pub mod capture;
 pub mod consent;

@@ -182,6 +182,10 @@ impl From<Arc<ParsedCommand>> for CommandParse {
 pub(crate) struct AcceptedRequest(CommandRequest);
 
 impl AcceptedRequest {
+    pub(crate) fn get(&self) -> &CommandRequest {
+        &self.0
+    }
+
     pub(crate) fn into_inner(self) -> CommandRequest {
         self.0
     }

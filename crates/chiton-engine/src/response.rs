@@ -304,6 +304,11 @@ impl Response {
         }
     }
 
+    /// Why the command may not run, where it may not.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        if let Self::Refused(refused) = self { Some(&refused.refusal) } else { None }
+    }
+
     /// What a person could agree to, where the command was not run for want of that.
     pub fn question(&self) -> Option<&Question> {
         if let Self::Refused(refused) = self { refused.refusal.question.as_deref() } else { None }

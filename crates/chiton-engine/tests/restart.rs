@@ -4,12 +4,14 @@
 
 mod harness;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use chiton_engine::audit::lost::note_lost;
+use chiton_engine::audit::{AuditConfig, AuditEvent, Journal, read};
 use chiton_engine::tasks::{Cursor, ReadRequest, WaitFor};
 use chiton_engine::{
     CommandRequest, Engine, EngineConfig, Outcome, Session, StartedTask, TaskLifetime, TaskStatus, Tasks,
@@ -34,11 +36,16 @@ fn main() -> ExitCode {
     trials::run(Threads::Processors, trials.into(), Vec::new())
 }
 
+fn journal(folder: &Path) -> Journal {
+    Journal::new(folder.join("state/audit"), AuditConfig::default(), "test").with_witness_in(&folder.join("witness"))
+}
+
 /// Starts the tasks and lives until it is killed.
 fn serve(folder: &Path) {
     runtime().block_on(async {
         let mut config = EngineConfig::new(folder.join("state")).unwrap();
         config.keeper = harness::keeper();
+        config.audit = Some(journal(folder));
         let engine = Engine::new(config).unwrap();
         let environment = [("PATH".to_owned(), harness::PATH.into())];
         let session = Session::new(engine.fresh_state(folder, environment, 0o022));
@@ -85,9 +92,11 @@ async fn check(folder: &Path, round: usize) -> usize {
     let (found, damaged) = tasks.list().unwrap();
     assert_eq!(damaged, [], "round {round}");
     let mut numbers = BTreeSet::new();
+    let mut ids = BTreeSet::new();
     for task in found {
         let limit = WaitFor { timeout: Some(seconds(30)), ..WaitFor::default() };
         let task = tasks.wait(&task.id, limit).await.unwrap().task;
+        ids.insert(task.id.clone());
         let number: usize = task.command.split_whitespace().nth(1).unwrap().parse().unwrap();
         assert!(numbers.insert(number), "round {round}: task {number} is there twice");
         let log = folder.join(format!("log-{number}"));
@@ -106,5 +115,24 @@ async fn check(folder: &Path, round: usize) -> usize {
     for number in logs.filter_map(|name| name.strip_suffix(".start")?.strip_prefix("log-")?.parse().ok()) {
         assert!(numbers.contains(&number), "round {round}: task {number} ran and is not found");
     }
+    check_journal(folder, &ids, round);
     numbers.len()
+}
+
+/// Every task has one end in the journal, whoever wrote it; notices of what was lost are not repeated.
+fn check_journal(folder: &Path, ids: &BTreeSet<String>, round: usize) {
+    let journal = journal(folder);
+    note_lost(&folder.join("state"), &journal);
+    note_lost(&folder.join("state"), &journal);
+    read::verify(journal.folder(), journal.witness()).unwrap();
+
+    let mut ends = BTreeMap::new();
+    read::lines(journal.folder(), |_, line| {
+        if line.entry.event == AuditEvent::End {
+            *ends.entry(line.entry.run.clone().unwrap()).or_insert(0) += 1;
+        }
+    })
+    .unwrap();
+    let expected: BTreeMap<String, i32> = ids.iter().map(|id| (id.clone(), 1)).collect();
+    assert_eq!(ends, expected, "round {round}");
 }

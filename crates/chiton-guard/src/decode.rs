@@ -19,6 +19,14 @@ pub(crate) fn base64(text: &str) -> Option<String> {
     text.split('=').map(|block| lenient(encoding, block, b'A')).collect()
 }
 
+/// Base64 of text in UTF-16, as `pwsh -EncodedCommand` takes it.
+pub(crate) fn base64_of_utf16(text: &str) -> Option<String> {
+    let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=').collect();
+    let bytes = BASE64.as_ref()?.decode(&digits).ok()?;
+    let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+    String::from_utf16(&units).ok()
+}
+
 /// What `xxd -r -p` makes of `text`.
 pub(crate) fn hex(text: &str) -> Option<String> {
     lenient(&HEXLOWER_PERMISSIVE, text, b'0')

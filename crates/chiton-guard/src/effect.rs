@@ -52,6 +52,11 @@ pub(crate) enum Effect<'a> {
         /// The program that prints it.
         program: &'a str,
     },
+    /// A file is opened to be read, whatever becomes of what is in it.
+    Read {
+        /// Which file.
+        what: &'a Text,
+    },
     /// Something that needs no target to be judged.
     Of {
         /// What kind of thing.
@@ -61,6 +66,21 @@ pub(crate) enum Effect<'a> {
         /// What it is about, where that can be named.
         target: Option<String>,
     },
+}
+
+impl<'a> Effect<'a> {
+    /// The same effect on something else.
+    pub(crate) fn on(self, other: &'a Text) -> Self {
+        match self {
+            Self::Delete { depth, certainty, doing, .. } => Self::Delete { what: other, depth, certainty, doing },
+            Self::Write { writing, certainty, doing, .. } => Self::Write { what: other, writing, certainty, doing },
+            Self::Rights { depth, doing, .. } => Self::Rights { what: other, depth, doing },
+            Self::Device { doing, .. } => Self::Device { what: other, doing },
+            Self::Print { program, .. } => Self::Print { what: other, program },
+            Self::Read { .. } => Self::Read { what: other },
+            Self::Of { .. } => self,
+        }
+    }
 }
 
 /// Whether an effect is certain. What is not is asked about at most.
@@ -177,6 +197,10 @@ pub(crate) enum Kind {
     DeleteUnknown,
     /// A file or device that the text does not decide is overwritten.
     WriteUnknown,
+    /// Chiton is switched off or weakened, or gives away what it keeps.
+    Weaken,
+    /// Chiton's tasks, records, secrets or clients change.
+    Meddle,
     /// The text cannot be examined.
     Unexamined,
 }

@@ -31,13 +31,11 @@ pub use verdict::{
     Access, Decision, Finding, RestsOn, SeenCommand, SeenRedirection, TouchedFile, Verdict, WaitingCommand,
 };
 
-use std::rc::Rc;
-
 use chiton_shell as syntax;
 use chiton_shell::tree::{Script, Span};
 use machine::state::{World, Worlds};
 use machine::{Knowledge, Lasting, Machine};
-use value::{Flow, Text};
+use value::Text;
 
 const KNOWLEDGE: Knowledge = Knowledge { program: programs::run, variable: programs::judge_variable };
 
@@ -62,8 +60,10 @@ pub fn judge_script(script: &Script, command: &[u8], environment: &[(String, Str
     for (name, value) in environment {
         judge.judge_variable(name, &Text::known(value.clone()), Span::default(), Lasting::OneCommand);
     }
-    let world = World::new(context);
-    judge.list(&script.list, Worlds::one(world.clone()), &Rc::new(Flow::empty()));
+    let world = judge.first_world();
+    let shown = judge.list(&script.list, Worlds::one(world.clone())).flow;
+    judge.reveals_output(&shown, Span::default());
+    judge.awaited_files(script, &world);
     judge.uncalled_functions(&world);
     judge.finish()
 }
@@ -85,19 +85,31 @@ impl Machine<'_> {
             let before = self.findings.len();
             let mut inside = world.clone();
             inside.positional = None;
-            self.command(&body, Worlds::one(inside), &Rc::new(Flow::empty()));
+            self.command(&body, Worlds::one(inside));
             let mut index = 0;
             self.findings.retain(|finding| {
                 index += 1;
-                index <= before
-                    || finding.decision == Decision::Deny
-                    || !matches!(finding.rule.as_str(), "delete-unknown" | "unknown-run" | "permissions" | "disk")
+                index <= before || finding.counts_in_a_script()
             });
         }
     }
 
-    fn finish(self) -> Verdict {
-        conclude(self.findings, self.seen, self.touched, self.waits)
+    /// What was read before it was written, by a process beside the shell or through a named pipe, is known now: the
+    /// command is gone through once more with that.
+    fn awaited_files(&mut self, script: &Script, world: &World) {
+        let awaited: Vec<String> = std::mem::take(&mut self.awaited).into_iter().collect();
+        if !awaited.iter().any(|path| self.files.contains_key(path)) {
+            return;
+        }
+        self.files.retain(|path, _| awaited.contains(path));
+        let touched = self.touched.len();
+        self.list(&script.list, Worlds::one(world.clone()));
+        self.touched.truncate(touched);
+    }
+
+    fn finish(mut self) -> Verdict {
+        let rests_on = self.rested_on();
+        Verdict { rests_on, ..conclude(self.findings, self.seen, self.touched, self.waits) }
     }
 }
 
@@ -107,7 +119,8 @@ fn conclude(
     files: Vec<TouchedFile>,
     waits: Vec<WaitingCommand>,
 ) -> Verdict {
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.decision));
+    // Of two that are as grave, what happens to credentials says more than that they are read.
+    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.decision), finding.rule == rules::CREDENTIALS.id));
     let worst = findings.first().cloned();
     let mut verdict = Verdict { findings, commands, files, waits, ..Verdict::default() };
     match worst {

@@ -96,7 +96,11 @@ pub enum PolicyError {
 
 /// A policy whose rules do what their examples say.
 #[derive(Clone, Debug, Default)]
-pub struct CheckedPolicy(GuardPolicy);
+pub struct CheckedPolicy {
+    policy: GuardPolicy,
+    /// Another one that holds as well: this one may be stricter, and is never looser.
+    floor: Option<Box<Self>>,
+}
 
 impl GuardPolicy {
     /// Checks each rule against its examples, as they would be in `context`.
@@ -104,14 +108,49 @@ impl GuardPolicy {
         for (index, rule) in self.rules.iter().enumerate() {
             rule.check(index + 1, context)?;
         }
-        Ok(CheckedPolicy(self))
+        Ok(self.checked_elsewhere())
+    }
+
+    /// For a policy that was checked by whoever wrote it down, in a place that its examples were written for.
+    pub fn checked_elsewhere(self) -> CheckedPolicy {
+        CheckedPolicy { policy: self, floor: None }
     }
 }
 
 impl CheckedPolicy {
-    /// How the guard judges.
+    /// How the guard judges: by the strictest of all layers.
     pub fn mode(&self) -> Mode {
-        self.0.mode
+        let strictness = |mode: &Mode| match mode {
+            Mode::Off => 0,
+            Mode::Default => 1,
+            Mode::Strict => 2,
+        };
+        self.layers().map(|layer| layer.mode).max_by_key(strictness).unwrap_or_default()
+    }
+
+    /// Whether everything is allowed.
+    pub fn is_off(&self) -> bool {
+        self.mode() == Mode::Off
+    }
+
+    /// What it was checked from, and what lies under it.
+    pub fn layers(&self) -> impl Iterator<Item = &GuardPolicy> {
+        let mut next = Some(self);
+        std::iter::from_fn(move || {
+            let layer = next?;
+            next = layer.floor.as_deref();
+            Some(&layer.policy)
+        })
+    }
+
+    /// The same, and never looser than `floor`.
+    #[must_use]
+    pub fn above(self, floor: Self) -> Self {
+        let floor = match self.floor {
+            Some(own) => own.above(floor),
+            None => floor,
+        };
+        Self { policy: self.policy, floor: Some(Box::new(floor)) }
     }
 }
 
@@ -121,14 +160,17 @@ pub fn judge_with(command: impl AsRef<[u8]>, context: &Context, policy: &Checked
 }
 
 impl CheckedPolicy {
-    /// A verdict of the built-in rules with those of the human in it.
+    /// A verdict of the built-in rules with those of the human in it: of all layers, what the strictest says.
     pub fn refine(&self, verdict: Verdict, context: &Context) -> Verdict {
-        refine(verdict, context, self)
+        let Some(floor) = &self.floor else { return refine(verdict, context, &self.policy) };
+        let at_least = floor.refine(verdict.clone(), context);
+        let own = refine(verdict, context, &self.policy);
+        if own.decision >= at_least.decision { own } else { at_least }
     }
 }
 
-fn refine(verdict: Verdict, context: &Context, policy: &CheckedPolicy) -> Verdict {
-    if policy.0.mode == Mode::Off {
+fn refine(verdict: Verdict, context: &Context, policy: &GuardPolicy) -> Verdict {
+    if policy.mode == Mode::Off {
         let reason = "THE GUARD IS OFF: nothing is held back.".to_owned();
         return Verdict {
             decision: Decision::Allow,
@@ -143,7 +185,7 @@ fn refine(verdict: Verdict, context: &Context, policy: &CheckedPolicy) -> Verdic
     }
     let mut findings = verdict.findings;
     let applies = |rule: &HumanRule, seen: &SeenCommand| rule.applies(seen, context);
-    let allowing: Vec<&HumanRule> = policy.0.rules.iter().filter(|rule| rule.decision == Decision::Allow).collect();
+    let allowing: Vec<&HumanRule> = policy.rules.iter().filter(|rule| rule.decision == Decision::Allow).collect();
     // Lifted is only what lies in commands that are all allowed by name, and all known.
     findings.retain(|finding| {
         let mut touched = verdict.commands.iter().filter(|seen| overlap(seen, finding)).peekable();
@@ -154,13 +196,13 @@ fn refine(verdict: Verdict, context: &Context, policy: &CheckedPolicy) -> Verdic
         !lifted
     });
     for seen in &verdict.commands {
-        for rule in policy.0.rules.iter().filter(|rule| rule.decision != Decision::Allow && applies(rule, seen)) {
+        for rule in policy.rules.iter().filter(|rule| rule.decision != Decision::Allow && applies(rule, seen)) {
             let why = if rule.reason.is_empty() { "The settings say so." } else { rule.reason.as_str() };
             let reason = format!("`{}`: {why}", seen.words.join(" "));
             findings.push(Finding::new(&rules::HUMAN, rule.decision, reason, seen.span, None));
         }
         let allowed = allowing.iter().any(|rule| applies(rule, seen));
-        if policy.0.mode == Mode::Strict && !allowed && !is_harmless(seen) {
+        if policy.mode == Mode::Strict && !allowed && !is_harmless(seen) {
             let reason = format!("`{}` is not known to be harmless, and the guard is strict.", seen.words.join(" "));
             findings.push(Finding::new(&rules::STRICT, Decision::Ask, reason, seen.span, None));
         }

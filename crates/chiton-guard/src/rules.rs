@@ -57,6 +57,7 @@ rules! {
     PUBLISH "publish" "publishing or rewriting what others use" "A dry run is allowed."
     GIT_DISCARD "git-discard" "throwing away files that git does not keep" "Name the files, or use `git stash -u`."
     CONTAINER_ESCAPE "container-escape" "containers that get the whole machine" "Mount only the directories that are needed."
+    CHITON "chiton" "switching Chiton off, weakening it, or touching what it keeps" "Run the command itself; what Chiton keeps is changed by a person."
     STRICT "strict" "not known to be harmless, in strict mode" ""
     HUMAN "settings" "a rule in the settings" ""
 }

@@ -115,6 +115,13 @@ impl Finding {
         let alternative = (!rule.instead.is_empty()).then(|| rule.instead.to_owned());
         Self { decision, rule: rule.id.to_owned(), reason, span, target, alternative, permit: None }
     }
+
+    /// Whether it counts for a script or a function that nobody calls here: not where only its arguments, or what it
+    /// finds, decide.
+    pub(crate) fn counts_in_a_script(&self) -> bool {
+        self.decision == Decision::Deny
+            || !matches!(self.rule.as_str(), "delete-unknown" | "unknown-run" | "permissions" | "disk")
+    }
 }
 
 /// A simple command that was found anywhere in the text.

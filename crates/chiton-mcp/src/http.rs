@@ -3,13 +3,14 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use chiton_operator::Operator;
 use http::header::{CONNECTION, WWW_AUTHENTICATE};
+use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -21,21 +22,22 @@ use rmcp::transport::streamable_http_server::session::local::{LocalSessionManage
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::client::ServedClient;
-use crate::gate::{Gate, MOST_BYTES, PATH};
+use crate::gate::{Gate, MOST_BYTES, PATH, Turned};
+use crate::peer::{Peer, Place, Places};
 use crate::server::{Maker, Server};
 
 /// How long a client may take for the head of a request, and for its body.
 const HEAD: Duration = Duration::from_secs(10);
+/// How long somebody of another user or another machine may take for a head.
+const STRANGERS_HEAD: Duration = Duration::from_secs(3);
 const BODY: Duration = Duration::from_mins(1);
 /// The largest head.
 const HEAD_BYTES: usize = 64 << 10;
 const MOST_HEADERS: usize = 64;
-/// Clients at a time.
-const MOST_CONNECTIONS: usize = 256;
 /// How long a session waits for a silent client. Long, since a client says nothing while its command runs for an hour.
 const SESSION: Duration = Duration::from_hours(24);
 
@@ -102,14 +104,18 @@ pub async fn serve_http(
     let gate = Arc::new(Gate { hosts, origins: options.origins, token: options.token });
     let service = service(make).map_err(|problem| HttpError::Listen(place.clone(), io::Error::other(problem)))?;
     ready(&place);
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let places = Places::default();
     tokio::pin!(over);
     loop {
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
         tokio::select! {
             () = &mut over => break,
             accepted = listener.accept() => match accepted {
-                Ok(Some(connection)) => connection.serve(Arc::clone(&gate), service.clone(), permit),
+                // One for whom there is no place is hung up on.
+                Ok(Some(connection)) => {
+                    if let Some(place) = places.enter(connection.peer) {
+                        connection.serve(Arc::clone(&gate), service.clone(), place);
+                    }
+                }
                 // Not the same user, or gone again.
                 Ok(None) => {}
                 // Usually there are no descriptors left, and connections have to end first.
@@ -187,15 +193,18 @@ impl HttpListener {
     async fn accept(&self) -> io::Result<Option<Connection>> {
         match self {
             Self::Tcp(listener) => {
-                let (stream, _) = listener.accept().await?;
+                let (stream, theirs) = listener.accept().await?;
                 // Without this, an answer waits 40 ms for a packet that does not come.
                 stream.set_nodelay(true)?;
-                Ok(Some(Connection(Box::new(stream))))
+                let peer = Peer::of_tcp(theirs, stream.local_addr()?);
+                Ok(Some(Connection { stream: Box::new(stream), peer }))
             }
             Self::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
-                let same = stream.peer_cred()?.uid() == rustix::process::geteuid().as_raw();
-                Ok(same.then(|| Connection(Box::new(stream))))
+                let credentials = stream.peer_cred()?;
+                let same = credentials.uid() == rustix::process::geteuid().as_raw();
+                let peer = Peer::of_process(credentials.pid());
+                Ok(same.then(|| Connection { stream: Box::new(stream), peer }))
             }
         }
     }
@@ -204,6 +213,9 @@ impl HttpListener {
 fn open_socket(path: &Path) -> Result<UnixListener, HttpError> {
     let refused = |error| HttpError::Listen(path.display().to_string(), error);
     let folder = path.parent().unwrap_or(Path::new("/"));
+    if !folder.exists() {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(refused)?;
+    }
     let mode = std::fs::metadata(folder).map_err(refused)?.permissions().mode();
     if mode & 0o077 != 0 {
         return Err(HttpError::OpenFolder(folder.to_owned()));
@@ -222,29 +234,72 @@ fn open_socket(path: &Path) -> Result<UnixListener, HttpError> {
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-struct Connection(Box<dyn Duplex>);
+struct Connection {
+    stream: Box<dyn Duplex>,
+    peer: Peer,
+}
 
 impl Connection {
-    fn serve(self, gate: Arc<Gate>, service: Service, permit: OwnedSemaphorePermit) {
+    fn serve(self, gate: Arc<Gate>, service: Service, place: Place) {
+        let Self { stream, peer } = self;
         tokio::spawn(async move {
-            let answer = service_fn(move |request| answer(Arc::clone(&gate), service.clone(), request));
+            // Before anything is read: whoever sends a request and hangs up could not be found afterwards.
+            let is_of_a_command = tokio::task::spawn_blocking(move || peer.is_of_a_command()).await.unwrap_or(true);
+            let caller = Arc::new(HttpCaller { gate, is_of_a_command, place });
+            let answer = service_fn(move |request| answer(Arc::clone(&caller), service.clone(), request));
             let mut server = http1::Builder::new();
             server
                 .timer(TokioTimer::new())
-                .header_read_timeout(HEAD)
+                .header_read_timeout(if peer.is_stranger() { STRANGERS_HEAD } else { HEAD })
+                // It may take somewhat more than that at once; the exact limit is the gate's.
                 .max_buf_size(HEAD_BYTES)
                 .max_headers(MOST_HEADERS);
-            let _ = server.serve_connection(TokioIo::new(self.0), answer).await;
-            drop(permit);
+            let _ = server.serve_connection(TokioIo::new(stream), answer).await;
         });
     }
 }
 
+/// Who sends the requests of one connection, and what they have to show.
+struct HttpCaller {
+    gate: Arc<Gate>,
+    is_of_a_command: bool,
+    place: Place,
+}
+
+impl HttpCaller {
+    fn check(&self, head: &Parts) -> Result<(), Turned> {
+        if head_bytes(head) > HEAD_BYTES {
+            return Err((StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the head may have 64 KiB at most"));
+        }
+        self.gate.check(head)?;
+        self.place.is_known();
+        if self.is_of_a_command {
+            let why = "a command that Chiton runs cannot be a client of Chiton: it could answer the questions that are \
+                       asked about it";
+            return Err((StatusCode::FORBIDDEN, why));
+        }
+        Ok(())
+    }
+}
+
+/// How long the head of a request is: its first line, its headers and the line that ends them.
+fn head_bytes(head: &Parts) -> usize {
+    let uri = head.uri.to_string().len();
+    let first = head.method.as_str().len() + uri + "  HTTP/1.1\r\n".len();
+    let headers: usize =
+        head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len()).sum();
+    first + headers + "\r\n".len()
+}
+
 type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
 
-async fn answer(gate: Arc<Gate>, service: Service, request: Request<Incoming>) -> Result<HttpAnswer, Infallible> {
+async fn answer(
+    caller: Arc<HttpCaller>,
+    service: Service,
+    request: Request<Incoming>,
+) -> Result<HttpAnswer, Infallible> {
     let (head, body) = request.into_parts();
-    if let Err((status, why)) = gate.check(&head) {
+    if let Err((status, why)) = caller.check(&head) {
         return Ok(turn_away(status, why));
     }
     let body = match timeout(BODY, Limited::new(body, MOST_BYTES).collect()).await {

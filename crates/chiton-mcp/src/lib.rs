@@ -34,6 +34,7 @@ mod client;
 mod gate;
 mod http;
 mod log;
+mod peer;
 mod progress;
 mod resources;
 mod server;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use chiton_dialects::action::{Failure, Ran, TaskRef};
+use chiton_dialects::action::{Failure, Message, Ran, TaskRef};
 use chiton_dialects::arguments::short;
 use chiton_dialects::{Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Surroundings};
 use chiton_engine::error::StoreError;
@@ -119,8 +119,10 @@ impl Operator {
     fn note(&self, action: &Action) {
         let (what, task) = match action {
             Action::Read(read) => ("read", &read.task),
-            Action::Send { task, .. } => ("written_to", task),
-            Action::Exchange(exchange) => ("written_to", &exchange.task),
+            // The engine writes down what is typed, with what it thinks of it; the rest is signals and sizes.
+            Action::Send { task, messages, .. } if !messages.iter().any(is_text) => ("written_to", task),
+            Action::Exchange(exchange) if !exchange.message.as_ref().is_some_and(is_text) => ("read", &exchange.task),
+            Action::Send { .. } | Action::Exchange(_) => return,
             Action::Kill { task } => ("kill", task),
             Action::Run(_) | Action::Start(_) | Action::Restart | Action::List => return,
         };
@@ -208,6 +210,11 @@ impl Operator {
     pub fn tasks(&self) -> &Tasks {
         self.engine.tasks()
     }
+}
+
+/// Whether it reaches the input of the task: then the engine judges it and writes it down.
+fn is_text(message: &Message) -> bool {
+    matches!(message, Message::Text(_) | Message::Typed(_) | Message::Interrupt | Message::End)
 }
 
 /// The shell that a call asks for.

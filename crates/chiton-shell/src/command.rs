@@ -4,9 +4,18 @@ use crate::builtins::{KEYWORDS, builtin};
 use crate::lexer::{Failure, HERE_AROUND_SUBSTITUTION, Lexer, Parsed, is_metacharacter, name_length};
 use crate::place::{Region, Role};
 use crate::tree::{
-    AssignedValue, Assignment, Command, CommandKind, Connector, Descriptor, Item, List, Operator, Pipeline,
+    AssignedValue, Assignment, Command, CommandKind, Connector, Descriptor, Item, List, Operator, Part, Pipeline,
     Redirection, Simple, Target, Word,
 };
+
+/// What a pipe takes.
+#[derive(Clone, Copy)]
+enum Piped {
+    /// `|`.
+    Output,
+    /// `|&`.
+    OutputAndErrors,
+}
 
 /// Words that end a list where a command could begin.
 const CLOSERS: [&[u8]; 8] = [b"then", b"else", b"elif", b"fi", b"do", b"done", b"esac", b"}"];
@@ -100,7 +109,10 @@ impl Lexer<'_> {
         let nothing = matches!(self.peek(), None | Some(b'\n' | b';' | b')'));
         if !(prefixed && nothing) {
             stages.push(self.command()?);
-            while self.take_pipe() {
+            while let Some(piped) = self.take_pipe() {
+                if let (Piped::OutputAndErrors, Some(stage)) = (piped, stages.last_mut()) {
+                    stage.redirections.push(self.errors_to_output());
+                }
                 self.skip_lines()?;
                 stages.push(self.command()?);
             }
@@ -109,14 +121,21 @@ impl Lexer<'_> {
         Ok(Pipeline { negated, stages, span: self.since(start) })
     }
 
-    fn take_pipe(&mut self) -> bool {
+    fn take_pipe(&mut self) -> Option<Piped> {
         self.skip_blanks();
-        let pipe = self.peek() == Some(b'|') && self.peek_at(1) != Some(b'|');
-        if pipe {
-            self.at += 1;
-            self.take(b"&");
+        if self.peek() != Some(b'|') || self.peek_at(1) == Some(b'|') {
+            return None;
         }
-        pipe
+        self.at += 1;
+        Some(if self.take(b"&") { Piped::OutputAndErrors } else { Piped::Output })
+    }
+
+    /// `|&` is short for `2>&1 |`.
+    fn errors_to_output(&self) -> Redirection {
+        let span = self.since(self.at.saturating_sub(2));
+        let target = Word { parts: vec![Part::Literal("1".to_owned())], span };
+        let descriptor = Some(Descriptor::Number(2));
+        Redirection { descriptor, operator: Operator::DuplicateOutput, target: Target::Word(target), span }
     }
 
     /// The reserved word that stands here.
@@ -142,7 +161,7 @@ impl Lexer<'_> {
         self.skip_blanks();
         let start = self.at;
         if let Some(kind) = self.compound()? {
-            let redirections = if matches!(kind, CommandKind::Function { .. } | CommandKind::Coprocess(_)) {
+            let redirections = if matches!(kind, CommandKind::Function { .. } | CommandKind::Coprocess { .. }) {
                 Vec::new()
             } else {
                 self.redirections()?
@@ -165,7 +184,9 @@ impl Lexer<'_> {
             } else if self.at_word() {
                 let role = if simple.words.is_empty() { Role::CommandName } else { Role::Argument };
                 let word_start = self.at;
-                simple.words.push(self.argument(&simple)?);
+                let (word, declared) = self.argument(&simple)?;
+                simple.declared.extend(declared);
+                simple.words.push(word);
                 self.note(word_start, Region::Role(role));
                 end = self.at;
                 if simple.words.len() == 1 && simple.assignments.is_empty() && redirections.is_empty() {
@@ -280,21 +301,27 @@ impl Lexer<'_> {
     }
 
     /// A word after the first; where the command takes them, `name=(…)` is one.
-    fn argument(&mut self, simple: &Simple) -> Parsed<Word> {
+    fn argument(&mut self, simple: &Simple) -> Parsed<(Word, Option<Assignment>)> {
         let start = self.at;
         let mut word = self.word()?;
         let text = &self.source[start..self.at];
         let opens_array = self.peek() == Some(b'(') && text.ends_with(b"=") && name_length(text) > 0;
         let takes_arrays = |name: &str| builtin(name).is_some_and(|builtin| builtin.takes_arrays);
-        if opens_array && simple.words.first().and_then(Word::as_plain).is_some_and(takes_arrays) {
-            let elements = self.array()?;
-            for (_, element) in elements {
-                word.parts.push(crate::tree::Part::Literal(" ".to_owned()));
-                word.parts.extend(element.parts);
-            }
-            word.span = self.since(start);
+        if !opens_array || !simple.words.first().and_then(Word::as_plain).is_some_and(takes_arrays) {
+            return Ok((word, None));
         }
-        Ok(word)
+
+        let name = String::from_utf8_lossy(&text[..name_length(text)]).into_owned();
+        let append = text.ends_with(b"+=");
+        let elements = self.array()?;
+        for (_, element) in &elements {
+            word.parts.push(Part::Literal(" ".to_owned()));
+            word.parts.extend(element.parts.iter().cloned());
+        }
+        word.span = self.since(start);
+        let value = AssignedValue::Array(elements);
+        let assignment = Assignment { name, index: None, append, value, span: word.span };
+        Ok((word, Some(assignment)))
     }
 
     pub(super) fn redirections(&mut self) -> Parsed<Vec<Redirection>> {

@@ -286,6 +286,7 @@ impl Lexer<'_> {
     fn coprocess(&mut self) -> Parsed<CommandKind> {
         self.skip_blanks();
         let start = self.at;
+        let mut name = "COPROC".to_owned();
         // A name stands before a compound command only.
         let length = name_length(&self.source[self.at..]);
         if length > 0 && self.reserved().is_none() && length == plain_word(self.rest()).len() {
@@ -293,11 +294,13 @@ impl Lexer<'_> {
             self.skip_blanks();
             let opens =
                 |word: &[u8]| matches!(word, b"{" | b"if" | b"while" | b"until" | b"for" | b"case" | b"[[" | b"select");
-            if self.peek() != Some(b'(') && !self.reserved().is_some_and(opens) {
+            if self.peek() == Some(b'(') || self.reserved().is_some_and(opens) {
+                name = String::from_utf8_lossy(&self.source[start..start + length]).into_owned();
+            } else {
                 self.at = start;
             }
         }
-        let command = self.deeper(Lexer::command)?;
-        Ok(CommandKind::Coprocess(Box::new(command)))
+        let command = Box::new(self.deeper(Lexer::command)?);
+        Ok(CommandKind::Coprocess { name, command })
     }
 }

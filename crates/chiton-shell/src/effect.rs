@@ -17,7 +17,7 @@ pub fn changes_nothing(script: &Script, is_defined: &dyn Fn(&str) -> bool) -> bo
 }
 
 fn command(command: &Command, is_defined: &dyn Fn(&str) -> bool) -> bool {
-    let CommandKind::Simple(Simple { assignments, words }) = &command.kind else { return false };
+    let CommandKind::Simple(Simple { assignments, words, .. }) = &command.kind else { return false };
     let Some((name, arguments)) = words.split_first() else { return false };
     assignments.is_empty()
         && name.as_plain().is_some_and(|name| is_harmless(name, arguments, is_defined))

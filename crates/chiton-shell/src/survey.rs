@@ -260,7 +260,7 @@ impl<'a> Survey<'a> {
                 self.slots.extend(words.iter().map(|word| (word.span, Slot::Condition(words))));
             }
             CommandKind::Function { body, .. } => self.function_bodies.extend(extent(body)),
-            CommandKind::Coprocess(inner) => {
+            CommandKind::Coprocess { command: inner, .. } => {
                 self.anywhere = self.anywhere.take().or_else(|| functions.input_reader_in(inner));
             }
             _ => {}

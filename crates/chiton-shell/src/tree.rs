@@ -125,7 +125,12 @@ pub enum CommandKind {
         body: Arc<Command>,
     },
     /// `coproc`.
-    Coprocess(Box<Command>),
+    Coprocess {
+        /// The array that holds its descriptors.
+        name: String,
+        /// What runs.
+        command: Box<Command>,
+    },
 }
 
 /// One arm of `case`.
@@ -144,6 +149,8 @@ pub struct Simple {
     pub assignments: Vec<Assignment>,
     /// The words, the command's name first.
     pub words: Vec<Word>,
+    /// Arrays among the words, as `declare -a name=(…)` takes them. Each is a word too.
+    pub declared: Vec<Assignment>,
 }
 
 /// `name=value`.

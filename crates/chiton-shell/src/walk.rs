@@ -50,7 +50,7 @@ pub(crate) fn command<'a>(one: &'a Command, visit: Visit<'_, 'a>) {
         CommandKind::For { body, .. } | CommandKind::ArithmeticFor { body, .. } => list(body, visit),
         CommandKind::Case { arms, .. } => arms.iter().for_each(|arm| list(&arm.body, visit)),
         CommandKind::Function { body, .. } => command(body, visit),
-        CommandKind::Coprocess(inner) => command(inner, visit),
+        CommandKind::Coprocess { command: inner, .. } => command(inner, visit),
     }
 
     each_word(one, &mut |one| word(one, visit));

@@ -11,6 +11,7 @@ use rustix::fs::{Access, access, statvfs};
 
 use super::finding::Finding;
 use super::mounts::mount_of;
+use crate::audit;
 use crate::status_line::amount;
 
 const AREA: &str = "state";
@@ -33,9 +34,38 @@ pub(super) fn directory(state: &Path) -> Vec<Finding> {
             .why("every command has a folder in it")
             .remedy("make it and own it, or give another one with --state-dir or XDG_STATE_HOME")
     }];
+    findings.extend(journal(state));
+    findings.extend(open_parent(state));
     findings.extend(room(existing));
     findings.extend(file_system(existing));
     findings
+}
+
+/// Whether the journal can be written, and is what was written.
+fn journal(state: &Path) -> Option<Finding> {
+    let problem = audit::problem(state)?;
+    Some(
+        Finding::problem(AREA, problem)
+            .why("commands are to be written down, and what is written is to stay")
+            .remedy("`chiton audit verify` says more; see docs/secrets.md"),
+    )
+}
+
+/// Whether others may write a folder above the state directory: they could put another in its place.
+fn open_parent(state: &Path) -> Option<Finding> {
+    let own = rustix::process::geteuid().as_raw();
+    let is_open = |folder: &&Path| {
+        fs::metadata(folder).is_ok_and(|data| {
+            let is_sticky = data.mode() & 0o1000 != 0;
+            (data.mode() & 0o022 != 0 && !is_sticky) || (data.uid() != own && data.uid() != 0)
+        })
+    };
+    let folder = state.ancestors().skip(1).find(is_open)?;
+    Some(
+        Finding::note(AREA, format!("others can write {}, in which {} lies", folder.display(), state.display()))
+            .why("they could rename it and put another in its place")
+            .remedy(format!("chmod go-w '{}', or another directory with --state-dir", folder.display())),
+    )
 }
 
 fn can_make(folder: &Path) -> bool {

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use chiton_engine::limits::ViewLimits;
+use chiton_engine::shell::quote::append_single_quoted;
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{
     ByteString, CommandInput, CommandRequest, EnvironmentChange, Lifetime, OnTimeout, Streams, TaskLifetime,
@@ -21,6 +22,7 @@ use clap::{Args, ValueEnum};
 use crate::consent::Terminal;
 use crate::duration::duration;
 use crate::protection_arguments::ProtectionArguments;
+use crate::surroundings;
 use crate::window;
 
 /// Run one command and show its output as it comes
@@ -30,7 +32,8 @@ Exit code: the command's own; 124 timed out, 125 chiton itself failed, 126 and 1
 signal N.
 
 Examples:
-  chiton run 'make test'                              run it, see the output live
+  chiton run 'make test | tail'                       run shell text, see the output live
+  chiton run ls -la                                   or a program with its arguments
   chiton run --timeout 30s 'npm install'              stop it, and everything it started, after half a minute
   chiton run --silence 2m 'make world'                stop it when it has printed nothing for two minutes
   chiton run --session api 'cd src; export PORT=8080' remember directory, variables, functions, options …
@@ -41,8 +44,16 @@ Examples:
   chiton run --pty 'vim notes.txt'                    in a terminal: yours, if there is one
   chiton run --wait 50s 'cargo test'                  wait 50 s; if it is not done by then, hand back its id")]
 pub(crate) struct RunArguments {
-    /// The command, as one argument: quote it
-    command: OsString,
+    #[arg(
+        trailing_var_arg = true,
+        required_unless_present = "file",
+        value_name = "COMMAND",
+        help = "The command: one argument is shell text; of several, each stays one word. Options come before it; - reads it from standard input"
+    )]
+    command: Vec<OsString>,
+    /// Read the command from this file instead
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    file: Option<PathBuf>,
     /// Stop the command and everything it started after this long: 500ms, 30s, 5m, 1h30m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(super) timeout: Option<Duration>,
@@ -80,7 +91,7 @@ pub(crate) struct RunArguments {
     max_output: usize,
     /// What ends the command besides its own end
     #[arg(long, value_enum, default_value_t = LifetimeArgument::Call, conflicts_with = "background")]
-    lifetime: LifetimeArgument,
+    pub(super) lifetime: LifetimeArgument,
     /// Start it and come back at once with its id; it goes on until it ends or is killed
     #[arg(long)]
     pub(super) background: bool,
@@ -115,8 +126,8 @@ enum OnTimeoutArgument {
     Background,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum LifetimeArgument {
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum LifetimeArgument {
     /// Stopped if chiton goes away before the command has ended; what an ended command left running goes on
     Call,
     /// Stopped, leftovers included, as soon as chiton goes away
@@ -150,6 +161,36 @@ impl RunArguments {
         Ok(variables)
     }
 
+    /// The command as shell text.
+    fn script(&self) -> Result<Vec<u8>> {
+        if let Some(file) = &self.file {
+            return fs::read(file).with_context(|| format!("--file {}", file.display()));
+        }
+        match self.command.as_slice() {
+            [only] if only == "-" => {
+                ensure!(
+                    self.stdin.as_ref().is_none_or(|path| path.as_os_str() != "-"),
+                    "standard input cannot be both the command and what the command reads"
+                );
+                let mut script = Vec::new();
+                io::stdin().lock().read_to_end(&mut script).context("standard input cannot be read")?;
+                Ok(script)
+            }
+            [only] => Ok(only.as_bytes().to_vec()),
+            words => join(words),
+        }
+    }
+
+    /// Whether there is something in our standard input that nobody reads.
+    pub(super) fn leaves_input(&self) -> bool {
+        let reads_it = |path: &PathBuf| path.as_os_str() == "-";
+        let is_read = self.pty
+            || self.stdin.as_ref().is_some_and(reads_it)
+            || self.command.first().is_some_and(|word| word == "-" && self.command.len() == 1);
+        // Somebody who says what the command reads knows that it is not this.
+        !is_read && self.stdin.is_none() && surroundings::has_input()
+    }
+
     /// Whether `--env` gives this variable.
     pub(super) fn gives(&self, name: &str) -> bool {
         self.variables().is_ok_and(|variables| variables.contains_key(name))
@@ -161,7 +202,7 @@ pub(super) fn request(arguments: &RunArguments) -> Result<CommandRequest> {
     let variables = arguments.variables()?;
     let environment =
         if arguments.clear_env { EnvironmentChange::Replace(variables) } else { EnvironmentChange::Merge(variables) };
-    let mut request = CommandRequest::new(arguments.command.clone().into_vec());
+    let mut request = CommandRequest::new(arguments.script()?);
     (request.timeout, request.silence) = (arguments.timeout, arguments.silence);
     request.grace = arguments.grace;
     request.directory.clone_from(&arguments.dir);
@@ -181,6 +222,29 @@ pub(super) fn request(arguments: &RunArguments) -> Result<CommandRequest> {
     request.description.clone_from(&arguments.description);
     request.view = Some(ViewLimits::split(if arguments.json { arguments.max_output } else { 0 }));
     Ok(request)
+}
+
+/// Several words as shell text in which each of them is one word.
+fn join(words: &[OsString]) -> Result<Vec<u8>> {
+    let first = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    ensure!(
+        !first.contains(char::is_whitespace),
+        "'{first}' is followed by {} more: options of chiton come before the command, and shell text is one argument",
+        words.len() - 1
+    );
+    let mut script = Vec::new();
+    for word in words {
+        if !script.is_empty() {
+            script.push(b' ');
+        }
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-+=./,:@%^".contains(byte);
+        if !word.is_empty() && word.as_bytes().iter().all(is_plain) {
+            script.extend(word.as_bytes());
+        } else {
+            append_single_quoted(&mut script, word.as_bytes());
+        }
+    }
+    Ok(script)
 }
 
 fn terminal(arguments: &RunArguments) -> Result<TerminalSize> {

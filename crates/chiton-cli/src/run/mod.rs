@@ -21,7 +21,7 @@ use chiton_engine::{
 };
 use chiton_operator::NamedSessions;
 
-use crate::messages::{complain, remark};
+use crate::messages::{complain, remark, say};
 use crate::passphrase::PassphraseSource;
 use crate::settings::Settings;
 use crate::status_line::StatusLine;
@@ -41,9 +41,9 @@ pub(crate) fn run(arguments: &RunArguments, settings: &Settings, state_directory
 }
 
 async fn run_async(arguments: &RunArguments, settings: &Settings, state_directory: &Path) -> Result<ExitCode> {
+    let request = arguments::request(arguments)?;
     let engine = engine(arguments, settings, state_directory)?;
     let place = RunSession::open(arguments, &engine, state_directory)?;
-    let request = arguments::request(arguments)?;
     if arguments.background {
         let started = start(&engine, &place.session, request, arguments).await;
         place.note_secrets();
@@ -64,6 +64,9 @@ async fn run_async(arguments: &RunArguments, settings: &Settings, state_director
         writeln!(stdout)?;
     } else {
         report::report(&response, arguments);
+        if arguments.leaves_input() {
+            remark("what is in standard input did not reach the command; --stdin - passes it on");
+        }
     }
     if let Some(error) = show.broken.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(error).context("the output could not be written, so the command was stopped");
@@ -77,9 +80,9 @@ async fn run_async(arguments: &RunArguments, settings: &Settings, state_director
 fn engine(arguments: &RunArguments, settings: &Settings, state_directory: &Path) -> Result<Engine> {
     let mut config = EngineConfig::new(state_directory)?;
     config.limits.warm = WarmLimits::none();
-    let protection = arguments.protection.with(settings);
+    let protection = arguments.protection.with(settings)?;
     protection.apply(&mut config, PassphraseSource::Asked, "run", state_directory)?;
-    config.guard = protection.guard(settings, &surroundings::working_directory()?)?;
+    config.guard = protection.guard(settings, &surroundings::working_directory()?, state_directory)?;
     // A person types `chiton run --env` themself.
     config.environment.caller = CallerKind::Person;
     Ok(Engine::new(config)?)
@@ -153,12 +156,12 @@ async fn start(
     arguments: &RunArguments,
 ) -> Result<ExitCode> {
     match engine.start(session, request).await? {
-        StartedTask::Started(task) if arguments.json => println!("{}", crate::ps::as_json(&task)),
+        StartedTask::Started(task) if arguments.json => say!("{}", crate::ps::as_json(&task)),
         StartedTask::Started(task) => {
-            println!("{}", task.id);
+            say!("{}", task.id);
             remark(&format!("started; `chiton logs -f {0}` shows its output, `chiton kill {0}` ends it", task.id));
         }
-        StartedTask::Described(dry_run) => print!("{}", dry_run.description.to_text()),
+        StartedTask::Described(dry_run) => crate::messages::put(format_args!("{}", dry_run.description.to_text())),
         StartedTask::Refused(refused) => {
             complain(&format!("the command {}", Outcome::Refused(refused.refusal.reason)));
             return Ok(ExitCode::from(crate::OWN_FAILURE));

@@ -4,17 +4,18 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use chiton_engine::render::TextView;
+use chiton_engine::review::Refusal;
 use chiton_engine::{Outcome, Response, RunReport, StateReport, TimeLimit};
 use serde_json::json;
 
-use super::arguments::RunArguments;
+use super::arguments::{LifetimeArgument, RunArguments};
 use crate::messages::{complain, remark};
 
 /// On standard error, and only what the output itself does not say.
 pub(super) fn report(response: &Response, arguments: &RunArguments) {
     if let Response::Described(dry_run) = response {
         // Nobody has seen this yet.
-        print!("{}", dry_run.description.to_text());
+        crate::messages::put(format_args!("{}", dry_run.description.to_text()));
     }
     for notice in response.notices() {
         remark(notice);
@@ -39,8 +40,10 @@ pub(super) fn report(response: &Response, arguments: &RunArguments) {
 fn report_run(report: &RunReport, arguments: &RunArguments) {
     report_outcome(report, arguments);
     let task = report.leftover_task.as_deref().map(|id| format!(" (task {id})")).unwrap_or_default();
+    let ends_too = arguments.lifetime == LifetimeArgument::Session;
+    let what = if ends_too { "left running, and stopped by --lifetime session" } else { "left running" };
     for leftover in &report.leftovers {
-        remark(&format!("left running{task}: {} {}", leftover.pid, leftover.command));
+        remark(&format!("{what}{task}: {} {}", leftover.pid, leftover.command));
     }
     for survivor in &report.survivors {
         complain(&format!("could not be killed: {} {}", survivor.pid, survivor.command));
@@ -84,6 +87,7 @@ pub(super) fn as_json(response: &Response) -> serde_json::Value {
         "limit": report.and_then(|report| report.limit),
         "exit_code": outcome.as_ref().and_then(Outcome::exit_code),
         "signal": outcome.as_ref().and_then(Outcome::signal).map(|signal| signal.to_string()),
+        "refused": response.refusal().map(Refusal::facts),
         "pipe_status": report.map_or(&[][..], |report| &report.pipe_status),
         "stdout": stdout,
         "stderr": report.map(|report| report.stderr.to_text()).unwrap_or_default(),

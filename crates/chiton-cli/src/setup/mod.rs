@@ -23,7 +23,7 @@ use clap::{Args, Parser};
 use self::clients::{CLIENTS, Client, Launch, SetupSurroundings};
 use self::file::{SettingsFile, WriteResult};
 use self::format::{Edit, Spot};
-use crate::messages::remark;
+use crate::messages::{remark, say};
 use crate::{Cli, Verb, surroundings};
 
 /// Put Chiton into the settings of an MCP client
@@ -144,7 +144,7 @@ impl Job<'_> {
         let found = self.find(before, launch)?;
         let after = match &found {
             FoundEntry::Ours(there) if there == launch => {
-                println!("{}: already set up in {}; nothing was changed", self.client.name, self.path.display());
+                say!("{}: already set up in {}; nothing was changed", self.client.name, self.path.display());
                 return Ok(WriteResult::Done);
             }
             FoundEntry::Ours(_) => self.edit(before, &Edit::Change(&self.client.launch_fields(launch)))?,
@@ -171,7 +171,7 @@ impl Job<'_> {
         let (client, shown) = (self.client.name, self.path.display());
         let before = file.text().unwrap_or_default();
         let FoundEntry::Ours(launch) = self.find(before, own)? else {
-            println!("{client}: '{}' is not in {shown}; nothing was changed", self.spot.name);
+            say!("{client}: '{}' is not in {shown}; nothing was changed", self.spot.name);
             return Ok(WriteResult::Done);
         };
         let (after, exact) = match self.before_us(&file, &launch)? {
@@ -191,15 +191,15 @@ impl Job<'_> {
             return Ok(written);
         }
         match after {
-            None => println!("{client}: removed {shown}, which held nothing else"),
-            Some(_) => println!("{client}: '{}' taken out of {shown}", self.spot.name),
+            None => say!("{client}: removed {shown}, which held nothing else"),
+            Some(_) => say!("{client}: '{}' taken out of {shown}", self.spot.name),
         }
         if exact {
             let _ = fs::remove_file(file.backup());
         } else if file.backup().exists() {
-            println!("  copy: {} stays; remove it if you do not need it", file.backup().display());
+            say!("  copy: {} stays; remove it if you do not need it", file.backup().display());
         }
-        println!("  next: restart {}", self.client.title);
+        say!("  next: restart {}", self.client.title);
         Ok(WriteResult::Done)
     }
 
@@ -243,12 +243,12 @@ impl Job<'_> {
         let (client, shown) = (self.client.name, self.path.display());
         match after {
             Some(after) => {
-                println!("{client}: this would change in {shown}");
-                print!("{}", preview::difference(before, after));
+                say!("{client}: this would change in {shown}");
+                crate::messages::put(format_args!("{}", preview::difference(before, after)));
             }
-            None => println!("{client}: {shown} would be removed; it holds nothing else"),
+            None => say!("{client}: {shown} would be removed; it holds nothing else"),
         }
-        println!("nothing was changed: this was a dry run");
+        say!("nothing was changed: this was a dry run");
     }
 
     fn say_what_was_done(&self, file: &SettingsFile, found: &FoundEntry, launch: &Launch) {
@@ -257,15 +257,15 @@ impl Job<'_> {
             (FoundEntry::Nothing, Some(_)) => "added to",
             (FoundEntry::Nothing, None) => "added to the new file",
         };
-        println!("{}: '{}' {did} {}", self.client.name, self.spot.name, self.path.display());
-        println!("  runs: {} {}", launch.command, launch.arguments.join(" "));
+        say!("{}: '{}' {did} {}", self.client.name, self.spot.name, self.path.display());
+        say!("  runs: {} {}", launch.command, launch.arguments.join(" "));
         if file.text().is_some() {
-            println!("  copy: {}", file.backup().display());
+            say!("  copy: {}", file.backup().display());
         }
-        println!("  next: {}", self.client.next);
+        say!("  next: {}", self.client.next);
         let project = if self.arguments.project { " --project" } else { "" };
         let name = if self.spot.name == "chiton" { String::new() } else { format!(" --name {}", self.spot.name) };
-        println!("  undo: chiton setup {}{project}{name} --undo", self.client.name);
+        say!("  undo: chiton setup {}{project}{name} --undo", self.client.name);
     }
 }
 

@@ -166,6 +166,7 @@ impl Dialect for Codex {
                     left,
                     notes: &[&run.notes[..], &ran.notices[..]].concat(),
                     protection: Some(ran.response.protection().to_string()),
+                    refused: ran.response.refusal().map(|refusal| json!(refusal.facts())),
                 }
                 .reply()
             }
@@ -180,6 +181,7 @@ impl Dialect for Codex {
                 left: None,
                 notes: &exchange.notes,
                 protection: answer.task.protection.clone(),
+                refused: None,
             }
             .reply(),
             (Action::Run(run), Done::Failed(problem)) => {
@@ -206,6 +208,8 @@ struct ChunkReply<'a> {
     left: Option<(u32, usize)>,
     notes: &'a [String],
     protection: Option<String>,
+    /// Why it may not run, part by part.
+    refused: Option<Value>,
 }
 
 impl ChunkReply<'_> {
@@ -240,6 +244,7 @@ impl ChunkReply<'_> {
             "notes": self.notes,
             "protection": self.protection,
         }));
+        facts.extend(self.refused.clone().map(|refused| ("refused".to_owned(), refused)));
         if self.outcome == Some(Outcome::Running) {
             facts.insert("session_id".to_owned(), session.into());
         }
@@ -283,6 +288,7 @@ fn replies() -> Value {
         Field::integer("left_session_id").or_absent(),
         Field::texts("notes"),
         Field::text("protection").or_null(),
+        Field::object("refused").or_absent(),
     ])])
 }
 
@@ -406,6 +412,7 @@ mod tests {
             left: None,
             notes: &[],
             protection: None,
+            refused: None,
         };
         assert_eq!(chunk(text.len()).reply().structured["output"], text);
         let cut = chunk(400).reply().text;

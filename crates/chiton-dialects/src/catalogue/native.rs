@@ -23,6 +23,10 @@ pub(crate) struct Native;
 /// Bytes of output that are given at once; of a command that printed more, half of it from each end.
 const LIMIT: usize = 30_000;
 
+/// How many background commands may run at once, where nobody says otherwise: more than anybody has in view, and few enough
+/// that a loop which starts one after the other does not take the machine.
+const TASKS: usize = 64;
+
 impl Dialect for Native {
     fn name(&self) -> &'static str {
         "native"
@@ -30,6 +34,10 @@ impl Dialect for Native {
 
     fn about(&self) -> &'static str {
         "Bash, BashOutput, BashInput, KillShell, ListShells: all that the engine can do"
+    }
+
+    fn task_limit(&self) -> Option<usize> {
+        Some(TASKS)
     }
 
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {

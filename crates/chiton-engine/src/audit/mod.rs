@@ -3,14 +3,20 @@
 //! Each line is one JSON object and carries the hash of the line before it. [`journal`] writes, [`read`] reads and
 //! verifies. Commands stand in it as they were written, with their tokens; values never do.
 //!
-//! A chain of hashes shows that somebody changed, removed or inserted a line. Somebody who may write the folder can
-//! still write the whole journal anew; whoever needs more sends the lines to another machine.
+//! A chain of hashes shows that somebody changed, removed or inserted a line. Where the chain ends is noted beside it and
+//! at a second place, the witness, so that a journal that was removed as a whole is missed. Somebody who may write both
+//! places can still write everything anew; whoever needs more sends the lines to another machine.
+//!
+//! The engine writes the end of a command that a call waits for. The end of every other one is written by its keeper,
+//! which is the only one that is certain to see it; that of a run whose keeper was killed by whoever notices it ([`lost`]).
 
 pub mod journal;
+pub mod lost;
 pub mod read;
 
 use serde::{Deserialize, Serialize};
 
+use crate::run::Ending;
 pub use journal::Journal;
 
 /// How the journal is kept.
@@ -23,12 +29,14 @@ pub struct AuditConfig {
     pub file_bytes: u64,
     /// Files that are kept; the oldest go.
     pub files: usize,
+    /// Whether a command that cannot be written down is not run.
+    pub required: bool,
 }
 
 impl Default for AuditConfig {
     /// Some hundred thousand calls.
     fn default() -> Self {
-        Self { enabled: true, file_bytes: 16 << 20, files: 8 }
+        Self { enabled: true, file_bytes: 16 << 20, files: 8, required: false }
     }
 }
 
@@ -38,14 +46,16 @@ impl Default for AuditConfig {
 pub enum AuditEvent {
     /// A command was allowed, and is started now.
     Run,
-    /// A command that was waited for has ended, or was handed back alive.
+    /// A command has ended, or was handed back alive; then another such line follows.
     End,
     /// A command was refused.
     Refused,
     /// A command could not be started.
     Failed,
-    /// Something was done to a task: it was read, written to, killed.
+    /// Something was done to a task: it was read, killed, sent a signal.
     Task,
+    /// Text was given to a task, or refused.
+    Input,
 }
 
 /// One line of the journal, without what the journal itself adds. What does not apply is left out.
@@ -77,6 +87,15 @@ pub struct AuditEntry {
     /// What the guard said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
+    /// The rule by which it objected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The text that a task was to be given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// How many bytes of the text are not here.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub text_cut: u64,
     /// The tokens of the secrets that it got.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
@@ -110,6 +129,9 @@ impl AuditEntry {
             directory: None,
             background: false,
             verdict: None,
+            rule: None,
+            text: None,
+            text_cut: 0,
             secrets: Vec::new(),
             protection: None,
             outcome: None,
@@ -127,10 +149,33 @@ impl AuditEntry {
         self.command_cut = (command.len() - kept) as u64;
         self
     }
+
+    /// The same about this text for a task. A long one is cut.
+    #[must_use]
+    pub(crate) fn with_text(mut self, text: &[u8]) -> Self {
+        let kept = text.len().min(TEXT_BYTES);
+        self.text = Some(String::from_utf8_lossy(&text[..kept]).into_owned());
+        self.text_cut = (text.len() - kept) as u64;
+        self
+    }
+
+    /// The end of a run, which printed this many bytes.
+    pub(crate) fn end_of(run_id: &str, ending: &Ending, output_bytes: u64) -> Self {
+        Self {
+            run: Some(run_id.to_owned()),
+            outcome: Some(ending.outcome.word().to_owned()),
+            exit_code: ending.outcome.exit_code(),
+            output_bytes: Some(output_bytes),
+            duration_ms: Some(ending.wall_us / 1000),
+            ..Self::new(AuditEvent::End)
+        }
+    }
 }
 
 /// What of a command is written down: more than anybody reads, and a line stays a line.
 const COMMAND_BYTES: usize = 256 << 10;
+/// What of a text for a task is written down: it is a line or a few, as a rule; a file that somebody pastes is not.
+const TEXT_BYTES: usize = 16 << 10;
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde takes")]
 fn is_zero(number: &u64) -> bool {

@@ -143,11 +143,13 @@ impl Engine {
         while pool.has_room(&wanted, config.limits.warm) {
             let keeper = match keepers.pop() {
                 Some(keeper) => keeper,
-                None if pool.is_short(&wanted) => match spawn::start_keeper(&config.keeper) {
-                    Ok(keeper) => keeper,
-                    // The next command says what is wrong.
-                    Err(_) => break,
-                },
+                None if pool.is_short(&wanted) => {
+                    match spawn::start_keeper(&config.keeper, self.inner.floor.as_deref()) {
+                        Ok(keeper) => keeper,
+                        // The next command says what is wrong.
+                        Err(_) => break,
+                    }
+                }
                 None => break,
             };
             match Spare::prepare(keeper, self.inner.tasks.folder(), &config.shell, wanted.clone()) {
@@ -163,7 +165,10 @@ impl Engine {
         let profile = session.pool().profile();
         let policy = &self.inner.config.environment;
         let start = session::begin_next(session, profile.directory.as_deref(), &profile.environment, policy)?;
-        let directory_id = start.directory_id.filter(|_| bash::load::can_wait(&start.state))?;
+        if !bash::load::can_wait(&start.state) {
+            return None;
+        }
+        let directory_id = start.directory_id;
         let masks = self.inner.known.masks();
         let (streams, called_as) = (profile.streams, profile.called_as);
         Some(Requirements { state: start.state, streams, called_as, masks, directory_id })
@@ -183,7 +188,8 @@ impl Engine {
         let sweep = move || {
             let limits = &engine.inner.config.limits;
             let runs = engine.inner.tasks.folder();
-            if let Some(swept) = sweep::tidy(runs, bytes, limits.retention, limits.spool.in_all) {
+            let journal = engine.inner.config.audit.as_ref();
+            if let Some(swept) = sweep::tidy(runs, bytes, limits.retention, limits.spool.in_all, journal) {
                 engine.inner.quota.measured(swept.used);
             }
         };

@@ -5,12 +5,14 @@
 
 use super::Engine;
 use super::stages::NotRun;
-use crate::audit::{AuditEntry, AuditEvent};
+use crate::audit::{AuditEntry, AuditEvent, Journal};
 use crate::bytes::ByteString;
+use crate::error::StartError;
 use crate::folder::record::RequestRecord;
-use crate::run::Ending;
+use crate::review::Refusal;
 use crate::secrets::ResolvedCommand;
 use crate::session::Session;
+use chiton_guard::{Decision, Verdict};
 
 /// A line that is still to be written, and the session that it is about.
 pub(super) type DeferredLine = (Session, AuditEntry);
@@ -23,15 +25,68 @@ impl Engine {
         let _ = self.write_line(session, entry);
     }
 
+    /// Writes down that a text is given to a task, or is refused; `verdict` is what the guard said of it, where it judged.
+    ///
+    /// # Errors
+    /// When nothing may happen that is not written down, and this cannot be.
+    pub fn note_input(
+        &self,
+        session: &Session,
+        id: &str,
+        text: &[u8],
+        verdict: Option<&Verdict>,
+    ) -> Result<(), Refusal> {
+        if self.inner.config.audit.is_none() {
+            return Ok(());
+        }
+        let mut entry = AuditEntry::new(AuditEvent::Input).with_text(&self.inner.known.masked(text));
+        entry.run = Some(id.to_owned());
+        let objection = verdict.filter(|verdict| verdict.decision != Decision::Allow);
+        entry.outcome = Some(if objection.is_some() { "refused" } else { "written_to" }.to_owned());
+        entry.rule = objection.and_then(|verdict| verdict.rule.as_ref()).map(ToString::to_string);
+        entry.verdict = Some(match (verdict, objection) {
+            (None, _) => "not judged".to_owned(),
+            (Some(_), None) => "allowed".to_owned(),
+            (Some(_), Some(objection)) => self.inner.known.masked(objection.reason.as_bytes()).to_text(),
+        });
+        match self.write_line(session, entry) {
+            Some(problem) if self.is_journal_required() => Err(Refusal::new(not_run(&problem))),
+            Some(problem) => {
+                session.say_later(problem);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn is_journal_required(&self) -> bool {
+        self.inner.config.audit.as_ref().is_some_and(Journal::is_required)
+    }
+
     /// Writes down that a command is started now.
-    pub(super) fn write_start(&self, session: &Session, command: &ResolvedCommand, record: &RequestRecord) {
+    ///
+    /// # Errors
+    /// When nothing may run that is not written down, and this cannot be.
+    pub(super) fn write_start(
+        &self,
+        session: &Session,
+        command: &ResolvedCommand,
+        record: &RequestRecord,
+    ) -> Result<(), StartError> {
         let mut entry = AuditEntry::new(AuditEvent::Run).with_command(&record.command);
         (entry.run, entry.directory) = (Some(record.id.clone()), Some(record.directory.to_text()));
         (entry.background, entry.verdict) = (record.background, Some("allowed".to_owned()));
         entry.secrets = command.used().iter().map(ToString::to_string).collect();
         entry.protection.clone_from(&record.protection);
-        // The line about the end says that it could not be written.
-        drop(self.write_line(session, entry));
+        match self.write_line(session, entry) {
+            Some(problem) if self.is_journal_required() => Err(StartError::Journal(not_run(&problem))),
+            // For a command that is waited for, the line about its end says so.
+            Some(problem) if record.background => {
+                session.say_later(problem);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Writes down that a call ran nothing, and why. Gives what to say where that could not be done.
@@ -91,13 +146,7 @@ impl Engine {
     }
 }
 
-/// The line about the end of a run.
-pub(super) fn end_of(run_id: &str, ending: &Ending, output_bytes: u64) -> AuditEntry {
-    let mut entry = AuditEntry::new(AuditEvent::End);
-    entry.run = Some(run_id.to_owned());
-    entry.outcome = Some(ending.outcome.word().to_owned());
-    entry.exit_code = ending.outcome.exit_code();
-    entry.output_bytes = Some(output_bytes);
-    entry.duration_ms = Some(ending.wall_us / 1000);
-    entry
+/// What is said where a journal is required.
+fn not_run(problem: &str) -> String {
+    format!("{problem}. Nothing was run, since `audit.required` is set: every command has to be written down first")
 }

@@ -64,6 +64,11 @@ impl Engine {
             return Commit::new(StateReport::Discarded(why.to_owned()), session);
         };
 
+        state.real_cwd = if state.cwd == start.state.cwd {
+            start.state.real_cwd.clone()
+        } else {
+            state.cwd.canonicalize().unwrap_or_default()
+        };
         let policy = &self.inner.config.environment;
         let mut not_carried = policy.filter(&mut state.variables, &start.state.variables);
         let mut withheld = self.inner.known.withhold(&mut state, &start.state);

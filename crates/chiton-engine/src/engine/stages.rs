@@ -1,10 +1,12 @@
 //! The stages as the engine calls them: each with what the engine has for it.
 
+use std::sync::Arc;
+
 use tokio::sync::MutexGuard;
 
 use super::afterwork::FollowUp;
-use super::audit;
 use super::{Engine, EngineInner, StartedTask};
+use crate::audit::AuditEntry;
 use crate::bytes::ByteString;
 use crate::capture::collect::{Collected, Reports, collect, release};
 use crate::capture::intake::Captured;
@@ -16,11 +18,12 @@ use crate::protocol::HandedBack;
 use crate::render::{Completeness, TextView, Views};
 use crate::request::{AcceptedRequest, AnswerMode, CommandInput, CommandRequest, TaskLifetime};
 use crate::response::{self, Commit, DryRun, RefusedCommand, RunParts, RunReport, StateReport};
-use crate::review::{self, ApprovedCommand, Refusal, Reviewed};
+use crate::review::{self, ApprovedCommand, NotAsJudged, Refusal, Reviewed, Reviewers};
 use crate::run::{Ending, InputWait, Lifetime, Listener, Outcome};
 use crate::secrets::{self, ResolvedCommand, Resolver};
-use crate::session::{self, Session, StartingPoint};
+use crate::session::{self, Session, Standing, StartingPoint};
 use crate::spawn::{self, Attendance, LaunchSettings, Launched, OpenRun, ShellChoice};
+use crate::state::ShellState;
 use crate::state::environment::mention;
 use crate::tasks::Task;
 use crate::warm::afterwork::OwedWork;
@@ -55,6 +58,15 @@ impl From<RequestError> for NotRun {
 impl From<SessionError> for NotRun {
     fn from(error: SessionError) -> Self {
         Self::Failed(error.into())
+    }
+}
+
+impl From<NotAsJudged> for NotRun {
+    fn from(why: NotAsJudged) -> Self {
+        match why {
+            NotAsJudged::Refused(refusal) => Self::Refused(refusal),
+            NotAsJudged::Nowhere(error) => error.into(),
+        }
     }
 }
 
@@ -131,12 +143,38 @@ impl Engine {
 
     /// Stage 2: whether it may run, in the state that commands answered so far have left.
     pub(super) async fn review(&self, session: &Session, request: AcceptedRequest) -> Result<ApprovedCommand, NotRun> {
-        let EngineInner { config, verdicts, consents, .. } = &*self.inner;
         session.ready().await;
-        match review::review(request, &config.guard, verdicts, consents, session, &config.environment).await? {
+        if let Some(login) = &self.inner.config.login {
+            self.inner.known.learn(session.log_in(login, &self.inner.config.environment).await);
+        }
+        let (state, standing) = self.standing(session, &request)?;
+        match review::review(request, self.reviewers(), session, state, standing).await? {
             Reviewed::Approved(approved) => Ok(*approved),
             Reviewed::DryRun(description) => Err(NotRun::Described(description)),
         }
+    }
+
+    fn reviewers(&self) -> Reviewers<'_> {
+        let EngineInner { config, verdicts, consents, .. } = &*self.inner;
+        Reviewers { guard: &config.guard, verdicts, consents, environment: &config.environment, shell: &config.shell }
+    }
+
+    /// The state that a command starts from, and its directory. A session whose directory is gone is left there, unless
+    /// the command itself begins by going elsewhere.
+    fn standing(
+        &self,
+        session: &Session,
+        request: &AcceptedRequest,
+    ) -> Result<(Arc<ShellState>, Standing), SessionError> {
+        let (state, request) = (session.state(), request.get());
+        let found = Standing::of_call(&state, request.directory.as_deref());
+        let lost = matches!(found, Err(SessionError::DirectoryGone { .. } | SessionError::DirectorySwapped { .. }));
+        let leaves = || review::leaves_for(&request.command);
+        if lost && let Some(standing) = leaves().and_then(|there| Standing::of_call(&state, Some(&there)).ok()) {
+            session.move_to(&standing);
+            return Ok((session.state(), standing));
+        }
+        found.map(|standing| (state, standing))
     }
 
     /// Stage 3: with what values.
@@ -155,22 +193,10 @@ impl Engine {
     }
 
     /// Stage 4: from which state.
-    pub(super) async fn begin(
-        &self,
-        session: &Session,
-        command: &mut ResolvedCommand,
-    ) -> Result<StartingPoint, EngineError> {
+    pub(super) fn begin(&self, session: &Session, command: &mut ResolvedCommand) -> Result<StartingPoint, NotRun> {
+        let (state, standing) = review::recheck(command.request(), command.grounds(), self.reviewers(), session)?;
         let policy = &self.inner.config.environment;
-        let (agreed, now) = (command.agreed(), session.state());
-        if let Some(agreed) = agreed.filter(|agreed| *agreed != now.cwd) {
-            return Err(RequestError::Moved(agreed.to_owned(), now.cwd.clone()).into());
-        }
-
-        if let Some(login) = &self.inner.config.login {
-            self.inner.known.learn(session.log_in(login, policy).await);
-        }
-        let directory = command.request().directory.as_deref();
-        let mut start = session::begin(session, directory, command.environment(), policy)?;
+        let mut start = session::begin(session, state, &standing, command.environment(), policy)?;
         start.notices.append(&mut command.take_notices());
         start.notices.append(&mut session.take_late_notices());
         Ok(start)
@@ -216,6 +242,7 @@ impl Engine {
         let announce = |command: &ResolvedCommand, record: &RequestRecord| self.write_start(session, command, record);
         let settings = LaunchSettings {
             keeper: &config.keeper,
+            floor: self.inner.floor.as_deref(),
             usual_shell: &config.shell,
             limits: &config.limits,
             runs: tasks.folder(),
@@ -226,6 +253,7 @@ impl Engine {
             attendance,
             choice,
             announce: &announce,
+            journal: config.audit.as_ref(),
         };
         spawn::launch(command, start, settings).await
     }
@@ -278,8 +306,11 @@ impl Engine {
 
         let mention = self.mention(session, request, &start, &ending, &views);
         let output_bytes = views.output_bytes();
-        let line = audit::end_of(run.folder.id(), &ending, output_bytes);
-        let unwritten = if owed.is_some() {
+        let line = AuditEntry::end_of(run.folder.id(), &ending, output_bytes);
+        let unwritten = if ending.outcome == Outcome::Lost && !run.folder.claim_lost() {
+            // Somebody else noticed it first.
+            None
+        } else if owed.is_some() {
             self.defer_line(session, line);
             None
         } else {

@@ -27,8 +27,10 @@ use record::{RequestRecord, StartRecord};
 
 const REQUEST: &str = "request.json";
 const START: &str = "start.json";
-const ENDING: &str = "ending.json";
+pub(crate) const ENDING: &str = "ending.json";
 const SCREEN: &str = "screen.json";
+/// Says that the journal has it that this run was lost.
+const LOST: &str = "lost";
 /// More than an ending needs unless it names many leftovers.
 const ENDING_BYTES: usize = 4096;
 
@@ -156,6 +158,11 @@ impl RunFolder {
 
     pub(crate) fn screen(&self) -> Result<Snapshot, Unreadable> {
         self.read(SCREEN)
+    }
+
+    /// Whether it falls to the caller to write down that this run was lost: to one of all that notice it.
+    pub(crate) fn claim_lost(&self) -> bool {
+        fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(self.path.join(LOST)).is_ok()
     }
 
     /// Takes the room on disk that the ending will need, so that a disk that fills up meanwhile cannot hide the ending.

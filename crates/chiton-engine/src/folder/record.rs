@@ -34,6 +34,9 @@ pub(crate) struct RequestRecord {
     /// What protection was in force, as a sentence.
     #[serde(default)]
     pub(crate) protection: Option<String>,
+    /// Whether the journal has a line about its start.
+    #[serde(default)]
+    pub(crate) journaled: bool,
     /// Milliseconds since 1970, for people.
     pub(crate) started_at: u64,
     /// Microseconds since the machine started, for durations: setting the clock does not change it.
@@ -82,6 +85,7 @@ impl RequestRecord {
             terminal: None,
             background: false,
             protection: None,
+            journaled: false,
             started_at: u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX),
             started_us: machine_clock(),
             leftover_of: None,

@@ -10,19 +10,22 @@ use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 use super::input::OpenInput;
+use super::reader::{self, Given};
 use super::terminal::HeldTerminal;
-use crate::protocol::Denial;
+use crate::protocol::{Denial, ReaderReport};
 use crate::run::{InputWait, Look, Typing, Typist};
 use chiton_terminal::{Snapshot, TerminalSize};
 
 pub(super) struct Console {
     input: OpenInput,
     terminal: Option<HeldTerminal>,
+    /// What was written, and to whom.
+    given: Given,
 }
 
 impl Console {
     pub(super) fn new(input: Option<File>, terminal: Option<HeldTerminal>) -> Self {
-        Self { input: OpenInput::new(input), terminal }
+        Self { input: OpenInput::new(input), terminal, given: Given::default() }
     }
 
     pub(super) fn has_terminal(&self) -> bool {
@@ -42,14 +45,35 @@ impl Console {
 
     /// Takes bytes for the command.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Denial> {
-        self.input.write(bytes)
+        let reader = self.reader();
+        self.input.write(bytes)?;
+        self.given.note(reader, bytes);
+        Ok(())
+    }
+
+    /// The process that reads what is written now.
+    fn reader(&self) -> Option<i32> {
+        match &self.terminal {
+            Some(terminal) => terminal.reader(),
+            None => reader::of_pipe(self.input.pipe()?),
+        }
+    }
+
+    /// Who reads what is written now; `leader` is the shell of the run.
+    pub(super) fn report_reader(&self, leader: Option<i32>) -> ReaderReport {
+        self.given.report(self.reader(), leader)
+    }
+
+    /// How many writes there were.
+    pub(super) fn writes(&self) -> u64 {
+        self.given.writes()
     }
 
     /// Types into the terminal.
     pub(super) fn type_in(&mut self, what: &Typing, typist: Typist) -> Result<(), Denial> {
         let terminal = self.terminal.as_mut().ok_or(Denial::NoTerminal)?;
         let bytes = terminal.bytes_of(what, typist, Instant::now())?;
-        self.input.write(&bytes)
+        self.write(&bytes)
     }
 
     /// Ends the input. A terminal has no end; there is a key that says so.

@@ -34,6 +34,9 @@ impl KeptRun {
             // Before the ending is written down, since that names the task.
             let task = LeftoverTask::create(&self.plan, &ending.leftovers, self.output.spool());
             ending.leftover_task = task.as_ref().map(|task| task.id().to_owned());
+            if let Some(task) = &task {
+                self.journal_leftovers(task, &ending.leftovers);
+            }
             self.family.leftover_task = task;
         }
         self.output.finish_transcript(&ending.outcome);
@@ -92,6 +95,8 @@ impl KeptRun {
     fn record(&mut self, ending: &Ending) {
         // In this order: an ending without a request reads as damaged.
         self.record_start();
+        // Before the record of the ending: whoever sees that may look into the journal at once.
+        self.journal_end(ending);
         let durability = if self.plan.lifetime == Lifetime::Durable { Durability::Synced } else { Durability::Cached };
         let _ = self.folder.write_ending(ending, durability);
     }
@@ -101,7 +106,9 @@ impl KeptRun {
         if let Some(task) = &self.family.leftover_task {
             // There is such a task only where nobody had stopped the run before its end, so a stop was about it alone.
             let stopped = self.family.lifecycle.stop_cause().map(Outcome::from);
-            task.finish(self.summary(Outcome::Lost, Instant::now()), stopped);
+            let ending = task.sum_up(self.summary(Outcome::Lost, Instant::now()), stopped);
+            self.journal_leftovers_end(task, &ending);
+            task.record(&ending);
         }
     }
 

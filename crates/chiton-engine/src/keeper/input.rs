@@ -38,6 +38,11 @@ impl OpenInput {
         Ok(())
     }
 
+    /// The pipe, while it is open.
+    pub(super) fn pipe(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().map(AsFd::as_fd)
+    }
+
     /// Closes it once everything written has been read.
     pub(super) fn end(&mut self) -> Result<(), Denial> {
         if self.pipe.is_none() {

@@ -43,6 +43,7 @@ impl LeftoverTask {
         record.client.clone_from(&plan.client);
         record.lifetime = if plan.lifetime == Lifetime::Session { Lifetime::Session } else { Lifetime::Durable };
         record.leftover_of = Some(from.clone());
+        record.journaled = plan.journal.is_some();
 
         // The request first: without one, the folder reads as one in which nothing was ever started.
         folder.write_request(&record).ok()?;
@@ -55,9 +56,9 @@ impl LeftoverTask {
         self.folder.id()
     }
 
-    /// Writes down how it ended. `ending` sums up the whole run, of which only the last part was this task's; `stopped` is
-    /// why it was stopped, where somebody did.
-    pub(super) fn finish(&self, mut ending: Ending, stopped: Option<Outcome>) {
+    /// How it ended. `ending` sums up the whole run, of which only the last part was this task's; `stopped` is why it
+    /// was stopped, where somebody did.
+    pub(super) fn sum_up(&self, mut ending: Ending, stopped: Option<Outcome>) -> Ending {
         let since = |totals: StreamTotals, from: u64| StreamTotals {
             written: totals.written - from,
             kept: totals.kept.min(totals.written - from),
@@ -66,6 +67,11 @@ impl LeftoverTask {
         ending.wall_us = u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX);
         ending.stdout = since(ending.stdout, self.from.stdout);
         ending.stderr = since(ending.stderr, self.from.stderr);
-        let _ = self.folder.write_ending(&ending, Durability::Cached);
+        ending
+    }
+
+    /// Writes down how it ended.
+    pub(super) fn record(&self, ending: &Ending) {
+        let _ = self.folder.write_ending(ending, Durability::Cached);
     }
 }

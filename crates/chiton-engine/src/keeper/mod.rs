@@ -5,7 +5,7 @@
 //!    its command, or to run one. Shells are started in [`started_shell`].
 //! 3. It keeps the run ([`run`]): moves its output ([`output`]), answers requests ([`requests`]), keeps its times
 //!    ([`clock`]), stops it ([`crate::stop`]), reaps its processes ([`family`]).
-//! 4. It reports and records the ending ([`ending`]), and stays as long as anything the command started is alive. When
+//! 4. It reports and records the ending ([`ending`]), in the journal where nobody waits for it ([`journal`]), and stays as long as anything the command started is alive. When
 //!    nothing is, it can serve the next command of its session.
 //!
 //! No thread, no async runtime, no policy: what to run and for how long is the engine's decision.
@@ -20,10 +20,12 @@ mod ending;
 mod family;
 mod idle;
 mod input;
+mod journal;
 mod leftover_task;
 mod lifecycle;
 mod masking;
 mod output;
+mod reader;
 mod requests;
 mod run;
 mod shared_files;
@@ -49,10 +51,18 @@ use shared_files::SharedFiles;
 /// The engine starts its keepers by executing the program it is part of once more. In such a process this function
 /// does the keeper's work and then exits; in any other it returns at once. A program that cannot call it names
 /// another executable that does in [`crate::EngineConfig::keeper`], for instance the `chiton` command.
+///
+/// A program that forgets it fails: [`crate::Engine::new`] gives an error in such a process, and the call that wanted a
+/// keeper gives one that names this function.
 pub fn serve_if_asked() {
-    if std::env::args_os().nth(1).as_deref() == Some(OsStr::new(KEEPER_ARGUMENT)) {
+    if is_asked() {
         std::process::exit(i32::from(serve().is_err()));
     }
+}
+
+/// Whether this process was started to be a keeper.
+pub(crate) fn is_asked() -> bool {
+    std::env::args_os().nth(1).as_deref() == Some(OsStr::new(KEEPER_ARGUMENT))
 }
 
 /// As [`serve_if_asked`], for an executable that is nothing but a keeper.
@@ -79,9 +89,8 @@ fn take_over(socket: UnixStream) -> io::Result<()> {
     let _ = rustix::process::setsid();
     // Before the first shell: a process that is orphaned earlier would go to init, out of our sight.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    // No core files by default; a command that wants one may still raise its own limit.
-    let core = rustix::process::getrlimit(Resource::Core);
-    rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), ..core })?;
+    // No core files: they would hold the values of secrets. The hard limit too, so that no command can undo that.
+    rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     // A keeper may live for days and must not keep a file system busy.
     std::env::set_current_dir("/")?;

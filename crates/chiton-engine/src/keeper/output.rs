@@ -63,7 +63,10 @@ impl OutputPump {
             masked: Vec::new(),
             reveal_at: None,
             spool: SpoolWriter::new(&plan.folder, plan.spool),
-            transcript: plan.transcript.as_ref().and_then(|path| Transcript::create(path, plan.spool.per_run).ok()),
+            transcript: plan
+                .transcript
+                .clone()
+                .and_then(|path| Transcript::create(&path.into_path(), plan.spool.per_run).ok()),
             inlined: 0,
             unreported: None,
         }

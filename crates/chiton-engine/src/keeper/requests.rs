@@ -24,6 +24,12 @@ impl KeptRun {
             Control::Watch => self.watch(index, Watched::Output),
             Control::WatchInput => self.watch(index, Watched::OutputAndInput),
             Control::Input(bytes) => Report::Answer(self.while_running().and_then(|()| self.console.write(&bytes))),
+            Control::Reader => {
+                let leader = self.family.lifecycle.unreaped_leader();
+                Report::Reader(Box::new(self.console.report_reader(leader)))
+            }
+            Control::After { writes, .. } if writes != self.console.writes() => Report::Answer(Err(Denial::Overtaken)),
+            Control::After { then, .. } => return self.obey(index, *then),
             Control::EndInput => Report::Answer(self.while_running().and_then(|()| self.console.end_input())),
             Control::Signal(number) => Report::Answer(self.signal(number)),
             Control::Look => self.look().unwrap_or_else(no_terminal),
@@ -67,7 +73,7 @@ impl KeptRun {
         // The last report of output on this connection, so nothing may be left over.
         self.report_spooled();
         self.record_start();
-        self.plan.lifetime = lifetime;
+        (self.plan.lifetime, self.plan.background) = (lifetime, true);
         self.set_role(index, ClientRole::Holder);
         if let Some(mut record) = self.folder.request().ok().filter(|record| !record.background) {
             record.background = true;

@@ -21,6 +21,7 @@ use rustix::termios::{
 };
 
 use super::blocked_on_tty::{self, Evidence};
+use super::reader;
 use crate::capture::times::TimesWriter;
 use crate::protocol::Denial;
 use crate::run::{InputWait, Look, Typing, Typist};
@@ -118,6 +119,11 @@ impl HeldTerminal {
         }
         self.note_activity(now);
         Ok(bytes)
+    }
+
+    /// The process that reads what is typed.
+    pub(super) fn reader(&self) -> Option<i32> {
+        reader::in_foreground(self.ours.as_fd())
     }
 
     /// The key that ends input, as the program has set it.

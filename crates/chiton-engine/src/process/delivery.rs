@@ -14,7 +14,7 @@ use crate::state::bash::load::{ExitTrap, LOADER_FD, SCRIPT_FD};
 use chiton_shell::effect;
 use chiton_shell::tree::Script;
 
-use super::shell::ShellKind;
+use super::shell::{Shell, ShellKind};
 
 /// How a command reaches its shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,8 @@ pub(crate) enum DeliveryForm {
     /// never an argument, and taken out of the variable before it runs. After an error bash may go on with the next
     /// line, which in a here-document may be one of the value; so it is not run at all where bash finds one.
     Secret,
+    /// As the argument of `-c`, to be read and not to be run: the shell is known to reject it, and says why.
+    OnlyRead,
 }
 
 /// How the state of the shell comes back.
@@ -71,6 +73,12 @@ pub(crate) enum HandBack {
 }
 
 impl Delivery {
+    /// For a text that its shell rejects.
+    pub(crate) fn only_read() -> Self {
+        let expected = Expected { pipes: false, changes_nothing: true };
+        Self::Cold { form: DeliveryForm::OnlyRead, hand_back: HandBack::Never, expected }
+    }
+
     /// For a command in which the value of a secret stands.
     pub(crate) fn with_secret(self) -> Self {
         Self::Cold { form: DeliveryForm::Secret, hand_back: self.hand_back(), expected: self.expected() }
@@ -199,22 +207,29 @@ fn turns_on<'a>(words: impl Iterator<Item = &'a [u8]>, letter: u8) -> bool {
 }
 
 /// The arguments with which the shell is executed, in the form that is known to be right, or in both.
-pub(crate) fn forms(kind: ShellKind, called_as: &[u8], command: &[u8], delivery: Delivery, keeper: i32) -> Forms {
+pub(crate) fn forms(shell: &Shell, called_as: &[u8], command: &[u8], delivery: Delivery, keeper: i32) -> Forms {
     let arguments = |rest: &[&[u8]]| -> Vec<ByteString> {
         [called_as].iter().chain(rest).map(|argument| (*argument).into()).collect()
     };
-    let evaluated = || match kind {
+    let evaluated = || match shell.kind() {
         ShellKind::Bash => arguments(&[b"--norc", b"--noprofile", b"-c", bootstrap(keeper, delivery).as_bytes()]),
         ShellKind::Posix => arguments(&[b"-c", format!(". /dev/fd/{LOADER_FD}\n. /dev/fd/{SCRIPT_FD}").as_bytes()]),
     };
     let argument = || arguments(&[b"--norc", b"--noprofile", b"-c", command]);
+    let only_read = || {
+        let options: Vec<&[u8]> = shell.options_to_read().iter().map(|option| option.as_bytes()).collect();
+        arguments(&[&options[..], &[b"-c", command]].concat())
+    };
 
-    let form = delivery.form();
-    Forms {
-        evaluated: (form != DeliveryForm::Argument).then(evaluated),
-        argument: matches!(form, DeliveryForm::Argument | DeliveryForm::Undecided).then(argument),
-        only_well_formed: form == DeliveryForm::Secret && kind == ShellKind::Bash,
-    }
+    let (evaluated, argument) = match delivery.form() {
+        DeliveryForm::Evaluated | DeliveryForm::Secret => (Some(evaluated()), None),
+        DeliveryForm::Argument => (None, Some(argument())),
+        DeliveryForm::Undecided => (Some(evaluated()), Some(argument())),
+        // Evaluated in name only: nothing is loaded into a shell that runs nothing.
+        DeliveryForm::OnlyRead => (Some(only_read()), None),
+    };
+    let only_well_formed = delivery.form() == DeliveryForm::Secret && shell.kind() == ShellKind::Bash;
+    Forms { evaluated, argument, only_well_formed }
 }
 
 /// The variable through which texts get into the shell: one that bash has anyway.

@@ -1,15 +1,17 @@
 //! A keeper, from the engine's side.
 
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::protocol::{FrameBuffer, KEEPER_ARGUMENT};
+use crate::protocol::{FrameBuffer, KEEPER_ARGUMENT, Report};
 use crate::sys::process::ended;
 
 /// A keeper process and the connection to it. It ends when that is closed, unless it has a run that may go on.
@@ -32,13 +34,15 @@ impl std::fmt::Debug for Keeper {
 impl Keeper {
     /// Executes `program` with one end of a socket pair as its standard input.
     ///
-    /// It inherits nothing else: an empty environment, no terminal, no other descriptor.
-    pub(crate) fn start(program: &Path) -> io::Result<Self> {
+    /// It inherits nothing else: an empty environment, no terminal, no other descriptor. `floor` says by which policy its
+    /// commands are judged, see [`crate::ancestry`].
+    pub(crate) fn start(program: &Path, floor: Option<&OsStr>) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         #[expect(clippy::disallowed_methods, reason = "this is where keepers are started")]
         let child = Command::new(program)
             .arg0("chiton")
             .arg(KEEPER_ARGUMENT)
+            .args(floor)
             .env_clear()
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())
@@ -57,6 +61,18 @@ impl Keeper {
         self.is_there().then_some(())
     }
 
+    /// Why it ended, where it is gone and has said so.
+    pub(crate) fn last_words(&mut self) -> Option<String> {
+        // What was sent to it and not read comes back as an error, once; what it said is behind that.
+        if self.is_there() || self.is_there() {
+            return None;
+        }
+        match self.inbox.next() {
+            Ok(Some(Report::FailedToStart { reason })) => Some(reason),
+            _ => None,
+        }
+    }
+
     /// Whether it is still there.
     pub(crate) fn is_there(&mut self) -> bool {
         let mut bytes = [0; 256];
@@ -71,13 +87,30 @@ impl Keeper {
 }
 
 /// A keeper may outlive the call by hours; its end is an event, so that no zombie is left and nobody polls.
+///
+/// A program that forgot [`crate::serve_if_asked`] may do anything but end. It does not become a keeper then, which whoever
+/// waits for it learns by its end.
 fn reap_when_it_ends(mut child: Child) {
-    let handle = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let handle = handle.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let handle = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
     tokio::spawn(async move {
-        if let Some(handle) = handle {
-            ended(handle).await;
+        if let (Some(pid), Some(handle)) = (pid, handle) {
+            let mut end = std::pin::pin!(ended(handle));
+            if tokio::time::timeout(TAKES_OVER, &mut end).await.is_err() {
+                if !has_taken_over(pid) {
+                    let _ = child.kill();
+                }
+                end.await;
+            }
         }
         let _ = child.wait();
     });
+}
+
+/// How long a keeper may take until it has taken over. It is the first thing it does.
+const TAKES_OVER: Duration = Duration::from_secs(10);
+
+/// A keeper leads a session of its own from its first moment.
+fn has_taken_over(pid: Pid) -> bool {
+    rustix::process::getsid(Some(pid)).is_ok_and(|session| session == pid)
 }

@@ -54,6 +54,14 @@ impl Shell {
         self.kind
     }
 
+    /// The options with which it reads a text and runs nothing of it.
+    pub(crate) fn options_to_read(&self) -> &'static [&'static str] {
+        match self.kind {
+            ShellKind::Bash => &["--norc", "--noprofile", "-n"],
+            ShellKind::Posix => &["-n"],
+        }
+    }
+
     /// What `$0` is, and error messages begin with, where nobody asks for something else.
     pub(crate) fn usual_name(&self) -> &'static [u8] {
         match self.kind {

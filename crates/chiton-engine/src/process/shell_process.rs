@@ -1,9 +1,12 @@
 //! Starting the shell, from the keeper's side.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::{Mode, OFlags};
 
 use crate::bytes::ByteString;
 use crate::protocol::{Forms, GivenFiles, ShellPlan};
@@ -23,6 +26,7 @@ pub(crate) fn start_shell(plan: &ShellPlan, given: &GivenFiles, stdout: &OwnedFd
         None => raise(&OwnedFd::from(File::open("/dev/null")?))?,
     };
     let (stdout, stderr) = (raise(stdout)?, raise(stderr)?);
+    let directory = raise(&open_directory(plan)?)?;
     let mut environment: Vec<CString> = c_strings(&plan.environment)?;
     if startup_file {
         environment.push(CString::new(format!("BASH_ENV=/dev/fd/{LOADER_FD}"))?);
@@ -38,11 +42,23 @@ pub(crate) fn start_shell(plan: &ShellPlan, given: &GivenFiles, stdout: &OwnedFd
         program: &c_string(&plan.program)?,
         arguments: &c_strings(arguments)?,
         environment: &environment,
-        directory: &c_string(&plan.directory)?,
+        directory: directory.as_fd(),
         descriptors: &descriptors,
         close_from: SCRIPT_FD + 1,
         leads: if plan.terminal.is_some() { Leads::ForegroundGroup } else { Leads::OwnSession },
     })
+}
+
+/// The directory of the plan, if it still is the one that the plan means.
+fn open_directory(plan: &ShellPlan) -> io::Result<OwnedFd> {
+    let path = OsStr::from_bytes(&plan.directory);
+    let directory = rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let data = rustix::fs::fstat(&directory)?;
+    if (data.st_dev, data.st_ino) == plan.directory_id {
+        return Ok(directory);
+    }
+    let why = format!("another directory took the place of {} after the command was judged", path.display());
+    Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 
 /// The arguments to use, and whether the loader is then read as a start-up file.
@@ -69,6 +85,7 @@ fn is_well_formed(plan: &ShellPlan, script: BorrowedFd<'_>) -> io::Result<bool> 
     // Some errors, in `[[ ]]` for one, leave the status 0; but every error prints something.
     let said = rustix::fs::memfd_create("chiton", rustix::fs::MemfdFlags::CLOEXEC)?;
     let complaints = raise(&said)?;
+    let root = raise(&rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)?;
     let path = format!("/dev/fd/{SCRIPT_FD}");
     let words = ["bash", "--norc", "--noprofile", "-n", &path];
     let arguments: Vec<CString> = words.into_iter().map(CString::new).collect::<Result<_, _>>()?;
@@ -76,7 +93,7 @@ fn is_well_formed(plan: &ShellPlan, script: BorrowedFd<'_>) -> io::Result<bool> 
         program: &c_string(&plan.program)?,
         arguments: &arguments,
         environment: &[],
-        directory: c"/",
+        directory: root.as_fd(),
         descriptors: &[(null.as_fd(), 0), (null.as_fd(), 1), (complaints.as_fd(), 2), (script, SCRIPT_FD)],
         close_from: SCRIPT_FD + 1,
         leads: Leads::OwnSession,

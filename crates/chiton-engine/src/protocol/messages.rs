@@ -11,22 +11,22 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bytes::ByteString;
+use crate::bytes::{ByteString, path_as_bytes};
 use crate::limits::{SpoolLimits, StopLimits};
 use crate::run::Stream;
-use crate::run::{Ending, InSpool, InputWait, Lifetime, Look, StopCause, Streams, Typing, Typist};
+use crate::run::{DirectoryId, Ending, InSpool, InputWait, Lifetime, Look, StopCause, Streams, Typing, Typist};
 use chiton_terminal::TerminalSize;
 
 /// Raised with every change of a message. The two sides are the same executable, unless it was replaced while a task
 /// ran.
-pub(crate) const VERSION: u8 = 8;
+pub(crate) const VERSION: u8 = 9;
 
 /// The byte that comes with an [`Order`].
 pub(crate) const ORDER: u8 = VERSION;
 /// The byte before the plan of a run for the shell that waits. Never equal to [`ORDER`], whatever the version.
 pub(crate) const BEGIN: u8 = 0x80 | VERSION;
 
-/// The first argument that makes this executable a keeper. What follows it is only for people who read `ps`.
+/// The first argument that makes this executable a keeper. What follows it is not for the keeper: see `ancestry`.
 pub(crate) const KEEPER_ARGUMENT: &str = "chiton-keeper";
 
 /// The name of the socket in a run's folder, where anybody who may enter the folder can reach the keeper. A connection
@@ -55,11 +55,14 @@ pub(crate) enum Order {
 /// A shell to start.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct ShellPlan {
+    #[serde(with = "path_as_bytes")]
     pub(crate) folder: PathBuf,
     pub(crate) program: ByteString,
     pub(crate) forms: Forms,
     pub(crate) environment: Vec<ByteString>,
     pub(crate) directory: ByteString,
+    /// The directory itself: what the command was judged for. The shell is started nowhere else.
+    pub(crate) directory_id: DirectoryId,
     pub(crate) input: Input,
     pub(crate) streams: Streams,
     /// A terminal of this size in place of all three streams.
@@ -71,6 +74,7 @@ pub(crate) struct ShellPlan {
 /// The run a keeper is to keep.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct RunPlan {
+    #[serde(with = "path_as_bytes")]
     pub(crate) folder: PathBuf,
     pub(crate) directory: ByteString,
     /// Whether the caller receives a report when the command waits for input.
@@ -85,8 +89,11 @@ pub(crate) struct RunPlan {
     pub(crate) session: Option<String>,
     /// The client whose task it is.
     pub(crate) client: Option<String>,
+    /// Whether nobody waits for its end.
+    pub(crate) background: bool,
+    pub(crate) journal: Option<JournalPlan>,
     /// A plain file that gets all output as well, and a last line that says how it ended.
-    pub(crate) transcript: Option<PathBuf>,
+    pub(crate) transcript: Option<ByteString>,
     /// The request, for the keeper to write down; `None` where the engine has done that.
     pub(crate) request: Option<ByteString>,
     /// Whether the end is reported as soon as the shell reports that the command ran through, before the shell has handed
@@ -94,6 +101,18 @@ pub(crate) struct RunPlan {
     pub(crate) answer_first: bool,
     /// Whether the command is known to leave its shell as it was, so that the shell has nothing to hand back.
     pub(crate) changes_nothing: bool,
+}
+
+/// The journal into which a keeper writes the end of a run that nobody waits for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct JournalPlan {
+    pub(crate) folder: ByteString,
+    /// The second place where the end of the chain is noted.
+    pub(crate) witness: Option<ByteString>,
+    pub(crate) file_bytes: u64,
+    pub(crate) files: u64,
+    /// Who asked for the run.
+    pub(crate) who: String,
 }
 
 /// The arguments of the shell, for a script that is evaluated and for one that is an argument. Given both, the keeper
@@ -118,7 +137,7 @@ pub(crate) enum Input {
 }
 
 /// A request to a keeper.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Control {
     /// Stop everything, for this reason. Answered by [`Report::Ended`].
     Stop { cause: StopCause, grace: Option<Duration> },
@@ -129,6 +148,10 @@ pub(crate) enum Control {
     Taken(u64),
     /// Write to its standard input. Answered.
     Input(ByteString),
+    /// Report who reads what is written now. Answered by [`Report::Reader`].
+    Reader,
+    /// Carry out a request that writes, unless there were more writes than these. Answered as that one.
+    After { writes: u64, then: Box<Control> },
     /// Close its standard input. Answered.
     EndInput,
     /// Send a signal to its group. Answered.
@@ -169,6 +192,8 @@ pub(crate) enum Report {
     },
     /// What the terminal shows.
     Look(Box<Look>),
+    /// Who reads what is written.
+    Reader(Box<ReaderReport>),
     /// It waits for input.
     Waits(InputWait),
     Output {
@@ -211,6 +236,21 @@ pub(crate) enum HandedBack {
     Follows { statuses: Vec<i32>, directory: ByteString },
 }
 
+/// Who reads what is written to a run, and what it was given before.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ReaderReport {
+    /// The program and its arguments; empty where nobody is known to read.
+    pub(crate) words: Vec<ByteString>,
+    /// Its working directory.
+    pub(crate) directory: ByteString,
+    /// Whether it is the shell of the run itself.
+    pub(crate) is_leader: bool,
+    /// The lines that it was given.
+    pub(crate) given: ByteString,
+    /// How many writes there were in all.
+    pub(crate) writes: u64,
+}
+
 /// Why a keeper did not carry out a request.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Denial {
@@ -220,6 +260,8 @@ pub(crate) enum Denial {
     InputClosed,
     /// It has no terminal.
     NoTerminal,
+    /// Somebody has written to it meanwhile.
+    Overtaken,
     /// Any other reason, in words.
     Because(String),
 }

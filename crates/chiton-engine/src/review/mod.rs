@@ -1,27 +1,36 @@
 //! Stage 2: from a request to a command that may run: the policy, the permission manager, a person's consent.
 
 mod bound;
+mod case;
 mod dry_run;
 mod input;
+mod leaving;
 mod protection;
 mod scope;
+mod syntax;
 mod verdicts;
 
 use std::error::Error;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::consent::{Answer, Bound, Consents, Question};
-use chiton_guard::{CheckedPolicy, Context, Decision, GuardPolicy, Mode, Scope, Verdict, judge_script, unparsed};
+use case::Case;
+use chiton_guard::{CheckedPolicy, Context, Decision, Finding, GuardPolicy, Input, Mode, Verdict};
+use chiton_shell::tree::Span;
+pub(crate) use leaving::leaves_for;
 pub use protection::Protection;
+use serde::Serialize;
 use verdicts::Judgement;
 pub(crate) use verdicts::Verdicts;
 
 use crate::bytes::ByteString;
-use crate::request::{AcceptedRequest, CommandParse, CommandRequest, EnvironmentChange, ParsedCommand};
-use crate::session::Session;
+use crate::error::SessionError;
+use crate::process::Shell;
+use crate::request::{AcceptedRequest, CommandInput, CommandParse, CommandRequest, EnvironmentChange};
+use crate::session::{Session, Standing};
 use crate::state::ShellState;
 use crate::state::environment::{EnvironmentPolicy, Origin};
 
@@ -55,7 +64,7 @@ impl Guard {
         Protection::of(self.policy.mode())
     }
 
-    /// What it says about a command of `session`.
+    /// What it says about `command` in a shell in this state.
     pub fn judge(
         &self,
         command: &[u8],
@@ -63,31 +72,16 @@ impl Guard {
         directory: &Path,
         change: &EnvironmentChange,
     ) -> Verdict {
-        self.judge_parsed(&chiton_shell::parse(command), command, state, directory, change)
-    }
-
-    /// As [`Guard::judge`], with the parse of `command`.
-    fn judge_parsed(
-        &self,
-        parsed: &ParsedCommand,
-        command: &[u8],
-        state: &Arc<ShellState>,
-        directory: &Path,
-        change: &EnvironmentChange,
-    ) -> Verdict {
-        let scope: Arc<dyn Scope> = Arc::clone(state) as _;
-        let mut context = self.around.clone().within(scope);
-        directory.clone_into(&mut context.cwd);
-        context.replaces_variables = matches!(change, EnvironmentChange::Replace(_));
-        let set: Vec<(String, String)> =
-            change.variables().iter().map(|(name, value)| (name.clone(), value.to_text())).collect();
-        context.variables.extend(set.iter().cloned());
-
-        let verdict = match parsed {
-            Ok(script) => judge_script(script, command, &set, &context),
-            Err(error) => unparsed(error),
+        let case = Case {
+            command,
+            state,
+            directory,
+            real_directory: directory,
+            change,
+            input: &Input::Nothing,
+            surroundings: None,
         };
-        self.policy.refine(verdict, &context)
+        self.judge_case(&chiton_shell::parse(command), &case).0
     }
 }
 
@@ -118,31 +112,90 @@ pub(crate) struct ApprovedCommand {
     pub(crate) parse: CommandParse,
     /// What to say with the response.
     pub(crate) notices: Vec<String>,
-    /// Where its session was when a person agreed.
-    pub(crate) agreed: Option<PathBuf>,
+    /// What was judged, so that nothing else is run.
+    pub(crate) grounds: Grounds,
     /// Keeps everybody else from making one.
     _reviewed: (),
 }
 
-impl ApprovedCommand {
-    fn new(request: CommandRequest, parse: CommandParse) -> Self {
-        Self { request, parse, notices: Vec::new(), agreed: None, _reviewed: () }
-    }
+/// What the approval of a command rests on.
+#[derive(Clone, Debug)]
+pub(crate) struct Grounds {
+    /// The state it was judged for.
+    state: Arc<ShellState>,
+    /// The directory it was judged for, held open.
+    pub(crate) standing: Standing,
+    /// Its input as it was asked for: values take the place of references later.
+    input: CommandInput,
+    /// What a person agreed to.
+    agreed: Option<Bound>,
+    /// What becomes of it.
+    pub(crate) use_of_text: UseOfText,
+}
+
+/// What a shell does with an approved text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UseOfText {
+    /// It runs it.
+    Run,
+    /// It reads it, runs nothing of it and says what is wrong: bash rejects it.
+    Read,
 }
 
 /// Why a command may not run.
 #[derive(Clone, Debug)]
 pub struct Refusal {
-    /// In one sentence.
+    /// In words.
     pub reason: String,
+    /// What the guard objected to, where it was the guard.
+    pub finding: Option<Box<Finding>>,
     /// What a person could still agree to.
     pub question: Option<Box<Question>>,
 }
 
 impl Refusal {
     pub(crate) fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), question: None }
+        Self { reason: reason.into(), finding: None, question: None }
     }
+
+    /// The same for machines.
+    pub fn facts(&self) -> RefusalFacts<'_> {
+        let finding = self.finding.as_deref();
+        RefusalFacts {
+            reason: &self.reason,
+            decision: finding.map(|finding| finding.decision),
+            rule: finding.map(|finding| finding.rule.as_str()),
+            place: finding.map(|finding| finding.span),
+            target: finding.and_then(|finding| finding.target.as_deref()),
+            alternative: finding.and_then(|finding| finding.alternative.as_deref()),
+            permit: finding.and_then(|finding| finding.permit.as_deref()),
+        }
+    }
+
+    /// What the guard says, with `more` behind it.
+    pub(crate) fn by(verdict: &Verdict, more: &str) -> Self {
+        let reason = format!("{}{more}", verdict.refusal());
+        Self { reason, finding: verdict.findings.first().cloned().map(Box::new), question: None }
+    }
+}
+
+/// Why a command may not run, part by part. Only what the guard refused has a rule.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct RefusalFacts<'a> {
+    /// In words, all of it.
+    pub reason: &'a str,
+    /// Whether a person could have agreed.
+    pub decision: Option<Decision>,
+    /// The rule that decided.
+    pub rule: Option<&'a str>,
+    /// The bytes of the command that decided.
+    pub place: Option<Span>,
+    /// What it would have acted upon.
+    pub target: Option<&'a str>,
+    /// What would be allowed instead.
+    pub alternative: Option<&'a str>,
+    /// How a person allows it.
+    pub permit: Option<&'a str>,
 }
 
 /// What came of a review.
@@ -153,45 +206,64 @@ pub(crate) enum Reviewed {
     DryRun(String),
 }
 
-/// Judges a request.
+/// Who decides, and from what.
+#[derive(Clone, Copy)]
+pub(crate) struct Reviewers<'a> {
+    pub(crate) guard: &'a Guard,
+    pub(crate) verdicts: &'a Verdicts,
+    pub(crate) consents: &'a Consents,
+    pub(crate) environment: &'a EnvironmentPolicy,
+    /// The shell of the engine.
+    pub(crate) shell: &'a Shell,
+}
+
+impl Reviewers<'_> {
+    fn judge(&self, request: &CommandRequest, session: &Session, grounds: &Grounds) -> Judgement {
+        let Grounds { state, standing: at, input, .. } = grounds;
+        let change = reaching(&request.environment, self.environment);
+        let input = case::input_of(input);
+        let surroundings = session.surroundings();
+        let case =
+            Case { surroundings: surroundings.as_ref(), ..Case::new(&request.command, state, at, &change, &input) };
+        self.verdicts.recall(self.guard, &case)
+    }
+}
+
+/// Judges a request that would run in `standing`.
 pub(crate) async fn review(
     request: AcceptedRequest,
-    guard: &Guard,
-    verdicts: &Verdicts,
-    consents: &Consents,
+    reviewers: Reviewers<'_>,
     session: &Session,
-    environment: &EnvironmentPolicy,
+    state: Arc<ShellState>,
+    standing: Standing,
 ) -> Result<Reviewed, Refusal> {
+    let Reviewers { guard, consents, .. } = reviewers;
     let request = request.into_inner();
+    let input = request.input.clone();
+    let mut grounds = Grounds { state, standing, input, agreed: None, use_of_text: UseOfText::Run };
     let only_judged = guard.manager.is_none() && !guard.dry_run;
+    let approve = |request, parse, notices, grounds| {
+        Ok(Reviewed::Approved(Box::new(ApprovedCommand { request, parse, notices, grounds, _reviewed: () })))
+    };
     if guard.policy.mode() == Mode::Off && only_judged {
-        return Ok(Reviewed::Approved(Box::new(ApprovedCommand::new(request, CommandParse::default()))));
+        return approve(request, CommandParse::default(), Vec::new(), grounds);
     }
 
-    let state = session.state();
-    let directory = request.directory.as_ref().map_or_else(|| state.cwd.clone(), |given| state.cwd.join(given));
-    let change = reaching(&request.environment, environment);
-    let Judgement { parsed, verdict } = verdicts.recall(guard, &request.command, &state, &directory, &change);
+    let Judgement { parsed, verdict } = reviewers.judge(&request, session, &grounds);
+    if parsed.is_err() && syntax::is_rejected(request.shell.as_ref().unwrap_or(reviewers.shell), &request.command).await
+    {
+        // Nothing of it can run, so there is nothing to decide: the shell says what is wrong.
+        grounds.use_of_text = UseOfText::Read;
+        return approve(request, parsed.into(), Vec::new(), grounds);
+    }
     if verdict.decision == Decision::Deny {
-        return Err(Refusal::new(verdict.refusal()));
+        return Err(Refusal::by(&verdict, ""));
     }
     if verdict.decision == Decision::Allow && only_judged {
-        let approved = ApprovedCommand { notices: hints(&verdict), ..ApprovedCommand::new(request, parsed.into()) };
-        return Ok(Reviewed::Approved(Box::new(approved)));
+        return approve(request, parsed.into(), hints(&verdict), grounds);
     }
 
-    let question = Question {
-        id: String::new(),
-        command: request.command.to_text(),
-        directory: directory.clone(),
-        environment: request
-            .environment
-            .variables()
-            .iter()
-            .map(|(name, value)| (name.clone(), value.to_text()))
-            .collect(),
-        verdict: Verdict::clone(&verdict),
-    };
+    let question = question(&request, &grounds.standing, &verdict);
     let is_permitted = match &guard.manager {
         Some(manager) => permission(&**manager, &question).await?,
         None => false,
@@ -200,14 +272,83 @@ pub(crate) async fn review(
         return Ok(Reviewed::DryRun(dry_run::describe(&request, &question)));
     }
 
-    let notices = hints(&verdict);
-    let is_asked = question.verdict.decision == Decision::Ask && !is_permitted;
-    if is_asked {
-        consent(&request, question, consents, session).await?;
+    if question.verdict.decision == Decision::Ask && !is_permitted {
+        let bound = bound::bound_to(&request, &grounds, &verdict);
+        consent(&request, question, bound, consents, session).await?;
+        grounds.agreed = Some(bound);
     }
-    let agreed = is_asked.then(|| state.cwd.clone());
-    let approved = ApprovedCommand { notices, agreed, ..ApprovedCommand::new(request, parsed.into()) };
-    Ok(Reviewed::Approved(Box::new(approved)))
+    approve(request, parsed.into(), hints(&verdict), grounds)
+}
+
+/// Judges an approved command once more where it was a person who agreed, or where the session has moved on since: it
+/// runs only if what was approved is still what it would do. Gives the state and the directory to start from.
+pub(crate) fn recheck(
+    request: &CommandRequest,
+    grounds: &Grounds,
+    reviewers: Reviewers<'_>,
+    session: &Session,
+) -> Result<(Arc<ShellState>, Standing), NotAsJudged> {
+    let state = session.state();
+    let is_same = Arc::ptr_eq(&state, &grounds.state);
+    if is_same && grounds.agreed.is_none() {
+        return Ok((state, grounds.standing.clone()));
+    }
+
+    let standing = Standing::of_call(&state, request.directory.as_deref())?;
+    let now = Grounds { state, standing, ..grounds.clone() };
+    let is_judged = reviewers.guard.policy.mode() != Mode::Off && grounds.use_of_text == UseOfText::Run;
+    if is_judged {
+        let Judgement { verdict, .. } = reviewers.judge(request, session, &now);
+        let is_agreed = |agreed| agreed == bound::bound_to(request, &now, &verdict);
+        match (verdict.decision, grounds.agreed) {
+            (_, Some(agreed)) if !is_agreed(agreed) => {
+                let why = "what this command would do has changed since a person agreed to it (its directory, a variable, \
+                           a function or a script), so it was not run; send it again to ask about it as it is now";
+                return Err(Refusal::new(why).into());
+            }
+            (Decision::Allow, _) | (Decision::Ask, Some(_)) => {}
+            // A permission manager may have agreed to it for the state of a moment ago.
+            (Decision::Ask, None) if reviewers.guard.manager.is_some() => {}
+            (Decision::Ask | Decision::Deny, _) => {
+                return Err(Refusal::by(&verdict, " The session has changed since the command was judged.").into());
+            }
+        }
+    }
+    Ok((now.state, now.standing))
+}
+
+/// Why an approved command is not run after all.
+pub(crate) enum NotAsJudged {
+    Refused(Refusal),
+    Nowhere(SessionError),
+}
+
+impl From<Refusal> for NotAsJudged {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<SessionError> for NotAsJudged {
+    fn from(error: SessionError) -> Self {
+        Self::Nowhere(error)
+    }
+}
+
+fn question(request: &CommandRequest, standing: &Standing, verdict: &Verdict) -> Question {
+    let shown = |(name, value): (&String, &ByteString)| (name.clone(), value.to_text());
+    Question {
+        id: String::new(),
+        command: request.command.to_text(),
+        directory: standing.path.clone(),
+        real_directory: standing.real.clone(),
+        environment: request.environment.variables().iter().map(shown).collect(),
+        input: match &request.input {
+            CommandInput::Text(text) => Some(text.to_text()),
+            _ => None,
+        },
+        verdict: verdict.clone(),
+    }
 }
 
 fn hints(verdict: &Verdict) -> Vec<String> {
@@ -239,32 +380,28 @@ async fn permission(manager: &dyn PermissionManager, question: &Question) -> Res
 async fn consent(
     request: &CommandRequest,
     mut question: Question,
+    bound: Bound,
     consents: &Consents,
     session: &Session,
 ) -> Result<(), Refusal> {
-    let bound = bound::bound_to(request, &question.directory);
     if session.has_agreed(bound) {
         return Ok(());
     }
     if let Some((id, answer)) = &request.consent {
         if !consents.redeem(id, bound) {
-            let why = "the consent is not for this command in this place, was used before, or has expired";
+            let why = "the consent is not for this command as it would run now, was used before, or has expired";
             return Err(Refusal::new(why));
         }
         return accept(*answer, bound, &question, session);
     }
     let Some(approver) = &request.approver else {
         question.id = consents.offer(bound);
-        let reason =
-            format!("{} There is nobody here who could be asked, so it was not run.", question.verdict.refusal());
-        return Err(Refusal { reason, question: Some(Box::new(question)) });
+        let refusal = Refusal::by(&question.verdict, " There is nobody here who could be asked, so it was not run.");
+        return Err(Refusal { question: Some(Box::new(question)), ..refusal });
     };
     match approver.ask(&question).await {
         Ok(answer) => accept(answer, bound, &question, session),
-        Err(why) => Err(Refusal::new(format!(
-            "{} Nobody could be asked ({why}), so it was not run.",
-            question.verdict.refusal()
-        ))),
+        Err(why) => Err(Refusal::by(&question.verdict, &format!(" Nobody could be asked ({why}), so it was not run."))),
     }
 }
 
@@ -272,7 +409,10 @@ fn accept(answer: Answer, bound: Bound, question: &Question, session: &Session) 
     match answer {
         Answer::Once => {}
         Answer::Session => session.agree(bound),
-        Answer::No => return Err(Refusal::new(format!("a person said no. {}", question.verdict.refusal()))),
+        Answer::No => {
+            let refusal = Refusal::by(&question.verdict, "");
+            return Err(Refusal { reason: format!("a person said no. {}", refusal.reason), ..refusal });
+        }
     }
     Ok(())
 }

@@ -1,19 +1,20 @@
 //! What the guard said about the last commands.
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use chiton_guard::Verdict;
+use chiton_guard::{Input, Verdict};
 
 use super::Guard;
+use super::case::{Case, Looked};
 use crate::bytes::ByteString;
 use crate::lock::Lock;
 use crate::request::{EnvironmentChange, ParsedCommand};
 use crate::state::ShellState;
 
-/// The last verdicts of one guard. Each rests on the command, the state it starts from and what its call adds to that, and
-/// on nothing else; so it holds for as long as these are the same.
+/// The last verdicts of one guard. Each rests on the command, the state it starts from and what its call adds to that;
+/// so it holds for as long as these are the same. One for which the machine was looked at is not kept.
 #[derive(Debug, Default)]
 pub(crate) struct Verdicts(Lock<VecDeque<Judged>>);
 
@@ -22,8 +23,21 @@ struct Judged {
     command: ByteString,
     state: Arc<ShellState>,
     directory: PathBuf,
+    real_directory: PathBuf,
     change: EnvironmentChange,
+    input: Input,
     judgement: Judgement,
+}
+
+impl Judged {
+    fn is_about(&self, case: &Case<'_>) -> bool {
+        Arc::ptr_eq(&self.state, case.state)
+            && self.command[..] == *case.command
+            && self.directory == case.directory
+            && self.real_directory == case.real_directory
+            && self.change == *case.change
+            && self.input == *case.input
+    }
 }
 
 /// What the guard says about a command, and the parse that this rests on.
@@ -39,34 +53,26 @@ const REMEMBERED_BYTES: usize = 4096;
 
 impl Verdicts {
     /// What `guard` says about a command, or has just said.
-    pub(super) fn recall(
-        &self,
-        guard: &Guard,
-        command: &ByteString,
-        state: &Arc<ShellState>,
-        directory: &Path,
-        change: &EnvironmentChange,
-    ) -> Judgement {
+    pub(super) fn recall(&self, guard: &Guard, case: &Case<'_>) -> Judgement {
         let judged = || self.0.lock();
-        let is_same = |it: &&Judged| {
-            Arc::ptr_eq(&it.state, state) && it.command == *command && it.directory == directory && it.change == *change
-        };
-        if let Some(it) = judged().iter().find(is_same) {
+        if let Some(it) = judged().iter().find(|it| it.is_about(case)) {
             return it.judgement.clone();
         }
 
-        let parsed = Arc::new(chiton_shell::parse(command));
-        let verdict = Arc::new(guard.judge_parsed(&parsed, command, state, directory, change));
-        let judgement = Judgement { parsed, verdict };
-        if command.len() <= REMEMBERED_BYTES {
+        let parsed = Arc::new(chiton_shell::parse(case.command));
+        let (verdict, looked) = guard.judge_case(&parsed, case);
+        let judgement = Judgement { parsed, verdict: Arc::new(verdict) };
+        let is_short = case.command.len() <= REMEMBERED_BYTES && *case.input == Input::Nothing;
+        if is_short && looked == Looked::Nowhere {
             let mut judged = judged();
             judged.truncate(REMEMBERED - 1);
-            let (command, directory, change) = (command.clone(), directory.to_owned(), change.clone());
             judged.push_front(Judged {
-                command,
-                state: Arc::clone(state),
-                directory,
-                change,
+                command: case.command.into(),
+                state: Arc::clone(case.state),
+                directory: case.directory.to_owned(),
+                real_directory: case.real_directory.to_owned(),
+                change: case.change.clone(),
+                input: case.input.clone(),
                 judgement: judgement.clone(),
             });
         }

@@ -4,11 +4,16 @@
 
 pub(crate) mod ending;
 pub mod event;
+mod lines;
 pub mod outcome;
 pub(crate) mod typing;
 
 pub use ending::{Ending, StreamTotals};
 pub(crate) use ending::{InSpool, StopCause};
 pub use event::{Listener, PassedAmount, RunEvent, Silent, Stream, Streams};
+pub(crate) use lines::Lines;
 pub use outcome::{Leftover, Lifetime, Outcome, Signal, TimeLimit, Usage};
 pub use typing::{InputWait, Look, Typing, Typist};
+
+/// The number of a directory, and of the file system it is on.
+pub(crate) type DirectoryId = (u64, u64);

@@ -15,7 +15,6 @@ pub mod source;
 pub mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chiton_redact::Mask;
@@ -25,7 +24,7 @@ use zeroize::Zeroizing;
 
 use crate::bytes::ByteString;
 use crate::request::{CommandInput, CommandParse, CommandRequest, EnvironmentChange, ParsedCommand};
-use crate::review::{ApprovedCommand, Refusal};
+use crate::review::{ApprovedCommand, Grounds, Refusal};
 use crate::session::Session;
 pub use config::SecretsConfig;
 use known::KnownSecrets;
@@ -66,8 +65,8 @@ pub(crate) struct ResolvedCommand {
     /// The references in it that a source knew.
     used: BTreeSet<Reference>,
     notices: Vec<String>,
-    /// Where its session was when a person agreed.
-    agreed: Option<PathBuf>,
+    /// What was judged.
+    grounds: Grounds,
 }
 
 /// Shows what was asked: values are not for printing.
@@ -116,8 +115,8 @@ impl ResolvedCommand {
         &self.used
     }
 
-    pub(crate) fn agreed(&self) -> Option<&Path> {
-        self.agreed.as_deref()
+    pub(crate) fn grounds(&self) -> &Grounds {
+        &self.grounds
     }
 
     pub(crate) fn take_notices(&mut self) -> Vec<String> {
@@ -146,7 +145,7 @@ pub(crate) async fn resolve(
     quotes: Quotes,
 ) -> Result<ResolvedCommand, Refusal> {
     let Resolver { store, known, unknown } = resolver;
-    let ApprovedCommand { mut request, parse, notices: hints, agreed, .. } = command;
+    let ApprovedCommand { mut request, parse, notices: hints, grounds, .. } = command;
 
     let asked = references_in(&request);
     let earlier: BTreeSet<Reference> =
@@ -176,7 +175,7 @@ pub(crate) async fn resolve(
     let masked = found.into_iter().filter(|(_, secret)| secret.masking == Masking::Masked);
     known.learn(masked.map(|(reference, secret)| (reference, secret.value)));
     session.uses(&used);
-    Ok(ResolvedCommand { request, parse, script, environment, masks: known.masks(), used, notices, agreed })
+    Ok(ResolvedCommand { request, parse, script, environment, masks: known.masks(), used, notices, grounds })
 }
 
 fn refusal_of(missing: &BTreeMap<Reference, String>) -> String {

@@ -10,6 +10,7 @@
 
 mod inherited;
 pub mod login;
+mod standing;
 mod start;
 pub mod store;
 
@@ -26,9 +27,11 @@ use crate::state::environment::{EnvironmentPolicy, RemovedVariable};
 use crate::state::{ShellState, Variable};
 use crate::warm::afterwork::{Afterwork, BranchNumber, Owed, OwedWork};
 use crate::warm::pool::Pool;
+use chiton_guard::Surroundings;
 use chiton_redact::{Reference, SecretValue};
 pub use inherited::{FreshState, Inherited};
 use login::LoginEnvironment;
+pub(crate) use standing::Standing;
 use start::Begun;
 pub(crate) use start::{StartingPoint, begin, begin_next};
 
@@ -198,6 +201,14 @@ impl Session {
         *current = Arc::new(change.apply(&current));
     }
 
+    /// Goes to another directory: the own one is gone, and the next command begins by going there.
+    pub(crate) fn move_to(&self, standing: &Standing) {
+        let before = self.state();
+        let (cwd, real_cwd) = (standing.path.clone(), standing.real.clone());
+        let mut current = self.inner.branch.current.lock();
+        *current = Arc::new(ShellState { cwd, real_cwd, ..ShellState::clone(&before) });
+    }
+
     /// Adds what the login shell says, once. Gives the passwords of its proxies, which are to be masked.
     pub(crate) async fn log_in(
         &self,
@@ -277,6 +288,11 @@ impl Session {
 
     pub(crate) fn has_agreed(&self, bound: Bound) -> bool {
         self.inner.shared.agreed.lock().contains(&bound)
+    }
+
+    /// What can be asked about the files around it.
+    pub(crate) fn surroundings(&self) -> Option<Arc<dyn Surroundings>> {
+        None
     }
 
     /// The secrets that its commands have named so far.

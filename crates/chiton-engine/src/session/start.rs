@@ -1,22 +1,23 @@
 //! What one command starts from: the session's state with what its call alone adds to it.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::Session;
+use super::standing::Standing;
 use crate::error::SessionError;
 use crate::request::EnvironmentChange;
+use crate::run::DirectoryId;
 use crate::state::environment::{self, EnvironmentPolicy, Origin, RemovedVariable};
-use crate::state::{DirectoryId, ShellState, Value, Variable};
+use crate::state::{ShellState, Value, Variable};
 
 /// What one command starts from.
 #[derive(Clone, Debug)]
 pub(crate) struct StartingPoint {
     pub(crate) state: Arc<ShellState>,
     /// The directory it is in, whatever has that name by now.
-    pub(crate) directory_id: Option<DirectoryId>,
+    pub(crate) directory_id: DirectoryId,
     pub(crate) removed: Vec<RemovedVariable>,
     pub(crate) notices: Vec<String>,
 }
@@ -24,14 +25,16 @@ pub(crate) struct StartingPoint {
 /// A state, and what a command started from that was made of it.
 pub(super) type Begun = (Arc<ShellState>, StartingPoint);
 
-/// Prepares the start: directory, environment and filters, in this order of precedence: the call, the session.
+/// Prepares the start from `base` in the directory that was found for it: directory, environment and filters, in this
+/// order of precedence: the call, the session.
 pub(crate) fn begin(
     session: &Session,
-    directory: Option<&Path>,
+    base: Arc<ShellState>,
+    standing: &Standing,
     change: &EnvironmentChange,
     policy: &EnvironmentPolicy,
 ) -> Result<StartingPoint, SessionError> {
-    let mut start = begin_from(session.state(), session, directory, change, policy)?;
+    let mut start = begin_from(base, session, standing, change, policy)?;
     for withheld in &session.inner.shared.inherited.lock().withheld {
         if !start.state.variables.contains_key(&withheld.name) && !start.removed.contains(withheld) {
             start.removed.push(withheld.clone());
@@ -47,50 +50,50 @@ pub(crate) fn begin_next(
     change: &EnvironmentChange,
     policy: &EnvironmentPolicy,
 ) -> Option<StartingPoint> {
-    begin_from(session.next_state(), session, directory, change, policy).ok()
+    let base = session.next_state();
+    let standing = Standing::of_call(&base, directory).ok()?;
+    begin_from(base, session, &standing, change, policy).ok()
 }
 
 /// The start from `base`, which is what the last one was where that began from the same state and adds nothing.
 fn begin_from(
     base: Arc<ShellState>,
     session: &Session,
-    directory: Option<&Path>,
+    standing: &Standing,
     change: &EnvironmentChange,
     policy: &EnvironmentPolicy,
 ) -> Result<StartingPoint, SessionError> {
-    let adds_nothing = directory.is_none() && *change == EnvironmentChange::default();
+    let adds_nothing = standing.path == base.cwd && *change == EnvironmentChange::default();
     let last = &session.inner.shared.begun;
-    if adds_nothing && let Some(start) = like_last(last.lock().as_ref(), &base) {
+    if adds_nothing && let Some(start) = like_last(last.lock().as_ref(), &base, standing) {
         return Ok(start);
     }
 
     let own = session.inner.shared.inherited.lock().own.clone();
-    let start = prepare(&base, directory, change, policy, &own)?;
+    let start = prepare(&base, standing, change, policy, &own)?;
     if adds_nothing && start.notices.is_empty() {
         *last.lock() = Some((base, start.clone()));
     }
     Ok(start)
 }
 
-/// The last start, where this one is from the very same state.
-fn like_last(last: Option<&Begun>, base: &Arc<ShellState>) -> Option<StartingPoint> {
-    let (_, start) = last.filter(|(last, _)| Arc::ptr_eq(last, base))?;
-    id_of(&start.state.cwd).map(|id| StartingPoint { directory_id: Some(id), ..start.clone() })
+/// The last start, where this one is from the very same state in the same place.
+fn like_last(last: Option<&Begun>, base: &Arc<ShellState>, standing: &Standing) -> Option<StartingPoint> {
+    let (_, start) = last.filter(|(last, start)| Arc::ptr_eq(last, base) && start.state.real_cwd == standing.real)?;
+    Some(StartingPoint { directory_id: standing.id, ..start.clone() })
 }
 
 fn prepare(
     base: &ShellState,
-    directory: Option<&Path>,
+    standing: &Standing,
     change: &EnvironmentChange,
     policy: &EnvironmentPolicy,
     own: &BTreeMap<String, Variable>,
 ) -> Result<StartingPoint, SessionError> {
     let mut state = base.clone();
     let (mut notices, mut removed) = (Vec::new(), Vec::new());
-    match directory {
-        Some(given) => state.cwd = enter_given(&state.cwd, given)?,
-        None => enter_own(&mut state, &mut notices)?,
-    }
+    state.cwd.clone_from(&standing.path);
+    state.real_cwd.clone_from(&standing.real);
 
     if let EnvironmentChange::Replace(_) = change {
         state.variables.retain(|_, variable| !variable.is_exported() && !variable.is_removed());
@@ -116,52 +119,5 @@ fn prepare(
 
     removed.append(&mut policy.filter(&mut state.variables, own));
     removed.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(StartingPoint { directory_id: id_of(&state.cwd), state: Arc::new(state), removed, notices })
-}
-
-fn id_of(directory: &Path) -> Option<DirectoryId> {
-    let data = std::fs::metadata(directory).ok().filter(std::fs::Metadata::is_dir)?;
-    Some((data.dev(), data.ino()))
-}
-
-fn enter_given(current: &Path, given: &Path) -> Result<PathBuf, SessionError> {
-    let path = as_bash_names_it(&if given.is_absolute() { given.to_owned() } else { current.join(given) });
-    match std::fs::metadata(&path) {
-        Ok(data) if data.is_dir() => Ok(path),
-        Ok(_) => Err(SessionError::NotADirectory(path)),
-        Err(reason) => Err(SessionError::NoSuchDirectory { path, reason }),
-    }
-}
-
-/// A path without `.` and `..`, taken by their names as `cd` does.
-fn as_bash_names_it(path: &Path) -> PathBuf {
-    let mut named = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => drop(named.pop()),
-            other => named.push(other),
-        }
-    }
-    named
-}
-
-/// The session's own directory, or its nearest parent that still exists.
-fn enter_own(state: &mut ShellState, notices: &mut Vec<String>) -> Result<(), SessionError> {
-    let wanted = state.cwd.clone();
-    let found = wanted.ancestors().find(|path| path.is_dir());
-    let Some(found) = found.map(Path::to_owned) else {
-        let reason = std::io::Error::from(std::io::ErrorKind::NotFound);
-        return Err(SessionError::NoSuchDirectory { path: wanted, reason });
-    };
-
-    if found != wanted {
-        notices.push(format!(
-            "the working directory {} is gone; ran in its nearest existing parent {}",
-            wanted.display(),
-            found.display()
-        ));
-        state.cwd = found;
-    }
-    Ok(())
+    Ok(StartingPoint { directory_id: standing.id, state: Arc::new(state), removed, notices })
 }

@@ -5,14 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
+use crate::folder::make_own;
 use crate::state::ShellState;
 use crate::state::change::Change;
 use chiton_redact::Reference;
@@ -74,7 +75,7 @@ impl SessionStore {
     fn change(&self, name: &str, from: &ShellState, act: impl FnOnce(&mut StoredSession)) -> Result<(), StoreError> {
         let path = self.path(name)?;
         let unwritable = |error| StoreError::Unwritable { path: path.clone(), error };
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(unwritable)?;
+        make_own(&self.folder).map_err(unwritable)?;
         let _lock = self.lock(name).map_err(unwritable)?;
         let mut written = self.read(name)?.unwrap_or_else(|| StoredSession::new(from));
         act(&mut written);
@@ -84,7 +85,12 @@ impl SessionStore {
 
     fn read(&self, name: &str) -> Result<Option<StoredSession>, StoreError> {
         let path = self.path(name)?;
-        match fs::read(&path) {
+        if fs::symlink_metadata(&self.folder).is_ok_and(|data| data.is_symlink()) {
+            let error =
+                io::Error::other(format!("{} is a symbolic link, which is not followed", self.folder.display()));
+            return Err(StoreError::Unreadable { path, error });
+        }
+        match read_own(&path) {
             Ok(text) => parse(&path, &text).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(StoreError::Unreadable { path, error }),
@@ -105,6 +111,14 @@ impl SessionStore {
         }
         Ok(self.folder.join(format!("{name}.json")))
     }
+}
+
+/// The content of a file that is not a symbolic link.
+fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?.read_to_end(&mut text)?;
+    Ok(text)
 }
 
 impl StoredSession {

@@ -7,7 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use zeroize::Zeroizing;
 
-use super::{LaunchSettings, Launched, OpenRun, Runner};
+use super::{Attendance, LaunchSettings, Launched, OpenRun, Runner};
+use crate::audit::Journal;
 use crate::error::StartError;
 use crate::process::delivery::{self, Delivery};
 use crate::process::keeper_process::Keeper;
@@ -34,9 +35,14 @@ pub(super) fn hand_over(
     let handed_over = match runner {
         // Its keeper looks after the folder from now on, also where nothing is run in it.
         Runner::Spare(spare) => spare.begin(command.script(), &plan).inspect(|_| run.keep()),
-        Runner::Keeper(keeper, lock) => {
+        Runner::Keeper(mut keeper, lock) => {
             let shell = command.request().shell.as_ref().unwrap_or(settings.usual_shell);
-            order_run(&keeper, &lock, shell, command, delivery, start, plan).map(|()| (keeper, None))
+            let ordered = order_run(&keeper, &lock, shell, command, delivery, start, plan);
+            // One that was gone before it was given anything may have said why.
+            if let (Err(_), Some(reason)) = (&ordered, keeper.last_words()) {
+                return Err(StartError::Shell(reason));
+            }
+            ordered.map(|()| (keeper, None))
         }
     };
     match handed_over {
@@ -77,9 +83,10 @@ fn order_run(
     let shell = ShellPlan {
         folder: plan.folder.clone(),
         program: shell.path().as_os_str().as_encoded_bytes().into(),
-        forms: delivery::forms(shell.kind(), called_as, &request.command, delivery, keeper.pid),
+        forms: delivery::forms(shell, called_as, &request.command, delivery, keeper.pid),
         environment: load::environment(&start.state).into_iter().map(Into::into).collect(),
         directory: OsStr::as_encoded_bytes(start.state.cwd.as_os_str()).into(),
+        directory_id: start.directory_id,
         input: match request.input {
             CommandInput::Nothing => Input::Nothing,
             CommandInput::Text(_) | CommandInput::Descriptor(_) => Input::Given,
@@ -117,11 +124,13 @@ fn run_plan(
         lifetime: request.lifetime,
         session: settings.session.name().map(str::to_owned),
         client: settings.session.client().map(str::to_owned),
-        transcript: request.transcript.then(|| folder.join("output.log")),
+        transcript: request.transcript.then(|| folder.join("output.log").as_os_str().as_encoded_bytes().into()),
         // A value that the command knows may be in what it leaves, and its own answer has to say so.
         answer_first: request.answer == AnswerMode::BeforeState && !command.holds_values(),
         changes_nothing: delivery.expected().changes_nothing,
         request: run.request.clone(),
+        background: settings.attendance == Attendance::Background,
+        journal: settings.journal.map(Journal::plan),
         stop,
         spool,
     }

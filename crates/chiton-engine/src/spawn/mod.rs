@@ -12,10 +12,12 @@
 mod hand_over;
 mod open_run;
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::audit::Journal;
 use crate::error::StartError;
 use crate::folder::RunFolder;
 use crate::folder::record::RequestRecord;
@@ -24,7 +26,7 @@ use crate::process::Shell;
 use crate::process::delivery::{self, Delivery};
 use crate::process::keeper_process::Keeper;
 use crate::request::CommandInput;
-use crate::review::Protection;
+use crate::review::{Protection, UseOfText};
 use crate::secrets::ResolvedCommand;
 use crate::secrets::known::KnownSecrets;
 use crate::session::{Session, StartingPoint};
@@ -63,6 +65,8 @@ pub(crate) enum ShellChoice {
 pub(crate) struct LaunchSettings<'a> {
     /// The executable that becomes the keeper.
     pub(crate) keeper: &'a Path,
+    /// What its arguments say of the policy.
+    pub(crate) floor: Option<&'a OsStr>,
     /// The shell of the engine, for which others wait.
     pub(crate) usual_shell: &'a Shell,
     pub(crate) limits: &'a Limits,
@@ -74,8 +78,10 @@ pub(crate) struct LaunchSettings<'a> {
     pub(crate) protection: Protection,
     pub(crate) attendance: Attendance,
     pub(crate) choice: ShellChoice,
-    /// Told what is about to be started, before it is.
-    pub(crate) announce: &'a (dyn Fn(&ResolvedCommand, &RequestRecord) + Sync),
+    /// Told what is about to be started, before it is. Where that fails, it is not started.
+    pub(crate) announce: &'a (dyn Fn(&ResolvedCommand, &RequestRecord) -> Result<(), StartError> + Sync),
+    /// Where the keeper writes down the end of a task.
+    pub(crate) journal: Option<&'a Journal>,
 }
 
 /// Who is to run a command.
@@ -107,7 +113,10 @@ pub(crate) async fn launch(
 
 fn choose_delivery(command: &ResolvedCommand, shell: &Shell, start: &StartingPoint) -> Delivery {
     let script = || command.parsed().as_ref().ok();
-    let chosen = delivery::choose(&command.request().command, script, shell.kind(), &start.state);
+    let chosen = match command.grounds().use_of_text {
+        UseOfText::Run => delivery::choose(&command.request().command, script, shell.kind(), &start.state),
+        UseOfText::Read => Delivery::only_read(),
+    };
     if command.holds_values() { chosen.with_secret() } else { chosen }
 }
 
@@ -134,7 +143,7 @@ async fn take_spare(
         streams: profile.streams,
         called_as: profile.called_as,
         masks: Arc::clone(command.masks()),
-        directory_id: start.directory_id?,
+        directory_id: start.directory_id,
     };
     loop {
         let mut spare = pool.take(&requirements)?;
@@ -171,7 +180,7 @@ fn new_runner(settings: &LaunchSettings<'_>) -> Result<(RunFolder, Runner), Star
         ShellChoice::WaitingOrNew => settings.session.pool().take_keeper(),
         ShellChoice::New => None,
     };
-    match free.map_or_else(|| start_keeper(settings.keeper), Ok) {
+    match free.map_or_else(|| start_keeper(settings.keeper, settings.floor), Ok) {
         Ok(keeper) => Ok((folder, Runner::Keeper(keeper, lock))),
         Err(error) => {
             folder.discard();
@@ -181,6 +190,6 @@ fn new_runner(settings: &LaunchSettings<'_>) -> Result<(RunFolder, Runner), Star
 }
 
 /// A new keeper.
-pub(crate) fn start_keeper(program: &Path) -> Result<Keeper, StartError> {
-    Keeper::start(program).map_err(|error| StartError::Keeper { path: program.to_owned(), error })
+pub(crate) fn start_keeper(program: &Path, floor: Option<&OsStr>) -> Result<Keeper, StartError> {
+    Keeper::start(program, floor).map_err(|error| StartError::Keeper { path: program.to_owned(), error })
 }

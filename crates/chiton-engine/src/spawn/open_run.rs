@@ -63,7 +63,10 @@ impl OpenRun {
             }
         }
 
-        (settings.announce)(command, &record);
+        if let Err(error) = (settings.announce)(command, &record) {
+            folder.discard();
+            return Err(error);
+        }
         let allowance = settings.quota.reserve(settings.limits.spool);
         Ok(Self { folder, request, allowance, running, started: AtomicBool::new(false) })
     }
@@ -110,6 +113,7 @@ fn record_of(
         terminal: request.terminal,
         background: settings.attendance == Attendance::Background,
         protection: Some(settings.protection.to_string()),
+        journaled: settings.journal.is_some(),
         ..RequestRecord::new(folder.id(), known.masked(&request.command), directory)
     }
 }

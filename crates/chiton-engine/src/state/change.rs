@@ -31,6 +31,7 @@ impl Change {
         merge(&from.options, &to.options, &mut next.options);
         if from.cwd != to.cwd {
             next.cwd.clone_from(&to.cwd);
+            next.real_cwd.clone_from(&to.real_cwd);
         }
         if from.umask != to.umask {
             next.umask = to.umask;

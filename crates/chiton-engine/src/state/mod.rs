@@ -12,7 +12,4 @@ pub mod environment;
 pub(crate) mod posix;
 pub mod shell_state;
 
-/// The number of a directory, and of the file system it is on.
-pub(crate) type DirectoryId = (u64, u64);
-
 pub use shell_state::{Function, PER_COMMAND_OPTIONS, ShellState, StateHash, Value, Variable};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -17,6 +17,9 @@ pub struct ShellState {
     /// The working directory as the shell names it: symbolic links are kept.
     #[serde(with = "path_bytes")]
     pub cwd: PathBuf,
+    /// The same without symbolic links, as it was when the shell went there; empty where nobody has looked.
+    #[serde(default, with = "path_bytes", skip_serializing_if = "is_empty")]
+    pub real_cwd: PathBuf,
     /// Variables by name, exported or not.
     pub variables: BTreeMap<String, Variable>,
     /// Functions by name.
@@ -122,6 +125,10 @@ impl ShellState {
     }
 }
 
+fn is_empty(path: &Path) -> bool {
+    path.as_os_str().is_empty()
+}
+
 /// Paths may hold any byte but NUL, in files that people read too.
 mod path_bytes {
     use std::ffi::OsString;
@@ -149,12 +156,14 @@ impl Serialize for Canonical<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use std::os::unix::ffi::OsStrExt;
         let state = self.0;
-        let cwd = ByteString::from(state.cwd.as_os_str().as_bytes());
+        let path = |path: &Path| ByteString::from(path.as_os_str().as_bytes());
+        let (cwd, real_cwd) = (path(&state.cwd), path(&state.real_cwd));
         let variables: Vec<_> =
             state.variables.iter().map(|(name, variable)| (name, &variable.attributes, &variable.value)).collect();
         let functions: Vec<_> =
             state.functions.iter().map(|(name, function)| (name, &function.attributes, &function.text)).collect();
-        (cwd, variables, functions, &state.aliases, &state.shopt, &state.options, state.umask).serialize(serializer)
+        (cwd, real_cwd, variables, functions, &state.aliases, &state.shopt, &state.options, state.umask)
+            .serialize(serializer)
     }
 }
 
@@ -183,8 +192,9 @@ mod tests {
         let base = ShellState::fresh("/tmp", [("A".to_owned(), "1".into())], 0o022);
         assert_eq!(base.content_hash(), base.clone().content_hash());
         // All of the fields: one more has to be among the changes below.
-        let ShellState { cwd: _, variables: _, functions: _, aliases: _, shopt: _, options: _, umask: _ } = &base;
-        let mut others = vec![base.clone(); 7];
+        let ShellState { cwd: _, real_cwd: _, variables: _, functions: _, aliases: _, shopt: _, options: _, umask: _ } =
+            &base;
+        let mut others = vec![base.clone(); 8];
         others[0].cwd = "/".into();
         others[1].variables.insert("A".to_owned(), Variable { attributes: String::new(), value: Value::Unset });
         others[2].functions.insert("f".into(), Function { attributes: String::new(), text: "f () { :; }".into() });
@@ -192,10 +202,11 @@ mod tests {
         others[4].shopt.insert("extglob".to_owned(), true);
         others[5].options.insert("noclobber".to_owned(), true);
         others[6].umask = 0;
+        others[7].real_cwd = "/".into();
         let mut hashes: Vec<_> = others.iter().chain([&base]).map(|state| state.content_hash().to_string()).collect();
         hashes.sort();
         hashes.dedup();
-        assert_eq!(hashes.len(), 8);
+        assert_eq!(hashes.len(), 9);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(crate) struct ProcessPlan<'a> {
     pub(crate) program: &'a CStr,
     pub(crate) arguments: &'a [CString],
     pub(crate) environment: &'a [CString],
-    pub(crate) directory: &'a CStr,
+    pub(crate) directory: BorrowedFd<'a>,
     /// `(descriptor here, number there)`, in the order to be placed.
     pub(crate) descriptors: &'a [(BorrowedFd<'a>, RawFd)],
     /// The first number that is closed in the new process.
@@ -75,10 +75,10 @@ fn prepare_files(actions: &mut libc::posix_spawn_file_actions_t, plan: &ProcessP
         // SAFETY: `actions` is initialised; by then standard input is the terminal.
         check(unsafe { libc::posix_spawn_file_actions_addtcsetpgrp_np(actions, 0) })?;
     }
-    // SAFETY: `actions` is initialised; the path outlives the spawn.
-    check(unsafe { libc::posix_spawn_file_actions_addclosefrom_np(actions, plan.close_from) })?;
+    // SAFETY: `actions` is initialised; the descriptor outlives the spawn.
+    check(unsafe { libc::posix_spawn_file_actions_addfchdir_np(actions, plan.directory.as_raw_fd()) })?;
     // SAFETY: as above.
-    check(unsafe { libc::posix_spawn_file_actions_addchdir_np(actions, plan.directory.as_ptr()) })
+    check(unsafe { libc::posix_spawn_file_actions_addclosefrom_np(actions, plan.close_from) })
 }
 
 fn prepare_attributes(attributes: &mut libc::posix_spawnattr_t, leads: Leads) -> io::Result<()> {

@@ -17,7 +17,7 @@ use super::wait::{WaitFor, Waited};
 use super::window::Window;
 use crate::bytes::ByteString;
 use crate::folder::RunFolder;
-use crate::protocol::{Control, Denial, Link, Report};
+use crate::protocol::{Control, Denial, Link, ReaderReport, Report};
 use crate::run::Signal;
 use crate::run::{Look, StopCause, Typing, Typist};
 use chiton_terminal::TerminalSize;
@@ -47,6 +47,12 @@ pub enum SendError {
     /// It has no terminal.
     #[error("task {id} has no terminal: start it in one (pty) to see a screen and to type keys")]
     NoTerminal {
+        /// The task.
+        id: String,
+    },
+    /// Somebody else wrote to it at the same time, again and again.
+    #[error("task {id}: others write to it at the same time, so nothing was written; try again")]
+    Overtaken {
         /// The task.
         id: String,
     },
@@ -190,6 +196,25 @@ impl TaskLink {
         self.request(Control::Input(text.into()), "nothing was written").await
     }
 
+    /// Who reads what is written to it now.
+    pub(crate) async fn reader(&mut self) -> Result<ReaderReport, SendError> {
+        if self.link.is_some() {
+            self.send(&Control::Reader).await?;
+            while let Some(report) = self.receive().await {
+                if let Report::Reader(reader) = report {
+                    return Ok(*reader);
+                }
+            }
+        }
+        let task = self.after_its_keeper().await?;
+        Err(SendError::Ended { id: task.id, status: task.status.to_string(), what: "nothing was written" })
+    }
+
+    /// Carries out a request that writes, unless somebody wrote since there were so many writes.
+    pub(crate) async fn after(&mut self, writes: u64, control: &Control, what: &'static str) -> Result<(), SendError> {
+        self.request(Control::After { writes, then: Box::new(control.clone()) }, what).await
+    }
+
     /// Closes its standard input.
     pub async fn end_input(&mut self) -> Result<(), SendError> {
         self.request(Control::EndInput, "its input cannot be closed").await
@@ -197,17 +222,17 @@ impl TaskLink {
 
     /// Types into its terminal.
     pub async fn type_in(&mut self, what: Typing, typist: Typist) -> Result<(), SendError> {
-        self.type_masked(what, typist, Vec::new()).await
+        self.request(Control::Type { what, typist, masks: Vec::new() }, "nothing was typed").await
     }
 
-    /// Types into its terminal. The values in `masks` are masked in its output from then on.
-    pub(crate) async fn type_masked(
-        &mut self,
-        what: Typing,
-        typist: Typist,
-        masks: Vec<(String, ByteString)>,
-    ) -> Result<(), SendError> {
-        self.request(Control::Type { what, typist, masks }, "nothing was typed").await
+    /// These values are masked in its output from now on.
+    pub(crate) async fn mask(&mut self, masks: Vec<(String, ByteString)>) -> Result<(), SendError> {
+        // A keeper learns what to mask before it finds that there is nowhere to type, and that is all we want.
+        let what = Typing::Raw(ByteString::default());
+        match self.request(Control::Type { what, typist: Typist::Caller, masks }, "nothing was written").await {
+            Err(SendError::NoTerminal { .. }) => Ok(()),
+            done => done,
+        }
     }
 
     /// Gives its terminal another size.
@@ -302,6 +327,7 @@ impl TaskLink {
                     Report::Answer(Ok(())) => return Ok(()),
                     Report::Answer(Err(Denial::Ended)) => break,
                     Report::Answer(Err(Denial::InputClosed)) => return Err(SendError::InputClosed { id: id() }),
+                    Report::Answer(Err(Denial::Overtaken)) => return Err(SendError::Overtaken { id: id() }),
                     Report::Answer(Err(Denial::NoTerminal)) => return Err(self.no_terminal()),
                     Report::Answer(Err(Denial::Because(reason))) => {
                         return Err(SendError::Refused { id: id(), reason });

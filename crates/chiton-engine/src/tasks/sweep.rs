@@ -9,7 +9,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::folder::{RunFolder, is_id};
+use crate::audit::Journal;
+use crate::audit::lost::note_if_lost;
+use crate::folder::{ENDING, RunFolder, is_id};
 use crate::limits::RetentionLimits;
 
 /// A run with this much output on disk, or more, is reason enough to add up all of them.
@@ -27,7 +29,13 @@ pub struct Swept {
 }
 
 /// Sweeps if there is reason to: a full folder, a large run, or a while since the last time.
-pub(crate) fn tidy(runs: &Path, kept_bytes: u64, retention: RetentionLimits, in_all: u64) -> Option<Swept> {
+pub(crate) fn tidy(
+    runs: &Path,
+    kept_bytes: u64,
+    retention: RetentionLimits,
+    in_all: u64,
+    journal: Option<&Journal>,
+) -> Option<Swept> {
     let is_run = |name: &OsStr| name.to_str().is_some_and(is_id);
     let count =
         fs::read_dir(runs).map_or(0, |entries| entries.flatten().filter(|entry| is_run(&entry.file_name())).count());
@@ -44,16 +52,20 @@ pub(crate) fn tidy(runs: &Path, kept_bytes: u64, retention: RetentionLimits, in_
         // A tenth more than necessary is removed, so that a full folder is not swept again after every run.
         goal.finished -= goal.finished / 10;
     }
-    Some(sweep(runs, goal, in_all))
+    Some(sweep(runs, goal, in_all, journal))
 }
 
-/// Removes what is beyond the limits, oldest first. Running ones are never removed.
-pub(crate) fn sweep(runs: &Path, retention: RetentionLimits, in_all: u64) -> Swept {
+/// Removes what is beyond the limits, oldest first. Running ones are never removed. Those that were lost are noted in the
+/// journal before they can go.
+pub(crate) fn sweep(runs: &Path, retention: RetentionLimits, in_all: u64, journal: Option<&Journal>) -> Swept {
     let Ok(entries) = fs::read_dir(runs) else { return Swept::default() };
     let mut found: Vec<Measured> = entries.flatten().filter_map(|entry| Measured::of(&entry.path())).collect();
     let mut used: u64 = found.iter().map(|run| run.bytes).sum();
     // Asked now to know how many finished ones there are, and once more by `remove`: a run may begin in between.
     found.retain(|run| !run.folder.is_held());
+    if let Some(journal) = journal {
+        found.iter().filter(|run| !run.has_ending).for_each(|run| note_if_lost(&run.folder, journal));
+    }
     found.sort_by_key(|run| run.changed);
     let mut left = found.len();
     let mut removed = 0;
@@ -75,21 +87,23 @@ struct Measured {
     folder: RunFolder,
     bytes: u64,
     changed: SystemTime,
+    has_ending: bool,
 }
 
 impl Measured {
     /// Bytes in a folder, and when something in it changed last. `None` for what is not the folder of a run.
     fn of(path: &Path) -> Option<Self> {
         let folder = RunFolder::at(path).ok()?;
-        let mut bytes = 0;
+        let (mut bytes, mut has_ending) = (0, false);
         let mut changed =
             fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir)?.modified().unwrap_or(UNIX_EPOCH);
         for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+            has_ending |= entry.file_name() == ENDING;
             if let Ok(data) = entry.metadata() {
                 bytes += data.len();
                 changed = changed.max(data.modified().unwrap_or(UNIX_EPOCH));
             }
         }
-        Some(Self { folder, bytes, changed })
+        Some(Self { folder, bytes, changed, has_ending })
     }
 }

@@ -16,8 +16,7 @@ use crate::process::keeper_process::Keeper;
 use crate::process::order::{give_order, memory_file};
 use crate::process::{Shell, ShellKind};
 use crate::protocol::{BEGIN, Forms, Input, Order, Report, RunPlan, ShellPlan, encode};
-use crate::run::Streams;
-use crate::state::DirectoryId;
+use crate::run::{DirectoryId, Streams};
 use crate::state::ShellState;
 use crate::state::bash::load::{self, ExitTrap, LoadOptions};
 use chiton_redact::Mask;
@@ -83,6 +82,7 @@ impl Spare {
             },
             environment: load::environment(&made_for.state).into_iter().map(Into::into).collect(),
             directory: OsStr::as_encoded_bytes(made_for.state.cwd.as_os_str()).into(),
+            directory_id: made_for.directory_id,
             input: Input::Nothing,
             streams: made_for.streams,
             terminal: None,

@@ -2,17 +2,21 @@
 
 use chiton_shell::tree::Part;
 
-/// Words beyond this are not made; what is left is taken as it stands.
-const MOST: usize = 256;
+/// Numbers and letters beyond this are not counted through.
+const MOST_COUNTED: usize = 256;
+/// Characters of all words together. Whoever writes more of them with braces does not name files.
+const MOST_CHARACTERS: usize = 1 << 18;
 
-/// The words that the pieces of one word stand for, before anything else is expanded.
-pub(crate) fn expand(parts: &[Part]) -> Vec<Vec<Part>> {
+/// The words that the pieces of one word stand for, before anything else is expanded; none where they are too many.
+pub(crate) fn expand(parts: &[Part]) -> Option<Vec<Vec<Part>>> {
     let braces = |part: &Part| matches!(part, Part::Literal(text) if text.contains('{'));
     if !parts.iter().any(braces) {
-        return vec![parts.to_vec()];
+        return Some(vec![parts.to_vec()]);
     }
     let atoms = atoms(parts);
-    words(&atoms, 0).into_iter().map(|word| word.into_iter().fold(Vec::new(), join)).collect()
+    let mut left = MOST_CHARACTERS.max(atoms.len() * 2);
+    let words = words(&atoms, 0, &mut left)?;
+    Some(words.into_iter().map(|word| word.into_iter().fold(Vec::new(), join)).collect())
 }
 
 /// A character of bare text, or a piece that braces do not look into.
@@ -46,36 +50,30 @@ fn bare(atom: Option<&Atom>) -> Option<char> {
     if let Some(Atom::Bare(character)) = atom { Some(*character) } else { None }
 }
 
-fn words(atoms: &[Atom], depth: usize) -> Vec<Vec<Atom>> {
+fn words(atoms: &[Atom], depth: usize, left: &mut usize) -> Option<Vec<Vec<Atom>>> {
     if depth > 16 {
-        return vec![atoms.to_vec()];
+        return Some(vec![atoms.to_vec()]);
     }
     for start in 0..atoms.len() {
         if bare(atoms.get(start)) != Some('{') {
             continue;
         }
         let Some((end, commas)) = closing(atoms, start) else { continue };
-        let Some(choices) = choices(atoms, start, end, &commas, depth) else { continue };
+        let Choices::These(choices) = choices(atoms, start, end, &commas, depth, left)? else { continue };
         let prefix = &atoms[..start];
+        let rests = words(&atoms[end + 1..], depth + 1, left)?;
         let mut all = Vec::new();
-        for rest in words(&atoms[end + 1..], depth + 1) {
-            for choice in &choices {
-                if all.len() < MOST {
-                    all.push([prefix, choice, &rest].concat());
-                }
-            }
-        }
         // Bash counts through the later braces fastest.
-        let rests = all.len() / choices.len().max(1);
-        let mut ordered = Vec::with_capacity(all.len());
-        for choice in 0..choices.len() {
-            for rest in 0..rests {
-                ordered.push(all[rest * choices.len() + choice].clone());
+        for choice in &choices {
+            for rest in &rests {
+                let length = prefix.len() + choice.len() + rest.len();
+                *left = left.checked_sub(length + 1)?;
+                all.push([prefix, choice, rest].concat());
             }
         }
-        return if ordered.is_empty() { all } else { ordered };
+        return Some(all);
     }
-    vec![atoms.to_vec()]
+    Some(vec![atoms.to_vec()])
 }
 
 fn closing(atoms: &[Atom], start: usize) -> Option<(usize, Vec<usize>)> {
@@ -96,19 +94,36 @@ fn closing(atoms: &[Atom], start: usize) -> Option<(usize, Vec<usize>)> {
     None
 }
 
-fn choices(atoms: &[Atom], start: usize, end: usize, commas: &[usize], depth: usize) -> Option<Vec<Vec<Atom>>> {
+/// What stands in the braces from `start` to `end`, one by one; the outer result is none where that is too much.
+fn choices(
+    atoms: &[Atom],
+    start: usize,
+    end: usize,
+    commas: &[usize],
+    depth: usize,
+    left: &mut usize,
+) -> Option<Choices> {
     if commas.is_empty() {
         let inner: Option<String> = atoms[start + 1..end].iter().map(|atom| bare(Some(atom))).collect();
-        let range = sequence(&inner?)?;
-        return Some(range.into_iter().map(|item| item.chars().map(Atom::Bare).collect()).collect());
+        let range = inner.as_deref().and_then(sequence);
+        let words = |range: Vec<String>| range.into_iter().map(|item| item.chars().map(Atom::Bare).collect()).collect();
+        return Some(range.map_or(Choices::None, |range| Choices::These(words(range))));
     }
     let mut all = Vec::new();
     let mut from = start + 1;
     for to in commas.iter().copied().chain([end]) {
-        all.extend(words(&atoms[from..to], depth + 1));
+        all.extend(words(&atoms[from..to], depth + 1, left)?);
         from = to + 1;
     }
-    Some(all)
+    Some(Choices::These(all))
+}
+
+/// What braces offer.
+enum Choices {
+    /// Nothing: they are text.
+    None,
+    /// One of these.
+    These(Vec<Vec<Atom>>),
 }
 
 /// `1..9`, `a..e`, `01..10..2`.
@@ -135,7 +150,8 @@ fn sequence(text: &str) -> Option<Vec<String>> {
 }
 
 fn count(low: i64, high: i64, step: i64) -> Vec<i64> {
-    let length = usize::try_from(low.abs_diff(high) / step.unsigned_abs() + 1).unwrap_or(MOST).min(MOST);
+    let length =
+        usize::try_from(low.abs_diff(high) / step.unsigned_abs() + 1).unwrap_or(MOST_COUNTED).min(MOST_COUNTED);
     let step = if low <= high { step } else { -step };
     (0..length).filter_map(|index| i64::try_from(index).ok()).map(|index| low + index * step).collect()
 }

@@ -1,23 +1,28 @@
 //! Simple commands: assignments, redirections, and finding out which program it is.
 
-use crate::effect::{Kind, Writing};
 use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::machine::address;
-use crate::machine::state::{Value, World, Worlds};
+use chiton_shell as syntax;
+use chiton_shell::tree::{AssignedValue, Assignment, Command, CommandKind, Operator, Part, Simple, Span, Word};
+
+use crate::effect::Kind;
+use crate::machine::plumbing::Plumbing;
+use crate::machine::state::{Attributes, Value, World, Worlds};
 use crate::machine::{DEEPEST_CALLS, Lasting, Machine, Ran};
 use crate::value::Arg;
 use crate::value::glob;
-use crate::value::path::{self};
+use crate::value::path;
 use crate::value::{Flow, Labels, Piece, Text, Unknown};
-use crate::verdict::{Access, SeenCommand, SeenRedirection, TouchedFile};
-use chiton_shell as syntax;
-use chiton_shell::tree::{
-    AssignedValue, Assignment, Command, CommandKind, Descriptor, Operator, Redirection, Simple, Span,
-    Target as RedirectionTarget, Word,
-};
+use crate::verdict::SeenCommand;
+
+/// Whether a name may be that of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Functions {
+    Count,
+    DoNotCount,
+}
 
 /// A program that is about to run.
 #[derive(Clone, Debug)]
@@ -33,77 +38,76 @@ pub(crate) struct Call {
     pub(crate) span: Span,
 }
 
-/// Where a command reads from and writes to.
-#[derive(Default)]
-pub(crate) struct Plumbing {
-    input: Option<Rc<Flow>>,
-    /// The file that gets its output, and whether it is added to it.
-    output: Option<(Option<String>, bool)>,
-    seen: Vec<SeenRedirection>,
-    /// Whether input or output is a connection to another machine.
-    pub(crate) connected: bool,
-}
-
-impl Plumbing {
-    pub(crate) fn input(&self, outer: &Rc<Flow>) -> Rc<Flow> {
-        self.input.clone().unwrap_or_else(|| Rc::clone(outer))
-    }
-}
-
 impl Machine<'_> {
     /// Goes through a simple command; where a variable may or may not be set, both ways.
-    pub(crate) fn simple(&mut self, command: &Command, simple: &Simple, world: World, input: &Rc<Flow>) -> Ran {
+    pub(crate) fn simple(&mut self, command: &Command, simple: &Simple, world: World) -> Ran {
         let outer = std::mem::take(&mut self.undecided);
-        let mut ran = self.simple_once(command, simple, world.clone(), input);
+        let mut ran = self.simple_once(command, simple, world.clone());
         if !self.undecided.is_empty() {
             let mut unset = world;
             for name in std::mem::take(&mut self.undecided) {
                 unset.set(&name, Value::Unset);
             }
-            let other = self.simple_once(command, simple, unset, input);
+            let other = self.simple_once(command, simple, unset);
             ran.merge_first(other);
         }
         self.undecided = outer;
         ran
     }
 
-    fn simple_once(&mut self, command: &Command, simple: &Simple, world: World, input: &Rc<Flow>) -> Ran {
+    fn simple_once(&mut self, command: &Command, simple: &Simple, world: World) -> Ran {
         if !self.step(command.span) {
             return Ran::same(world, Flow::unknown());
         }
-        if let Some(ran) = self.aliased(command, simple, &world, input) {
+        if let Some(ran) = self.aliased(command, simple, &world) {
             // Whether aliases are expanded depends on the shell; so the plain meaning counts, too.
-            let plain = self.unaliased(command, simple, world, input);
+            let plain = self.unaliased(command, simple, world);
             let mut both = plain;
             both.merge_first(ran);
             return both;
         }
-        self.unaliased(command, simple, world, input)
+        self.unaliased(command, simple, world)
     }
 
-    fn unaliased(&mut self, command: &Command, simple: &Simple, mut world: World, input: &Rc<Flow>) -> Ran {
-        let args = self.expanding(&mut world).args(&simple.words);
-        let plumbing = self.redirections(&command.redirections, &mut world, input);
+    fn unaliased(&mut self, command: &Command, simple: &Simple, mut world: World) -> Ran {
+        let args = if simple.declared.is_empty() {
+            self.expanding(&mut world).args(&simple.words)
+        } else {
+            let words: Vec<Word> = simple.words.iter().filter(|word| !is_declared(word, simple)).cloned().collect();
+            self.expanding(&mut world).args(&words)
+        };
+        let plumbing = self.redirections(&command.redirections, &mut world);
         let before = world.clone();
         let mut assigned = Vec::new();
+        let lasting = if args.is_empty() { Lasting::Stays } else { Lasting::OneCommand };
         for assignment in &simple.assignments {
             let text = self.assign(assignment, &mut world);
-            let lasting = if args.is_empty() { Lasting::Stays } else { Lasting::OneCommand };
             self.judge_variable(&assignment.name, &text, assignment.span, lasting);
+            if lasting == Lasting::OneCommand {
+                let attributes = world.attributes(&assignment.name);
+                world.declare(&assignment.name, attributes.with(Attributes::EXPORTED));
+            }
             assigned.push((assignment.name.clone(), text));
         }
         self.note_seen(&args, &assigned, &plumbing, command.span);
-        let input = plumbing.input(input);
         if args.is_empty() {
-            // `$(< file)` prints the file.
-            let printed = match &plumbing.input {
-                Some(read) if assigned.is_empty() => (**read).clone(),
+            // `$(< file)` prints the file, and only that.
+            let flow = match command.redirections.as_slice() {
+                [only] if only.operator == Operator::Read && only.descriptor.is_none() && assigned.is_empty() => {
+                    (*world.input).clone()
+                }
                 _ => Flow::empty(),
             };
-            let flow = self.pour(&plumbing, printed);
-            return Ran::succeeded(world, flow);
+            self.reveals_input("<", &flow, command.span);
+            return self.closed(plumbing, Ran::succeeded(world, flow));
         }
+
+        if !simple.declared.is_empty() {
+            self.declares(simple, &args, &mut world);
+        }
+        let input = Rc::clone(&world.input);
         let mut ran = self.invoke(&args, world, &input, command.span);
+        self.created(ran.flow.text.as_ref().map_or(0, String::len));
         if plumbing.connected && ran.flow.labels.has(Labels::SHELL) {
             self.remote_shell(command.span);
         }
@@ -112,10 +116,31 @@ impl Machine<'_> {
             let old = before.get(name, self.context);
             for world in ran.success.0.iter_mut().chain(ran.failure.0.iter_mut()) {
                 world.set(name, old.clone());
+                world.declare(name, before.attributes(name));
             }
         }
-        ran.flow = self.pour(&plumbing, ran.flow);
-        ran
+        if matches!(args.as_slice(), [only] if only.text.is("exec")) {
+            for world in ran.success.0.iter_mut().chain(ran.failure.0.iter_mut()) {
+                plumbing.stays_in(world);
+            }
+            return ran;
+        }
+        self.closed(plumbing, ran)
+    }
+
+    /// Arrays among the words of `declare` and its like.
+    fn declares(&mut self, simple: &Simple, args: &[Arg], world: &mut World) {
+        let (given, taken) = declared_attributes(args);
+        for assignment in &simple.declared {
+            let name = assignment.name.as_str();
+            if args.first().is_none_or(|program| !program.text.is("export")) {
+                world.localise(name);
+            }
+            let attributes = world.attributes(name).with(given).without(taken);
+            world.declare(name, attributes);
+            let text = self.assign(assignment, world);
+            self.judge_variable(name, &text, assignment.span, Lasting::Stays);
+        }
     }
 
     /// Notes a command that another one runs.
@@ -137,10 +162,16 @@ impl Machine<'_> {
     }
 
     /// Walks through the alias that the first word is.
-    fn aliased(&mut self, command: &Command, simple: &Simple, world: &World, input: &Rc<Flow>) -> Option<Ran> {
+    fn aliased(&mut self, command: &Command, simple: &Simple, world: &World) -> Option<Ran> {
         let name = simple.words.first().and_then(Word::as_plain)?;
         let context = self.context;
-        let value = world.aliases.get(name).map(Cow::from).or_else(|| context.alias(name))?;
+        let value = if let Some(value) = world.aliases.get(name) {
+            Cow::Owned(value.to_string())
+        } else {
+            let value = context.alias(name)?;
+            self.rests_on.functions.insert(name.to_owned());
+            value
+        };
         let mark = format!("alias {name}");
         if self.frames.iter().any(|frame| frame.name == mark) || self.frames.len() >= DEEPEST_CALLS {
             return None;
@@ -150,50 +181,107 @@ impl Machine<'_> {
         let text = format!("{value}{}", String::from_utf8_lossy(rest));
         let frame = self.frame(&mark);
         self.frames.push(frame);
-        let ran = self.script(&text, world.clone(), input, command.span);
+        let ran = self.script(&text, world.clone(), &world.input, command.span);
         self.frames.pop();
         Some(ran)
     }
 
     fn assign(&mut self, assignment: &Assignment, world: &mut World) -> Text {
+        let name = assignment.name.as_str();
         let index = assignment.index.as_ref().map(|index| self.expanding(world).single(index));
         match &assignment.value {
             AssignedValue::Scalar(word) => {
                 let text = self.expanding(world).assigned(word);
-                self.store(&assignment.name, index, assignment.append, text.clone(), world);
+                self.store(name, index, assignment.append, text.clone(), world);
                 text
             }
             AssignedValue::Array(elements) => {
-                let mut items = match world.get(&assignment.name, self.context) {
+                let mut items = match world.get(name, self.context) {
                     Value::Array(items) if assignment.append => items,
                     Value::Scalar(text) if assignment.append => vec![("0".to_owned(), text)],
                     _ => Vec::new(),
                 };
+                let attributes = world.attributes(name);
+                let mut next = next_index(&items);
                 for (index, word) in elements {
-                    let key = index.as_ref().map(|index| self.expanding(world).single(index).display());
+                    let key = index.as_ref().map(|index| {
+                        let key = self.expanding(world).single(index);
+                        if attributes.has(Attributes::ASSOCIATIVE) {
+                            key
+                        } else {
+                            self.expanding(world).calculated(&key)
+                        }
+                    });
+                    if let Some(key) = key {
+                        let text = self.expanding(world).single(word);
+                        next = key.as_known().and_then(|key| key.parse::<i64>().ok()).unwrap_or(next) + 1;
+                        let key = key.display();
+                        items.retain(|(known, _)| *known != key);
+                        items.push((key, self.shaped(text, attributes, world)));
+                        continue;
+                    }
                     for text in self.expanding(world).fields(word) {
-                        let key = key.clone().unwrap_or_else(|| items.len().to_string());
-                        items.push((key, text));
+                        items.push((next.to_string(), self.shaped(text, attributes, world)));
+                        next += 1;
                     }
                 }
                 let shown = items.first().map(|(_, text)| text.clone()).unwrap_or_default();
-                world.set(&assignment.name, Value::Array(items));
+                world.set(name, Value::Array(items));
                 shown
             }
         }
     }
 
+    /// Text as a variable with these attributes takes it.
+    fn shaped(&mut self, text: Text, attributes: Attributes, world: &mut World) -> Text {
+        if attributes.has(Attributes::INTEGER) {
+            return self.expanding(world).calculated(&text);
+        }
+        let change = |text: &str| {
+            if attributes.has(Attributes::LOWER) { text.to_lowercase() } else { text.to_uppercase() }
+        };
+        if !attributes.has(Attributes::LOWER) && !attributes.has(Attributes::UPPER) {
+            return text;
+        }
+        let pieces = text.0.into_iter().map(|piece| match piece {
+            Piece::Known(known) => Piece::Known(change(&known)),
+            other => other,
+        });
+        Text(pieces.collect())
+    }
+
+    /// Gives a variable, or an element of one, a new value.
     pub(crate) fn store(&mut self, name: &str, index: Option<Text>, append: bool, text: Text, world: &mut World) {
-        let old = world.get(name, self.context);
+        // Bash calculates with what is assigned to these.
+        const INTEGERS: [&str; 4] = ["OPTIND", "RANDOM", "SECONDS", "HISTCMD"];
+        let mut attributes = world.attributes(name);
+        if INTEGERS.contains(&name) {
+            attributes = attributes.with(Attributes::INTEGER);
+        }
+        let text = if attributes == Attributes::default() { text } else { self.shaped(text, attributes, world) };
+        // A plain assignment does not depend on what was there, unless that is an array of this command.
+        let needs_old = append || index.is_some() || world.has_set(name);
+        let old = if needs_old { world.get(name, self.context) } else { Value::Unset };
         let Some(key) = index else {
             let value = match (old, append) {
                 (Value::Scalar(mut before), true) => {
                     before.append(&text);
                     before
                 }
+                (Value::Array(mut items), _) => {
+                    match items.iter_mut().find(|(key, _)| key == "0") {
+                        Some((_, first)) if append => first.append(&text),
+                        Some((_, first)) => *first = text,
+                        None => items.insert(0, ("0".to_owned(), text)),
+                    }
+                    world.set(name, Value::Array(items));
+                    return;
+                }
                 _ => text,
             };
-            world.set_text(name, value);
+            if self.created(value.length()) {
+                world.set_text(name, value);
+            }
             return;
         };
         let mut items = match old {
@@ -201,138 +289,44 @@ impl Machine<'_> {
             Value::Scalar(text) if text.is_decided() => vec![("0".to_owned(), text)],
             _ => Vec::new(),
         };
+        let by_text = attributes.has(Attributes::ASSOCIATIVE) || matches!(name, "BASH_ALIASES" | "BASH_CMDS");
+        let key = if by_text { key } else { self.expanding(world).calculated(&key) };
+        if let ("BASH_ALIASES", Some(key), Some(value)) = (name, key.as_known(), text.as_known()) {
+            Rc::make_mut(&mut world.aliases).insert(key, value.into());
+        }
         let Some(key) = key.as_known() else {
-            world.set_text(name, Text::variable(name));
+            // Any of its elements may be this from now on.
+            items.push(("?".to_owned(), text));
+            world.set(name, Value::Array(items));
             return;
         };
-        items.retain(|(known, _)| *known != key);
-        items.push((key, text));
+        let key = match key.parse::<i64>() {
+            Ok(back) if back < 0 && !attributes.has(Attributes::ASSOCIATIVE) => (next_index(&items) + back).to_string(),
+            _ => key,
+        };
+        match items.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, item)) if append => item.append(&text),
+            Some((_, item)) => *item = text,
+            None => {
+                let place = |key: &str| key.parse::<i64>().ok();
+                let at = items.iter().position(|(known, _)| place(known).zip(place(&key)).is_some_and(|(a, b)| a > b));
+                items.insert(at.unwrap_or(items.len()), (key, text));
+            }
+        }
         world.set(name, Value::Array(items));
     }
 
-    /// Opens redirections: what is read from where, and what speaks against writing there.
-    pub(crate) fn redirections(
-        &mut self,
-        redirections: &[Redirection],
-        world: &mut World,
-        outer: &Rc<Flow>,
-    ) -> Plumbing {
-        let mut plumbing = Plumbing::default();
-        for redirection in redirections {
-            self.redirection(redirection, world, &mut plumbing, outer);
-        }
-        plumbing
-    }
-
-    fn redirection(&mut self, redirection: &Redirection, world: &mut World, plumbing: &mut Plumbing, outer: &Rc<Flow>) {
-        let text = match &redirection.target {
-            RedirectionTarget::Here(document) => {
-                let Some(document) = document.get() else { return };
-                let body = self.expanding(world).joined(&document.body.parts);
-                plumbing.seen.push(SeenRedirection { operator: "<<", target: "here document".to_owned() });
-                if reads_input(redirection) {
-                    plumbing.input = Some(Rc::new(body.to_flow()));
-                } else {
-                    self.files.insert(descriptor_path(redirection), body.to_flow());
-                }
-                return;
-            }
-            RedirectionTarget::Word(word) if redirection.operator == Operator::HereString => {
-                let mut text = self.expanding(world).single(word);
-                text.push(Piece::Known("\n".to_owned()));
-                plumbing.seen.push(SeenRedirection { operator: "<<<", target: text.display() });
-                let flow = text.to_flow();
-                if reads_input(redirection) {
-                    plumbing.input = Some(Rc::new(flow));
-                } else {
-                    self.files.insert(descriptor_path(redirection), flow);
-                }
-                return;
-            }
-            RedirectionTarget::Word(word) => {
-                let mut fields = self.expanding(world).fields(word);
-                if fields.len() == 1 { fields.remove(0) } else { self.expanding(world).single(word) }
-            }
-        };
-        plumbing.seen.push(SeenRedirection { operator: sign(redirection.operator), target: text.display() });
-        if let Some(connection) = connection_to(&text) {
-            plumbing.connected |= !connection;
-            if let (false, Some(Descriptor::Number(number))) = (connection, &redirection.descriptor) {
-                self.files.insert(format!("/dev/fd/{number}"), Flow::labelled(Labels::DOWNLOADED));
-            }
-            if !connection && outer.labels.has(Labels::SECRET) {
-                self.exfiltrates(redirection.span);
-            }
-        }
-        self.open_file(redirection, &text, world, plumbing);
-    }
-
-    fn open_file(&mut self, redirection: &Redirection, text: &Text, world: &World, plumbing: &mut Plumbing) {
-        let duplicates = matches!(redirection.operator, Operator::DuplicateInput | Operator::DuplicateOutput);
-        if duplicates
-            && text.as_known().is_none_or(|known| known.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit()))
-        {
-            self.duplicate(redirection, text, plumbing);
-            return;
-        }
-        let path = text.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref()));
-        let shown = path.clone().unwrap_or_else(|| text.display());
-        if matches!(redirection.operator, Operator::Read | Operator::DuplicateInput) {
-            self.touched.push(TouchedFile { path: shown, access: Access::Read, span: redirection.span });
-            let flow = self.read(text, world);
-            if reads_input(redirection) {
-                plumbing.input = Some(Rc::new(flow));
-            }
-            return;
-        }
-        let append = matches!(redirection.operator, Operator::Append | Operator::AppendBoth | Operator::ReadWrite);
-        let access = if append { Access::Append } else { Access::Write };
-        if !shown.starts_with("/dev/") {
-            self.touched.push(TouchedFile { path: shown, access, span: redirection.span });
-        }
-        self.writes("This would write to", text, Writing::adding_if(append), world, redirection.span);
-        let of_output = match &redirection.descriptor {
-            None | Some(Descriptor::Number(1)) => redirection.operator != Operator::ReadWrite,
-            Some(_) => false,
-        };
-        if of_output {
-            plumbing.output = Some((path, append));
-        }
-    }
-
-    /// `<&3`: what was opened as 3 before.
-    fn duplicate(&mut self, redirection: &Redirection, text: &Text, plumbing: &mut Plumbing) {
-        let Some(number) = text.as_known() else { return };
-        let Some(flow) = self.files.get(&format!("/dev/fd/{number}")).cloned() else { return };
-        plumbing.connected |= flow.labels.has(Labels::DOWNLOADED);
-        if redirection.operator == Operator::DuplicateInput && reads_input(redirection) {
-            plumbing.input = Some(Rc::new(flow));
-        }
-    }
-
-    /// Sends output where redirections point; what is left is what the next command reads.
-    pub(crate) fn pour(&mut self, plumbing: &Plumbing, flow: Flow) -> Flow {
-        let Some((path, append)) = &plumbing.output else { return flow };
-        if plumbing.connected && flow.labels.has(Labels::SECRET) {
-            self.exfiltrates(self.here());
-        }
-        let Some(path) = path else { return Flow::empty() };
-        if matches!(path.as_str(), "/dev/stdout" | "/dev/stderr" | "/dev/tty") {
-            return flow;
-        }
-        if !path.starts_with("/dev/") {
-            let content = match self.files.get(path) {
-                Some(before) if *append => before.clone().then(&flow),
-                None if *append => Flow::labelled(Labels::FILE).then(&flow),
-                _ => flow,
-            };
-            self.files.insert(path.clone(), content);
-        }
-        Flow::empty()
-    }
-
-    /// Finds out which program `args` starts, and goes through it.
+    /// Finds out which program or function `args` starts, and goes through it.
     pub(crate) fn invoke(&mut self, args: &[Arg], world: World, input: &Rc<Flow>, span: Span) -> Ran {
+        self.invoke_one(args, world, input, span, Functions::Count)
+    }
+
+    /// The same where functions do not count: whoever starts a program does not know them.
+    pub(crate) fn invoke_program(&mut self, args: &[Arg], world: World, input: &Rc<Flow>, span: Span) -> Ran {
+        self.invoke_one(args, world, input, span, Functions::DoNotCount)
+    }
+
+    fn invoke_one(&mut self, args: &[Arg], world: World, input: &Rc<Flow>, span: Span, functions: Functions) -> Ran {
         if self.frames.len() >= DEEPEST_CALLS {
             let reason = "Commands call commands too deeply to be examined.".to_owned();
             self.state(Kind::Unexamined, reason, span, None);
@@ -346,12 +340,31 @@ impl Machine<'_> {
             return self.undecided_program(first, rest, world, input, span);
         };
         let call = Call { name, path: first.text.clone(), args: rest.to_vec(), input: Rc::clone(input), span };
-        if !first.text.known_start().contains('/')
+        if functions == Functions::Count
+            && !first.text.known_start().contains('/')
             && let Some(body) = self.function(&call.name, &world)
         {
             return self.call_function(&call, &body, world);
         }
+        let call = self.under_its_own_name(call, &world);
         (self.knowledge.program)(self, &call, world)
+    }
+
+    /// A link to a program, or a copy of one, is that program.
+    fn under_its_own_name(&self, call: Call, world: &World) -> Call {
+        let path = call.path.known_start();
+        let original = if path.contains('/') {
+            path::absolute(&path, world.cwd.as_deref()).and_then(|path| self.original_of(&path))
+        } else {
+            self.original_of_name(&path)
+        };
+        match original.as_deref().and_then(|original| original.rsplit('/').next()) {
+            Some(name) if !name.is_empty() => {
+                let name = plain_name(name).to_owned();
+                Call { name, ..call }
+            }
+            _ => call,
+        }
     }
 
     /// A pattern as a program: whichever of the programs that matter it may match.
@@ -401,7 +414,11 @@ impl Machine<'_> {
         if let Some(body) = world.function(name) {
             return Some(body);
         }
+        if world.has_removed_function(name) {
+            return None;
+        }
         let text = self.context.function(name)?;
+        self.rests_on.functions.insert(name.to_owned());
         let script = syntax::parse_at(text.as_bytes(), self.here());
         let Ok(script) = script else {
             let reason = format!("The function `{name}` of the session cannot be parsed.");
@@ -427,9 +444,11 @@ impl Machine<'_> {
         let positional = world.positional.replace(Rc::new(call.args.iter().map(|arg| arg.text.clone()).collect()));
         let frame = self.frame(&mark);
         self.frames.push(frame);
-        let mut ran = self.command(body, Worlds::one(world), &call.input);
+        let outer = world.enter_function();
+        let mut ran = self.command(body, Worlds::one(world.reading(&call.input)));
         self.frames.pop();
         for world in ran.success.0.iter_mut().chain(ran.failure.0.iter_mut()) {
+            world.leave_function(&outer);
             world.positional.clone_from(&positional);
             world.ended = false;
         }
@@ -466,37 +485,40 @@ fn plain_name(name: &str) -> &str {
     name
 }
 
-fn reads_input(redirection: &Redirection) -> bool {
-    matches!(redirection.descriptor, None | Some(Descriptor::Number(0)))
+/// The index that the next element of an array gets.
+pub(crate) fn next_index(items: &[(String, Text)]) -> i64 {
+    items.iter().filter_map(|(key, _)| key.parse::<i64>().ok()).max().map_or(0, |last| last + 1)
 }
 
-fn descriptor_path(redirection: &Redirection) -> String {
-    match &redirection.descriptor {
-        Some(Descriptor::Number(number)) => format!("/dev/fd/{number}"),
-        _ => "/dev/fd/0".to_owned(),
+/// Whether a word is an array that the command declares.
+fn is_declared(word: &Word, simple: &Simple) -> bool {
+    let [Part::Literal(start), rest @ ..] = word.parts.as_slice() else { return false };
+    let Some(name) = start.strip_suffix("+=").or_else(|| start.strip_suffix('=')) else { return false };
+    let is_array = rest.first().is_none_or(|next| matches!(next, Part::Literal(blank) if blank == " "));
+    is_array && simple.declared.iter().any(|assignment| assignment.name == name)
+}
+
+/// The attributes that the options of `declare` give and take away.
+pub(crate) fn declared_attributes(args: &[Arg]) -> (Attributes, Attributes) {
+    let (mut given, mut taken) = (Attributes::default(), Attributes::default());
+    for arg in args {
+        let text = arg.text.known_start();
+        let Some(sign) = text.chars().next().filter(|sign| matches!(sign, '-' | '+')) else { continue };
+        for letter in text.chars().skip(1) {
+            let attribute = match letter {
+                'i' => Attributes::INTEGER,
+                'l' => Attributes::LOWER,
+                'u' => Attributes::UPPER,
+                'A' => Attributes::ASSOCIATIVE,
+                'x' => Attributes::EXPORTED,
+                _ => continue,
+            };
+            if sign == '-' {
+                given = given.with(attribute);
+            } else {
+                taken = taken.with(attribute);
+            }
+        }
     }
-}
-
-/// Whether `text` is a connection: true if to this machine, false if to another one.
-fn connection_to(text: &Text) -> Option<bool> {
-    let start = text.known_start();
-    let host = start.strip_prefix("/dev/tcp/").or_else(|| start.strip_prefix("/dev/udp/"))?;
-    let host = host.split('/').next().unwrap_or_default();
-    Some(address::is_local(host))
-}
-
-fn sign(operator: Operator) -> &'static str {
-    match operator {
-        Operator::Read => "<",
-        Operator::Write => ">",
-        Operator::Clobber => ">|",
-        Operator::Append => ">>",
-        Operator::ReadWrite => "<>",
-        Operator::DuplicateInput => "<&",
-        Operator::DuplicateOutput => ">&",
-        Operator::WriteBoth => "&>",
-        Operator::AppendBoth => "&>>",
-        Operator::HereString => "<<<",
-        Operator::HereDocument => "<<",
-    }
+    (given, taken)
 }

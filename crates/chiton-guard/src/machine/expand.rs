@@ -1,14 +1,22 @@
 //! From words as they are written to words as the program gets them.
 
 use std::rc::Rc;
+use std::sync::Arc;
+
+use chiton_shell::tree::{List, Parameter, Part, Word};
 
 use crate::machine::Machine;
 use crate::machine::arithmetic;
 use crate::machine::brace;
+use crate::machine::parameter::Values;
 use crate::machine::state::{Value, World};
 use crate::value::Arg;
-use crate::value::{Flow, Piece, Text, Unknown, What};
-use chiton_shell::tree::{List, Part, Word};
+use crate::value::{Flow, Labels, Piece, Text, Unknown, What};
+
+/// What a word of a list takes besides its text, in bytes.
+const WORD: usize = 128;
+/// Text beyond this is looked through before it is taken apart.
+const LONG: usize = 512;
 
 /// Words being put together.
 #[derive(Default)]
@@ -34,6 +42,10 @@ impl Fields {
                 continue;
             };
             let mut rest = known.as_str();
+            if rest.len() > LONG && !separators.chars().any(|separator| rest.contains(separator)) {
+                patterned(rest, self.open());
+                continue;
+            }
             while let Some(at) = rest.find(|character| separators.contains(character)) {
                 if at > 0 {
                     patterned(&rest[..at], self.open());
@@ -64,8 +76,13 @@ impl Fields {
 
 /// Adds bare text to `into`, telling patterns from the rest.
 pub(crate) fn patterned(text: &str, into: &mut Text) {
+    const SPECIAL: [char; 6] = ['*', '?', '[', '+', '@', '!'];
+    if text.len() > LONG && !SPECIAL.iter().any(|special| text.contains(*special)) {
+        into.push(Piece::Known(text.to_owned()));
+        return;
+    }
     let mut rest = text;
-    while let Some(at) = rest.find(['*', '?', '[', '+', '@', '!']) {
+    while let Some(at) = rest.find(SPECIAL) {
         let length = glob_length(&rest[at..]);
         let Some(length) = length else {
             let next = at + 1;
@@ -140,65 +157,93 @@ impl Expansion<'_, '_> {
         {
             return vec![Text::known(text.clone())];
         }
+        let Some(words) = brace::expand(&word.parts) else {
+            self.machine.created(usize::MAX);
+            return Vec::new();
+        };
         let mut all = Vec::new();
-        for parts in brace::expand(&word.parts) {
-            all.extend(self.split_parts(&parts, Splitting::Whole));
+        for parts in words {
+            let mut fields = Fields::default();
+            self.split_parts(&parts, Splitting::Whole, &mut fields);
+            fields.close();
+            all.append(&mut fields.done);
         }
         all
     }
 
-    /// The words that pieces become; in `${x:-a b}` even blanks that are written out separate words.
-    pub(super) fn split_parts(&mut self, parts: &[Part], literals: Splitting) -> Vec<Text> {
-        let mut fields = Fields::default();
+    /// Adds what pieces become; in `${x:-a b}` even blanks that are written out separate words.
+    fn split_parts(&mut self, parts: &[Part], literals: Splitting, fields: &mut Fields) {
         let separators = self.separators();
         for (index, part) in parts.iter().enumerate() {
-            match part {
+            let made = match part {
                 Part::Literal(text) => {
                     let begins = index == 0 && text.starts_with('~');
                     let rest = if begins { self.tilde(text, parts.len() == 1, fields.open()) } else { text };
-                    if literals == Splitting::Splits {
-                        fields.split(&Text::known(rest), &separators);
-                    } else {
-                        patterned(rest, fields.open());
+                    for piece in with_secrets(rest).0 {
+                        match piece {
+                            Piece::Known(known) if literals == Splitting::Splits => {
+                                fields.split(&Text::known(known), &separators);
+                            }
+                            Piece::Known(known) => patterned(&known, fields.open()),
+                            other => fields.open().push(other),
+                        }
                     }
+                    if literals == Splitting::Whole {
+                        fields.open();
+                    }
+                    text.len()
                 }
                 Part::Quoted(text) => {
-                    fields.open().push(Piece::Known(text.clone()));
-                    fields.open();
+                    fields.open().append(&with_secrets(text));
+                    text.len()
                 }
-                Part::Double(inner) => self.double(inner, &mut fields),
+                Part::Double(inner) => {
+                    self.double(inner, fields);
+                    0
+                }
                 Part::Parameter(parameter) => {
-                    let values = self.parameter(parameter, Splitting::Splits);
-                    for (number, value) in values.texts.iter().enumerate() {
-                        if number > 0 {
-                            fields.close();
-                        }
-                        if values.are_split {
-                            fields.open().append(value);
-                        } else {
-                            fields.split(value, &separators);
-                        }
-                    }
+                    self.split_parameter(parameter, &separators, fields);
+                    0
                 }
                 Part::Command(list) => {
                     let text = self.substitution(list);
                     fields.split(&text, &separators);
+                    text.length()
                 }
                 Part::Arithmetic(expression) => {
                     let text = self.arithmetic(expression);
                     fields.open().append(&text);
+                    text.length()
                 }
                 Part::Process { reads, list } => {
                     let text = self.process(*reads, list);
                     fields.open().append(&text);
+                    0
                 }
+            };
+            if !self.machine.created(made) {
+                return;
             }
         }
-        fields.close();
-        fields.done
     }
 
-    fn separators(&self) -> String {
+    fn split_parameter(&mut self, parameter: &Parameter, separators: &str, fields: &mut Fields) {
+        let values = match self.parameter(parameter) {
+            Values::Word(word) => return self.split_parts(&word.parts, Splitting::Splits, fields),
+            Values::Texts(texts) => texts,
+        };
+        for (number, value) in values.iter().enumerate() {
+            if number > 0 {
+                fields.close();
+            }
+            if !self.machine.created(value.length() + WORD) {
+                return;
+            }
+            fields.split(value, separators);
+        }
+    }
+
+    pub(crate) fn separators(&self) -> String {
         match self.world.get("IFS", self.machine.context) {
             Value::Scalar(text) => text.as_known().unwrap_or_else(|| " \t\n".to_owned()),
             _ => " \t\n".to_owned(),
@@ -207,46 +252,65 @@ impl Expansion<'_, '_> {
 
     /// Double quotes: nothing is split, but `"$@"` is as many words as there are parameters.
     fn double(&mut self, parts: &[Part], fields: &mut Fields) {
-        if let [Part::Parameter(parameter)] = parts
-            && parameter.is_list()
-        {
-            let values = self.parameter(parameter, Splitting::Whole);
-            for (number, value) in values.texts.iter().enumerate() {
+        let only_a_list = matches!(parts, [Part::Parameter(parameter)] if parameter.is_list());
+        if !only_a_list {
+            fields.open();
+        }
+        for part in parts {
+            let Part::Parameter(parameter) = part else {
+                let text = self.protected(part);
+                if !self.machine.created(text.length()) {
+                    return;
+                }
+                fields.open().append(&text);
+                continue;
+            };
+            if !parameter.is_list() {
+                let text = self.protected(part);
+                if !self.machine.created(text.length()) {
+                    return;
+                }
+                fields.open().append(&text);
+                continue;
+            }
+            for (number, value) in self.whole(parameter).iter().enumerate() {
                 if number > 0 {
                     fields.close();
                 }
+                if !self.machine.created(value.length() + WORD) {
+                    return;
+                }
                 fields.open().append(value);
             }
-            return;
         }
-        fields.open();
-        for part in parts {
-            if let Part::Parameter(parameter) = part
-                && parameter.is_list()
-            {
-                for (number, value) in self.parameter(parameter, Splitting::Whole).texts.iter().enumerate() {
-                    if number > 0 {
-                        fields.close();
-                    }
-                    fields.open().append(value);
-                }
-                continue;
-            }
-            let text = self.protected(part);
-            fields.open().append(&text);
+    }
+
+    /// The values of a parameter where nothing is split.
+    fn whole(&mut self, parameter: &Parameter) -> Vec<Text> {
+        match self.parameter(parameter) {
+            Values::Word(word) => vec![self.single(word)],
+            Values::Texts(texts) => texts,
         }
     }
 
     /// A piece inside quotes, or where nothing is split.
     pub(crate) fn protected(&mut self, part: &Part) -> Text {
         match part {
-            Part::Literal(text) | Part::Quoted(text) => Text::known(text.clone()),
+            Part::Literal(text) | Part::Quoted(text) => with_secrets(text),
             Part::Double(inner) => self.joined(inner),
             Part::Parameter(parameter) => {
+                let values = self.whole(parameter);
+                if let [_] = values.as_slice() {
+                    return values.into_iter().next().unwrap_or_default();
+                }
+                let between = if parameter.is_list() { Some(' ') } else { self.separators().chars().next() };
                 let mut joined = Text::default();
-                for (number, value) in self.parameter(parameter, Splitting::Whole).texts.iter().enumerate() {
+                for (number, value) in values.iter().enumerate() {
                     if number > 0 {
-                        joined.push(Piece::Known(" ".to_owned()));
+                        joined.push(Piece::Known(between.map(String::from).unwrap_or_default()));
+                    }
+                    if !self.machine.created(value.length()) {
+                        break;
                     }
                     joined.append(value);
                 }
@@ -263,6 +327,9 @@ impl Expansion<'_, '_> {
         let mut all = Text::default();
         for part in parts {
             let text = self.protected(part);
+            if !self.machine.created(text.length()) {
+                break;
+            }
             all.append(&text);
         }
         all
@@ -274,10 +341,13 @@ impl Expansion<'_, '_> {
         for (index, part) in word.parts.iter().enumerate() {
             if let (0, Part::Literal(text)) = (index, part) {
                 let rest = self.tilde(text, word.parts.len() == 1, &mut all).to_owned();
-                all.push(Piece::Known(rest));
+                all.append(&with_secrets(&rest));
                 continue;
             }
             let text = self.protected(part);
+            if !self.machine.created(text.length()) {
+                break;
+            }
             all.append(&text);
         }
         all
@@ -292,6 +362,9 @@ impl Expansion<'_, '_> {
         for (index, part) in word.parts.iter().enumerate() {
             let Part::Literal(text) = part else {
                 let text = self.protected(part);
+                if !self.machine.created(text.length()) {
+                    break;
+                }
                 all.append(&text);
                 continue;
             };
@@ -301,7 +374,7 @@ impl Expansion<'_, '_> {
                 }
                 let opens = place > 0 || index == 0;
                 let rest = if opens { self.tilde(stretch, true, &mut all) } else { stretch }.to_owned();
-                all.push(Piece::Known(rest));
+                all.append(&with_secrets(&rest));
             }
         }
         all
@@ -310,21 +383,29 @@ impl Expansion<'_, '_> {
     /// A word as a pattern: what is quoted in it is protected by backslashes.
     pub(crate) fn pattern(&mut self, word: &Word) -> Option<String> {
         let mut all = String::new();
+        // All of it is expanded, whether the pattern is known then or not.
+        let mut is_known = true;
         for part in &word.parts {
-            match part {
-                Part::Literal(text) => all.push_str(text),
-                Part::Parameter(_) | Part::Command(_) => all.push_str(&self.protected(part).as_literal()?),
-                other => {
-                    for character in self.protected(other).as_literal()?.chars() {
-                        if matches!(character, '*' | '?' | '[' | '\\') {
-                            all.push('\\');
-                        }
-                        all.push(character);
-                    }
+            if let Part::Literal(text) = part {
+                all.push_str(text);
+                continue;
+            }
+            let Some(text) = self.protected(part).as_literal() else {
+                is_known = false;
+                continue;
+            };
+            if matches!(part, Part::Parameter(_) | Part::Command(_)) {
+                all.push_str(&text);
+                continue;
+            }
+            for character in text.chars() {
+                if matches!(character, '*' | '?' | '[' | '\\') {
+                    all.push('\\');
                 }
+                all.push(character);
             }
         }
-        Some(all)
+        is_known.then_some(all)
     }
 
     /// Adds what a tilde at the start of `text` stands for, and gives the rest.
@@ -359,22 +440,42 @@ impl Expansion<'_, '_> {
         Text::of_flow(&flow)
     }
 
-    fn process(&mut self, reads: bool, list: &List) -> Text {
+    fn process(&mut self, reads: bool, list: &Arc<List>) -> Text {
         if reads {
             let flow = self.machine.captured(list, self.world);
             return Text(vec![Piece::Unknown(Unknown { what: What::Stream(Rc::new(flow)), filled: true })]);
         }
-        self.machine.process_sink(list, self.world);
-        Text::unknown(What::Stream(Rc::new(Flow::empty())), true)
+        let process = self.machine.start_process(Arc::clone(list), self.world);
+        Text::unknown(What::Sink(process), true)
     }
 
     pub(crate) fn arithmetic(&mut self, expression: &Word) -> Text {
         let text = self.joined(&expression.parts);
-        let Some(known) = text.as_known() else { return Text::unknown(What::Plain, true) };
-        self.hidden_substitutions(&known);
-        if known.trim().is_empty() {
+        self.calculated(&text)
+    }
+
+    /// The number that a text is. Names in it stand for their values, which are calculated in turn, and the shell expands
+    /// subscripts in it once more.
+    pub(crate) fn calculated(&mut self, text: &Text) -> Text {
+        let Some(known) = text.as_literal() else {
+            let known = text.known_pieces();
+            self.hidden_substitutions(&known, 0);
+            let labels = text.labels();
+            if labels.has(Labels::DECODED) {
+                let from = Arg::new(text.clone(), self.machine.here());
+                self.machine.object_to_flow(&Flow::labelled(labels), &from);
+            }
+            assigned_by_arithmetic(&known, self.world);
+            return Text::unknown(What::Plain, true);
+        };
+        let trimmed = known.trim();
+        if trimmed.is_empty() {
             return Text::known("0");
         }
+        if trimmed.bytes().all(|byte| byte.is_ascii_digit()) && !trimmed.starts_with('0') {
+            return Text::known(trimmed);
+        }
+        self.hidden_substitutions(&known, 0);
         let context = self.machine.context;
         let value = arithmetic::evaluate(&known, &mut |name| match self.world.get(name, context) {
             Value::Scalar(text) => text.as_known().and_then(|text| text.trim().parse().ok()),
@@ -390,17 +491,64 @@ impl Expansion<'_, '_> {
     }
 
     /// Values of variables are arithmetic again, and a subscript in them may hold a command.
-    fn hidden_substitutions(&mut self, expression: &str) {
+    fn hidden_substitutions(&mut self, expression: &str, depth: usize) {
+        const DEEPEST: usize = 5;
+        if expression.contains("$(") || expression.contains('`') || expression.contains("${") {
+            self.machine.expanded_again(expression, self.world);
+        }
+        if depth > DEEPEST || self.machine.exhausted {
+            return;
+        }
         let names = expression.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-        for name in names.filter(|name| !name.is_empty()) {
-            if let Value::Scalar(text) = self.world.get(name, self.machine.context)
-                && let Some(value) = text.as_known()
-                && (value.contains("$(") || value.contains('`'))
-            {
-                self.machine.expanded_again(&value, self.world);
+        for name in names.filter(|name| name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')) {
+            let values = match self.world.get(name, self.machine.context) {
+                Value::Scalar(text) => vec![text],
+                Value::Array(items) => items.into_iter().map(|(_, text)| text).collect(),
+                Value::Unset | Value::Reference(_) => continue,
+            };
+            for value in values {
+                let known = value.known_pieces();
+                if known.contains(['[', '$', '`']) || known.starts_with(|first: char| first.is_ascii_alphabetic()) {
+                    self.hidden_substitutions(&known, depth + 1);
+                }
             }
         }
     }
+
+    /// The name of a variable that a builtin takes: a subscript in it is calculated, or expanded once more.
+    pub(crate) fn named(&mut self, name: &Text) {
+        let known = name.known_pieces();
+        if let Some((_, subscript)) = known.split_once('[') {
+            self.hidden_substitutions(subscript.trim_end_matches(']'), 0);
+        }
+    }
+}
+
+/// Text as it stands; references to secrets in it stand for something unknown.
+fn with_secrets(text: &str) -> Text {
+    const KINDS: [&str; 2] = ["{{secret:", "{{decrypt:"];
+    if !text.contains("{{") {
+        return Text::known(text);
+    }
+    let mut all = Text::default();
+    let mut rest = text;
+    while let Some(at) = KINDS.iter().filter_map(|kind| rest.find(kind)).min() {
+        let name = rest[at..].find(':').map_or(at, |colon| at + colon + 1);
+        let length =
+            rest[name..].bytes().take_while(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(byte)).count();
+        let end = name + length;
+        if length == 0 || !rest[end..].starts_with("}}") {
+            all.push(Piece::Known(rest[..name].to_owned()));
+            rest = &rest[name..];
+            continue;
+        }
+        all.push(Piece::Known(rest[..at].to_owned()));
+        let what = What::Secret(rest[at..end + 2].to_owned());
+        all.push(Piece::Unknown(Unknown { what, filled: false }));
+        rest = &rest[end + 2..];
+    }
+    all.push(Piece::Known(rest.to_owned()));
+    all
 }
 
 /// Variables that an expression changes are numbers afterwards.

@@ -10,7 +10,9 @@ pub(crate) mod brace;
 pub(crate) mod command;
 pub(crate) mod expand;
 pub(crate) mod forks;
+pub(crate) mod links;
 pub(crate) mod parameter;
+pub(crate) mod plumbing;
 mod running;
 pub(crate) mod state;
 mod walk;
@@ -24,14 +26,17 @@ use chiton_shell::tree::{Command, Span};
 use crate::context::Context;
 use crate::effect::{Certainty, Depth, Effect, Kind, Writing};
 use crate::machine::command::Call;
-use crate::machine::state::{World, Worlds};
+use crate::machine::state::{LookedUp, World, Worlds};
 use crate::protected::{self, Places};
-use crate::value::path;
+use crate::value::path::{self, Extent, Target};
 use crate::value::{Flow, Text};
-use crate::verdict::{Decision, Finding, SeenCommand, TouchedFile, WaitingCommand};
+use crate::verdict::{Decision, Finding, RestsOn, SeenCommand, TouchedFile, WaitingCommand};
 
 /// How many simple commands one verdict examines, counted each time they are reached. Everyday commands need ten.
 const MOST_STEPS: usize = 20_000;
+/// How many bytes of text one verdict makes: what words become, what commands print, what variables hold. A command
+/// with a file in a here document needs a few times its own length, which is at most a megabyte.
+const MOST_BYTES: usize = 8 << 20;
 /// Findings that are kept. Whoever reads the first ten has seen enough.
 const MOST_FINDINGS: usize = 200;
 /// How deep functions, nested shells and wrappers may call each other.
@@ -45,18 +50,27 @@ const DEEPEST_LISTS: usize = 90;
 pub(crate) struct Ran {
     pub(crate) success: Worlds,
     pub(crate) failure: Worlds,
+    /// What it prints.
     pub(crate) flow: Flow,
+    /// What it prints on the descriptor for errors, where that is known to be something.
+    pub(crate) errors: Option<Box<Flow>>,
 }
 
 impl Ran {
     /// It may succeed or fail, and either way things stand like this.
     pub(crate) fn same(world: World, flow: Flow) -> Self {
-        Self { success: Worlds::one(world.clone()), failure: Worlds::one(world), flow }
+        Self { success: Worlds::one(world.clone()), failure: Worlds::one(world), flow, errors: None }
     }
 
     /// It succeeds, and then things stand like this.
     pub(crate) fn succeeded(world: World, flow: Flow) -> Self {
-        Self { success: Worlds::one(world), failure: Worlds::default(), flow }
+        Self { success: Worlds::one(world), failure: Worlds::default(), flow, errors: None }
+    }
+
+    fn add_errors(&mut self, flow: &Flow) {
+        let before = self.errors.take().map_or_else(Flow::empty, |errors| *errors);
+        let both = before.then(flow);
+        self.errors = (both != Flow::empty()).then(|| Box::new(both));
     }
 
     fn all(self) -> Worlds {
@@ -81,6 +95,9 @@ impl Ran {
         self.success.merge(other.success);
         self.failure.merge(other.failure);
         self.flow = std::mem::take(&mut self.flow).or(&other.flow);
+        if let Some(errors) = other.errors {
+            self.add_errors(&errors);
+        }
     }
 }
 
@@ -131,14 +148,30 @@ pub(crate) struct Machine<'a> {
     pub(crate) waits: Vec<WaitingCommand>,
     /// What the command itself has written to files.
     pub(crate) files: HashMap<String, Flow>,
+    /// Processes that run beside the shell.
+    pub(crate) processes: Vec<plumbing::Process>,
+    /// Directories that the command has made.
+    pub(crate) directories: BTreeSet<String>,
+    /// Named pipes that the command has made.
+    pub(crate) pipes: BTreeSet<String>,
+    /// Files that were read before anything was known of them, by a process beside the shell or through a named pipe.
+    pub(crate) awaited: BTreeSet<String>,
+    /// Links, copies and mounts that the command has made.
+    pub(crate) links: links::Links,
+    /// What the verdict depends on besides the text.
+    pub(crate) rests_on: RestsOn,
+    looked_up: LookedUp,
     /// Variables that may or may not be set, where that made a difference.
     pub(crate) undecided: BTreeSet<String>,
+    /// The last program that printed credentials, and where it stands.
+    pub(crate) kept: Option<(String, Span)>,
     pub(crate) frames: Vec<Frame>,
     /// Functions that were defined, and whether they were called.
     pub(crate) defined: Vec<(String, std::sync::Arc<Command>, bool)>,
     /// The outermost text, for aliases.
     pub(crate) source: &'a [u8],
     steps: usize,
+    bytes: usize,
     depth: usize,
     nesting: Nesting,
     pub(crate) exhausted: bool,
@@ -156,11 +189,20 @@ impl<'a> Machine<'a> {
             touched: Vec::new(),
             waits: Vec::new(),
             files: HashMap::new(),
+            processes: Vec::new(),
+            directories: BTreeSet::new(),
+            pipes: BTreeSet::new(),
+            awaited: BTreeSet::new(),
+            links: links::Links::default(),
+            rests_on: RestsOn::default(),
+            looked_up: LookedUp::default(),
             undecided: BTreeSet::new(),
+            kept: None,
             frames: Vec::new(),
             defined: Vec::new(),
             source,
             steps: 0,
+            bytes: 0,
             depth: 0,
             nesting: Nesting::default(),
             exhausted: false,
@@ -176,8 +218,18 @@ impl<'a> Machine<'a> {
     pub(crate) fn does(&mut self, effect: Effect<'_>, world: &World, span: Span) {
         let places = self.places();
         let is_written = |path: &str| self.files.contains_key(path);
-        let found = protected::findings(effect, &places, world.cwd.as_deref(), &is_written, span);
+        let resolved = self.through_links(&effect, world);
+        let otherwise = self.in_the_other_directory(&effect, world, span);
+        let mut found = protected::findings(effect.clone(), &places, world.cwd.as_deref(), &is_written, span);
+        if let Some(what) = resolved {
+            found.extend(protected::findings(effect.on(&what), &places, None, &is_written, span));
+        }
+        found.extend(otherwise);
 
+        self.add_findings(found);
+    }
+
+    fn add_findings(&mut self, found: Vec<Finding>) {
         for finding in found {
             if !self.findings.contains(&finding) && self.findings.len() < MOST_FINDINGS {
                 self.findings.push(finding);
@@ -185,16 +237,35 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// What speaks against deleting everything here, if here is still where it was because changing the directory failed.
+    fn in_the_other_directory(&self, effect: &Effect<'_>, world: &World, span: Span) -> Vec<Finding> {
+        let (Some(directory), Effect::Delete { what, depth, .. }) = (&world.otherwise_at, effect) else {
+            return Vec::new();
+        };
+        let sweeps = |target: &Target| match target {
+            Target::At { path, extent, doubtful: false } => {
+                path == directory && (*extent == Extent::Everything || *depth != Depth::Entry)
+            }
+            _ => false,
+        };
+        if !path::targets(what, Some(directory)).iter().any(sweeps) || what.known_start().starts_with('/') {
+            return Vec::new();
+        }
+        let mut found = protected::findings(effect.clone(), &self.places(), Some(directory), &|_| false, span);
+        for finding in &mut found {
+            finding.decision = finding.decision.min(Decision::Ask);
+            finding.reason = format!("If the directory cannot be entered: {}", finding.reason);
+        }
+        found
+    }
+
     /// Notes an effect that needs no file to be judged.
     pub(crate) fn state(&mut self, kind: Kind, reason: impl Into<String>, span: Span, target: Option<String>) {
         let effect = Effect::Of { kind, reason: reason.into(), target };
         let places = self.places();
 
-        for finding in protected::findings(effect, &places, None, &|_| false, span) {
-            if !self.findings.contains(&finding) && self.findings.len() < MOST_FINDINGS {
-                self.findings.push(finding);
-            }
-        }
+        let found = protected::findings(effect, &places, None, &|_| false, span);
+        self.add_findings(found);
     }
 
     /// Does `what`; whatever speaks against it is asked about at most.
@@ -222,6 +293,29 @@ impl<'a> Machine<'a> {
     /// Judges a variable that is set.
     pub(crate) fn judge_variable(&mut self, name: &str, value: &Text, span: Span, lasting: Lasting) {
         (self.knowledge.variable)(self, name, value, span, lasting);
+    }
+
+    /// The world in which the command starts.
+    pub(crate) fn first_world(&self) -> World {
+        World::first(self.context, Rc::clone(&self.looked_up))
+    }
+
+    /// What the verdict depends on besides the text, in all.
+    pub(crate) fn rested_on(&mut self) -> RestsOn {
+        let mut rests_on = std::mem::take(&mut self.rests_on);
+        rests_on.variables = self.looked_up.take();
+        rests_on
+    }
+
+    /// Counts text that was made; false when there was too much.
+    pub(crate) fn created(&mut self, bytes: usize) -> bool {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > MOST_BYTES && !self.exhausted {
+            self.exhausted = true;
+            let reason = "The command makes more text than is examined.".to_owned();
+            self.state(Kind::Unexamined, reason, self.here(), None);
+        }
+        !self.exhausted
     }
 
     /// Counts one more command; false when there were too many.

@@ -1,40 +1,51 @@
 //! `$name` and `${…}`.
 
-use crate::machine::arithmetic;
+use chiton_shell::tree::{CaseChange, Fallback, Operation, Parameter, Part, Word};
+
+use crate::machine::command::next_index;
 use crate::machine::expand;
-use crate::machine::expand::{Expansion, Splitting};
-use crate::machine::state::Value;
+use crate::machine::expand::Expansion;
+use crate::machine::state::{Attributes, Value};
 use crate::value::glob;
 use crate::value::{Piece, Text, Unknown, What};
-use chiton_shell::tree::{CaseChange, Fallback, Operation, Parameter, Word};
 
 /// The values of a parameter expansion.
-pub(super) struct Values {
-    pub(super) texts: Vec<Text>,
-    /// Whether they are words already: those of `${x:-a b}` are split where they are written.
-    pub(super) are_split: bool,
-}
-
-impl Values {
-    fn whole(texts: Vec<Text>) -> Self {
-        Self { texts, are_split: false }
-    }
+pub(super) enum Values<'p> {
+    /// These.
+    Texts(Vec<Text>),
+    /// What this word becomes where it stands: that of `${x:-a b}`.
+    Word(&'p Word),
 }
 
 impl Expansion<'_, '_> {
     /// The values of a parameter expansion; none if it is unset.
-    pub(super) fn parameter(&mut self, parameter: &Parameter, splitting: Splitting) -> Values {
+    pub(super) fn parameter<'p>(&mut self, parameter: &'p Parameter) -> Values<'p> {
         if let Operation::Names = parameter.operation {
-            return Values::whole(vec![Text::unknown(What::Plain, false)]);
+            return Values::Texts(vec![Text::unknown(What::Plain, false)]);
+        }
+        if parameter.indirect && parameter.is_many() && !matches!(parameter.name.as_str(), "@" | "*") {
+            return Values::Texts(self.keys(&parameter.name));
         }
         let mut values = self.base(parameter);
         if parameter.indirect {
             values = self.indirect(values.as_deref());
         }
         if parameter.length {
-            return Values::whole(vec![length(values.as_deref(), parameter.is_many())]);
+            return Values::Texts(vec![length(values.as_deref(), parameter.is_many())]);
         }
-        self.operate(parameter, values, splitting)
+        self.operate(parameter, values)
+    }
+
+    /// `${!name[@]}`: the subscripts of an array.
+    fn keys(&mut self, name: &str) -> Vec<Text> {
+        match self.world.get(name, self.machine.context) {
+            Value::Array(items) if items.iter().all(|(key, _)| key != "?") => {
+                items.into_iter().map(|(key, _)| Text::known(key)).collect()
+            }
+            Value::Unset => Vec::new(),
+            Value::Scalar(text) if text.is_decided() => vec![Text::known("0")],
+            _ => vec![Text::unknown(What::Plain, false)],
+        }
     }
 
     /// What the name holds: none if it is unset.
@@ -59,8 +70,9 @@ impl Expansion<'_, '_> {
                 None => Some(vec![Text::variable(name)]),
             };
         }
-        let index = parameter.index.as_ref().map(|word| self.single(word).as_known());
-        match (self.world.get(name, self.machine.context), index) {
+        let held = self.world.get(name, self.machine.context);
+        let index = parameter.index.as_ref().map(|word| self.subscript(word, name, &held));
+        match (held, index) {
             (Value::Unset | Value::Reference(_), _) => None,
             (Value::Scalar(text), None) => Some(vec![text]),
             (Value::Scalar(text), Some(index)) => match index.as_deref() {
@@ -71,63 +83,69 @@ impl Expansion<'_, '_> {
             (Value::Array(items), Some(Some(all))) if all == "@" || all == "*" => {
                 Some(items.into_iter().map(|(_, text)| text).collect())
             }
-            (Value::Array(items), Some(Some(key))) => self.element(&items, &key),
+            (Value::Array(items), Some(Some(key))) => element(&items, &key, name),
             (Value::Array(_), Some(None)) => Some(vec![Text::variable(name)]),
             (Value::Array(items), None) => items.into_iter().find(|(key, _)| key == "0").map(|(_, text)| vec![text]),
         }
     }
 
-    fn element(&mut self, items: &[(String, Text)], key: &str) -> Option<Vec<Text>> {
-        let context = self.machine.context;
-        if let Some((_, text)) = items.iter().find(|(name, _)| name == key) {
-            return Some(vec![text.clone()]);
+    /// A subscript: text in an associative array, else a number.
+    fn subscript(&mut self, word: &Word, name: &str, held: &Value) -> Option<String> {
+        if let Some(all @ ("@" | "*")) = word.as_plain() {
+            return Some(all.to_owned());
         }
-        let number = arithmetic::evaluate(key, &mut |name| match self.world.get(name, context) {
-            Value::Scalar(text) => text.as_known().and_then(|text| text.parse().ok()),
-            _ => None,
-        });
-        match number {
-            Some(number) if number < 0 => {
-                let from_end = usize::try_from(-number).ok()?;
-                items.len().checked_sub(from_end).map(|at| vec![items[at].1.clone()])
-            }
-            Some(number) => {
-                let key = number.to_string();
-                items.iter().find(|(name, _)| *name == key).map(|(_, text)| vec![text.clone()])
-            }
-            None => Some(vec![Text::variable(key)]),
-        }
+        let text = self.single(word);
+        let by_text = self.world.attributes(name).has(Attributes::ASSOCIATIVE)
+            || matches!(held, Value::Array(items) if items.iter().any(|(key, _)| key.parse::<i64>().is_err() && key != "?"));
+        if by_text { text.as_known() } else { self.calculated(&text).as_known() }
     }
 
     fn indirect(&mut self, values: Option<&[Text]>) -> Option<Vec<Text>> {
         let Some([name]) = values else { return None };
-        match name.as_known() {
-            Some(name) => self.base(&Parameter { name, ..Parameter::default() }),
-            None => Some(vec![Text::variable("!")]),
-        }
+        let Some(known) = name.as_known() else {
+            self.named(name);
+            return Some(vec![Text::variable("!")]);
+        };
+        let Some((name, subscript)) = known.split_once('[') else {
+            return self.base(&Parameter { name: known, ..Parameter::default() });
+        };
+        let literal = Part::Literal(subscript.trim_end_matches(']').to_owned());
+        let index = Some(Word { parts: vec![literal], ..Word::default() });
+        self.base(&Parameter { name: name.to_owned(), index, ..Parameter::default() })
     }
 
-    fn operate(&mut self, parameter: &Parameter, values: Option<Vec<Text>>, splitting: Splitting) -> Values {
+    fn operate<'p>(&mut self, parameter: &'p Parameter, values: Option<Vec<Text>>) -> Values<'p> {
         match &parameter.operation {
+            Operation::Plain => return Values::Texts(values.unwrap_or_default()),
             Operation::Alternative { kind, colon, word } => {
-                return self.alternative(parameter, values, (*kind, *colon, word), splitting);
+                return self.alternative(parameter, values, (*kind, *colon, word));
             }
             Operation::Slice { offset, length } if parameter.is_many() => {
-                return Values::whole(self.slice_list(values.unwrap_or_default(), offset, length.as_ref()));
+                let mut values = values.unwrap_or_default();
+                // Positional parameters are counted from `$0`.
+                if matches!(parameter.name.as_str(), "@" | "*") {
+                    let shell = self.world.script.clone().unwrap_or_else(|| "bash".to_owned());
+                    values.insert(0, Text::known(shell));
+                }
+                return Values::Texts(self.slice_list(values, offset, length.as_ref()));
             }
             _ => {}
         }
         let values = values.unwrap_or_default();
-        Values::whole(values.into_iter().map(|value| self.transform(&parameter.operation, value)).collect())
+        if values.is_empty() {
+            // What stands behind the operator is expanded all the same.
+            self.transform(&parameter.operation, Text::default());
+            return Values::Texts(Vec::new());
+        }
+        Values::Texts(values.into_iter().map(|value| self.transform(&parameter.operation, value)).collect())
     }
 
-    fn alternative(
+    fn alternative<'p>(
         &mut self,
         parameter: &Parameter,
         values: Option<Vec<Text>>,
-        (kind, colon, word): (Fallback, bool, &Word),
-        splitting: Splitting,
-    ) -> Values {
+        (kind, colon, word): (Fallback, bool, &'p Word),
+    ) -> Values<'p> {
         let absent = match &values {
             None => Some(true),
             Some(values) if colon => match values.as_slice() {
@@ -159,16 +177,12 @@ impl Expansion<'_, '_> {
             _ => absent,
         };
         match (kind, absent) {
-            (Fallback::Replace, Some(true)) => Values::whole(Vec::new()),
-            (Fallback::Replace, _) | (Fallback::Use | Fallback::Assign, Some(true)) => {
-                let texts = match splitting {
-                    Splitting::Whole => vec![self.single(word)],
-                    Splitting::Splits => self.split_parts(&word.parts, Splitting::Splits),
-                };
-                if kind == Fallback::Assign {
-                    self.world.set_text(&parameter.name, texts.first().cloned().unwrap_or_default());
-                }
-                Values { texts, are_split: splitting == Splitting::Splits }
+            (Fallback::Replace, Some(true)) => Values::Texts(Vec::new()),
+            (Fallback::Replace, _) | (Fallback::Use, Some(true)) => Values::Word(word),
+            (Fallback::Assign, Some(true)) => {
+                let text = self.single(word);
+                self.world.set_text(&parameter.name, text.clone());
+                Values::Texts(vec![text])
             }
             (Fallback::Fail, _) => {
                 let mut values = values.unwrap_or_default();
@@ -180,12 +194,12 @@ impl Expansion<'_, '_> {
                         }
                     }
                 }
-                Values::whole(values)
+                Values::Texts(values)
             }
             _ => {
                 // The other branch is judged for what it would run.
                 self.single(word);
-                Values::whole(values.unwrap_or_default())
+                Values::Texts(values.unwrap_or_default())
             }
         }
     }
@@ -195,6 +209,7 @@ impl Expansion<'_, '_> {
             Operation::Trim { suffix, longest, pattern } => {
                 let pattern = self.pattern(pattern);
                 match (value.as_literal(), pattern) {
+                    (Some(text), Some(_)) if text.len() > LONGEST_MATCHED => unknown_like(&value),
                     (Some(text), Some(pattern)) => patterned(trim(&text, &pattern, *suffix, *longest), &value),
                     _ => value,
                 }
@@ -202,7 +217,14 @@ impl Expansion<'_, '_> {
             Operation::Replace { all, anchor, pattern, replacement } => {
                 let (pattern, replacement) = (self.pattern(pattern), self.single(replacement));
                 match (value.as_literal(), pattern, replacement.as_literal()) {
-                    (Some(text), Some(pattern), Some(replacement)) => {
+                    (Some(text), Some(pattern), Some(replacement))
+                        if text.len() <= LONGEST_MATCHED && !replacement.contains('&') =>
+                    {
+                        // Before it is made: each character may become the whole replacement.
+                        let most = text.len().saturating_mul(replacement.len());
+                        if most > LONGEST_REPLACED && !self.machine.created(most) {
+                            return unknown_like(&value);
+                        }
                         patterned(&replace(&text, &pattern, &replacement, *all, *anchor), &value)
                     }
                     _ => unknown_like(&value),
@@ -219,10 +241,13 @@ impl Expansion<'_, '_> {
                     _ => unknown_like(&value),
                 }
             }
-            Operation::Case { kind, all, .. } => match value.as_literal() {
-                Some(text) => patterned(&recase(&text, *kind, *all), &value),
-                None => value,
-            },
+            Operation::Case { kind, all, pattern } => {
+                self.pattern(pattern);
+                match value.as_literal() {
+                    Some(text) => patterned(&recase(&text, *kind, *all), &value),
+                    None => value,
+                }
+            }
             Operation::Transform(letter) => self.at_transform(*letter, value),
             _ => value,
         }
@@ -230,15 +255,21 @@ impl Expansion<'_, '_> {
 
     fn at_transform(&mut self, letter: char, value: Text) -> Text {
         match (letter, value.as_literal()) {
-            ('P', Some(text)) => {
+            ('P', known) => {
+                let text = value.known_pieces();
                 self.machine.expanded_again(&text, self.world);
-                if text.contains(['\\', '$', '`']) { unknown_like(&value) } else { value }
+                let decoded = crate::programs::codec::escapes(&text);
+                if decoded != text {
+                    self.machine.expanded_again(&decoded, self.world);
+                }
+                if known.is_none() || text.contains(['\\', '$', '`']) { unknown_like(&value) } else { value }
             }
             ('U', Some(text)) => patterned(&text.to_uppercase(), &value),
             ('L', Some(text)) => patterned(&text.to_lowercase(), &value),
             ('u', Some(text)) => patterned(&recase(&text, CaseChange::Upper, false), &value),
-            ('E', Some(text)) if !text.contains('\\') => value,
-            ('P' | 'E', _) => unknown_like(&value),
+            ('E', Some(text)) => Text::known(crate::programs::codec::escapes(&text)),
+            ('Q', Some(text)) => Text::known(format!("'{}'", text.replace('\'', "'\\''"))),
+            ('E', _) => unknown_like(&value),
             ('Q' | 'A' | 'K' | 'k' | 'a', _) => Text::unknown(What::Plain, false),
             _ => value,
         }
@@ -249,17 +280,34 @@ impl Expansion<'_, '_> {
     }
 
     fn slice_list(&mut self, values: Vec<Text>, offset: &Word, length: Option<&Word>) -> Vec<Text> {
-        let offset = self.number(offset).and_then(|offset| usize::try_from(offset).ok());
+        let count = i64::try_from(values.len()).unwrap_or(i64::MAX);
+        let offset = self.number(offset).map(|offset| if offset < 0 { count + offset } else { offset });
+        let offset = offset.map(|offset| usize::try_from(offset).unwrap_or(usize::MAX));
         let length = length.map(|length| self.number(length).and_then(|length| usize::try_from(length).ok()));
         match (offset, length) {
-            // Counted from `$0`, which is not among the values.
-            (Some(offset), None) => values.into_iter().skip(offset.saturating_sub(1)).collect(),
-            (Some(offset), Some(Some(length))) => {
-                values.into_iter().skip(offset.saturating_sub(1)).take(length).collect()
-            }
+            (Some(offset), None) => values.into_iter().skip(offset).collect(),
+            (Some(offset), Some(Some(length))) => values.into_iter().skip(offset).take(length).collect(),
             _ => vec![Text::variable("@")],
         }
     }
+}
+
+/// Longer text is not compared with patterns.
+const LONGEST_MATCHED: usize = 4096;
+/// Replacements that make less than this are made without counting first.
+const LONGEST_REPLACED: usize = 64 << 10;
+
+/// The element of an array with this key.
+fn element(items: &[(String, Text)], key: &str, name: &str) -> Option<Vec<Text>> {
+    if items.iter().any(|(known, _)| known == "?") {
+        return Some(vec![Text::variable(name)]);
+    }
+    if let Some((_, text)) = items.iter().find(|(known, _)| known == key) {
+        return Some(vec![text.clone()]);
+    }
+    let back = key.parse::<i64>().ok().filter(|number| *number < 0)?;
+    let at = (next_index(items) + back).to_string();
+    items.iter().find(|(known, _)| *known == at).map(|(_, text)| vec![text.clone()])
 }
 
 /// The same text computed anew: patterns in it count where they did before.
@@ -309,9 +357,6 @@ fn trim<'t>(text: &'t str, pattern: &str, suffix: bool, longest: bool) -> &'t st
 }
 
 fn replace(text: &str, pattern: &str, replacement: &str, all: bool, anchor: Option<char>) -> String {
-    if text.len() > 4096 {
-        return text.to_owned();
-    }
     let mut out = String::new();
     let mut rest = text;
     let mut first = true;

@@ -6,13 +6,14 @@ use chiton_shell as syntax;
 use chiton_shell::tree::Span;
 
 use super::command::Call;
+use super::plumbing::{Sink, descriptor_of};
 use super::state::{World, Worlds};
 use super::{DEEPEST_CALLS, Machine, Ran};
 use crate::effect::Kind;
-use crate::protected::start_files;
+use crate::protected::credentials::{self, Secrecy};
 use crate::value::path::{self, Target};
 use crate::value::{Arg, Flow, Labels, Piece, Text, Unknown, What};
-use crate::verdict::WaitingCommand;
+use crate::verdict::{Finding, WaitingCommand};
 
 impl Machine<'_> {
     /// Goes through the command that `words` are.
@@ -24,7 +25,7 @@ impl Machine<'_> {
 
         let frame = self.frame(&format!("wrapper {}", call.name));
         self.frames.push(frame);
-        let ran = self.invoke(words, world, &call.input, call.span);
+        let ran = self.invoke_program(words, world, &call.input, call.span);
         self.frames.pop();
         ran
     }
@@ -55,6 +56,8 @@ impl Machine<'_> {
         for (index, piece) in text.text.0.iter().enumerate() {
             match piece {
                 Piece::Known(known) | Piece::Glob(known) => script.push_str(known),
+                // Parsing turns it into something unknown again, whatever quotes it stands in.
+                Piece::Unknown(Unknown { what: What::Secret(reference), .. }) => script.push_str(reference),
                 Piece::Unknown(unknown) => {
                     let name = format!("__unknown_{index}");
                     script.push_str(&format!("${{{name}}}"));
@@ -69,6 +72,11 @@ impl Machine<'_> {
     pub(crate) fn run_flow(&mut self, flow: &Flow, world: World, input: &Rc<Flow>, from: &Arg) -> Ran {
         if let Some(text) = &flow.text {
             let text = text.clone();
+            if flow.labels.has(Labels::RECENT) {
+                let mut ran = Ran::default();
+                self.as_an_older_file(|machine| ran = machine.script(&text, world, input, from.span));
+                return ran;
+            }
             return self.script(&text, world, input, from.span);
         }
         self.object_to_flow(flow, from);
@@ -92,9 +100,22 @@ impl Machine<'_> {
         }
     }
 
+    /// Does `what` to a file that an earlier command wrote. What it does by itself counts; that its text leaves open
+    /// what it deletes or runs does not, as with every script that is older.
+    pub(crate) fn as_an_older_file(&mut self, what: impl FnOnce(&mut Self)) {
+        let before = self.findings.len();
+        what(self);
+        let mut index = 0;
+        self.findings.retain(|finding| {
+            index += 1;
+            index <= before || finding.counts_in_a_script()
+        });
+    }
+
     /// Goes through `text` as a script of its own that stands at `span`.
     pub(crate) fn script(&mut self, text: &str, world: World, input: &Rc<Flow>, span: Span) -> Ran {
-        if self.frames.len() >= DEEPEST_CALLS || !self.step(span) {
+        // Parsing makes several times the text.
+        if self.frames.len() >= DEEPEST_CALLS || !self.step(span) || !self.created(text.len() * 4) {
             let reason = "Shells call shells too deeply to be examined.".to_owned();
             self.state(Kind::Unexamined, reason, span, None);
             return Ran::same(world, Flow::unknown());
@@ -103,7 +124,13 @@ impl Machine<'_> {
             Ok(script) => {
                 let frame = self.frame("");
                 self.frames.push(frame);
-                let ran = self.list(&script.list, Worlds::one(world), input);
+                let outer = Rc::clone(&world.input);
+                let mut ran = self.list(&script.list, Worlds::one(world.reading(input)));
+                if !Rc::ptr_eq(&outer, input) {
+                    for world in ran.success.0.iter_mut().chain(ran.failure.0.iter_mut()) {
+                        world.input = Rc::clone(&outer);
+                    }
+                }
                 self.frames.pop();
                 ran
             }
@@ -117,11 +144,26 @@ impl Machine<'_> {
 
     /// Goes through the substitutions in a text that the shell expands once more.
     pub(crate) fn expanded_again(&mut self, text: &str, world: &World) {
-        let quoted = format!(": \"{}\"", text.replace('"', ""));
-        if let Ok(script) = syntax::parse_at(quoted.as_bytes(), self.here())
-            && self.step(self.here())
-        {
-            self.captured(&script.list, world);
+        if !text.contains(['$', '`']) || !self.step(self.here()) || !self.created(text.len()) {
+            return;
+        }
+        let mut end = "__END__".to_owned();
+        while text.contains(&end) {
+            end.push('_');
+        }
+        let document = format!(": <<{end}\n{text}\n{end}\n");
+        match syntax::parse_at(document.as_bytes(), self.here()) {
+            Ok(script) if self.frames.len() < DEEPEST_CALLS => {
+                let frame = self.frame("again");
+                self.frames.push(frame);
+                self.captured(&script.list, world);
+                self.frames.pop();
+            }
+            _ if text.contains("$(") || text.contains('`') => {
+                let reason = "A text is expanded a second time and cannot be parsed.".to_owned();
+                self.state(Kind::Unexamined, reason, self.here(), None);
+            }
+            _ => {}
         }
     }
 
@@ -133,34 +175,70 @@ impl Machine<'_> {
         let mut flow = Flow::labelled(Labels::FILE);
         for target in path::targets(text, world.cwd.as_deref()) {
             let Target::At { path, .. } = &target else { continue };
+            let real = self.physical(path);
+            let path = real.as_ref().unwrap_or(path);
+            if self.nesting.background > 0 || self.pipes.contains(path) {
+                self.awaited.insert(path.clone());
+            }
             if let Some(known) = self.files.get(path) {
                 return known.clone();
+            }
+            if let Some(read) = descriptor_of(path).and_then(|number| self.read_descriptor(number, world)) {
+                return (*read).clone();
             }
             if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
                 flow.labels = flow.labels.with(Labels::DOWNLOADED);
             }
-            if start_files::is_credential(path, &self.places().home, false) {
-                flow.labels = flow.labels.with(Labels::SECRET);
+            match credentials::secrecy(path, &self.places()) {
+                Some(Secrecy::Kept) => flow.labels = flow.labels.with(Labels::SECRET).with(Labels::KEPT),
+                Some(Secrecy::Handled) => flow.labels = flow.labels.with(Labels::SECRET),
+                None => {}
             }
             if path == "/dev/null" {
                 return Flow::empty();
+            }
+            if text.is_decided()
+                && !text.has_glob()
+                && let Some(recent) = self.file_on_disk(path)
+            {
+                return Flow { labels: recent.labels.with(flow.labels), ..recent };
             }
         }
         flow
     }
 
+    /// What is in the file that a program was given by its name, which may be standard input.
+    pub(crate) fn read_given(&mut self, file: &Text, call: &Call, world: &World) -> Flow {
+        let is_input = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].iter().any(|name| file.is(name));
+        if is_input { (*call.input).clone() } else { self.read(file, world) }
+    }
+
     /// Remembers what a file holds from now on.
     pub(crate) fn remember(&mut self, text: &Text, flow: Flow, append: bool, world: &World) {
-        let Some(path) = text.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref())) else { return };
-        if path.starts_with("/dev/") {
+        if let [Piece::Unknown(Unknown { what: What::Sink(process), .. })] = text.0.as_slice() {
+            self.sent_to(*process, &flow);
             return;
         }
-        let content = match self.files.get(&path) {
-            Some(before) if append => before.clone().then(&flow),
-            None if append => Flow::labelled(Labels::FILE).then(&flow),
-            _ => flow,
-        };
-        self.files.insert(path, content);
+        let Some(path) = text.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref())) else { return };
+        if let Some(number) = descriptor_of(&path) {
+            let sink = world.descriptors.get(&number).and_then(|opened| opened.writes.clone());
+            match sink {
+                Some(Sink::Process(process)) => drop(self.sent_to(process, &flow)),
+                Some(Sink::File { path: Some(path), append }) => self.pour(&path, flow, append),
+                _ => {}
+            }
+            return;
+        }
+        self.pour(&path, flow, append);
+    }
+
+    /// Notes that a file which the command wrote is changed in a way that nobody follows.
+    pub(crate) fn blur(&mut self, text: &Text, world: &World) {
+        let path = text.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref()));
+        if let Some(content) = path.and_then(|path| self.files.get_mut(&path)) {
+            let labels = content.labels.with(Labels::UNKNOWN).with(Labels::DECODED);
+            *content = Flow::labelled(labels);
+        }
     }
 
     /// What is known of the files that `args` name.
@@ -173,6 +251,28 @@ impl Machine<'_> {
         let waiting = WaitingCommand { program: program.to_owned(), hint: hint.to_owned(), span };
         if !self.waits.contains(&waiting) && self.waits.len() < 50 {
             self.waits.push(waiting);
+        }
+    }
+
+    /// Notes that a program shows or takes along what comes in, where that proves who somebody is.
+    pub(crate) fn reveals_input(&mut self, program: &str, input: &Flow, span: Span) {
+        self.reveals(input, format!("`{program}` would print what it reads, which proves who somebody is."), span);
+    }
+
+    /// Notes that what is printed is shown or kept in a file, where that proves who somebody is.
+    pub(crate) fn reveals_output(&mut self, output: &Flow, span: Span) {
+        let (reason, span) = match &self.kept {
+            Some((program, span)) => (format!("What `{program}` prints proves who somebody is."), *span),
+            None => ("What this prints proves who somebody is.".to_owned(), span),
+        };
+        self.reveals(output, reason, span);
+    }
+
+    /// What one program of a pipeline shows, the next need not be told about.
+    fn reveals(&mut self, flow: &Flow, reason: String, span: Span) {
+        let is_told = |finding: &Finding| matches!(finding.rule.as_str(), "credentials" | "exfiltration");
+        if flow.labels.has(Labels::KEPT) && !self.findings.iter().any(is_told) {
+            self.state(Kind::Reveal, reason, span, None);
         }
     }
 

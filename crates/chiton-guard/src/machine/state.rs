@@ -1,11 +1,13 @@
 //! The state of the shell while the machine walks through a command, as far as it is known.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::context::{Context, Held};
-use crate::value::{Text, What};
+use crate::context::{Context, Held, Input};
+use crate::machine::plumbing::Opened;
+use crate::value::{Flow, Labels, Text, What};
 use chiton_shell::tree::Command;
 
 /// What a variable holds.
@@ -19,16 +21,72 @@ pub(crate) enum Value {
     Reference(String),
 }
 
+/// What `declare` says of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Attributes(u8);
+
+impl Attributes {
+    /// `-i`: what is assigned is calculated.
+    pub(crate) const INTEGER: Self = Self(1);
+    /// `-l`.
+    pub(crate) const LOWER: Self = Self(2);
+    /// `-u`.
+    pub(crate) const UPPER: Self = Self(4);
+    /// `-A`: subscripts are text.
+    pub(crate) const ASSOCIATIVE: Self = Self(8);
+    /// `-x`: shells that this one starts have it too.
+    pub(crate) const EXPORTED: Self = Self(16);
+
+    pub(crate) fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    #[must_use]
+    pub(crate) fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    #[must_use]
+    pub(crate) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+/// Names of the session that were looked up, by all worlds of one verdict.
+pub(crate) type LookedUp = Rc<RefCell<BTreeSet<String>>>;
+
+/// The variables of the function around one that is called.
+pub(crate) struct Locals(Option<Rc<Vec<Local>>>);
+
+/// A variable of a function, and what it held before.
+type Local = (Rc<str>, Option<Rc<Value>>);
+
 /// One way things may stand at a point of the command.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
-    variables: Rc<BTreeMap<String, Value>>,
+    variables: Rc<BTreeMap<Rc<str>, Rc<Value>>>,
+    attributes: Rc<BTreeMap<Rc<str>, Attributes>>,
+    looked_up: LookedUp,
+    /// Standard input.
+    pub(crate) input: Rc<Flow>,
+    /// Open descriptors from 3 on; 1 and 2 only where `exec` pointed them elsewhere.
+    pub(crate) descriptors: Rc<BTreeMap<u32, Opened>>,
+    /// Variables that belong to the function that runs, and what they held before it; none outside of functions.
+    locals: Option<Rc<Vec<Local>>>,
+    /// Functions of the session that were removed.
+    removed_functions: Rc<BTreeSet<String>>,
+    /// Functions that shells which this one starts have too.
+    pub(crate) exported_functions: Rc<BTreeSet<String>>,
+    /// Whether the shell ends where a command fails: `set -e`.
+    pub(crate) ends_on_failure: bool,
+    /// The directory it would still be in if the last change of it had failed.
+    pub(crate) otherwise_at: Option<String>,
     /// The working directory; none if it is not known.
     pub(crate) cwd: Option<String>,
     pub(crate) previous: Option<String>,
     pub(crate) stack: Rc<Vec<Option<String>>>,
     functions: Rc<BTreeMap<String, Arc<Command>>>,
-    pub(crate) aliases: Rc<BTreeMap<String, String>>,
+    pub(crate) aliases: Rc<BTreeMap<String, Rc<str>>>,
     /// `$1` and so on; none if they are not known.
     pub(crate) positional: Option<Rc<Vec<Text>>>,
     /// `$0`.
@@ -42,11 +100,14 @@ pub(crate) struct World {
 impl PartialEq for World {
     fn eq(&self, other: &Self) -> bool {
         let same = |a: &Self, b: &Self| {
-            (&a.cwd, &a.previous, &a.positional, a.ended, a.stayed)
-                == (&b.cwd, &b.previous, &b.positional, b.ended, b.stayed)
+            (&a.cwd, &a.previous, &a.positional, a.ended, a.stayed, a.ends_on_failure, &a.otherwise_at)
+                == (&b.cwd, &b.previous, &b.positional, b.ended, b.stayed, b.ends_on_failure, &b.otherwise_at)
         };
         same(self, other)
             && (Rc::ptr_eq(&self.variables, &other.variables) || self.variables == other.variables)
+            && (Rc::ptr_eq(&self.input, &other.input) || self.input == other.input)
+            && (Rc::ptr_eq(&self.descriptors, &other.descriptors) || self.descriptors == other.descriptors)
+            && (Rc::ptr_eq(&self.attributes, &other.attributes) || self.attributes == other.attributes)
             && self.stack == other.stack
             && self.aliases == other.aliases
             && (Rc::ptr_eq(&self.functions, &other.functions)
@@ -64,6 +125,15 @@ impl World {
         let cwd = crate::value::path::absolute(&context.cwd.to_string_lossy(), None);
         Self {
             variables: Rc::default(),
+            attributes: Rc::default(),
+            looked_up: Rc::default(),
+            input: Rc::new(Flow::empty()),
+            descriptors: Rc::default(),
+            locals: None,
+            removed_functions: Rc::default(),
+            exported_functions: Rc::default(),
+            ends_on_failure: false,
+            otherwise_at: None,
             cwd,
             previous: None,
             stack: Rc::default(),
@@ -76,17 +146,65 @@ impl World {
         }
     }
 
+    /// The world in which the command of `context` starts. What it looks up is noted in `looked_up`.
+    pub(crate) fn first(context: &Context, looked_up: LookedUp) -> Self {
+        let input = match &context.input {
+            Input::Nothing => Flow::empty(),
+            Input::Text(text) => Flow::known(&**text),
+            Input::Later => Flow::labelled(Labels::LATER),
+        };
+        Self { input: Rc::new(input), looked_up, ..Self::new(context) }
+    }
+
     /// What `name` holds, references followed.
     pub(crate) fn get(&self, name: &str, context: &Context) -> Value {
         let mut name = name;
         for _ in 0..8 {
-            match self.variables.get(name) {
+            match self.variables.get(name).map(Rc::as_ref) {
                 Some(Value::Reference(other)) => name = other,
                 Some(value) => return value.clone(),
                 None => return self.outer(name, context),
             }
         }
         Value::Scalar(Text::variable(name))
+    }
+
+    /// What `declare` said of `name`.
+    pub(crate) fn attributes(&self, name: &str) -> Attributes {
+        if self.attributes.is_empty() {
+            return Attributes::default();
+        }
+        self.attributes.get(name).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn declare(&mut self, name: &str, attributes: Attributes) {
+        if self.attributes(name) != attributes {
+            Rc::make_mut(&mut self.attributes).insert(name.into(), attributes);
+        }
+    }
+
+    /// Variables that the command has set and that a new shell does not get.
+    pub(crate) fn unexported<'w>(&'w self, context: &'w Context) -> impl Iterator<Item = &'w str> {
+        // Every session has these, and what is assigned to them goes on to new shells.
+        const USUAL: [&str; 16] = [
+            "HOME", "PATH", "USER", "LOGNAME", "SHELL", "PWD", "OLDPWD", "LANG", "LC_ALL", "TERM", "TMPDIR", "EDITOR",
+            "PAGER", "SHLVL", "HOSTNAME", "XDG_CONFIG_HOME",
+        ];
+        let kept = |name: &str| {
+            self.attributes(name).has(Attributes::EXPORTED) || USUAL.contains(&name) || context.variable(name).is_some()
+        };
+        self.variables.keys().map(Rc::as_ref).filter(move |name| !kept(name) && !name.starts_with("__unknown_"))
+    }
+
+    /// Takes away functions and aliases that a new shell does not get.
+    pub(crate) fn forget_what_is_not_exported(&mut self) {
+        if !self.aliases.is_empty() {
+            self.aliases = Rc::default();
+        }
+        if self.functions.keys().any(|name| !self.exported_functions.contains(name)) {
+            let exported = Rc::clone(&self.exported_functions);
+            Rc::make_mut(&mut self.functions).retain(|name, _| exported.contains(name));
+        }
     }
 
     /// Whether the command itself has set `name`.
@@ -107,6 +225,9 @@ impl World {
             | "LINENO" | "HOSTNAME" | "BASH_VERSION" | "OSTYPE" | "HOSTTYPE" | "MACHTYPE" | "COLUMNS" | "LINES"
             | "SHLVL" | "OPTIND" | "BASH_SUBSHELL" => return Value::Scalar(Text::unknown(What::Plain, true)),
             _ => {}
+        }
+        if context.scope.is_some() && !self.looked_up.borrow().contains(name) {
+            self.looked_up.borrow_mut().insert(name.to_owned());
         }
         if let Some(variable) = context.variable(name) {
             return match variable {
@@ -130,14 +251,14 @@ impl World {
     }
 
     pub(crate) fn set(&mut self, name: &str, value: Value) {
-        let mut name = name.to_owned();
+        let mut name: Rc<str> = name.into();
         for _ in 0..8 {
-            match self.variables.get(&name) {
-                Some(Value::Reference(other)) if !matches!(value, Value::Reference(_)) => name.clone_from(other),
+            match self.variables.get(&name).map(Rc::as_ref) {
+                Some(Value::Reference(other)) if !matches!(value, Value::Reference(_)) => name = other.as_str().into(),
                 _ => break,
             }
         }
-        Rc::make_mut(&mut self.variables).insert(name, value);
+        Rc::make_mut(&mut self.variables).insert(name, Rc::new(value));
     }
 
     pub(crate) fn set_text(&mut self, name: &str, text: Text) {
@@ -154,6 +275,38 @@ impl World {
 
     pub(crate) fn undefine(&mut self, name: &str) {
         Rc::make_mut(&mut self.functions).remove(name);
+        Rc::make_mut(&mut self.removed_functions).insert(name.to_owned());
+    }
+
+    /// Whether a function of the session was removed.
+    pub(crate) fn has_removed_function(&self, name: &str) -> bool {
+        self.removed_functions.contains(name)
+    }
+
+    /// Begins a function: what it declares is its own. Gives what [`World::leave_function`] needs.
+    pub(crate) fn enter_function(&mut self) -> Locals {
+        Locals(self.locals.replace(Rc::default()))
+    }
+
+    /// Ends a function.
+    pub(crate) fn leave_function(&mut self, outer: &Locals) {
+        for (name, before) in self.locals.take().iter().flat_map(|locals| locals.iter().rev()) {
+            let variables = Rc::make_mut(&mut self.variables);
+            match before {
+                Some(value) => variables.insert(Rc::clone(name), Rc::clone(value)),
+                None => variables.remove(name),
+            };
+        }
+        self.locals.clone_from(&outer.0);
+    }
+
+    /// Makes a variable one of the function that runs.
+    pub(crate) fn localise(&mut self, name: &str) {
+        let before = self.variables.get(name).cloned();
+        let Some(locals) = &mut self.locals else { return };
+        if locals.iter().all(|(known, _)| **known != *name) {
+            Rc::make_mut(locals).push((name.into(), before));
+        }
     }
 
     pub(crate) fn enter(&mut self, directory: Option<String>) {
@@ -161,11 +314,19 @@ impl World {
         self.cwd = directory;
     }
 
+    /// What holds in a shell that reads something else.
+    #[must_use]
+    pub(crate) fn reading(mut self, input: &Rc<Flow>) -> Self {
+        self.input = Rc::clone(input);
+        self
+    }
+
     /// Whether `other` holds all that this holds, and more.
     pub(crate) fn says_less_than(&self, other: &Self) -> bool {
         self.cwd == other.cwd
             && !other.ended
             && self.positional == other.positional
+            && self.input == other.input
             && self.variables.iter().all(|(name, value)| other.variables.get(name) == Some(value))
             && self.functions.keys().all(|name| other.functions.contains_key(name))
     }
@@ -182,13 +343,16 @@ impl World {
         let mut variables = (*self.variables).clone();
         for (name, value) in other.variables.iter() {
             if variables.get(name) != Some(value) {
-                variables.insert(name.clone(), Value::Scalar(Text::variable(name)));
+                variables.insert(name.clone(), Rc::new(Value::Scalar(Text::variable(name))));
             }
         }
         for (name, value) in &mut variables {
             if !other.variables.contains_key(name) {
-                *value = Value::Scalar(Text::variable(name));
+                *value = Rc::new(Value::Scalar(Text::variable(name)));
             }
+        }
+        if self.input != other.input {
+            self.input = Rc::new((*self.input).clone().or(&other.input));
         }
         self.variables = Rc::new(variables);
         for (name, body) in other.functions.iter() {
@@ -241,11 +405,17 @@ impl Worlds {
         self
     }
 
-    /// The ways on which directories could be entered, unless there is none.
+    /// The ways on which directories could be entered, unless there is none. They remember where they would be
+    /// otherwise.
     #[must_use]
     pub(crate) fn having_moved(mut self) -> Self {
+        let stayed = self.0.iter().find(|world| world.stayed && !world.ends_on_failure);
+        let stayed = stayed.and_then(|world| world.otherwise_at.clone().or_else(|| world.cwd.clone()));
         if self.0.iter().any(|world| !world.stayed) {
             self.0.retain(|world| !world.stayed);
+            for world in self.0.iter_mut().filter(|_| stayed.is_some()) {
+                world.otherwise_at.clone_from(&stayed);
+            }
         }
         self.settled()
     }

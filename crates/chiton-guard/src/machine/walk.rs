@@ -4,63 +4,69 @@
 
 use std::rc::Rc;
 
-use chiton_shell::tree::{Command, CommandKind, Connector, Item, List, Pipeline, Span};
+use chiton_shell::tree::{Command, CommandKind, Connector, Item, List, Pipeline, Span, Word};
 
+use super::plumbing::as_list;
 use super::state::{World, Worlds};
 use super::{DEEPEST_LISTS, Frame, Machine, Ran, forks};
 use crate::effect::Kind;
-use crate::value::{Flow, Labels, Text};
+use crate::value::{Flow, Text};
 
 impl Machine<'_> {
-    pub(crate) fn list(&mut self, list: &List, worlds: Worlds, input: &Rc<Flow>) -> Ran {
+    pub(crate) fn list(&mut self, list: &List, worlds: Worlds) -> Ran {
         if self.depth >= DEEPEST_LISTS {
             let reason = "Constructs in functions in constructs nest too deeply to be examined.".to_owned();
             self.state(Kind::Unexamined, reason, self.here(), None);
             return Ran { success: worlds, ..Ran::default() };
         }
         self.depth += 1;
-        let ran = self.each(list, worlds, input);
+        let ran = self.each(list, worlds);
         self.depth -= 1;
         ran
     }
 
-    fn each(&mut self, list: &List, worlds: Worlds, input: &Rc<Flow>) -> Ran {
+    fn each(&mut self, list: &List, worlds: Worlds) -> Ran {
         let mut ran = Ran { success: worlds, ..Ran::default() };
         let mut flow = Flow::empty();
         for item in &list.items {
             if self.exhausted {
                 break;
             }
+            let errors = ran.errors.take();
             let worlds = ran.remaining().going_on().having_moved();
-            ran = self.item(item, worlds, input);
+            ran = self.item(item, worlds);
             flow = flow.then(&ran.flow);
+            if let Some(errors) = errors {
+                let later = ran.errors.replace(errors);
+                ran.add_errors(&later.map_or_else(Flow::empty, |later| *later));
+            }
         }
         ran.flow = flow;
         ran
     }
 
-    fn item(&mut self, item: &Item, worlds: Worlds, input: &Rc<Flow>) -> Ran {
+    fn item(&mut self, item: &Item, worlds: Worlds) -> Ran {
         if item.background {
             self.nesting.background += 1;
-            let flow = self.chain(item, worlds.clone(), input).flow;
+            let ran = self.chain(item, worlds.clone());
             self.nesting.background -= 1;
-            return Ran { success: worlds, failure: Worlds::default(), flow };
+            return Ran { success: worlds, failure: Worlds::default(), flow: ran.flow, errors: ran.errors };
         }
-        self.chain(item, worlds, input)
+        self.chain(item, worlds)
     }
 
-    fn chain(&mut self, item: &Item, worlds: Worlds, input: &Rc<Flow>) -> Ran {
-        let mut ran = self.pipeline(&item.first, worlds, input);
+    fn chain(&mut self, item: &Item, worlds: Worlds) -> Ran {
+        let mut ran = self.pipeline(&item.first, worlds);
         for (connector, pipeline) in &item.rest {
             self.nesting.conditional += 1;
             let taken = if *connector == Connector::And { &ran.success } else { &ran.failure };
             if taken.is_empty() {
                 // The shell never reaches it, but it is judged all the same.
-                self.pipeline(pipeline, ran.clone().all().going_on().settled(), input);
+                self.pipeline(pipeline, ran.clone().all().going_on().settled());
                 self.nesting.conditional -= 1;
                 continue;
             }
-            let next = self.pipeline(pipeline, taken.clone().going_on().settled(), input);
+            let next = self.pipeline(pipeline, taken.clone().going_on().settled());
             self.nesting.conditional -= 1;
             match connector {
                 Connector::And => ran.success = next.success,
@@ -71,15 +77,18 @@ impl Machine<'_> {
             }
             ran.failure.merge(next.failure);
             ran.flow = ran.flow.then(&next.flow);
+            if let Some(errors) = next.errors {
+                ran.add_errors(&errors);
+            }
         }
         ran
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline, worlds: Worlds, input: &Rc<Flow>) -> Ran {
+    fn pipeline(&mut self, pipeline: &Pipeline, worlds: Worlds) -> Ran {
         let mut ran = match pipeline.stages.as_slice() {
             [] => Ran { success: worlds, ..Ran::default() },
-            [only] => self.command(only, worlds, input),
-            stages => self.piped(stages, worlds, input),
+            [only] => self.command(only, worlds),
+            stages => self.piped(stages, worlds),
         };
         if pipeline.negated {
             std::mem::swap(&mut ran.success, &mut ran.failure);
@@ -87,59 +96,70 @@ impl Machine<'_> {
         ran
     }
 
-    fn piped(&mut self, stages: &[Command], worlds: Worlds, input: &Rc<Flow>) -> Ran {
+    fn piped(&mut self, stages: &[Command], worlds: Worlds) -> Ran {
         self.nesting.pipes += 1;
         let mut all = Ran::default();
         for world in worlds.0 {
-            let mut flow = Rc::clone(input);
-            for stage in stages {
-                flow = Rc::new(self.command(stage, Worlds::one(world.clone()), &flow).flow);
+            let mut flow = Rc::clone(&world.input);
+            let mut ran = Ran::same(world.clone(), Flow::empty());
+            for (at, stage) in stages.iter().enumerate() {
+                let mut own = world.clone();
+                // What `exec` did to the output is undone by the pipe.
+                if at + 1 < stages.len() && own.descriptors.contains_key(&1) {
+                    Rc::make_mut(&mut own.descriptors).remove(&1);
+                }
+                let printed = self.command(stage, Worlds::one(own.reading(&flow)));
+                flow = Rc::new(printed.flow.passed_on());
+                if let Some(errors) = printed.errors {
+                    ran.add_errors(&errors);
+                }
             }
-            all.merge_first(Ran::same(world, (*flow).clone()));
+            ran.flow = (*flow).clone();
+            all.merge_first(ran);
         }
         self.nesting.pipes -= 1;
         all
     }
 
-    pub(crate) fn command(&mut self, command: &Command, worlds: Worlds, input: &Rc<Flow>) -> Ran {
+    pub(crate) fn command(&mut self, command: &Command, worlds: Worlds) -> Ran {
         let mut all = Ran::default();
         for world in worlds.0 {
-            let ran = self.command_in(command, world, input);
+            let ran = self.command_in(command, world);
             all.merge_first(ran);
         }
         all
     }
 
-    fn command_in(&mut self, command: &Command, mut world: World, input: &Rc<Flow>) -> Ran {
+    fn command_in(&mut self, command: &Command, mut world: World) -> Ran {
         if let CommandKind::Simple(simple) = &command.kind {
-            return self.simple(command, simple, world, input);
+            return self.simple(command, simple, world);
         }
         if !self.step(command.span) {
             return Ran::same(world, Flow::unknown());
         }
-        let plumbing = self.redirections(&command.redirections, &mut world, input);
-        let input = plumbing.input(input);
-        let mut ran = self.compound(&command.kind, world, &input, command.span);
-        ran.flow = self.pour(&plumbing, ran.flow);
-        ran
+        let plumbing = self.redirections(&command.redirections, &mut world);
+        let ran = self.compound(&command.kind, world, command.span);
+        self.closed(plumbing, ran)
     }
 
-    fn compound(&mut self, kind: &CommandKind, mut world: World, input: &Rc<Flow>, span: Span) -> Ran {
+    fn compound(&mut self, kind: &CommandKind, mut world: World, span: Span) -> Ran {
         match kind {
             CommandKind::Simple(_) => Ran::same(world, Flow::empty()),
             CommandKind::Subshell(list) => {
                 self.nesting.substitutions += 1;
-                let flow = self.list(list, Worlds::one(world.clone()), input).flow;
+                let inner = self.list(list, Worlds::one(world.clone()));
                 self.nesting.substitutions -= 1;
-                Ran::same(world, flow)
+                let mut ran = Ran::same(world, inner.flow);
+                ran.errors = inner.errors;
+                ran
             }
-            CommandKind::Group(list) => self.list(list, Worlds::one(world), input),
-            CommandKind::If { clauses, otherwise } => self.branches(clauses, otherwise.as_ref(), world, input),
+            CommandKind::Group(list) => self.list(list, Worlds::one(world)),
+            CommandKind::If { clauses, otherwise } => self.branches(clauses, otherwise.as_ref(), world),
             CommandKind::Loop { until, condition, body } => {
                 if forks::is_endless(condition, *until) {
                     self.endless(body, span);
                 }
-                self.looped(condition, body, world, input)
+                self.looped(condition, body, world)
             }
             CommandKind::For { name, words, body, select } => {
                 let values = match words {
@@ -149,7 +169,7 @@ impl Machine<'_> {
                 if *select {
                     self.waits_for_a_person("select", "it asks for a choice; set the variable instead", span);
                 }
-                self.over(name, &values, body, world, input)
+                self.over(name, &values, body, world)
             }
             CommandKind::ArithmeticFor { expressions, body } => {
                 for expression in expressions {
@@ -161,7 +181,7 @@ impl Machine<'_> {
                 }) {
                     self.endless(body, span);
                 }
-                self.looped(&List::default(), body, world, input)
+                self.looped(&List::default(), body, world)
             }
             CommandKind::Case { subject, arms } => {
                 self.expanding(&mut world).single(subject);
@@ -171,7 +191,7 @@ impl Machine<'_> {
                     for pattern in &arm.patterns {
                         self.expanding(&mut world).pattern(pattern);
                     }
-                    let ran = self.list(&arm.body, Worlds::one(world.clone()), input);
+                    let ran = self.list(&arm.body, Worlds::one(world.clone()));
                     all.alternative(ran);
                 }
                 self.nesting.conditional -= 1;
@@ -182,9 +202,7 @@ impl Machine<'_> {
                 Ran::same(world, Flow::empty())
             }
             CommandKind::Condition(words) => {
-                for word in words {
-                    self.expanding(&mut world).single(word);
-                }
+                self.condition(words, &mut world);
                 Ran::same(world, Flow::empty())
             }
             CommandKind::Function { name, body } => {
@@ -194,26 +212,41 @@ impl Machine<'_> {
                 }
                 Ran::same(world, Flow::empty())
             }
-            CommandKind::Coprocess(command) => {
+            CommandKind::Coprocess { name, command } => {
                 self.nesting.background += 1;
-                self.command(command, Worlds::one(world.clone()), input);
+                self.start_coprocess(name, as_list(command, span), &mut world);
                 self.nesting.background -= 1;
                 Ran::same(world, Flow::empty())
             }
         }
     }
 
-    fn branches(&mut self, clauses: &[(List, List)], otherwise: Option<&List>, world: World, input: &Rc<Flow>) -> Ran {
+    /// `[[ … ]]`: the operands of some operators are calculated, or are the names of variables.
+    fn condition(&mut self, words: &[Word], world: &mut World) {
+        const CALCULATING: [&str; 6] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+        let operator = |at: Option<usize>| at.and_then(|at| words.get(at)).and_then(Word::as_plain).unwrap_or_default();
+        for (at, word) in words.iter().enumerate() {
+            let text = self.expanding(world).single(word);
+            let calculates = CALCULATING.contains(&operator(Some(at + 1)))
+                || CALCULATING.contains(&operator(at.checked_sub(1)))
+                || matches!(operator(at.checked_sub(1)), "-v" | "-R");
+            if calculates {
+                self.expanding(world).calculated(&text);
+            }
+        }
+    }
+
+    fn branches(&mut self, clauses: &[(List, List)], otherwise: Option<&List>, world: World) -> Ran {
         let mut all = Ran::default();
         let mut reaching = Worlds::one(world);
         // Once a condition always holds, what follows is judged but changes nothing.
         let mut decided = false;
         self.nesting.conditional += 1;
         for (condition, body) in clauses {
-            let tested = self.list(condition, reaching.clone(), input);
+            let tested = self.list(condition, reaching.clone());
             let skipped = tested.success.is_empty();
             let entered = if skipped { tested.failure.clone() } else { tested.success.clone() };
-            let ran = self.list(body, entered.going_on().having_moved(), input);
+            let ran = self.list(body, entered.going_on().having_moved());
             if !skipped && !decided {
                 all.alternative(ran);
             }
@@ -221,7 +254,7 @@ impl Machine<'_> {
             reaching = if tested.failure.is_empty() { tested.success } else { tested.failure }.going_on().settled();
         }
         let ran = match otherwise {
-            Some(list) => self.list(list, reaching, input),
+            Some(list) => self.list(list, reaching),
             None => Ran { success: reaching, ..Ran::default() },
         };
         if !decided {
@@ -231,16 +264,19 @@ impl Machine<'_> {
         all
     }
 
-    fn looped(&mut self, condition: &List, body: &List, world: World, input: &Rc<Flow>) -> Ran {
+    fn looped(&mut self, condition: &List, body: &List, world: World) -> Ran {
         self.nesting.conditional += 1;
         let mut all = Ran::same(world.clone(), Flow::empty());
         let mut worlds = Worlds::one(world);
         // A second time only if the first changed something that the body could see.
         for _ in 0..2 {
-            let tested = self.list(condition, worlds.clone(), input);
+            let tested = self.list(condition, worlds.clone());
             let entered = tested.all().going_on().settled();
-            let ran = self.list(body, entered, input);
+            let ran = self.list(body, entered);
             all.flow = std::mem::take(&mut all.flow).then(&ran.flow);
+            if let Some(errors) = &ran.errors {
+                all.add_errors(errors);
+            }
             let after = ran.all().going_on().settled();
             if after.0 == worlds.0 {
                 break;
@@ -253,11 +289,12 @@ impl Machine<'_> {
     }
 
     /// `for` over these values: each of the first ones by itself.
-    fn over(&mut self, name: &str, values: &[Text], body: &List, world: World, input: &Rc<Flow>) -> Ran {
+    fn over(&mut self, name: &str, values: &[Text], body: &List, world: World) -> Ran {
         const MOST_VALUES: usize = 24;
         self.nesting.conditional += 1;
         let mut worlds = Worlds::one(world);
         let mut flow = Flow::empty();
+        let mut errors = None;
         // A dangerous value may stand anywhere, so all values that look unusual are followed, up to a limit.
         let chosen: Vec<&Text> = if values.len() <= MOST_VALUES {
             values.iter().collect()
@@ -276,12 +313,16 @@ impl Machine<'_> {
                 world.set_text(name, value.clone());
                 entered.add(world);
             }
-            let ran = self.list(body, entered, input);
+            let ran = self.list(body, entered);
             flow = flow.then(&ran.flow);
+            errors = errors.or_else(|| ran.errors.clone());
             worlds = ran.all().going_on().settled();
+            if self.exhausted {
+                break;
+            }
         }
         self.nesting.conditional -= 1;
-        let mut ran = Ran { success: worlds, failure: Worlds::default(), flow };
+        let mut ran = Ran { success: worlds, failure: Worlds::default(), flow, errors };
         ran.failure = ran.success.clone();
         ran
     }
@@ -295,19 +336,14 @@ impl Machine<'_> {
 
     /// What a list prints when it runs in a shell of its own.
     pub(crate) fn captured(&mut self, list: &List, world: &World) -> Flow {
-        self.captured_with(list, world, &Rc::new(Flow::empty()))
-    }
-
-    pub(crate) fn captured_with(&mut self, list: &List, world: &World, input: &Rc<Flow>) -> Flow {
+        let mut own = world.clone();
+        if own.descriptors.contains_key(&1) {
+            Rc::make_mut(&mut own.descriptors).remove(&1);
+        }
         self.nesting.substitutions += 1;
-        let flow = self.list(list, Worlds::one(world.clone()), input).flow;
+        let flow = self.list(list, Worlds::one(own)).flow;
         self.nesting.substitutions -= 1;
-        flow
-    }
-
-    /// `>(…)`: what will be written to it is not known here.
-    pub(crate) fn process_sink(&mut self, list: &List, world: &World) {
-        self.captured_with(list, world, &Rc::new(Flow::labelled(Labels::FILE)));
+        flow.passed_on()
     }
 
     /// Where we are, for findings that have no place of their own.
@@ -351,6 +387,9 @@ impl Ran {
     fn alternative(&mut self, other: Self) {
         self.success.merge(other.success);
         self.failure.merge(other.failure);
+        if let Some(errors) = other.errors {
+            self.add_errors(&errors);
+        }
         let flow = std::mem::take(&mut self.flow);
         let nothing = flow == Flow::empty() || flow == Flow::default();
         self.flow = if nothing {

@@ -25,6 +25,10 @@ pub(crate) fn judge(machine: &mut Machine<'_>, name: &str, value: &Text, span: S
         }
         return;
     }
+    if name.starts_with("CHITON_") {
+        super::chiton::judge_variable(machine, name, value, span);
+        return;
+    }
     let is_function = value.known_start().starts_with("() {");
     let check = match variables::check_of(name) {
         Some(check) => check,

@@ -48,8 +48,8 @@ fn awk(machine: &mut Machine<'_>, call: &Call, world: &World) -> Ran {
     for program in &programs {
         run_program(machine, program, world, call);
     }
-    for file in options.values(&["f", "file"]) {
-        if let Some(text) = machine.read(&file.text, world).text {
+    for file in options.values(&["f", "file", "E"]) {
+        if let Some(text) = machine.read_given(&file.text, call, world).text {
             run_program(machine, &Arg::known(text, file.span), world, call);
         }
     }

@@ -9,7 +9,8 @@ use crate::machine::command::Call;
 use crate::machine::state::World;
 use crate::machine::{Machine, Ran};
 use crate::protected;
-use crate::value::{Flow, Labels};
+use crate::value::path;
+use crate::value::{Arg, Flow, Labels};
 
 pub(super) const ROWS: &[Program] = &[
     Program {
@@ -186,6 +187,8 @@ pub(super) const ROWS: &[Program] = &[
             asks("mount -o remount,rw /", "disk"),
             asks("mount /dev/sdb1 /usr", "disk"),
             asks("mount --move /mnt/a /mnt/b", "disk"),
+            denies("mount --bind / d; rm -rf d/*", "delete-root"),
+            denies("mount -o bind / d; rm -rf d/etc", "delete-system"),
             allows("mount /dev/sdb1 /mnt"),
             allows("mount"),
         ],
@@ -253,6 +256,15 @@ fn mount(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
     if remounts || over_system || options.has(&["move"]) {
         let reason = "This changes how the file systems of the machine are mounted.";
         machine.state(Volumes, reason, call.span, None);
+    }
+
+    let binds = options.has(&["bind", "rbind", "B", "R"])
+        || options.values(&["o", "options"]).any(|value| value.text.display().contains("bind"));
+    if let ([directory, place], true) = (options.operands.as_slice(), binds) {
+        let known = |arg: &Arg| path::absolute(&arg.text.as_known()?, world.cwd.as_deref());
+        if let (Some(directory), Some(place)) = (known(directory), known(place)) {
+            machine.note_mount(&place, &directory);
+        }
     }
     Some(Ran::same(world.clone(), Flow::labelled(Labels::PLAIN)))
 }

@@ -1,37 +1,40 @@
 //! Editors, debuggers and readers: programs with commands of their own, some of which run others.
 
+use super::credentials;
 use super::options::{Grammar, Options};
 use super::row::Does::RunHelper;
 use super::row::When::{Always, Any, Fed, Has, Not, Starts};
 use super::row::{On, PROGRAM, Program, When, Which, allows, asks, denies};
-use crate::effect::Writing;
+use crate::effect::{Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
 use crate::machine::{Machine, Ran};
 use crate::snippet::{Language, run_code};
-use crate::value::{Arg, Text};
+use crate::value::{Arg, Flow, Labels, Text};
 
 pub(super) const ROWS: &[Program] = &[
     Program {
-        names: &["vim", "vi", "nvim"],
+        names: &["vim", "vi", "nvim", "gvim", "vimdiff", "nvi", "vim.tiny", "vim.basic", "rvim", "elvis"],
         custom: Some(vi),
         prompts: WAITS_FOR_EDITS,
         examples: &[
             denies("vim -c '!rm -rf /' -c q", "delete-root"),
             denies("vim '+!rm -rf /'", "delete-root"),
             asks("vim -es -c 'w! /etc/hosts' x", "system-write"),
+            asks("vim -es -c '%p' -c q ~/.ssh/id_rsa", "credentials"),
+            denies("vim ~/.config/chiton/config.toml", "chiton"),
             allows("vim -es -c 'g/a/d' -c wq notes.txt"),
         ],
         ..PROGRAM
     },
     Program {
-        names: &["ex", "view"],
+        names: &["ex", "view", "rview", "gview", "evim"],
         custom: Some(vi),
         examples: &[denies("echo '!rm -rf /' | ex notes.txt", "delete-root"), allows("view notes.txt")],
         ..PROGRAM
     },
     Program {
-        names: &["ed"],
+        names: &["ed", "red"],
         custom: Some(vi),
         prompts: WAITS_FOR_EDITS,
         examples: &[
@@ -42,17 +45,20 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["emacs"],
+        names: &["emacs", "emacsclient"],
         custom: Some(emacs),
         prompts: WAITS_FOR_EDITS,
         examples: &[
             denies("emacs --batch --eval '(shell-command \"rm -rf /\")'", "delete-root"),
+            denies("emacs -batch -eval '(delete-directory \"/\" t)'", "delete-root"),
+            denies("emacsclient -e '(call-process \"rm\" nil nil nil \"-rf\" \"/\")'", "delete-root"),
+            asks("emacs --batch -l /tmp/x.el", "hidden-run"),
             allows("emacs --batch -l build.el"),
         ],
         ..PROGRAM
     },
     Program {
-        names: &["gdb", "lldb"],
+        names: &["gdb", "lldb", "rust-gdb", "rust-lldb", "gdb-multiarch"],
         custom: Some(debugger),
         examples: &[
             denies("gdb -batch -ex 'shell rm -rf /'", "delete-root"),
@@ -91,49 +97,100 @@ const MOST_COMMANDS: usize = 200;
 
 /// `vim -c`, `--cmd` and `+command`; `ex`, `ed` and `vim` read commands, too.
 fn vi(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
-    const VI: Grammar = Grammar { short: "cSuU", long: &["cmd"], ..Grammar::PLAIN };
+    const VI: Grammar = Grammar { short: "cSuUTwW", long: &["cmd", "startuptime", "servername"], ..Grammar::PLAIN };
     let options = Options::read(&call.args, &VI);
-    let mut commands: Vec<Arg> = options.values(&["c", "S", "cmd"]).cloned().collect();
+    let mut commands: Vec<Arg> = options.values(&["c", "cmd"]).cloned().collect();
     commands.extend(plus_commands(call));
-    if ["ex", "ed", "vim", "vi"].contains(&call.name.as_str()) {
+    for file in options.values(&["S", "u", "U", "s"]) {
+        let flow = machine.read(&file.text, world);
+        commands.extend(flow.text.iter().flat_map(|text| text.lines()).map(|line| Arg::known(line, file.span)));
+        let shown = file.text.display();
+        if flow.text.is_none() && ["/tmp/", "/var/tmp/", "/dev/shm/"].iter().any(|place| shown.starts_with(place)) {
+            let reason = format!("{shown} would be run first, where anybody can put something.");
+            machine.state(Kind::RunHidden, reason, file.span, Some(shown));
+        }
+    }
+    if ["ex", "ed", "red", "vim", "vi", "nvim"].contains(&call.name.as_str()) {
         commands.extend(lines_read(call));
     }
     run_commands(machine, commands, call, world);
+    for file in &options.operands {
+        credentials::edits(machine, file, call, world);
+    }
     None
 }
 
-/// `emacs --eval`, `--execute` and `+command`.
+/// `emacs --eval`, `--execute` and `-l`.
 fn emacs(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
-    const EMACS: Grammar = Grammar { short: "lf", long: &["eval", "execute", "load", "funcall"], ..Grammar::PLAIN };
+    const EMACS: Grammar = Grammar {
+        short: "elfs",
+        long: &["eval", "execute", "load", "funcall", "insert", "script", "chdir", "socket-name"],
+        single_dash: true,
+        ..Grammar::PLAIN
+    };
     let options = Options::read(&call.args, &EMACS);
-    let mut commands: Vec<Arg> = options.values(&["eval", "execute"]).cloned().collect();
-    commands.extend(plus_commands(call));
-    run_commands(machine, commands, call, world);
+    // To the client, `-e` is a flag.
+    let evaluates = call.name == "emacsclient" && options.has(&["e", "eval"]);
+    let operands = options.operands.iter().filter(|_| evaluates);
+    for code in options.values(&["e", "eval", "execute"]).chain(operands) {
+        run_code(machine, code, Language::Lisp, world, &call.input);
+    }
+    for file in options.values(&["l", "load", "script"]) {
+        load(machine, file, Language::Lisp, world, call);
+    }
+    for file in options.operands.iter().filter(|_| !evaluates) {
+        credentials::edits(machine, file, call, world);
+    }
     None
+}
+
+/// A file of commands or code: known where this command wrote it, and suspicious where anybody may have put it.
+fn load(machine: &mut Machine<'_>, file: &Arg, language: Language, world: &World, call: &Call) {
+    let flow = machine.read(&file.text, world);
+    match flow.text {
+        Some(text) => run_code(machine, &Arg::known(text, file.span), language, world, &call.input),
+        None => {
+            let shown = file.text.display();
+            if ["/tmp/", "/var/tmp/", "/dev/shm/"].iter().any(|place| shown.starts_with(place)) {
+                let reason = format!("{shown} would be loaded first, where anybody can put something.");
+                machine.state(Kind::RunHidden, reason, file.span, Some(shown));
+            }
+            machine.object_to_flow(&Flow::labelled(flow.labels.without(Labels::UNKNOWN)), file);
+        }
+    }
 }
 
 /// `gdb --args program` runs it; `-ex` and `-o` take commands, and so does the input of `gdb`.
 fn debugger(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
-    const RUN: Grammar = Grammar { short: "xd", long: &["command", "directory"], stops: true, ..Grammar::PLAIN };
-    const DEBUG: Grammar = Grammar {
-        short: "xdop",
-        long: &["ex", "eval-command", "command", "iex", "one-line"],
+    const RUN: Grammar = Grammar {
+        short: "xdo",
+        long: &["command", "directory", "ex", "eval-command", "iex", "one-line"],
+        stops: true,
         single_dash: true,
         ..Grammar::PLAIN
     };
-    if call.args.iter().any(|arg| arg.text.is("--args") || arg.text.is("--")) {
-        let words = Options::read(&call.args, &RUN).operands;
-        return Some(machine.run_words(call, &words, world.clone()));
-    }
+    const DEBUG: Grammar = Grammar {
+        short: "xdop",
+        long: &["ex", "eval-command", "command", "iex", "one-line", "ix", "cd", "source"],
+        single_dash: true,
+        ..Grammar::PLAIN
+    };
+    let runs = call.args.iter().any(|arg| ["--args", "-args", "--"].iter().any(|mark| arg.text.is(mark)));
+    let words = if runs { Options::read(&call.args, &RUN).operands } else { Vec::new() };
 
-    let options = Options::read(&call.args, &DEBUG);
+    let before = call.args.iter().take_while(|arg| !arg.text.is("--")).cloned().collect::<Vec<_>>();
+    let options = Options::read(&before, &DEBUG);
     let mut commands: Vec<Arg> = options.values(&["ex", "eval-command", "iex", "o", "one-line"]).cloned().collect();
     commands.extend(plus_commands(call));
     if call.name == "gdb" {
         commands.extend(lines_read(call));
     }
+    for file in options.values(&["x", "command", "s", "source"]) {
+        let known = machine.read(&file.text, world).text;
+        commands.extend(known.iter().flat_map(|text| text.lines()).map(|line| Arg::known(line, file.span)));
+    }
     run_commands(machine, commands, call, world);
-    None
+    (!words.is_empty()).then(|| machine.run_words(call, &words, world.clone()))
 }
 
 /// Arguments that are commands behind a plus.
@@ -156,12 +213,33 @@ fn run_commands(machine: &mut Machine<'_>, commands: Vec<Arg>, call: &Call, worl
     }
 }
 
-/// A command of an editor: for a shell, for another language, or one that writes.
+/// A command of an editor or a debugger: for a shell, for another language, or one that writes.
 fn run_command(machine: &mut Machine<'_>, text: &str, command: &Arg, call: &Call, world: &World) {
-    const SHELL: [&str; 11] =
-        ["!", "r!", "r !", "read !", "w !", "shell ", "silent !", "silent! !", "execute '!", "exe '!", "e !"];
-    const CODE: [&str; 3] = ["system(", "os.execute", "shell-command"];
-    const WRITE: [&str; 3] = ["w! ", "w ", "wq! "];
+    const SHELL: [&str; 18] = [
+        "!!", "!", "r!", "r !", "read !", "w !", "shell ", "silent !", "silent! !", "sil!", "execute '!", "exe '!",
+        "e !", "platform shell ", "terminal ", "term ", "make ", "E !",
+    ];
+    const CODE: [(&str, Language); 14] = [
+        ("python3 ", Language::Python),
+        ("python ", Language::Python),
+        ("pyx ", Language::Python),
+        ("py3 ", Language::Python),
+        ("py ", Language::Python),
+        ("script ", Language::Python),
+        ("pi ", Language::Python),
+        ("lua ", Language::Lua),
+        ("luado ", Language::Lua),
+        ("perldo ", Language::Perl),
+        ("perl ", Language::Perl),
+        ("rubydo ", Language::Ruby),
+        ("ruby ", Language::Ruby),
+        ("tcl ", Language::Tcl),
+    ];
+    const CALLS: [&str; 10] = [
+        "system(", "systemlist(", "os.execute", "io.popen", "job_start(", "jobstart(", "termopen(", "term_start(",
+        "delete(", "execute(",
+    ];
+    const WRITE: [&str; 5] = ["w! ", "w ", "wq! ", "write! ", "write "];
     // The lines that it is about stand in front.
     let is_address = |letter: char| letter.is_whitespace() || letter.is_ascii_digit() || ":%.,$".contains(letter);
     let line = text.trim_start_matches(is_address);
@@ -170,11 +248,24 @@ fn run_command(machine: &mut Machine<'_>, text: &str, command: &Arg, call: &Call
     if let Some(inner) = behind(&SHELL) {
         let inner = Arg::known(inner.trim_end_matches('\''), command.span);
         machine.run_text(&inner, world.clone(), &call.input);
-    } else if CODE.iter().any(|mark| line.contains(mark)) || line.starts_with("python") {
-        let code = line.replace("(shell-command ", "system(").replace("call ", "");
+    } else if let Some((mark, language)) = CODE.iter().find(|(mark, _)| line.starts_with(mark)) {
+        let code = line[mark.len()..].trim_start_matches("<<");
+        run_code(machine, &Arg::known(code, command.span), *language, world, &call.input);
+    } else if let Some((_, inner)) = line.split_once('|').filter(|_| line.starts_with("pipe ")) {
+        machine.run_text(&Arg::known(inner, command.span), world.clone(), &call.input);
+    } else if CALLS.iter().any(|mark| line.contains(mark)) {
+        let code = line.replace("call ", "").replace("delete(", "rmtree(");
         run_code(machine, &Arg::known(code, command.span), Language::Ruby, world, &call.input);
     } else if let Some(file) = behind(&WRITE) {
         let file = Text::known(file.trim());
         machine.writes("This would write to", &file, Writing::Replaces, world, command.span);
+    } else if let Some(file) = line.strip_prefix("source ").or_else(|| line.strip_prefix("so ")) {
+        let file = Arg::known(file.trim(), command.span);
+        let known = machine.read(&file.text, world).text;
+        for inner in known.iter().flat_map(|text| text.lines()).take(MOST_COMMANDS) {
+            if !inner.starts_with("so") {
+                run_command(machine, inner, command, call, world);
+            }
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Programs that take over the terminal and wait for keys.
 
+use super::credentials;
 use super::row::When::{Any, Fed, Has, Not, Starts};
-use super::row::{PROGRAM, Program, Runs, When, allows, asks};
+use super::row::{PROGRAM, Program, Runs, When, allows, asks, denies};
 
 /// Whether such a program is called so that it does not wait.
 pub(super) const UNATTENDED: When =
@@ -11,13 +12,27 @@ pub(super) const WAITS_FOR_TYPING: &[(When, &str)] = &[(Not(&UNATTENDED), "it wa
 
 pub(super) const ROWS: &[Program] = &[
     Program {
-        names: &["nano", "pico", "micro", "hx", "joe"],
+        names: &[
+            "nano", "pico", "micro", "hx", "helix", "joe", "code", "codium", "cursor", "zed", "subl", "gedit", "kate",
+            "kwrite", "mousepad", "geany", "nvim-qt", "mcedit", "jed", "ne", "kak", "vis",
+        ],
+        custom: Some(|machine, call, world| {
+            for file in &call.args {
+                credentials::edits(machine, file, call, world);
+            }
+            None
+        }),
         runs: Runs::Perhaps,
         prompts: &[(
             Not(&UNATTENDED),
             "it waits for somebody to edit; write the file with a here document or `sed -i`",
         )],
-        examples: &[allows("nano notes.txt"), asks("nano /dev/sda", "disk")],
+        examples: &[
+            allows("nano notes.txt"),
+            asks("nano /dev/sda", "disk"),
+            asks("code ~/.ssh/id_rsa", "credentials"),
+            denies("nano ~/.config/chiton/config.toml", "chiton"),
+        ],
         ..PROGRAM
     },
     Program {

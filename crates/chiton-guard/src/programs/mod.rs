@@ -6,11 +6,14 @@
 mod archives;
 mod assignments;
 mod awk;
+mod besides;
 mod builders;
 mod builtins;
+mod chiton;
 mod clouds;
 pub(crate) mod codec;
 mod containers;
+mod credentials;
 mod databases;
 mod disks;
 mod downloads;
@@ -20,7 +23,9 @@ mod finders;
 mod full_screen;
 mod git;
 mod git_settings;
+mod hidden;
 mod interpreters;
+mod json;
 pub(crate) mod network;
 pub(crate) mod options;
 mod packages;
@@ -37,6 +42,7 @@ mod system;
 mod system_network;
 mod system_packages;
 pub(crate) mod text_tools;
+mod token_printers;
 mod wrappers;
 
 use std::collections::HashMap;
@@ -61,6 +67,7 @@ const ROWS: &[&[Program]] = &[
     awk::ROWS,
     builders::ROWS,
     builtins::ROWS,
+    chiton::ROWS,
     clouds::ROWS,
     codec::ROWS,
     containers::ROWS,
@@ -112,8 +119,11 @@ pub struct KnownProgram {
 
 /// Every program that the guard knows, with examples of what it says about it.
 pub fn programs() -> impl Iterator<Item = KnownProgram> {
-    let rows = ROWS.iter().copied().flatten().chain(git::VERBS);
-    rows.map(|row| KnownProgram { names: row.names, examples: row.examples })
+    let rows = ROWS.iter().copied().flatten().chain(git::VERBS).chain(besides::ROWS);
+    let printers = token_printers::ROWS.iter();
+    let printers = printers.map(|row| KnownProgram { names: row.names, examples: row.examples });
+    let hidden = hidden::ROWS.iter().map(|row| KnownProgram { names: row.names, examples: row.examples });
+    rows.map(|row| KnownProgram { names: row.names, examples: row.examples }).chain(printers).chain(hidden)
 }
 
 /// Goes through a call of a program.
@@ -121,12 +131,24 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
     if only_explains(call) {
         return Ran::same(world, Flow::labelled(Labels::PLAIN));
     }
+    if let Some(flow) = written_program(machine, call, &world) {
+        return Ran::same(world, flow);
+    }
+    if call.input.labels.has(Labels::KEPT) && !credentials::uses_silently(&call.name) {
+        machine.reveals_input(&call.name, &call.input, call.span);
+    }
+    hidden::look_at(machine, call, &world);
+    besides::report(machine, call, &world);
     let mut ran = if let Some(row) = row_of(&call.name) {
         row.run(machine, call, world)
     } else {
         let flow = unknown_program(machine, call, &world);
         Ran::same(world, flow)
     };
+    if token_printers::prints_token(call) {
+        ran.flow = token_printers::as_token(&ran.flow);
+        machine.kept = Some((call.name.clone(), call.span));
+    }
     if prints_settings(call) {
         ran.flow = Flow::labelled(Labels::SETTINGS);
     }
@@ -153,29 +175,26 @@ pub(crate) fn run_helper(machine: &mut Machine<'_>, program: &Arg, world: &World
 /// A program that is not in any table: a file that this command wrote is known, and what it gets may be a secret.
 fn unknown_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
     may_be_a_wrapper(machine, call, world);
+    credentials::may_show(machine, call, world);
     may_write_to_a_disk(machine, call, world);
-    if call.path.known_start().contains('/') || call.path.known_start().is_empty() {
-        return written_program(machine, call, world);
-    }
     Flow::unknown()
 }
 
 /// A program that nobody knows may run what its words say. If that would be refused by itself, it is asked about.
 fn may_be_a_wrapper(machine: &mut Machine<'_>, call: &Call, world: &World) {
-    const TELLING: [&str; 22] = [
+    const TELLING: [&str; 32] = [
         "rm", "dd", "sh", "bash", "dash", "zsh", "chmod", "chown", "kill", "killall", "pkill", "reboot", "shutdown",
-        "poweroff", "halt", "find", "shred", "mkfs", "mkfs.ext4", "wipefs", "sudo", "env",
+        "poweroff", "halt", "find", "shred", "mkfs", "mkfs.ext4", "wipefs", "sudo", "env", "python", "python3", "perl",
+        "ruby", "node", "php", "xargs", "mv", "truncate", "blkdiscard",
     ];
     let frame = machine.frame("maybe");
     let before = machine.findings.len();
-    let text_option = |arg: &Arg| ["-c", "--command", "--exec", "--cmd", "-exec"].iter().any(|name| arg.text.is(name));
     for (at, arg) in call.args.iter().enumerate() {
-        if text_option(arg)
-            && let Some(text) = call.args.get(at + 1).and_then(|next| next.text.as_known())
+        if let Some(text) = text_of_option(call, at).and_then(|value| value.text.as_known())
             && chiton_shell::parse(text.as_bytes()).is_ok()
         {
             machine.frames.push(frame.clone());
-            machine.script(&text, world.clone(), &call.input, call.args[at + 1].span);
+            machine.script(&text, world.clone(), &call.input, arg.span);
             machine.frames.pop();
         }
         let name = crate::machine::command::program_name(&arg.text).unwrap_or_default();
@@ -199,6 +218,26 @@ fn may_be_a_wrapper(machine: &mut Machine<'_>, call: &Call, world: &World) {
     }
 }
 
+/// The value of an option whose name says that it is a command: `--pre-command=text`, `--exec text`.
+fn text_of_option(call: &Call, at: usize) -> Option<Arg> {
+    const PARTS: [&str; 18] = [
+        "exec", "command", "cmd", "hook", "script", "shell", "pager", "editor", "eval", "invoke", "wrapper", "filter",
+        "launcher", "handler", "helper", "program", "action", "run",
+    ];
+    let arg = &call.args[at];
+    let start = arg.text.known_start();
+    let name = start.split('=').next().unwrap_or_default();
+    let tells = matches!(name, "-c" | "-x")
+        || name.len() > 3 && name.starts_with('-') && PARTS.iter().any(|part| name.contains(part));
+    if !tells {
+        return None;
+    }
+    match start.len() > name.len() {
+        true => Some(Arg::new(arg.text.skip(name.len() + 1), arg.span)),
+        false => call.args.get(at + 1).cloned(),
+    }
+}
+
 /// A program that nobody knows and that is given a disk may write to it.
 fn may_write_to_a_disk(machine: &mut Machine<'_>, call: &Call, world: &World) {
     for arg in &call.args {
@@ -213,22 +252,35 @@ fn may_write_to_a_disk(machine: &mut Machine<'_>, call: &Call, world: &World) {
     }
 }
 
-/// A program given by its path: if this very command wrote it, what is in it is judged.
-fn written_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
-    let Some(path) = call.path.as_known().and_then(|path| crate::value::path::absolute(&path, world.cwd.as_deref()))
-    else {
-        return Flow::unknown();
-    };
-    let Some(content) = machine.files.get(&path).cloned() else { return Flow::unknown() };
+/// A program given by its path: if this very command wrote it, or an earlier one of the session, what is in it is judged.
+fn written_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Option<Flow> {
+    const SYSTEM: [&str; 4] = ["/usr/", "/bin/", "/sbin/", "/opt/"];
+    let path = call.path.known_start();
+    if !path.contains('/') || SYSTEM.iter().any(|place| path.starts_with(place)) {
+        return None;
+    }
+    if machine.files.is_empty() && machine.context.surroundings.is_none() {
+        return None;
+    }
+    let content = machine.read(&call.path, world);
+    if content == Flow::labelled(Labels::FILE) || !call.path.is_decided() {
+        return None;
+    }
+
     let file = Arg::new(call.path.clone(), call.span);
     if let Some(text) = &content.text
         && let Some(language) = Language::of_script(text)
     {
-        run_code(machine, &Arg::known(text.clone(), call.span), language, world, &call.input);
-        return Flow::unknown();
+        let code = Arg::known(text.clone(), call.span);
+        if content.labels.has(Labels::RECENT) {
+            machine.as_an_older_file(|machine| run_code(machine, &code, language, world, &call.input));
+        } else {
+            run_code(machine, &code, language, world, &call.input);
+        }
+        return Some(Flow::unknown());
     }
     let inner = Call { name: "bash".to_owned(), args: [vec![file], call.args.clone()].concat(), ..call.clone() };
-    shells::start(machine, &inner, world.clone()).flow
+    Some(shells::start(machine, &inner, world.clone()).flow)
 }
 
 /// Whether a program is asked for text that is made to be run: `kubectl completion bash`, `brew shellenv`.

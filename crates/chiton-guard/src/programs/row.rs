@@ -264,6 +264,26 @@ impl Program {
     }
 }
 
+impl Program {
+    /// Reports what the row says, for a program that has a row of its own elsewhere.
+    pub(super) fn report(&self, machine: &mut Machine<'_>, call: &Call, world: &World) {
+        let reading = Reading::new(call, &self.grammar);
+        if let Some(custom) = self.custom {
+            custom(machine, call, &mut world.clone());
+        }
+        for On(when, does) in self.effects {
+            if reading.holds(when) {
+                reading.apply(does, machine, world);
+            }
+        }
+    }
+}
+
+/// Whether a condition holds for a call whose options nobody has to read.
+pub(super) fn holds(call: &Call, when: &When) -> bool {
+    Reading::new(call, &Grammar::PLAIN).holds(when)
+}
+
 /// A call, read by the grammar of its row.
 struct Reading<'c> {
     call: &'c Call,
@@ -457,7 +477,10 @@ impl<'c> Reading<'c> {
         match *does {
             Does::IsOn(_, kind, reason) => machine.state(kind, reason, arg.span, Some(what.display())),
             Does::Delete(_, depth, doing) => machine.deletes(doing, what, depth, world, arg.span),
-            Does::Write(_, writing, doing) => machine.writes(doing, what, writing, world, arg.span),
+            Does::Write(_, writing, doing) => {
+                machine.writes(doing, what, writing, world, arg.span);
+                machine.blur(what, world);
+            }
             Does::Rights(_, depth) => {
                 let doing = "This would change the rights of";
                 machine.does(Effect::Rights { what, depth, doing }, world, arg.span);

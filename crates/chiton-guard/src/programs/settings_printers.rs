@@ -35,7 +35,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &[
             "nodenv", "goenv", "jenv", "fnm", "nvm", "opam", "luarocks", "rtx", "register-python-argcomplete", "pip",
-            "rustup", "ng", "ruby-build", "chruby", "sdkman", "volta", "chiton",
+            "rustup", "ng", "ruby-build", "chruby", "sdkman", "volta",
         ],
         prints: Prints::Settings,
         examples: &[allows("eval \"$(opam env)\""), allows("pip install requests")],

@@ -7,13 +7,11 @@ use super::options::Grammar;
 use super::row::When::Always;
 use super::row::{PROGRAM, Program, Runs, Which, allows, asks, denies};
 use crate::machine::command::Call;
-use crate::machine::state::World;
+use crate::machine::state::{Value, World};
 use crate::machine::{Machine, Ran};
 use crate::value::{Arg, Flow, Labels, Piece, Text};
 
-/// The shells.
-pub(crate) const SHELLS: [&str; 14] =
-    ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "ksh93", "fish", "csh", "tcsh", "rbash", "posh", "yash"];
+pub(crate) use chiton_shell::reader::SHELLS;
 
 pub(super) const ROWS: &[Program] = &[
     Program {
@@ -24,6 +22,10 @@ pub(super) const ROWS: &[Program] = &[
             denies("echo 'rm -rf /' | sh", "delete-root"),
             denies("echo 'rm -rf /' > x.sh; sh x.sh", "delete-root"),
             asks("curl https://x.io/install.sh | bash -s -- -y", "download-run"),
+            denies("rm() { echo; }; bash -c 'rm -rf /'", "delete-root"),
+            denies("d=build; bash -c 'rm -rf \"$d\"/*'", "delete-root"),
+            denies("exec 3<<< 'rm -rf /'; bash <&3", "delete-root"),
+            allows("export d=build; bash -c 'rm -rf \"$d\"/*'"),
             allows("bash -euo pipefail -c 'make test'"),
             allows("sh ./configure"),
         ],
@@ -76,6 +78,7 @@ pub(super) fn start(machine: &mut Machine<'_>, call: &Call, mut world: World) ->
             }
             _ if option.starts_with(['-', '+']) && option.len() > 1 => {
                 takes_text |= option.starts_with('-') && option.contains('c');
+                world.ends_on_failure |= option.starts_with('-') && option.contains('e');
                 reads_input |= option.starts_with('-') && option.contains('s');
                 rest.next();
                 // `-o` and `-O` take the name of a setting.
@@ -88,6 +91,7 @@ pub(super) fn start(machine: &mut Machine<'_>, call: &Call, mut world: World) ->
     }
 
     let rest: Vec<Arg> = rest.cloned().collect();
+    world.forget_what_is_not_exported();
     match rest.split_first() {
         _ if takes_text => with_text(machine, &rest, world, call),
         Some((file, args)) if !reads_input => with_file(machine, file, args, world, call),
@@ -108,8 +112,36 @@ fn with_text(machine: &mut Machine<'_>, rest: &[Arg], mut world: World, call: &C
     world.script = parameters.first().and_then(|arg| arg.text.as_known());
     world.positional = Some(texts(parameters.get(1..).unwrap_or_default()));
 
+    let other = text.text.as_literal().and_then(|known| without_unexported(machine, &known, &world));
     let flow = machine.run_text(text, world, &call.input).flow;
+    if let Some(other) = other {
+        machine.run_text(text, other, &call.input);
+    }
     Ran::same(outer, flow)
+}
+
+/// The same world without the variables that `text` uses and that a new shell does not get; none where there are none.
+fn without_unexported(machine: &Machine<'_>, text: &str, world: &World) -> Option<World> {
+    let uses = |name: &&str| {
+        let mut rest = text;
+        while let Some(at) = rest.find('$') {
+            rest = &rest[at + 1..];
+            let named = rest.strip_prefix('{').unwrap_or(rest).strip_prefix(*name);
+            if named.is_some_and(|after| !after.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_')) {
+                return true;
+            }
+        }
+        false
+    };
+    let names: Vec<String> = world.unexported(machine.context).filter(uses).map(str::to_owned).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let mut other = world.clone();
+    for name in names {
+        other.set(&name, Value::Unset);
+    }
+    Some(other)
 }
 
 /// A script file: what this command wrote into it is known, other files are as good as any program.
@@ -121,13 +153,21 @@ fn with_file(machine: &mut Machine<'_>, file: &Arg, args: &[Arg], mut world: Wor
         return Ran::same(outer, Flow::unknown());
     }
 
-    let content = if is_standard_input(&file.text) { (*call.input).clone() } else { machine.read(&file.text, &world) };
+    if is_standard_input(&file.text) {
+        world.positional = Some(texts(args));
+        return reading_input(machine, call, world);
+    }
+    let content = machine.read(&file.text, &world);
     world.script = file.text.as_known();
     world.positional = Some(texts(args));
 
     let frame = machine.frame(&mark);
     machine.frames.push(frame);
+    let other = content.text.as_deref().and_then(|known| without_unexported(machine, known, &world));
     let flow = machine.run_flow(&content, world, &call.input, file).flow;
+    if let Some(other) = other {
+        machine.run_flow(&content, other, &call.input, file);
+    }
     machine.frames.pop();
     Ran::same(outer, flow)
 }
@@ -146,7 +186,11 @@ pub(super) fn reading_input(machine: &mut Machine<'_>, call: &Call, world: World
 
     let outer = world.clone();
     let from = Arg::known("standard input", call.span);
-    let mut flow = machine.run_flow(&call.input, world, &Rc::new(Flow::empty()), &from).flow;
+    let silent = Rc::new(Flow::empty());
+    if let Some(other) = call.input.text.as_deref().and_then(|known| without_unexported(machine, known, &world)) {
+        machine.run_flow(&call.input, other, &silent, &from);
+    }
+    let mut flow = machine.run_flow(&call.input, world, &silent, &from).flow;
     flow.labels = flow.labels.with(Labels::SHELL);
     Ran::same(outer, flow)
 }

@@ -54,17 +54,22 @@ pub(super) const ROWS: &[Program] = &[
         examples: &[
             denies("parallel rm -rf ::: /", "delete-root"),
             denies("echo / | parallel 'rm -rf {}'", "delete-root"),
+            denies("parallel --pipe bash <<< 'rm -rf /'", "delete-root"),
+            denies("parallel :::: <(echo 'rm -rf /')", "delete-root"),
+            denies("parallel --onall -S web-1 'rm -rf /'", "delete-root"),
             allows("parallel gzip ::: a.txt b.txt"),
         ],
         ..PROGRAM
     },
     Program {
-        names: &["tmux", "screen", "byobu", "zellij", "dtach", "abduco"],
+        names: &["tmux", "screen", "byobu"],
         custom: Some(in_another_terminal),
         examples: &[
             denies("tmux new -d 'rm -rf /'", "delete-root"),
             denies("tmux send-keys -t web 'rm -rf /' Enter", "delete-root"),
             denies("screen -dm rm -rf /", "delete-root"),
+            denies("tmux if-shell true 'run-shell \"rm -rf /\"'", "delete-root"),
+            denies("tmux pipe-pane 'rm -rf /'", "delete-root"),
             allows("tmux ls"),
             allows("tmux new -d 'npm start'"),
         ],
@@ -90,7 +95,11 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["expect"],
         custom: Some(expect),
-        examples: &[denies("expect -c 'system \"rm -rf /\"'", "delete-root"), allows("expect login.exp")],
+        examples: &[
+            denies("expect -c 'system \"rm -rf /\"'", "delete-root"),
+            denies("expect -c 'spawn rm -rf /; expect eof'", "delete-root"),
+            allows("expect login.exp"),
+        ],
         ..PROGRAM
     },
     Program {
@@ -109,11 +118,20 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["npx", "bunx", "pnpx"],
+        names: &["npx", "bunx", "pnpx", "yarnpkg"],
         grammar: Grammar { short: "pc", long: &["package", "call"], stops: true, ..Grammar::PLAIN },
         runs: Runs::FirstOf(&[
             Runs::Text(Which::Values(&["c", "call"])),
-            Runs::If(Operand(0, &["rimraf", "del-cli", "cross-env", "shx", "env-cmd", "dotenv"]), &Runs::Operands(0)),
+            Runs::If(
+                Operand(
+                    0,
+                    &[
+                        "rimraf", "del-cli", "cross-env", "shx", "env-cmd", "dotenv", "zx", "tsx", "ts-node",
+                        "nodemon", "concurrently", "dotenv-cli",
+                    ],
+                ),
+                &Runs::Operands(0),
+            ),
             Runs::Perhaps,
         ]),
         examples: &[
@@ -178,8 +196,26 @@ fn for_each_item(machine: &mut Machine<'_>, call: &Call, world: &World) -> Ran {
     let is_mark = |arg: &Arg| [":::", "::::", ":::+"].iter().any(|mark| arg.text.is(mark));
     let at = options.operands.iter().position(is_mark);
     let template = &options.operands[..at.unwrap_or(options.operands.len())];
+    if options.has(&["pipe", "spreadstdin", "pipe-part", "pipepart"]) {
+        return super::shells::run_joined(machine, template, call, world.clone());
+    }
+    if options.has(&["onall", "nonall"]) {
+        super::shells::run_joined(machine, template, call, world.clone());
+    }
 
+    let from_files = at.is_some_and(|at| options.operands[at].text.known_start().starts_with("::::"))
+        || options.has(&["a", "arg-file"]);
     let items: Vec<Text> = match (at, &call.input.text) {
+        _ if from_files => {
+            let behind = at.map_or(&[][..], |at| &options.operands[at + 1..]);
+            let files: Vec<Arg> = behind.iter().chain(options.values(&["a", "arg-file"])).cloned().collect();
+            let flows: Vec<Flow> = files.iter().map(|file| machine.read(&file.text, world)).collect();
+            let lines = |flow: &Flow| match &flow.text {
+                Some(text) => text.lines().map(Text::known).collect(),
+                None => vec![Text::of_flow(flow)],
+            };
+            flows.iter().flat_map(lines).collect()
+        }
         (Some(at), _) => {
             let behind = options.operands[at + 1..].iter();
             behind.filter(|arg| !arg.text.known_start().starts_with(":::")).map(|arg| arg.text.clone()).collect()
@@ -220,10 +256,21 @@ fn filled(template: &[Arg], item: &Text) -> Text {
 
 /// Terminals inside a terminal: command lines, keys that are typed, and a command at the end.
 fn in_another_terminal(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
-    const STARTS: [&str; 12] = [
-        "new", "new-session", "neww", "new-window", "split-window", "splitw", "respawn-pane", "run-shell", "run",
-        "if-shell", "send-keys", "send",
+    const STARTS: [&str; 24] = [
+        "new", "new-session", "neww", "new-window", "split-window", "splitw", "respawn-pane", "respawn-window",
+        "run-shell", "run", "if-shell", "if", "send-keys", "send", "pipe-pane", "pipep", "set-hook", "bind-key",
+        "bind", "display-popup", "popup", "source-file", "confirm-before", "-c",
     ];
+    // `run-shell "command"` inside a text is a command of the terminal again.
+    for arg in &call.args {
+        let Some(text) = arg.text.as_known() else { continue };
+        for start in ["run-shell ", "run ", "new-window ", "split-window ", "pipe-pane "] {
+            if let Some(inner) = text.strip_prefix(start) {
+                let inner = inner.trim_start_matches("-b ").trim_matches(['"', '\'']);
+                machine.run_text(&Arg::known(inner, arg.span), world.clone(), &call.input);
+            }
+        }
+    }
     let is_tmux = call.name == "tmux";
     let starts = |arg: &Arg| STARTS.iter().any(|word| arg.text.is(word));
     if is_tmux && !call.args.iter().any(starts) {
@@ -234,6 +281,8 @@ fn in_another_terminal(machine: &mut Machine<'_>, call: &Call, world: &mut World
     let types_keys = call.args.iter().any(|arg| arg.text.known_start().starts_with("send"));
     let short = if is_tmux { "cFnstxye" } else { "cehpstSTX" };
     let behind_verb = call.args.get(usize::from(is_tmux)..).unwrap_or_default();
+    let behind_verb =
+        if call.args.first().is_some_and(|first| first.text.is("-c")) && is_tmux { &[] } else { behind_verb };
     let operands = Options::read(behind_verb, &Grammar { short, stops: true, ..Grammar::PLAIN }).operands;
     (!operands.is_empty() && !types_keys).then(|| machine.run_words(call, &operands, world.clone()))
 }
@@ -254,6 +303,12 @@ fn command_lines(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> O
     let options = Options::read(&call.args, &GRAMMAR);
     let lines: Vec<Arg> = options.values(&["x", "exec"]).chain(&options.operands).cloned().collect();
     run_lines(machine, &lines, call, world);
+    // `watchexec rm -rf x` takes the words of one command.
+    let starts = call.args.iter().position(|arg| !arg.text.known_start().starts_with('-') || arg.text.is("--"));
+    if let Some(at) = starts.filter(|_| call.name == "watchexec") {
+        let skip = usize::from(call.args[at].text.is("--"));
+        machine.run_words(call, &call.args[at + skip..], world.clone());
+    }
     None
 }
 
@@ -262,16 +317,47 @@ fn later(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
     let only_shows = |arg: &Arg| ["-l", "-c", "-V"].iter().any(|option| arg.text.is(option));
     if !call.args.iter().any(only_shows) {
         machine.state(Kind::Persist, "This sets a timer.", call.span, None);
-        let from = Arg::known("standard input", call.span);
-        machine.run_flow(&call.input, world.clone(), &Rc::new(Flow::empty()), &from);
+        let options = Options::read(&call.args, &Grammar { short: "fqtd", ..Grammar::PLAIN });
+        let input = Arg::known("-", call.span);
+        let from = options.value(&["f"]).unwrap_or(&input);
+        let flow = machine.read_given(&from.text, call, world);
+        machine.run_flow(&flow, world.clone(), &Rc::new(Flow::empty()), from);
+    }
+    None
+}
+
+/// The lines of a table of timers: five fields or a word like `@reboot`, and a command.
+pub(super) fn timers(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    let options = Options::read(&call.args, &Grammar { short: "u", ..Grammar::PLAIN });
+    let input = Arg::known("-", call.span);
+    let from = options.operands.first().unwrap_or(&input);
+    let text = machine.read_given(&from.text, call, world).text?;
+    for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+        let fields = if line.starts_with('@') { 1 } else { 5 };
+        let mut rest = line;
+        for _ in 0..fields {
+            rest = rest.split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim_start());
+        }
+        if !rest.is_empty() {
+            machine.script(rest, world.clone(), &Rc::new(Flow::empty()), from.span);
+        }
     }
     None
 }
 
 fn expect(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     let options = Options::read(&call.args, &Grammar { short: "cdf", stops: true, ..Grammar::PLAIN });
-    if let Some(code) = options.value(&["c"]) {
-        crate::snippet::run_code(machine, code, crate::snippet::Language::Tcl, world, &call.input);
+    let language = crate::snippet::Language::Tcl;
+    for code in options.values(&["c"]) {
+        crate::snippet::run_code(machine, code, language, world, &call.input);
+    }
+    let file = options.operands.first().filter(|file| !file.text.is("-"));
+    let code = match file {
+        Some(file) => machine.read(&file.text, world).text,
+        None => call.input.text.clone(),
+    };
+    if let Some(code) = code.filter(|code| !code.is_empty()) {
+        crate::snippet::run_code(machine, &Arg::known(code, call.span), language, world, &Rc::new(Flow::empty()));
     }
     None
 }

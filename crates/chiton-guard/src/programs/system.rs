@@ -148,10 +148,16 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &["crontab"],
+        custom: Some(super::starters::timers),
         effects: &[On(Not(&Has(&["-l"])), Is(Persist, "This changes the table of timers."))],
         prints: Prints::Plain,
         prompts: &[(Has(&["-e"]), "it opens an editor")],
-        examples: &[asks("crontab jobs.txt", "persistence"), allows("crontab -l")],
+        examples: &[
+            asks("crontab jobs.txt", "persistence"),
+            denies("echo '@reboot rm -rf /' | crontab -", "delete-root"),
+            denies("crontab - <<< '0 4 * * * rm -rf /'", "delete-root"),
+            allows("crontab -l"),
+        ],
         ..PROGRAM
     },
     Program {

@@ -3,10 +3,14 @@
 //! [`findings`] takes an effect and the places that matter in this context. An effect on files is compared with those
 //! places; every other effect has its rule by its [`Kind`].
 
+pub(crate) mod credentials;
+mod own;
 pub(crate) mod start_files;
 
 use chiton_shell::tree::Span;
 
+use self::credentials::Secrecy;
+use self::own::{OwnPlaces, Part};
 use crate::context::Context;
 use crate::effect::{Certainty, Depth, Effect, Kind, Writing};
 use crate::rules::{self, Rule};
@@ -25,6 +29,16 @@ pub(crate) fn findings(
     span: Span,
 ) -> Vec<Finding> {
     let on = |what: &Text, doing: &str, certainty, objects: &dyn Fn(&Target) -> Option<Objection>| {
+        if let Some(part) = own::by_variable(what) {
+            return vec![object_to(
+                (&rules::CHITON, Deny, part.named()),
+                certainty,
+                doing,
+                what,
+                &Target::Anything,
+                span,
+            )];
+        }
         path::targets(what, cwd)
             .iter()
             .flat_map(disks_matched)
@@ -43,17 +57,39 @@ pub(crate) fn findings(
             on(what, doing, Certainty::Would, &|target| places.change_rights(target, depth != Depth::Entry))
         }
         Effect::Device { what, doing } => on(what, doing, Certainty::Would, &changes_device),
-        Effect::Print { what, program } => path::targets(what, cwd)
-            .into_iter()
-            .filter_map(|target| if let Target::At { path, .. } = target { Some(path) } else { None })
-            .filter(|path| start_files::is_credential(path, &places.home, true) && !is_written(path))
-            .map(|path| {
-                let reason = format!("`{program}` would print {path}, which proves who somebody is.");
-                of_kind(Kind::Reveal, reason, span, Some(path))
-            })
+        Effect::Print { what, program } => reads(what, places, cwd, span)
+            .chain(
+                paths(what, cwd)
+                    .filter(|path| credentials::secrecy(path, places) == Some(Secrecy::Kept) && !is_written(path))
+                    .map(|path| {
+                        let reason = format!("`{program}` would print {path}, which proves who somebody is.");
+                        of_kind(Kind::Reveal, reason, span, Some(path))
+                    }),
+            )
             .collect(),
+        Effect::Read { what } => reads(what, places, cwd, span).collect(),
         Effect::Of { kind, reason, target } => vec![of_kind(kind, reason, span, target)],
     }
+}
+
+/// The paths that `what` may mean.
+fn paths(what: &Text, cwd: Option<&str>) -> impl Iterator<Item = String> {
+    let path_of = |target| if let Target::At { path, .. } = target { Some(path) } else { None };
+    path::targets(what, cwd).into_iter().filter_map(path_of)
+}
+
+/// What speaks against opening a file: the secrets of Chiton are not read by commands.
+fn reads<'a>(what: &'a Text, places: &'a Places, cwd: Option<&'a str>, span: Span) -> impl Iterator<Item = Finding> {
+    let by_variable = own::by_variable(what).filter(|part| *part == Part::Secrets).map(|_| what.display());
+    let is_own = |path: &String| {
+        let by_pattern = || places.own.matched_secret(path, &places.home);
+        let part = places.own.part_of(path, &places.home);
+        part == Some(Part::Secrets) || part.is_none() && path.split('/').any(path::is_pattern) && by_pattern()
+    };
+    by_variable.into_iter().chain(paths(what, cwd).filter(is_own)).map(move |path| {
+        let reason = format!("This would read {path}: {}.", Part::Secrets.named());
+        of_kind(Kind::Weaken, reason, span, Some(path))
+    })
 }
 
 fn of_kind(kind: Kind, reason: String, span: Span, target: Option<String>) -> Finding {
@@ -96,6 +132,8 @@ pub(crate) const fn judgement(kind: Kind) -> (&'static Rule, Decision) {
         Kind::MayFork => (&rules::FORK_BOMB, Ask),
         Kind::SetUserId => (&rules::PERMISSIONS, Ask),
         Kind::DeleteUnknown => (&rules::DELETE_UNKNOWN, Ask),
+        Kind::Weaken => (&rules::CHITON, Deny),
+        Kind::Meddle => (&rules::CHITON, Ask),
         Kind::Unexamined => (&rules::SYNTAX, Ask),
     }
 }
@@ -195,13 +233,14 @@ pub(crate) struct Places {
     pub(crate) home: String,
     pub(crate) workspace: String,
     mounts: Vec<String>,
+    own: OwnPlaces,
 }
 
 impl Places {
     pub(crate) fn new(context: &Context) -> Self {
         let text = |path: &std::path::Path| path::absolute(&path.to_string_lossy(), None).unwrap_or_default();
         let mounts = context.mounts.iter().map(|mount| text(mount)).filter(|mount| !is_disposable(mount)).collect();
-        Self { home: text(&context.home), workspace: text(context.workspace()), mounts }
+        Self { home: text(&context.home), workspace: text(context.workspace()), mounts, own: OwnPlaces::new(context) }
     }
 
     /// What speaks against deleting `target`, with everything below it if `recursive`.
@@ -210,16 +249,41 @@ impl Places {
             let vague = recursive && *target == Target::Anything;
             return vague.then_some((&rules::DELETE_UNKNOWN, Ask, "something that the text does not decide"));
         };
+        if let Some(objection) = self.touches_own(path, *doubtful) {
+            return Some(objection);
+        }
         // What a search found may be anything below: deleting a file of it is as good as deleting the tree.
         let found = *extent == Extent::Within && !path.split('/').any(path::is_pattern);
         let objection =
             if recursive || found { self.delete_tree(path, *extent) } else { self.delete_file(path, *extent) };
-        objection.and_then(|(rule, decision, place)| match (doubtful, rule.id) {
+        let holds_own = || {
+            let below = (recursive || found) && !*doubtful && self.own.lies_below(path, *extent, &self.home);
+            below.then_some((&rules::CHITON, Ask, "a directory that Chiton keeps things in"))
+        };
+        objection.or_else(holds_own).and_then(|(rule, decision, place)| match (doubtful, rule.id) {
             (false, _) => Some((rule, decision, place)),
             // An unknown directory at the top is not a sign of an accident.
             (true, "delete-unknown" | "delete-workspace") => None,
             (true, _) => Some((rule, Ask, place)),
         })
+    }
+
+    /// Whether `path` is a place of Chiton itself.
+    pub(crate) fn is_of_chiton(&self, path: &str) -> bool {
+        self.own.part_of(path, &self.home).is_some()
+    }
+
+    /// What speaks against changing a place of Chiton itself; `path` may be a pattern.
+    fn touches_own(&self, path: &str, doubtful: bool) -> Option<Objection> {
+        if path.ends_with("/bin/chiton") && !path::is_within(path, &self.workspace) {
+            return Some((&rules::CHITON, Ask, "the program that judges commands"));
+        }
+        let part = if path.split('/').any(path::is_pattern) {
+            self.own.matched(path, &self.home)
+        } else {
+            self.own.part_of(path, &self.home)
+        }?;
+        Some((&rules::CHITON, if doubtful { Ask } else { Deny }, part.named()))
     }
 
     fn delete_tree(&self, path: &str, extent: Extent) -> Option<Objection> {
@@ -292,6 +356,9 @@ impl Places {
     }
 
     fn delete_file(&self, path: &str, extent: Extent) -> Option<Objection> {
+        if start_files::is_of_agent(path) {
+            return Some((&rules::PERSISTENCE, Ask, "the settings of an agent"));
+        }
         if extent == Extent::Everything {
             return match path {
                 "/" => Some((&rules::DELETE_ROOT, Deny, "everything in the root of the file system")),
@@ -319,10 +386,18 @@ impl Places {
     /// What speaks against writing to `target`; `replaces` tells replacing from adding.
     pub(crate) fn write(&self, target: &Target, replaces: bool) -> Option<Objection> {
         let Target::At { path, extent, doubtful: false } = target else { return None };
+        if let Some(objection) = self.touches_own(path, false) {
+            return Some(objection);
+        }
         if *extent == Extent::Within && matches!(path.as_str(), "/" | "/dev") {
             return Some((&rules::DISK, Ask, "any file or device below"));
         }
         if let Some(objection) = device(path) {
+            return Some(objection);
+        }
+        if let Some(process) = path.strip_prefix("/proc/")
+            && let Some(objection) = other_process(process)
+        {
             return Some(objection);
         }
         if path == "/proc/sysrq-trigger" {
@@ -365,6 +440,9 @@ impl Places {
             let vague = recursive && *target == Target::Anything;
             return vague.then_some((&rules::PERMISSIONS, Ask, "something that the text does not decide"));
         };
+        if let Some(objection) = self.touches_own(path, *doubtful) {
+            return Some(objection);
+        }
         let decided = |decision| if *doubtful { Ask } else { decision };
         let broad = recursive || *extent != Extent::Itself;
         if path == "/" {
@@ -402,6 +480,16 @@ impl Places {
             (false, false) => Some((&rules::PERMISSIONS, Ask, "a file of the system")),
         }
     }
+}
+
+/// What speaks against writing into a process: its memory, or what it has open. `/proc/1/fd/1` is the log of a container.
+fn other_process(path: &str) -> Option<Objection> {
+    let (process, what) = path.split_once('/')?;
+    if what == "mem" {
+        return Some((&rules::CHITON, Ask, "the memory of a process, which may be Chiton's"));
+    }
+    let own = matches!(process, "self" | "thread-self" | "1");
+    (!own && what.starts_with("fd/")).then_some((&rules::CHITON, Ask, "a file that another process has open"))
 }
 
 fn is_disposable(path: &str) -> bool {

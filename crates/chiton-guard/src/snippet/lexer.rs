@@ -23,69 +23,137 @@ impl Token {
     pub(crate) fn as_name(&self) -> Option<&str> {
         if let Self::Name(name) = self { Some(name) } else { None }
     }
+
+    pub(super) fn is_sign(&self, sign: char) -> bool {
+        matches!(self, Self::Sign(own) if *own == sign)
+    }
+
+    pub(super) fn is_name(&self, name: &str) -> bool {
+        self.as_name() == Some(name)
+    }
 }
 
 /// Tokens beyond this are left out.
 const MOST: usize = 20_000;
 
-/// The tokens of `code`.
-pub(crate) fn tokens(code: &str, language: Language) -> Vec<Token> {
-    let mut reader = CodeReader { code: code.chars().collect(), at: 0, language, tokens: Vec::new() };
-    while reader.at < reader.code.len() && reader.tokens.len() < MOST {
-        reader.next();
-    }
-    reader.tokens
+/// Code as tokens.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tokens {
+    pub(crate) all: Vec<Token>,
+    /// For each token that is the first of its line, its column, counted from 1; for others 0.
+    pub(super) columns: Vec<usize>,
 }
 
-struct CodeReader {
-    code: Vec<char>,
-    at: usize,
-    language: Language,
-    tokens: Vec<Token>,
+/// The tokens of `code`.
+pub(crate) fn tokens(code: &str, language: Language) -> Vec<Token> {
+    read(code, language).all
+}
+
+/// The tokens of `code`, and where they stand.
+pub(super) fn read(code: &str, language: Language) -> Tokens {
+    let mut reader = CodeReader {
+        code: code.chars().collect(),
+        at: 0,
+        line: 0,
+        language,
+        tokens: Vec::new(),
+        columns: Vec::new(),
+        open: Vec::new(),
+    };
+    while reader.at < reader.code.len() && reader.tokens.len() < MOST {
+        let (before, start) = (reader.tokens.len(), reader.at);
+        reader.next();
+        let is_first =
+            reader.columns.is_empty() || matches!(reader.tokens.get(before.wrapping_sub(1)), Some(Token::Sign('\n')));
+        while reader.columns.len() < reader.tokens.len() {
+            let column =
+                if is_first && reader.columns.len() == before { start - reader.line.min(start) + 1 } else { 0 };
+            reader.columns.push(column);
+        }
+        if reader.tokens.len() > before && reader.tokens.last().is_some_and(|token| token.is_sign('\n')) {
+            reader.line = reader.at;
+        }
+    }
+    Tokens { all: reader.tokens, columns: reader.columns }
+}
+
+pub(super) struct CodeReader {
+    pub(super) code: Vec<char>,
+    pub(super) at: usize,
+    /// Where the current line begins.
+    line: usize,
+    pub(super) language: Language,
+    pub(super) tokens: Vec<Token>,
+    columns: Vec<usize>,
+    /// Brackets that are open: in round and square ones a line end means nothing.
+    open: Vec<char>,
 }
 
 impl CodeReader {
-    fn peek(&self, distance: usize) -> char {
+    pub(super) fn peek(&self, distance: usize) -> char {
         self.code.get(self.at + distance).copied().unwrap_or('\0')
     }
 
+    fn is_here(&self, mark: &str) -> bool {
+        mark.chars().enumerate().all(|(distance, sign)| self.peek(distance) == sign)
+    }
+
     fn next(&mut self) {
+        if self.skip_comment() {
+            return;
+        }
         let character = self.peek(0);
-        let comments_by_slashes = matches!(self.language, Language::JavaScript | Language::Php);
-        let has_patterns = !matches!(self.language, Language::Python | Language::Lua);
         match character {
             ' ' | '\t' | '\r' => self.at += 1,
-            '#' if self.language != Language::JavaScript && self.peek(1) != '{' => self.skip_line(),
-            '/' if comments_by_slashes && self.peek(1) == '/' => self.skip_line(),
-            '-' if self.language == Language::Lua && self.peek(1) == '-' => self.skip_line(),
-            '/' if has_patterns && self.starts_pattern() => self.skip_pattern(),
-            '"' | '\'' => self.string(character, character == '"'),
-            '`' if self.language == Language::JavaScript => self.string('`', true),
-            '`' => self.backticks(),
-            '%' if self.language == Language::Ruby && self.peek(1) == 'x' && !self.peek(2).is_alphanumeric() => {
-                self.at += 2;
-                let text = self.delimited();
-                self.tokens.push(Token::Shell(text));
-            }
-            'q' if self.language == Language::Perl
-                && matches!(self.peek(1), 'x' | 'q' | 'w' | '(' | '{' | '/' | '[')
-                && !self.in_name() =>
-            {
-                self.perl_quote();
-            }
-            _ if character.is_alphabetic() || character == '_' || character == '$' || character == '@' => self.name(),
-            '.' if self.peek(1).is_alphabetic()
-                && matches!(self.tokens.last(), Some(Token::Sign(')' | ']' | '}') | Token::Text(_)))
-                && self.language != Language::Php =>
-            {
-                self.name();
-            }
+            '\\' if self.peek(1) == '\n' => self.at += 2,
+            '\n' if matches!(self.open.last(), Some('(' | '[')) => self.at += 1,
+            '\n' if self.open.last() == Some(&'{') && self.language == Language::Python => self.at += 1,
+            '/' if self.has_patterns() && self.starts_pattern() => self.skip_pattern(),
+            _ if self.starts_string() => self.string(),
+            _ if self.starts_name(character) => self.name(),
             _ if character.is_ascii_digit() => self.number(),
-            _ => {
-                self.tokens.push(Token::Sign(character));
+            _ => self.sign(character),
+        }
+    }
+
+    fn sign(&mut self, character: char) {
+        match character {
+            '(' | '[' | '{' => self.open.push(character),
+            ')' | ']' | '}' => drop(self.open.pop()),
+            _ => {}
+        }
+        self.tokens.push(Token::Sign(character));
+        self.at += 1;
+    }
+
+    fn skip_comment(&mut self) -> bool {
+        if let Some((begin, end)) = self.language.block_comment()
+            && self.is_here(begin)
+        {
+            self.at += begin.len();
+            while self.at < self.code.len() && !self.is_here(end) {
                 self.at += 1;
             }
+            self.at += end.len();
+            return true;
         }
+        let is_comment = self.language.line_comments().iter().any(|mark| self.is_here(mark));
+        // `$#x`, `#{x}` and Lua's `#x` are not comments; Perl writes patterns with `#`, too.
+        let is_part = self.peek(0) == '#' && (self.peek(1) == '{' || self.at > 0 && self.code[self.at - 1] == '$');
+        if !is_comment || is_part {
+            return false;
+        }
+        while self.at < self.code.len() && self.peek(0) != '\n' {
+            self.at += 1;
+        }
+        true
+    }
+
+    fn has_patterns(&self) -> bool {
+        matches!(
+            self.language,
+            Language::JavaScript | Language::Perl | Language::Ruby | Language::Awk | Language::Elixir
+        )
     }
 
     /// Whether a slash here opens a regular expression rather than divides.
@@ -93,6 +161,9 @@ impl CodeReader {
         let opens = match self.tokens.last() {
             None => true,
             Some(Token::Sign(sign)) => !matches!(sign, ')' | ']' | '}'),
+            Some(Token::Name(name)) => {
+                matches!(name.as_str(), "if" | "unless" | "and" | "or" | "not" | "return" | "split" | "grep" | "when")
+            }
             Some(_) => false,
         };
         let line = self.code[self.at + 1..].iter().take_while(|character| **character != '\n');
@@ -108,207 +179,133 @@ impl CodeReader {
         self.tokens.push(Token::Number("0".to_owned()));
     }
 
-    fn in_name(&self) -> bool {
+    pub(super) fn in_name(&self) -> bool {
         self.at > 0
-            && (self.code[self.at - 1].is_alphanumeric() || matches!(self.code[self.at - 1], '_' | '$' | '.' | ':'))
+            && (self.code[self.at - 1].is_alphanumeric()
+                || matches!(self.code[self.at - 1], '_' | '$' | '.' | ':' | '@'))
     }
 
-    fn skip_line(&mut self) {
-        while self.at < self.code.len() && self.peek(0) != '\n' {
-            self.at += 1;
+    fn starts_name(&self, character: char) -> bool {
+        let next = self.peek(1);
+        match character {
+            '_' | '$' | '@' => true,
+            '.' => {
+                let is_method = next.is_alphabetic() || next == '_';
+                let behind = matches!(
+                    self.tokens.last(),
+                    Some(Token::Sign(')' | ']' | '}') | Token::Text(_) | Token::Shell(_) | Token::Name(_))
+                );
+                // A chain may go on in the next line.
+                let behind_line = matches!(self.tokens.last(), Some(Token::Sign('\n')));
+                let is_operator = next == '!' && self.language == Language::Braces;
+                let joins_text = matches!(self.language, Language::Php | Language::Perl);
+                (is_method && (behind || behind_line) || is_operator && behind) && !joins_text
+            }
+            ':' if self.language == Language::Lua => {
+                next.is_alphabetic() && matches!(self.tokens.last(), Some(Token::Sign(')') | Token::Text(_)))
+            }
+            '-' => next == '>' && matches!(self.tokens.last(), Some(Token::Sign(')' | ']' | '}'))),
+            '!' if self.language == Language::Braces => {
+                // Scala: `"command".!` and `"command" !`.
+                matches!(self.tokens.last(), Some(Token::Text(_))) && next != '='
+            }
+            other if self.language == Language::Lisp => is_lisp_name(other) && !other.is_ascii_digit(),
+            other => other.is_alphabetic(),
         }
     }
 
     fn name(&mut self) {
         let mut name = String::new();
+        if self.peek(0) == '!' || self.peek(0) == '.' && self.peek(1) == '!' {
+            while matches!(self.peek(0), '!' | '.') {
+                self.at += 1;
+            }
+            self.tokens.push(Token::Name(".execute".to_owned()));
+            self.tokens.extend([Token::Sign('('), Token::Sign(')')]);
+            return;
+        }
         loop {
             let character = self.peek(0);
+            let next = self.peek(1);
+            let starts = next.is_alphabetic() || next == '_';
             let joins = match character {
-                '.' => self.peek(1).is_alphabetic() || self.peek(1) == '_' || name.is_empty(),
-                ':' => self.peek(1) == ':' || name.ends_with(':'),
-                '-' => self.peek(1) == '>',
+                _ if self.language == Language::Lisp => is_lisp_name(character),
+                '.' => starts || name.is_empty() && next != '.',
+                '?' => next == '.' && self.language == Language::JavaScript,
+                '!' => self.language == Language::Elixir && next == '(',
+                ':' => {
+                    next == ':'
+                        || name.ends_with(':')
+                        || starts && name.is_empty()
+                        || starts && matches!(self.language, Language::Erlang | Language::Lua) && !name.is_empty()
+                }
+                '-' => next == '>',
                 '>' => name.ends_with('-'),
+                '\\' => self.language == Language::Php && starts && !name.starts_with('$'),
                 '$' | '@' | '_' => true,
-                '?' | '!' => false,
                 other => other.is_alphanumeric(),
             };
             if !joins {
                 break;
             }
-            name.push(character);
+            if character != '?' && character != '!' {
+                name.push(character);
+            }
             self.at += 1;
         }
-        if name.is_empty() {
-            self.at += 1;
+        if name.is_empty() || name == "." {
+            self.at += usize::from(name.is_empty());
             return;
         }
-        // `f"…"`, `r'…'`, `b"…"`.
-        if matches!(self.peek(0), '"' | '\'')
-            && name.len() <= 2
-            && name.chars().all(|letter| "rRbBfFuU".contains(letter))
-            && self.language == Language::Python
-        {
-            let quote = self.peek(0);
-            let expands = name.contains(['f', 'F']);
-            self.python_string(quote, expands, name.contains(['r', 'R']));
+        if self.prefixed_string(&name) {
             return;
         }
-        self.tokens.push(Token::Name(name));
+        self.tokens.push(Token::Name(plain(name)));
     }
 
     fn number(&mut self) {
         let mut number = String::new();
         while self.peek(0).is_ascii_alphanumeric() || self.peek(0) == '_' {
-            number.push(self.peek(0));
+            if self.peek(0) != '_' {
+                number.push(self.peek(0));
+            }
             self.at += 1;
         }
+        let radix =
+            |start: &str, radix| number.strip_prefix(start).and_then(|digits| u64::from_str_radix(digits, radix).ok());
         let value =
-            number.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok()).map(|value| value.to_string());
+            radix("0x", 16).or_else(|| radix("0o", 8)).or_else(|| radix("0b", 2)).map(|value| value.to_string());
         self.tokens.push(Token::Number(value.unwrap_or(number)));
     }
 
-    fn string(&mut self, quote: char, expands: bool) {
-        if self.language == Language::Python {
-            self.python_string(quote, false, false);
-            return;
-        }
-        self.at += 1;
-        let text = self.until(quote, expands, false);
-        self.tokens.push(Token::Text(text));
-    }
-
-    fn python_string(&mut self, quote: char, expands: bool, raw: bool) {
-        let triple = self.peek(1) == quote && self.peek(2) == quote;
-        self.at += if triple { 3 } else { 1 };
-        let mut text = Text::default();
-        if triple {
-            let mut inner = String::new();
-            while self.at < self.code.len()
-                && !(self.peek(0) == quote && self.peek(1) == quote && self.peek(2) == quote)
-            {
-                inner.push(self.peek(0));
-                self.at += 1;
-            }
-            self.at += 3;
-            text.push(Piece::Known(inner));
-        } else {
-            text = self.until(quote, expands, raw);
-        }
-        // Strings that follow each other are one.
-        if let Some(Token::Text(before)) = self.tokens.last_mut() {
-            before.append(&text);
-        } else {
-            self.tokens.push(Token::Text(text));
-        }
-    }
-
-    fn backticks(&mut self) {
-        self.at += 1;
-        let text = self.until('`', true, false);
-        self.tokens.push(Token::Shell(text));
-    }
-
-    fn perl_quote(&mut self) {
-        let kind = self.peek(1);
-        self.at += if kind.is_alphabetic() { 2 } else { 1 };
-        let text = self.delimited();
-        match kind {
-            'x' => self.tokens.push(Token::Shell(text)),
-            'w' => {
-                self.tokens.push(Token::Sign('('));
-                for word in text.display().split_whitespace() {
-                    self.tokens.push(Token::Text(Text::known(word)));
-                    self.tokens.push(Token::Sign(','));
-                }
-                self.tokens.push(Token::Sign(')'));
-            }
+    /// Adds a string; in Python and C, strings that follow each other are one.
+    pub(super) fn push_text(&mut self, text: Text) {
+        let joins = matches!(self.language, Language::Python | Language::Braces);
+        match self.tokens.last_mut() {
+            Some(Token::Text(before)) if joins => before.append(&text),
             _ => self.tokens.push(Token::Text(text)),
         }
     }
+}
 
-    /// Text between delimiters of its own choice.
-    fn delimited(&mut self) -> Text {
-        let open = self.peek(0);
-        let close = match open {
-            '(' => ')',
-            '{' => '}',
-            '[' => ']',
-            '<' => '>',
-            other => other,
-        };
-        self.at += 1;
-        self.until(close, true, false)
-    }
-
-    /// Text up to `close`; what is interpolated is unknown.
-    fn until(&mut self, close: char, expands: bool, raw: bool) -> Text {
-        let mut text = Text::default();
-        let mut known = String::new();
-        while self.at < self.code.len() {
-            let character = self.peek(0);
-            self.at += 1;
-            if character == close {
-                break;
-            }
-            let interpolates = expands
-                && match (self.language, character, self.peek(0)) {
-                    (Language::JavaScript, '$', '{') | (Language::Ruby, '#', '{') | (Language::Python, '{', _) => true,
-                    (Language::Perl | Language::Php, '$', next) => next.is_alphabetic() || next == '{',
-                    _ => false,
-                };
-            if interpolates {
-                text.push(Piece::Known(std::mem::take(&mut known)));
-                let name = self.interpolation(character);
-                text.push(Piece::Unknown(Unknown { what: What::Variable(name), filled: false }));
-            } else if character == '\\' && !raw && self.at < self.code.len() {
-                known.push(self.escape());
-            } else {
-                known.push(character);
-            }
-        }
-        text.push(Piece::Known(known));
-        text
-    }
-
-    fn interpolation(&mut self, first: char) -> String {
-        let mut name = String::new();
-        if self.peek(0) == '{' || first == '{' {
-            let mut open = i32::from(first == '{');
-            while self.at < self.code.len() {
-                let character = self.peek(0);
-                self.at += 1;
-                open += match character {
-                    '{' => 1,
-                    '}' => -1,
-                    _ => 0,
-                };
-                if open == 0 {
-                    break;
-                }
-                name.push(character);
-            }
-            return name.trim_matches(['{', '}']).to_owned();
-        }
-        while self.peek(0).is_alphanumeric() || self.peek(0) == '_' {
-            name.push(self.peek(0));
-            self.at += 1;
-        }
+/// Arrows and colons between the parts of a name become dots.
+fn plain(name: String) -> String {
+    let joined = if name.contains(['>', ':', '\\']) {
+        name.replace("->", ".").replace("::", ".").replace('\\', ".")
+    } else {
         name
+    };
+    match joined.strip_prefix(':') {
+        Some(method) => format!(".{method}"),
+        None => joined.trim_end_matches('.').to_owned(),
     }
+}
 
-    fn escape(&mut self) -> char {
-        let letter = self.peek(0);
-        self.at += 1;
-        let digits = match letter {
-            'n' => return '\n',
-            't' => return '\t',
-            'x' => 2,
-            'u' => 4,
-            other => return other,
-        };
-        let hex: String =
-            self.code[self.at..].iter().take(digits).take_while(|digit| digit.is_ascii_hexdigit()).collect();
-        self.at += hex.len();
-        u32::from_str_radix(&hex, 16).ok().and_then(char::from_u32).unwrap_or('?')
-    }
+fn is_lisp_name(character: char) -> bool {
+    character.is_alphanumeric() || "-_+*/<>=!?.:%&$~^".contains(character)
+}
+
+/// A stretch that the code does not decide.
+pub(super) fn unknown(name: &str) -> Piece {
+    Piece::Unknown(Unknown { what: What::Variable(name.to_owned()), filled: false })
 }

@@ -8,7 +8,7 @@ use crate::effect::{Certainty, Depth, Effect, Kind};
 use crate::machine::Machine;
 use crate::machine::expand::patterned;
 use crate::machine::state::World;
-use crate::protected::start_files;
+use crate::protected::{Places, credentials};
 use crate::value::Text;
 
 /// Loops, as far as they may end.
@@ -25,6 +25,8 @@ const CONNECTS: &[&str] =
     &["socket", "TCPSocket", "fsockopen", "connect", "create_connection", "Socket", "createConnection"];
 /// Starts a program.
 const STARTS: &[&str] = &["dup2", "spawn", "subprocess", "exec", "system", "popen", "proc_open", "Popen", "shell_exec"];
+/// Reads what another machine says.
+const HEARS: &[&str] = &["recv", "gets", "makefile", "recvfrom"];
 /// Shells, as code names them.
 const SHELLS: &[&str] = &["/bin/sh", "/bin/bash", "\"sh\"", "'sh'", "cmd.exe"];
 /// Sends something over the network.
@@ -32,6 +34,15 @@ const TALKS: &[&str] = &[
     "urlopen", "requests", "fetch", "axios", "socket", "http", "https", "urllib", "httpx", "Net", "LWP", "curl_exec",
     "file_get_contents",
 ];
+/// All variables of the environment, without blanks.
+const ENVIRONMENTS: &[&str] = &[
+    "dict(os.environ)", "(os.environ)", "=os.environ)", "=os.environ,", "os.environ.items", "os.environ.copy",
+    "dict(environ)", "stringify(process.env)", "(process.env)", "...process.env", "ENV.to_h", "ENV.to_a",
+    "ENV.inspect", "%ENV", "getenv())", "json_encode($_ENV", "json_encode($_SERVER", "os.Environ()",
+    "System.getenv())",
+];
+/// Services of clouds that hand out credentials.
+const METADATA: &[&str] = &["169.254.169.254", "169.254.170.2", "metadata.google.internal", "100.100.100.200"];
 /// Lists files.
 const LISTS: &[&str] =
     &["glob", "listdir", "walk", "scandir", "iterdir", "readdirSync", "rglob", "readdir", "each_child"];
@@ -63,9 +74,17 @@ pub(super) fn look_at(machine: &mut Machine<'_>, text: &str, tokens: &[Token], w
     if whole.gives_a_shell_away() {
         machine.remote_shell(span);
     }
-    if whole.talks() && whole.names_credential(&machine.context.home.to_string_lossy()) {
+    if whole.talks() && whole.names_credential(&machine.places()) {
         machine.exfiltrates(span);
     }
+    if whole.talks() && whole.takes_environment() {
+        machine.exfiltrates(span);
+    }
+    if whole.says(METADATA) {
+        let reason = "This code would ask the cloud for the credentials of this machine.";
+        machine.state(Kind::Reveal, reason, span, None);
+    }
+    print_named(machine, tokens, world, span);
     if whole.has(LISTS) && whole.has(DELETES) {
         delete_listed(machine, tokens, world, span);
     }
@@ -112,21 +131,29 @@ impl Whole<'_> {
 
     /// Whether it connects to another machine and starts a shell.
     fn gives_a_shell_away(&self) -> bool {
-        let connects = self.has(CONNECTS) || self.says(&["/dev/tcp/", "/inet/tcp"]);
+        let names_connection = self.names.iter().any(|name| name.split('.').any(|part| CONNECTS.contains(&part)));
+        let connects = names_connection || self.says(&["/dev/tcp/", "/inet/tcp"]);
         let starts_shell = self.has(STARTS) && self.says(SHELLS);
         let redirects = self.has(&["dup2"]) && self.has(&["spawn", "call", "exec", "system"]);
-        connects && (starts_shell || redirects)
+        let obeys = self.has(HEARS) && self.has(STARTS) && !self.has(&["listen", "createServer", "accept"]);
+        connects && (starts_shell || redirects || obeys)
     }
 
     fn talks(&self) -> bool {
         self.names.iter().any(|name| name.split(['.', ':']).any(|part| TALKS.contains(&part)))
     }
 
-    fn names_credential(&self, home: &str) -> bool {
+    /// Whether it takes all variables along, not one of them.
+    fn takes_environment(&self) -> bool {
+        let compact: String = self.text.split_whitespace().collect();
+        ENVIRONMENTS.iter().any(|all| compact.contains(all))
+    }
+
+    fn names_credential(&self, places: &Places) -> bool {
         let known = |token: &Token| if let Token::Text(text) = token { text.as_known() } else { None };
         let is_credential = |text: String| {
-            let path = text.strip_prefix("~/").map_or_else(|| text.clone(), |rest| format!("{home}/{rest}"));
-            start_files::is_credential(&path, home, false)
+            let path = text.strip_prefix("~/").map_or_else(|| text.clone(), |rest| format!("{}/{rest}", places.home));
+            credentials::secrecy(&path, places).is_some()
         };
         self.tokens.iter().filter_map(known).any(is_credential)
     }
@@ -135,6 +162,20 @@ impl Whole<'_> {
     fn reveals(&self) -> bool {
         let fetches = self.says(&["http"]) && self.has(&["get", "getstore"]);
         fetches || self.says(&["requests.get"]) || self.has(REVEALS)
+    }
+}
+
+/// Code that names a file which proves who somebody is may show it.
+fn print_named(machine: &mut Machine<'_>, tokens: &[Token], world: &World, span: Span) {
+    for token in tokens {
+        let Token::Text(text) = token else { continue };
+        let start = text.known_start();
+        if !start.starts_with(['/', '~']) {
+            continue;
+        }
+        let home = start.strip_prefix("~/").map(|rest| format!("{}/{rest}", machine.places().home));
+        let what = home.map_or_else(|| text.clone(), Text::known);
+        machine.does(Effect::Print { what: &what, program: "this code" }, world, span);
     }
 }
 

@@ -55,6 +55,12 @@ impl Labels {
     pub(crate) const CHOSEN: Self = Self(512);
     /// What a shell prints that somebody else types into.
     pub(crate) const SHELL: Self = Self(1024);
+    /// Holds credentials that nobody shows without asking.
+    pub(crate) const KEPT: Self = Self(2048);
+    /// Somebody will write it while the command runs, and it is judged then.
+    pub(crate) const LATER: Self = Self(4096);
+    /// Was written to a file by an earlier command of the session.
+    pub(crate) const RECENT: Self = Self(8192);
 
     pub(crate) fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -86,6 +92,15 @@ impl Flow {
 
     pub(crate) fn empty() -> Self {
         Self::known("")
+    }
+
+    /// What the next command reads: whoever judges later input does not see it pass there.
+    #[must_use]
+    pub(crate) fn passed_on(mut self) -> Self {
+        if self.labels.has(Labels::LATER) {
+            self.labels = self.labels.with(Labels::UNKNOWN);
+        }
+        self
     }
 
     /// Both, one after the other.

@@ -49,6 +49,10 @@ pub(crate) enum What {
     Found(Rc<Vec<FoundBelow>>),
     /// A descriptor from which these bytes can be read: `<(…)`.
     Stream(Rc<Flow>),
+    /// A descriptor that leads to a process: `>(…)`.
+    Sink(usize),
+    /// A secret, by the reference that stands for it.
+    Secret(String),
     /// The process that runs this shell.
     Parent,
 }
@@ -97,6 +101,8 @@ impl Text {
         if let Some(text) = &flow.text {
             return Self::known(text.trim_end_matches('\n'));
         }
+        let later = flow.labels.has(Labels::LATER).then(|| flow.clone().passed_on());
+        let flow = later.as_ref().unwrap_or(flow);
         let what = if flow.labels.has(Labels::TEMPORARY) {
             What::Temporary
         } else if flow.labels.has(Labels::PLAIN) {
@@ -164,6 +170,15 @@ impl Text {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().all(|piece| matches!(piece, Piece::Known(text) | Piece::Glob(text) if text.is_empty()))
+    }
+
+    /// How many bytes it takes, about.
+    pub(crate) fn length(&self) -> usize {
+        let known = self.0.iter().map(|piece| match piece {
+            Piece::Known(text) | Piece::Glob(text) => text.len(),
+            Piece::Unknown(_) => size_of::<Piece>(),
+        });
+        known.sum()
     }
 
     pub(crate) fn unknowns(&self) -> impl Iterator<Item = &Unknown> {
@@ -264,6 +279,8 @@ impl What {
             Self::Plain => "…".to_owned(),
             Self::Found(roots) => roots.first().map_or_else(|| "/…".to_owned(), FoundBelow::to_string),
             Self::Stream(_) => "<(…)".to_owned(),
+            Self::Sink(_) => ">(…)".to_owned(),
+            Self::Secret(reference) => reference.clone(),
             Self::Parent => "$PPID".to_owned(),
         }
     }

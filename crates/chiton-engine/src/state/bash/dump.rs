@@ -109,6 +109,7 @@ pub(crate) fn read(text: &[u8], start: &ShellState) -> Option<ReadState> {
     let locals = parts.next()?;
     let state = ShellState {
         cwd,
+        real_cwd: start.real_cwd.clone(),
         shopt,
         aliases,
         options,

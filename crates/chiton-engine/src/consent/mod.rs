@@ -1,57 +1,27 @@
 //! The consent of a person to a command that the guard asks about.
 //!
-//! A consent is for exactly what was shown: the bytes of the command, its directory, its variables and its input, and
-//! the secrets it names. It is good for one run, and not for long.
+//! A consent is for exactly what was shown and for what the verdict rested on: the bytes of the command, its directory,
+//! its variables and its input, the secrets it names, the words as they were expanded. It is good for one run, and not
+//! for long.
+
+mod question;
+mod visible;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
-use chiton_guard::Verdict;
-
 use crate::lock::Lock;
+pub use question::Question;
+pub use visible::visible;
 
 /// How long a consent that was given elsewhere may be used.
 const EXPIRES: Duration = Duration::from_mins(10);
 /// How many questions may be open.
 const MOST_OPEN: usize = 256;
-
-/// What a person is asked.
-#[derive(Clone, Debug)]
-pub struct Question {
-    /// Its name, for an answer that comes later.
-    pub id: String,
-    /// The command, whole.
-    pub command: String,
-    /// Where it would run.
-    pub directory: PathBuf,
-    /// Variables for this call alone. References to secrets stand as they are.
-    pub environment: Vec<(String, String)>,
-    /// What the guard says about it.
-    pub verdict: Verdict,
-}
-
-impl Question {
-    /// The question for a person, complete, with everything visible that could deceive.
-    pub fn text(&self) -> String {
-        let mut text =
-            format!("{}\n\n{}\n\nin {}", self.verdict.reason, visible(&self.command), self.directory.display());
-        if let Some(target) = &self.verdict.target {
-            text += &format!("\nacts on {}", visible(target));
-        }
-        for (name, value) in &self.environment {
-            text += &format!("\nwith {name}={}", visible(value));
-        }
-        if let Some(rule) = &self.verdict.rule {
-            text += &format!("\nrule {rule}");
-        }
-        text
-    }
-}
 
 /// What a person answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,32 +86,5 @@ impl Consents {
     pub(crate) fn redeem(&self, id: &str, bound: Bound) -> bool {
         let mut open = self.open.lock();
         open.remove(id).is_some_and(|(asked, since)| asked == bound && since.elapsed() < EXPIRES)
-    }
-}
-
-/// Text with everything written out that is not seen, or changes what is seen.
-pub fn visible(text: &str) -> String {
-    let hidden = |character: char| {
-        (character.is_control() && character != '\n')
-            || matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ad}' | '\u{e0000}'..='\u{e007f}')
-    };
-    text.chars().fold(String::new(), |mut shown, character| {
-        if hidden(character) {
-            shown.extend(character.escape_unicode());
-        } else {
-            shown.push(character);
-        }
-        shown
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_that_deceives_the_eye_stays_hidden() {
-        assert_eq!(visible("a\u{202e}b\u{200b}c\r\u{1b}[2K\u{feff}"), r"a\u{202e}b\u{200b}c\u{d}\u{1b}[2K\u{feff}");
-        assert_eq!(visible("plain\nßü"), "plain\nßü");
     }
 }
