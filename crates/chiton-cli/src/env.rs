@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use chiton_engine::ByteString;
-use chiton_engine::session::login::{LoginConfig, LoginEnvironment, join_paths};
 use chiton_engine::secrets::Masker;
+use chiton_engine::session::login::{LoginConfig, LoginEnvironment, join_paths};
 use chiton_engine::state::environment::{DEFAULTS, EnvironmentPolicy, Origin, passwords};
 use clap::Args;
 use serde_json::json;
@@ -20,7 +20,7 @@ use crate::surroundings;
 use crate::table::lay_out;
 
 /// Which variables reach commands.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default)]
 pub(crate) struct EnvironmentArguments {
     /// Let a variable pass that is kept from commands; NAME* stands for any rest; may be given several times
     #[arg(long, value_name = "NAME")]

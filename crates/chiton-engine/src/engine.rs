@@ -27,8 +27,8 @@ use crate::request::{self, CommandRequest};
 use crate::response::{DryRun, RefusedCommand, Response};
 use crate::review::{Guard, Verdicts};
 use crate::run::Listener;
-use crate::secrets::{SecretStore, UnknownReference};
 use crate::secrets::known::KnownSecrets;
+use crate::secrets::{SecretStore, UnknownReference};
 use crate::session::login::LoginEnvironment;
 use crate::session::{FreshState, Inherited, Session};
 use crate::spawn::{Attendance, SpoolQuota};
@@ -208,7 +208,8 @@ impl Engine {
         environment: impl IntoIterator<Item = (String, ByteString)>,
         umask: u32,
     ) -> FreshState {
-        let TakenOver { variables, functions, removed, own, masked } = self.inner.config.environment.inherit(environment);
+        let TakenOver { variables, functions, removed, own, masked } =
+            self.inner.config.environment.inherit(environment);
         self.inner.known.learn(masked);
         let inherited = Inherited { withheld: removed, own, path: variables.get("PATH").cloned() };
         let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));

@@ -12,8 +12,8 @@ use chiton_engine::secrets::value::{Masking, SecretValue};
 use chiton_engine::secrets::{MemorySource, Reference, Secret, SecretStore, UnknownReference};
 use chiton_engine::tasks::{Cursor, ReadRequest};
 use chiton_engine::{
-    ByteString, CommandInput, CommandRequest, EnvironmentChange, Outcome, RunControl, RunEvent, RunReport, Session, Silent,
-    StartedTask, StateReport, Streams,
+    ByteString, CommandInput, CommandRequest, EnvironmentChange, Outcome, RunControl, RunEvent, RunReport, Session,
+    Silent, StartedTask, StateReport, Streams,
 };
 use chiton_testkit::processes::eventually;
 use harness::{Harness, runtime, seconds};
@@ -159,10 +159,7 @@ fn the_password_of_a_proxy_is_masked_and_reaches_programs() {
         let environment = environment.map(|(name, value)| (name.to_owned(), ByteString::from(value)));
         let session = Session::new(harness.engine.fresh_state(harness.folder.path(), environment, 0o022));
         let response = harness.run(&session, "echo $https_proxy; printf %s \"$https_proxy\" | wc -c").await;
-        assert_eq!(
-            response.stdout.to_text(),
-            "http://dev:{{secret:https_proxy.password}}@proxy.example:3128\n42\n"
-        );
+        assert_eq!(response.stdout.to_text(), "http://dev:{{secret:https_proxy.password}}@proxy.example:3128\n42\n");
         assert_clean(&harness, &response);
         let used = harness.run(&session, "printf %s {{secret:https_proxy.password}} | wc -c").await;
         assert_eq!(used.stdout.to_text(), "12\n");
@@ -492,8 +489,7 @@ fn variables_that_look_like_secrets_are_not_taken_over_and_own_ones_are_kept() {
             ("FOO", "bar"),
         ];
         let environment = environment.map(|(name, value)| (name.to_owned(), ByteString::from(value)));
-        let session =
-            Session::new(harness.engine.fresh_state(harness.folder.path(), environment, 0o022));
+        let session = Session::new(harness.engine.fresh_state(harness.folder.path(), environment, 0o022));
         let first = harness.run(&session, "env; export GITHUB_TOKEN=own API_KEY=mine").await;
         assert!(first.stdout.to_text().contains("FOO=bar\n"));
         assert!(!said(&first).contains("S3CR3T"), "{}", said(&first));

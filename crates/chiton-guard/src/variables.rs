@@ -104,18 +104,18 @@ pub fn is_persons_own(name: &str, value: &[u8]) -> bool {
 /// (`LD_PRELOAD`, `BASH_ENV`) is not among them.
 const PERSONS_OWN: &[&str] = &[
     "LD_LIBRARY_PATH", "LD_RUN_PATH", "LD_BIND_NOW", "LIBPATH", "SHLIB_PATH", "DYLD_LIBRARY_PATH",
-    "DYLD_FALLBACK_LIBRARY_PATH", "DYLD_FRAMEWORK_PATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH", "TZDIR", "MALLOC_CHECK_",
-    "MALLOC_PERTURB_", "LOCALDOMAIN", "RES_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS",
-    "GIT_CONFIG_*", "GIT_TEMPLATE_DIR", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONWARNINGS", "PYTHONEXECUTABLE", "PERLLIB",
-    "PHPRC", "PHP_INI_SCAN_DIR", "R_ENVIRON*", "JULIA_LOAD_PATH", "OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES",
-    "ZDOTDIR", "FPATH", "VIMINIT", "DOTNET_ADDITIONAL_DEPS", "ERL_ZFLAGS", "INVOCATION_ID", "JOURNAL_STREAM",
-    "SYSTEMD_EXEC_PID", "GETCONF_DIR",
+    "DYLD_FALLBACK_LIBRARY_PATH", "DYLD_FRAMEWORK_PATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH", "TZDIR",
+    "MALLOC_CHECK_", "MALLOC_PERTURB_", "LOCALDOMAIN", "RES_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
+    "JDK_JAVA_OPTIONS", "GIT_CONFIG_*", "GIT_TEMPLATE_DIR", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONWARNINGS",
+    "PYTHONEXECUTABLE", "PERLLIB", "PHPRC", "PHP_INI_SCAN_DIR", "R_ENVIRON*", "JULIA_LOAD_PATH", "OPENSSL_CONF",
+    "OPENSSL_MODULES", "OPENSSL_ENGINES", "ZDOTDIR", "FPATH", "VIMINIT", "DOTNET_ADDITIONAL_DEPS", "ERL_ZFLAGS",
+    "INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "GETCONF_DIR",
 ];
 
 /// Values of `ENV` that no shell reads.
 const STAGES: &[&str] = &[
-    "", "production", "prod", "staging", "stage", "development", "dev", "develop", "test", "testing", "local", "qa", "uat",
-    "ci", "sandbox", "preview", "demo", "integration",
+    "", "production", "prod", "staging", "stage", "development", "dev", "develop", "test", "testing", "local", "qa",
+    "uat", "ci", "sandbox", "preview", "demo", "integration",
 ];
 
 /// What there is to look at in the value of `name`.

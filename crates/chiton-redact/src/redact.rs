@@ -102,7 +102,8 @@ impl Redactor {
         self.visible.extend_from_slice(rest);
 
         // Where characters are drawn over, the last one may be the next.
-        let last = self.visible.iter().rposition(|byte| byte & 0xC0 != 0x80).filter(|_| self.is_struck && !rest.is_empty());
+        let last =
+            self.visible.iter().rposition(|byte| byte & 0xC0 != 0x80).filter(|_| self.is_struck && !rest.is_empty());
         let last = last.map(|start| self.visible.split_off(start)).unwrap_or_default();
         self.search(out);
         self.visible = last;

@@ -61,7 +61,8 @@ impl Engine {
     /// refuses those.
     async fn resolve_typed(&self, session: &Session, text: &[u8]) -> Result<ResolvedTyping, String> {
         let config = &self.inner.config;
-        let resolver = Resolver { store: &config.secrets, known: &self.inner.known, unknown: config.unknown_references };
+        let resolver =
+            Resolver { store: &config.secrets, known: &self.inner.known, unknown: config.unknown_references };
         match secrets::resolve_typed(text, resolver, session).await.map_err(|refusal| refusal.reason)? {
             ResolvedTyping::Unknown(reason) if config.unknown_references == UnknownReference::Refuse => Err(reason),
             resolved => Ok(resolved),

@@ -56,7 +56,8 @@ impl KeptRun {
         let mut look = self.console.look(self.audience.people())?;
         self.output.mask_screen(&mut look.screen);
         if let Some(wait) = &mut look.waits {
-            wait.prompt = String::from_utf8_lossy(&self.output.masked_text(wait.prompt.clone().into_bytes())).into_owned();
+            wait.prompt =
+                String::from_utf8_lossy(&self.output.masked_text(wait.prompt.clone().into_bytes())).into_owned();
         }
         Some(Report::Look(Box::new(look)))
     }

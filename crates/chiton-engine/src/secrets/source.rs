@@ -104,7 +104,8 @@ impl SecretStore {
         let near = |known: &&Reference| {
             let (wanted, known) = (reference.name.to_ascii_lowercase(), known.name.to_ascii_lowercase());
             let distance = strsim::damerau_levenshtein(&wanted, &known);
-            distance <= 1 + wanted.len() / 4 || (wanted.len() >= 3 && (known.contains(&wanted) || wanted.contains(&known)))
+            distance <= 1 + wanted.len() / 4
+                || (wanted.len() >= 3 && (known.contains(&wanted) || wanted.contains(&known)))
         };
         let distance = |known: &&Reference| strsim::damerau_levenshtein(&reference.name, &known.name);
         if let Some(nearest) = names.iter().filter(near).min_by_key(distance) {

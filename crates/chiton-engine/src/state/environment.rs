@@ -363,7 +363,9 @@ mod tests {
     #[test]
     fn class_3_is_not_taken_over_and_may_be_set_by_calls_and_commands() {
         let policy = EnvironmentPolicy::default();
-        for (name, value) in [("ANTHROPIC_API_KEY", "S3CR3T"), ("clientSecret", "S3CR3T"), ("URL", "ftp://u:pw123@host")] {
+        for (name, value) in
+            [("ANTHROPIC_API_KEY", "S3CR3T"), ("clientSecret", "S3CR3T"), ("URL", "ftp://u:pw123@host")]
+        {
             assert!(policy.objection(name, value.as_bytes(), Origin::Inherited).is_some(), "{name}");
             for origin in [Origin::Call, Origin::Session] {
                 assert_eq!(policy.objection(name, value.as_bytes(), origin), None, "{name}");

@@ -73,8 +73,8 @@ pub(super) fn is_number(value: &str) -> bool {
 fn is_duration(lower: &str) -> bool {
     const UNITS: &[&str] = &[
         "s", "m", "h", "d", "w", "y", "ms", "us", "ns", "sec", "secs", "second", "seconds", "min", "mins", "minute",
-        "minutes", "hour", "hours", "hr", "hrs", "day", "days", "week", "weeks", "month", "months", "year", "years", "b",
-        "k", "kb", "kib", "mb", "mib", "g", "gb", "gib", "tb", "bit", "bits", "bytes", "%", "x",
+        "minutes", "hour", "hours", "hr", "hrs", "day", "days", "week", "weeks", "month", "months", "year", "years",
+        "b", "k", "kb", "kib", "mb", "mib", "g", "gb", "gib", "tb", "bit", "bits", "bytes", "%", "x",
     ];
     let mut rest = lower;
     let mut parts = 0;
@@ -127,15 +127,18 @@ pub(super) fn is_path(value: &str) -> bool {
 /// Base64 may begin with a slash: a path of one random piece is none.
 fn is_rooted(value: &str) -> bool {
     const ROOTS: &[&str] = &[
-        "home", "root", "Users", "etc", "var", "tmp", "run", "opt", "usr", "mnt", "media", "srv", "data", "app", "apps",
-        "workspace", "workspaces", "builds", "build", "nix", "snap", "proc", "dev", "lib", "lib64", "bin", "sbin", "sys",
-        "private", "Library", "Volumes", "Applications", "config", "secrets", "vault", "certs", "keys", "code", "src",
-        "scratch", "gpfs", "lustre", "work", "project", "projects", "sw", "cvmfs", "github", "__w", "kaniko", "cnb",
+        "home", "root", "Users", "etc", "var", "tmp", "run", "opt", "usr", "mnt", "media", "srv", "data", "app",
+        "apps", "workspace", "workspaces", "builds", "build", "nix", "snap", "proc", "dev", "lib", "lib64", "bin",
+        "sbin", "sys", "private", "Library", "Volumes", "Applications", "config", "secrets", "vault", "certs", "keys",
+        "code", "src", "scratch", "gpfs", "lustre", "work", "project", "projects", "sw", "cvmfs", "github", "__w",
+        "kaniko", "cnb",
     ];
     let mut pieces = value[1..].split('/');
     let first = pieces.next().unwrap_or_default();
-    ROOTS.contains(&first) || value == "/" || !value[1..].split('/').any(|piece| piece.len() >= 16 && is_random(piece))
-        && !(value.len() >= 30 && value.bytes().any(|byte| matches!(byte, b'+' | b'=')))
+    ROOTS.contains(&first)
+        || value == "/"
+        || !value[1..].split('/').any(|piece| piece.len() >= 16 && is_random(piece))
+            && !(value.len() >= 30 && value.bytes().any(|byte| matches!(byte, b'+' | b'=')))
 }
 
 /// `certs/server.key`, `config/master`: pieces that somebody named.
@@ -148,9 +151,10 @@ fn is_relative_path(value: &str) -> bool {
 /// `server.key`, `id_rsa`, `credentials.json`.
 fn is_file_name(value: &str) -> bool {
     const ENDINGS: &[&str] = &[
-        "pem", "crt", "cer", "key", "pub", "json", "yaml", "yml", "toml", "txt", "cfg", "conf", "ini", "env", "p12", "pfx",
-        "jks", "keystore", "der", "csr", "kdbx", "gpg", "asc", "age", "enc", "sock", "pid", "log", "db", "sqlite", "sh",
-        "py", "js", "cnf", "properties", "xml", "keytab", "netrc", "ppk", "bin", "dat", "lock", "sig", "service", "html",
+        "pem", "crt", "cer", "key", "pub", "json", "yaml", "yml", "toml", "txt", "cfg", "conf", "ini", "env", "p12",
+        "pfx", "jks", "keystore", "der", "csr", "kdbx", "gpg", "asc", "age", "enc", "sock", "pid", "log", "db",
+        "sqlite", "sh", "py", "js", "cnf", "properties", "xml", "keytab", "netrc", "ppk", "bin", "dat", "lock", "sig",
+        "service", "html",
     ];
     let named = value.rsplit_once('.').is_some_and(|(name, ending)| {
         ENDINGS.contains(&ending.to_ascii_lowercase().as_str()) && !name.is_empty() && !is_random(name)
@@ -183,12 +187,13 @@ pub(super) fn is_host(value: &str) -> bool {
                     && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
             };
             let address = labels.len() == 4 && labels.iter().all(|label| label.parse::<u8>().is_ok());
-            let top = labels.last().is_some_and(|top| {
-                (2..=12).contains(&top.len()) && top.bytes().all(|byte| byte.is_ascii_lowercase())
-            });
+            let top = labels
+                .last()
+                .is_some_and(|top| (2..=12).contains(&top.len()) && top.bytes().all(|byte| byte.is_ascii_lowercase()));
             let named = labels.len() >= 2 && top && !labels.iter().any(|label| label.len() >= 24 && is_random(label));
             let ported = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) && port.len() <= 5;
-            labels.iter().all(is_label) && (address || named || ported || host == "localhost")
+            labels.iter().all(is_label)
+                && (address || named || ported || host == "localhost")
                 && (port.is_empty() || ported)
         })
 }
@@ -246,7 +251,8 @@ pub(super) fn has_rhythm(letters: &str) -> bool {
         run = if is_vowel(byte) { 0 } else { run + 1 };
         longest = longest.max(run);
     }
-    let turns = letters.as_bytes().windows(2).filter(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+    let turns =
+        letters.as_bytes().windows(2).filter(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
     let in_case = turns.count() <= letters.len() / 4;
     vowels * 6 >= letters.len() && longest <= 5 && in_case
 }

@@ -47,24 +47,25 @@ impl fmt::Display for Sign {
 /// Names with a secret word that hold none. A trailing `*` stands for any rest.
 const PLAIN_NAMES: &[&str] = &[
     "PWD", "OLDPWD", "INIT_CWD", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_KEY", "GPG_AGENT_INFO", "GNOME_KEYRING_*",
-    "PASSWORD_STORE_*", "XDG_SESSION_*", "DESKTOP_SESSION", "GDMSESSION", "SESSION_MANAGER", "DBUS_SESSION_*", "TERM_SESSION_ID",
-    "ITERM_SESSION_ID", "WT_SESSION", "ZELLIJ_*", "KEYTIMEOUT", "TOKENIZERS_*", "JENKINS_NODE_COOKIE",
-    "JENKINS_SERVER_COOKIE", "HUDSON_COOKIE", "HUDSON_SERVER_COOKIE", "PBS_JOBCOOKIE", "SNAP_COOKIE", "SNAP_CONTEXT",
-    "XDG_SESSION_COOKIE", "XAUTHORITY", "ICEAUTHORITY", "SSH_ASKPASS*", "GIT_ASKPASS", "SUDO_ASKPASS", "TMUX*", "KITTY_*",
-    "LESSKEY*", "GITHUB_SHA", "GPG_KEYS", "RUBY_GPG_KEYS", "NPM_CONFIG_CACHE*",
+    "PASSWORD_STORE_*", "XDG_SESSION_*", "DESKTOP_SESSION", "GDMSESSION", "SESSION_MANAGER", "DBUS_SESSION_*",
+    "TERM_SESSION_ID", "ITERM_SESSION_ID", "WT_SESSION", "ZELLIJ_*", "KEYTIMEOUT", "TOKENIZERS_*",
+    "JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_COOKIE", "HUDSON_SERVER_COOKIE", "PBS_JOBCOOKIE",
+    "SNAP_COOKIE", "SNAP_CONTEXT", "XDG_SESSION_COOKIE", "XAUTHORITY", "ICEAUTHORITY", "SSH_ASKPASS*", "GIT_ASKPASS",
+    "SUDO_ASKPASS", "TMUX*", "KITTY_*", "LESSKEY*", "GITHUB_SHA", "GPG_KEYS", "RUBY_GPG_KEYS", "NPM_CONFIG_CACHE*",
 ];
 
 /// Beginnings of names whose values end up in a page that everybody can read.
 const PUBLIC_STARTS: &[&str] = &[
-    "NEXT_PUBLIC_", "VITE_", "PUBLIC_", "EXPO_PUBLIC_", "NUXT_PUBLIC_", "REACT_APP_", "GATSBY_", "VUE_APP_", "STORYBOOK_",
-    "NG_APP_", "SNOWPACK_PUBLIC_", "PARCEL_PUBLIC_",
+    "NEXT_PUBLIC_", "VITE_", "PUBLIC_", "EXPO_PUBLIC_", "NUXT_PUBLIC_", "REACT_APP_", "GATSBY_", "VUE_APP_",
+    "STORYBOOK_", "NG_APP_", "SNOWPACK_PUBLIC_", "PARCEL_PUBLIC_",
 ];
 
 /// Names that hold a secret and have no word for it, or one that says otherwise.
 const SECRET_NAMES: &[&str] = &[
-    "REDISCLI_AUTH", "RELEASE_COOKIE", "ERLANG_COOKIE", "SSHPASS", "COMPOSER_AUTH", "DOCKER_AUTH_CONFIG", "SECRET_KEY_BASE",
-    "FASTLANE_SESSION", "*ACCESS_KEY_ID", "*SEED_PHRASE", "*RECOVERY_PHRASE", "BUNDLE_*__*", "npm_config__auth",
-    "NPM_CONFIG__AUTH", "*_BASIC_AUTH", "BASIC_AUTH", "BW_SESSION", "OP_SESSION_*", "*MNEMONIC*", "LDAP_BIND_CREDENTIALS", "DOCKERCFG",
+    "REDISCLI_AUTH", "RELEASE_COOKIE", "ERLANG_COOKIE", "SSHPASS", "COMPOSER_AUTH", "DOCKER_AUTH_CONFIG",
+    "SECRET_KEY_BASE", "FASTLANE_SESSION", "*ACCESS_KEY_ID", "*SEED_PHRASE", "*RECOVERY_PHRASE", "BUNDLE_*__*",
+    "npm_config__auth", "NPM_CONFIG__AUTH", "*_BASIC_AUTH", "BASIC_AUTH", "BW_SESSION", "OP_SESSION_*", "*MNEMONIC*",
+    "LDAP_BIND_CREDENTIALS", "DOCKERCFG",
 ];
 
 /// What the variable `name` with this value looks like.
@@ -110,7 +111,9 @@ fn by_name(name: &str, value: &str, is_public: bool) -> Look {
     }
     let strength = if fits_any(SECRET_NAMES, name) { Strength::Strong } else { words::strength(name) };
     let is_secret = match strength {
-        Strength::Strong if is_public => matches!(last, "password" | "passwd" | "secret") && !kinds::is_harmless_under_medium(value),
+        Strength::Strong if is_public => {
+            matches!(last, "password" | "passwd" | "secret") && !kinds::is_harmless_under_medium(value)
+        }
         Strength::Strong => !kinds::is_harmless_under_strong(value) || (is_code(last) && is_long_number(value)),
         Strength::Medium(_) if is_public => false,
         Strength::Medium(_) => !kinds::is_harmless_under_medium(value) || (is_code(last) && is_long_number(value)),
@@ -148,13 +151,16 @@ fn is_secret_under_weak(word: &str, value: &str) -> bool {
             })
     };
     let is_hex = || value.bytes().all(|byte| byte.is_ascii_hexdigit());
-    (kinds::is_random(value) && !(word == "session" && is_hex())) || is_pair() || (word == "webhook" && has_random_piece(value))
+    (kinds::is_random(value) && !(word == "session" && is_hex()))
+        || is_pair()
+        || (word == "webhook" && has_random_piece(value))
         || (word == "salt" && value.len() >= 8 && !kinds::is_harmless_under_medium(value))
         || (matches!(word, "cookie" | "cookies") && value.contains('=') && value.len() >= 12)
 }
 
 fn has_random_piece(value: &str) -> bool {
-    kinds::is_address(value) && value.split(['/', '?', '=', '&']).any(|piece| piece.len() >= 12 && kinds::is_random(piece))
+    kinds::is_address(value)
+        && value.split(['/', '?', '=', '&']).any(|piece| piece.len() >= 12 && kinds::is_random(piece))
 }
 
 /// Names that say what they are about, and whose values are secrets all the same.
@@ -180,7 +186,10 @@ fn word_of(name: &str) -> String {
 /// A variable by which programs find their proxy.
 fn is_proxy(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    lower.ends_with("proxy") || lower.ends_with("proxy_url") || lower.ends_with("proxy_server") || lower.ends_with("proxy_uri")
+    lower.ends_with("proxy")
+        || lower.ends_with("proxy_url")
+        || lower.ends_with("proxy_server")
+        || lower.ends_with("proxy_uri")
 }
 
 /// What of a login must not be shown: the password, as it stands there and decoded. One that is too short to be searched

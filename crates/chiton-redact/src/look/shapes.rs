@@ -308,9 +308,25 @@ const ASANA: Rest = Wide;
 
 /// Beginnings of a value that anybody may know: keys that a web page shows to everybody.
 const PUBLISHED: &[&str] = &[
-    "pk_live_", "pk_test_", "pk.eyJ", "phc_", "pk-lf-", "sb_publishable_", "ssh-rsa ", "ssh-ed25519 ", "ssh-dss ",
-    "ecdsa-sha2-", "sk-ssh-ed25519@", "sk-ecdsa-sha2-", "age1", "-----BEGIN PUBLIC KEY", "-----BEGIN RSA PUBLIC KEY",
-    "-----BEGIN CERTIFICATE-----", "-----BEGIN PGP PUBLIC KEY", "sq0idp-", "untrusted comment: minisign public key",
+    "pk_live_",
+    "pk_test_",
+    "pk.eyJ",
+    "phc_",
+    "pk-lf-",
+    "sb_publishable_",
+    "ssh-rsa ",
+    "ssh-ed25519 ",
+    "ssh-dss ",
+    "ecdsa-sha2-",
+    "sk-ssh-ed25519@",
+    "sk-ecdsa-sha2-",
+    "age1",
+    "-----BEGIN PUBLIC KEY",
+    "-----BEGIN RSA PUBLIC KEY",
+    "-----BEGIN CERTIFICATE-----",
+    "-----BEGIN PGP PUBLIC KEY",
+    "sq0idp-",
+    "untrusted comment: minisign public key",
 ];
 
 /// Whether everybody may know this value.
@@ -362,7 +378,8 @@ fn is_token(shape: &Shape, rest: &[u8], alone: bool) -> bool {
     match shape.prefix {
         // Many zones, locales and images begin like that.
         "sk-" | "pa-" | "api-" | "sdk-" | "fw_" | "re_" | "cio" | "oy2" | "secret_" | "rnd_" | "A3-" | "u+" => {
-            alone && (digits >= 2 || shape.prefix == "sk-" && !text.contains(['-', '_']) || is_random(text))
+            alone
+                && (digits >= 2 || shape.prefix == "sk-" && !text.contains(['-', '_']) || is_random(text))
                 && !(text.split(['-', '_']).all(words::is_plain_word))
         }
         "SK" | "AKID" | "LTAI" | "ATBB" | "EAA" | "EAAA" | "MDAx" | "AgEU" | "ABSK" => digits >= 2,
@@ -372,9 +389,10 @@ fn is_token(shape: &Shape, rest: &[u8], alone: bool) -> bool {
         "SG." | "dt0s" => text.contains('.'),
         "pat" => text.find('.') == Some(14) && text[15..].bytes().all(|byte| byte.is_ascii_hexdigit()),
         "1/" => {
-            alone && text.split_once(':').is_some_and(|(number, rest)| {
-                number.len() >= 10 && number.bytes().all(|byte| byte.is_ascii_digit()) && rest.len() >= 24
-            })
+            alone
+                && text.split_once(':').is_some_and(|(number, rest)| {
+                    number.len() >= 10 && number.bytes().all(|byte| byte.is_ascii_digit()) && rest.len() >= 24
+                })
         }
         "8Q~" => alone,
         "st." => alone && digits >= 4,
@@ -491,21 +509,46 @@ fn bare_login(value: &str) -> bool {
     let is_host = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
         && (name.contains('.') || has_port || name == "localhost");
     let scheme = ["mailto", "acct", "sip", "sips", "xmpp", "ssh", "git", "npm", "file", "local", "im"].contains(&user);
-    is_user && !scheme && !password.is_empty() && !odd(password) && is_host && !is_reference(password)
+    is_user
+        && !scheme
+        && !password.is_empty()
+        && !odd(password)
+        && is_host
+        && !is_reference(password)
         && !password.starts_with(|first: char| first == ':')
 }
 
 /// Addresses that let everybody act who knows them.
 fn webhook(value: &str) -> Option<&'static str> {
     const HOOKS: &[&str] = &[
-        "hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/",
-        "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", ".webhook.office.com/webhook",
-        "outlook.office.com/webhook/", "hooks.zapier.com/hooks/", "api.telegram.org/bot", "/open-apis/bot/v2/hook/",
-        "oapi.dingtalk.com/robot/send?", "qyapi.weixin.qq.com/cgi-bin/webhook/", "maker.ifttt.com/trigger/",
-        "chat.googleapis.com/v1/spaces/", "hook.eu1.make.com/", "hook.us1.make.com/", "hook.eu2.make.com/",
-        "hook.us2.make.com/", "hook.integromat.com/", "events.pagerduty.com/integration/", "api.opsgenie.com/v1/json/",
-        "hooks.airtable.com/", "webhook.site/", "pipedream.net/", "api.vercel.com/v1/integrations/deploy/",
-        "api.netlify.com/build_hooks/", "api.render.com/deploy/", "hc-ping.com/",
+        "hooks.slack.com/services/",
+        "hooks.slack.com/workflows/",
+        "hooks.slack.com/triggers/",
+        "discord.com/api/webhooks/",
+        "discordapp.com/api/webhooks/",
+        ".webhook.office.com/webhook",
+        "outlook.office.com/webhook/",
+        "hooks.zapier.com/hooks/",
+        "api.telegram.org/bot",
+        "/open-apis/bot/v2/hook/",
+        "oapi.dingtalk.com/robot/send?",
+        "qyapi.weixin.qq.com/cgi-bin/webhook/",
+        "maker.ifttt.com/trigger/",
+        "chat.googleapis.com/v1/spaces/",
+        "hook.eu1.make.com/",
+        "hook.us1.make.com/",
+        "hook.eu2.make.com/",
+        "hook.us2.make.com/",
+        "hook.integromat.com/",
+        "events.pagerduty.com/integration/",
+        "api.opsgenie.com/v1/json/",
+        "hooks.airtable.com/",
+        "webhook.site/",
+        "pipedream.net/",
+        "api.vercel.com/v1/integrations/deploy/",
+        "api.netlify.com/build_hooks/",
+        "api.render.com/deploy/",
+        "hc-ping.com/",
     ];
     HOOKS.iter().any(|hook| value.contains(hook)).then_some("a webhook")
 }
@@ -559,13 +602,12 @@ fn odd_token(value: &str) -> Option<&'static str> {
         return Some("a Vault token");
     }
     // A key of Azure: 32 or 64 bytes in base64 that end with their mark.
-    if value.len() == 84 && value.ends_with("==") && value.contains("AzCa") || value.contains("+ASt") && value.len() == 88 {
+    if value.len() == 84 && value.ends_with("==") && value.contains("AzCa")
+        || value.contains("+ASt") && value.len() == 88
+    {
         return Some("an Azure key");
     }
-    if (36..=44).contains(&value.len())
-        && value.get(4..6) == Some("Q~")
-        && value.as_bytes()[3].is_ascii_digit()
-    {
+    if (36..=44).contains(&value.len()) && value.get(4..6) == Some("Q~") && value.as_bytes()[3].is_ascii_digit() {
         return Some("an Azure AD secret");
     }
     None
@@ -629,7 +671,8 @@ fn holds_secret(name: &str, given: &str, assigned: bool) -> bool {
     // `key=` of a query or a header; `user:` and the like are pairs only where the word is a strong one.
     match words::strength(name) {
         Strength::Strong => {
-            !super::kinds::is_harmless_under_strong(given) && (assigned || given.len() >= 6 && !words::is_plain_word(given))
+            !super::kinds::is_harmless_under_strong(given)
+                && (assigned || given.len() >= 6 && !words::is_plain_word(given))
         }
         Strength::Medium(_) => given.len() >= 12 && is_random(given),
         Strength::Weak(_) | Strength::None => false,

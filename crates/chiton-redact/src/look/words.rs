@@ -21,42 +21,45 @@ pub(super) enum Strength {
 
 /// Words that mean a secret by themselves.
 const STRONG: &[&str] = &[
-    "password", "passwords", "passwd", "passphrase", "passcode", "passkey", "pass", "pwd", "pw", "pswd", "passwrd", "psw",
-    "secret", "secrets", "token", "tokens", "apikey", "apikeys", "apitoken", "apisecret", "credential", "credentials",
-    "creds", "cred", "bearer", "mnemonic", "passwort", "kennwort", "contrasena", "senha", "psk", "userpwd", "userpass",
-    "privatekey", "privkey", "secretkey", "accesskey", "masterkey", "otp", "totp",
+    "password", "passwords", "passwd", "passphrase", "passcode", "passkey", "pass", "pwd", "pw", "pswd", "passwrd",
+    "psw", "secret", "secrets", "token", "tokens", "apikey", "apikeys", "apitoken", "apisecret", "credential",
+    "credentials", "creds", "cred", "bearer", "mnemonic", "passwort", "kennwort", "contrasena", "senha", "psk",
+    "userpwd", "userpass", "privatekey", "privkey", "secretkey", "accesskey", "masterkey", "otp", "totp",
 ];
 
 /// Words that mean one where the value is not a name, a path or a number.
-const MEDIUM: &[&str] = &["key", "keys", "pat", "authorization", "jwt", "passfile", "recovery", "pin", "license", "licence"];
+const MEDIUM: &[&str] =
+    &["key", "keys", "pat", "authorization", "jwt", "passfile", "recovery", "pin", "license", "licence"];
 
 /// Words that mean one where the value looks random.
 const WEAK: &[&str] = &[
     "auth", "cookie", "cookies", "session", "salt", "seed", "pepper", "signature", "sig", "webhook", "dsn", "cert",
-    "certificate", "hmac", "nonce", "keystore", "p12", "pfx", "sas", "sessid", "phpsessid", "kubeconfig", "macaroon", "oauth",
-    "basicauth", "httpauth", "authstring",
+    "certificate", "hmac", "nonce", "keystore", "p12", "pfx", "sas", "sessid", "phpsessid", "kubeconfig", "macaroon",
+    "oauth", "basicauth", "httpauth", "authstring",
 ];
 
 /// `X_KEY` where the word before says what the key opens.
 const KEYS: &[&str] = &[
     "api", "private", "priv", "secret", "access", "master", "auth", "signing", "sign", "encryption", "encrypt",
-    "decryption", "crypt", "crypto", "ssh", "rsa", "aes", "deploy", "account", "storage", "shared", "hmac", "jwt", "admin",
-    "server", "root", "service", "session", "cookie", "csrf", "client", "app", "application", "license", "licence", "bot",
-    "stream", "write", "integration", "ingest", "ingestion", "tls", "ssl", "wallet", "age", "personal", "user", "team",
-    "subscription", "rest", "in", "functions", "function", "host", "consumer", "security", "secure", "data", "dev", "live",
-    "prod", "database", "db", "cipher", "symmetric", "registration", "activation", "product", "serial", "wireguard", "wg",
-    "preshared", "runtime", "rotation", "agent", "cluster", "transit", "unseal", "recovery", "backup", "vapid", "fernet",
+    "decryption", "crypt", "crypto", "ssh", "rsa", "aes", "deploy", "account", "storage", "shared", "hmac", "jwt",
+    "admin", "server", "root", "service", "session", "cookie", "csrf", "client", "app", "application", "license",
+    "licence", "bot", "stream", "write", "integration", "ingest", "ingestion", "tls", "ssl", "wallet", "age",
+    "personal", "user", "team", "subscription", "rest", "in", "functions", "function", "host", "consumer", "security",
+    "secure", "data", "dev", "live", "prod", "database", "db", "cipher", "symmetric", "registration", "activation",
+    "product", "serial", "wireguard", "wg", "preshared", "runtime", "rotation", "agent", "cluster", "transit",
+    "unseal", "recovery", "backup", "vapid", "fernet",
 ];
 
 /// `X_KEY` that is not a secret.
 const OPEN_KEYS: &[&str] = &[
     "public", "pub", "publishable", "sort", "primary", "foreign", "partition", "range", "cache", "hot", "shortcut",
     "index", "unique", "routing", "join", "group", "map", "dict", "object", "meta", "metadata", "compose", "modifier",
-    "leader", "prefix", "binding", "bind", "order", "lookup", "dedup", "deduplication", "idempotency", "message", "field",
-    "header", "column", "site", "anon", "gpg", "pgp", "known", "escape", "trigger", "menu", "function", "arrow", "sequence",
-    "translation", "i18n", "label", "annotation", "selector", "topology", "document", "record", "row", "bucket", "registry",
-    "composite", "natural", "surrogate", "shard", "hash", "distribution", "kms", "trusted", "authorized", "client_public",
-    "release", "verification", "verify", "attach", "detach", "tmux", "home", "end", "enter", "return", "delete", "any",
+    "leader", "prefix", "binding", "bind", "order", "lookup", "dedup", "deduplication", "idempotency", "message",
+    "field", "header", "column", "site", "anon", "gpg", "pgp", "known", "escape", "trigger", "menu", "function",
+    "arrow", "sequence", "translation", "i18n", "label", "annotation", "selector", "topology", "document", "record",
+    "row", "bucket", "registry", "composite", "natural", "surrogate", "shard", "hash", "distribution", "kms",
+    "trusted", "authorized", "client_public", "release", "verification", "verify", "attach", "detach", "tmux", "home",
+    "end", "enter", "return", "delete", "any",
 ];
 
 /// Words after the secret one that say: it is about the secret.
@@ -70,13 +73,13 @@ const ABOUT: &[&str] = &[
     "providers", "backend", "backends", "manager", "issuer", "audience", "scope", "scopes", "realm", "domain",
     "username", "email", "checks", "check", "checking", "parallelism", "bits", "policy", "strategy", "rounds",
     "iterations", "cost", "hasher", "hashers", "alias", "aliases", "arn", "profile", "column", "claim", "claims",
-    "sources", "command", "cmd", "helper", "helpers", "helpertext", "exec", "program", "askpass", "interval",
-    "window", "leeway", "skew", "middleware", "handlers", "validator", "validators", "complexity", "strength",
-    "bucket", "rate", "budget", "usage", "binding", "bindings", "delay", "events", "mount", "namespace", "locale",
-    "fingerprint", "fingerprints", "thumbprint", "placeholder", "hint", "prompt", "usages", "domains", "samesite",
-    "httponly", "date", "created", "updated", "encoding", "charset", "separator", "delimiter", "order", "pid", "tty",
-    "workers", "pool", "ipc", "layout", "repeat", "speed", "variant", "verify", "validation", "depth", "ref", "refs",
-    "reference", "keyid", "curve", "bundle", "ca", "cas", "revocation", "transparency", "permissions", "umask",
+    "sources", "command", "cmd", "helper", "helpers", "helpertext", "exec", "program", "askpass", "interval", "window",
+    "leeway", "skew", "middleware", "handlers", "validator", "validators", "complexity", "strength", "bucket", "rate",
+    "budget", "usage", "binding", "bindings", "delay", "events", "mount", "namespace", "locale", "fingerprint",
+    "fingerprints", "thumbprint", "placeholder", "hint", "prompt", "usages", "domains", "samesite", "httponly", "date",
+    "created", "updated", "encoding", "charset", "separator", "delimiter", "order", "pid", "tty", "workers", "pool",
+    "ipc", "layout", "repeat", "speed", "variant", "verify", "validation", "depth", "ref", "refs", "reference",
+    "keyid", "curve", "bundle", "ca", "cas", "revocation", "transparency", "permissions", "umask",
 ];
 
 /// Words after the secret one that say so too, unless the value looks random: `TOKEN_SERVICE`, `PASSWORD_ROOT`.
@@ -92,28 +95,29 @@ const ROUND_ABOUT: &[&str] = &[
 /// Words after the secret one that say nothing.
 const SILENT: &[&str] = &[
     "value", "data", "string", "str", "base64", "b64", "base", "hex", "enc", "encoded", "raw", "json", "pem", "prod",
-    "production", "dev", "development", "test", "testing", "staging", "stage", "live", "sandbox", "new", "old", "current",
-    "previous", "next", "backup", "default", "env", "var", "primary", "secondary", "main", "local", "plain", "text", "content",
-    "contents", "hash", "hashed", "phrase", "secret", "rw", "ro", "read", "write", "readonly", "v", "a", "b", "x", "y", "z", "us",
-    "eu", "phrases", "words", "bytes", "list", "code", "codes",
+    "production", "dev", "development", "test", "testing", "staging", "stage", "live", "sandbox", "new", "old",
+    "current", "previous", "next", "backup", "default", "env", "var", "primary", "secondary", "main", "local", "plain",
+    "text", "content", "contents", "hash", "hashed", "phrase", "secret", "rw", "ro", "read", "write", "readonly", "v",
+    "a", "b", "x", "y", "z", "us", "eu", "phrases", "words", "bytes", "list", "code", "codes",
 ];
 
 /// Words that are written without anything in between, longest first within a beginning.
 const GLUED: &[&str] = &[
-    "password", "passwords", "passwd", "passphrase", "passcode", "passwort", "secretkey", "secret", "secrets",
-    "token", "tokens", "apikey", "apikeys", "privatekey", "secretaccesskey",
-    "accesskey", "masterkey", "authkey", "signingkey", "signkey", "encryptionkey", "encryptkey", "cryptkey", "sshkey",
-    "rsakey", "aeskey", "deploykey", "licensekey", "accountkey", "storagekey", "sessionkey", "servicekey", "sharedkey",
-    "adminkey", "appkey", "userkey", "rootkey", "hmackey", "jwtkey", "clientkey", "serverkey", "teamkey", "devkey", "publickey",
-    "pubkey", "credential", "credentials", "creds", "mnemonic", "webhook", "askpass",
+    "password", "passwords", "passwd", "passphrase", "passcode", "passwort", "secretkey", "secret", "secrets", "token",
+    "tokens", "apikey", "apikeys", "privatekey", "secretaccesskey", "accesskey", "masterkey", "authkey", "signingkey",
+    "signkey", "encryptionkey", "encryptkey", "cryptkey", "sshkey", "rsakey", "aeskey", "deploykey", "licensekey",
+    "accountkey", "storagekey", "sessionkey", "servicekey", "sharedkey", "adminkey", "appkey", "userkey", "rootkey",
+    "hmackey", "jwtkey", "clientkey", "serverkey", "teamkey", "devkey", "publickey", "pubkey", "credential",
+    "credentials", "creds", "mnemonic", "webhook", "askpass",
 ];
 
 /// Beginnings before which `pw`, `pwd` and `pass` are words: others end like that by chance (`compass`).
 const BEFORE_PASS: &[&str] = &[
-    "root", "db", "user", "usr", "admin", "bind", "my", "sql", "mysql", "pg", "postgres", "ftp", "smtp", "imap", "mail",
-    "ldap", "ssh", "vnc", "rdp", "wifi", "key", "store", "keystore", "truststore", "redis", "mongo", "sudo", "http", "proxy",
-    "vpn", "svn", "cvs", "git", "app", "api", "web", "test", "default", "master", "cert", "ca", "client", "server", "login",
-    "samba", "smb", "sys", "oracle", "ora", "sa", "rabbit", "mq", "amqp", "basic", "auth", "zip", "pdf", "pfx", "guest",
+    "root", "db", "user", "usr", "admin", "bind", "my", "sql", "mysql", "pg", "postgres", "ftp", "smtp", "imap",
+    "mail", "ldap", "ssh", "vnc", "rdp", "wifi", "key", "store", "keystore", "truststore", "redis", "mongo", "sudo",
+    "http", "proxy", "vpn", "svn", "cvs", "git", "app", "api", "web", "test", "default", "master", "cert", "ca",
+    "client", "server", "login", "samba", "smb", "sys", "oracle", "ora", "sa", "rabbit", "mq", "amqp", "basic", "auth",
+    "zip", "pdf", "pfx", "guest",
 ];
 
 /// Words with `pass`, `pwd`, `key` or `token` in them that are others.
@@ -121,8 +125,9 @@ const OTHERS: &[&str] = &["oldpwd", "tokenizer", "tokenizers", "secretary", "sec
 
 /// Words that end in `key` by chance, and keys of a keyboard.
 const KEY_BY_CHANCE: &[&str] = &[
-    "monkey", "turkey", "donkey", "hockey", "jockey", "whiskey", "hotkey", "mickey", "lackey", "smokey", "rickey", "passkey",
-    "shortkey", "softkey", "lesskey", "greasemonkey", "tampermonkey", "spidermonkey", "yubikey", "menukey", "sortkey",
+    "monkey", "turkey", "donkey", "hockey", "jockey", "whiskey", "hotkey", "mickey", "lackey", "smokey", "rickey",
+    "passkey", "shortkey", "softkey", "lesskey", "greasemonkey", "tampermonkey", "spidermonkey", "yubikey", "menukey",
+    "sortkey",
 ];
 
 /// What may follow a glued word: `PGPASSFILE`, `keyfile`.
@@ -149,7 +154,8 @@ pub(super) fn split(name: &str) -> Vec<String> {
             let up = before.is_ascii_lowercase() && byte.is_ascii_uppercase();
             let acronym_ends = before.is_ascii_uppercase() && byte.is_ascii_uppercase() && next_small;
             // `API_KEYs` is a plural, `clientID2Secret` is not.
-            let plural = bytes.get(place + 1) == Some(&b's') && bytes.get(place + 2).is_none_or(|it| !it.is_ascii_lowercase());
+            let plural =
+                bytes.get(place + 1) == Some(&b's') && bytes.get(place + 2).is_none_or(|it| !it.is_ascii_lowercase());
             let digits_end = before.is_ascii_digit() && byte.is_ascii_alphabetic() && place - start >= 3;
             if up || (acronym_ends && !plural) || digits_end {
                 push(&name[start..place]);
@@ -212,7 +218,11 @@ fn unglue(word: &str, words: &mut Vec<String>) {
 }
 
 fn is_known(word: &str) -> bool {
-    is_secret_word(word) || ABOUT.contains(&word) || ROUND_ABOUT.contains(&word) || SILENT.contains(&word) || OPEN_KEYS.contains(&word)
+    is_secret_word(word)
+        || ABOUT.contains(&word)
+        || ROUND_ABOUT.contains(&word)
+        || SILENT.contains(&word)
+        || OPEN_KEYS.contains(&word)
 }
 
 fn is_secret_word(word: &str) -> bool {
@@ -248,7 +258,9 @@ fn is_in_passing(word: &str, words: &[String]) -> bool {
     let last = words.last().map_or("", String::as_str);
     match word {
         "recovery" | "license" | "licence" => !matches!(last, "code" | "codes" | "key" | "phrase"),
-        "pass" => words.iter().any(|word| matches!(word.as_str(), "through" | "thru" | "count" | "rate" | "first" | "number")),
+        "pass" => {
+            words.iter().any(|word| matches!(word.as_str(), "through" | "thru" | "count" | "rate" | "first" | "number"))
+        }
         _ => false,
     }
 }
@@ -261,14 +273,34 @@ fn of_word(before: &[String], word: &str) -> Strength {
             || before.iter().any(is_open)
         {
             Strength::None
-        } else if KEYS.contains(&previous) && matches!(previous, "api" | "private" | "priv" | "secret" | "access" | "master" | "encryption" | "signing" | "auth") {
+        } else if KEYS.contains(&previous)
+            && matches!(
+                previous,
+                "api" | "private" | "priv" | "secret" | "access" | "master" | "encryption" | "signing" | "auth"
+            )
+        {
             Strength::Strong
         } else {
             Strength::Medium("key")
         };
     }
     // The number of tokens that a model may use is not one.
-    if word == "tokens" && matches!(previous, "max" | "min" | "num" | "output" | "input" | "context" | "total" | "thinking" | "prompt" | "completion" | "new") {
+    if word == "tokens"
+        && matches!(
+            previous,
+            "max"
+                | "min"
+                | "num"
+                | "output"
+                | "input"
+                | "context"
+                | "total"
+                | "thinking"
+                | "prompt"
+                | "completion"
+                | "new"
+        )
+    {
         return Strength::Weak("tokens");
     }
     if matches!(word, "otp" | "totp" | "pat" | "pin") && before.is_empty() && word != "otp" {

@@ -255,4 +255,3 @@ impl Drop for Matcher {
         self.held.zeroize();
     }
 }
-

@@ -1,8 +1,8 @@
 use std::cmp::Reverse;
 
 use super::*;
-use crate::forms::SHORTEST;
 use crate::forms;
+use crate::forms::SHORTEST;
 use proptest::prelude::*;
 
 const VALUES: [(&str, &str); 6] = [
@@ -23,7 +23,11 @@ fn through(patterns: &Arc<Patterns>, pieces: &[&[u8]]) -> Vec<u8> {
     let mut redactor = Redactor::new(Arc::clone(patterns));
     for piece in pieces {
         redactor.push(piece, &mut out);
-        assert_eq!(redactor.raw.held.len(), longest_beginning(patterns, &piece_end(pieces, piece)), "held back too long");
+        assert_eq!(
+            redactor.raw.held.len(),
+            longest_beginning(patterns, &piece_end(pieces, piece)),
+            "held back too long"
+        );
     }
     redactor.flush(&mut out);
     out
@@ -326,7 +330,8 @@ fn a_value_that_was_wrapped_is_masked_as_one() {
     let all = patterns(&[("<1>", TOKEN)]);
     for width in 1..TOKEN.len() {
         for end in ["\n", "\r\n"] {
-            let lines: Vec<String> = TOKEN.as_bytes().chunks(width).map(|line| String::from_utf8_lossy(line).into()).collect();
+            let lines: Vec<String> =
+                TOKEN.as_bytes().chunks(width).map(|line| String::from_utf8_lossy(line).into()).collect();
             let text = lines.join(end);
             assert_eq!(all.masked(text.as_bytes()), b"<1>", "width {width}");
         }
@@ -346,7 +351,10 @@ fn wrapped_hexadecimal_and_base64_are_masked_wherever_the_value_begins() {
             let out = all.masked(&wrapped);
             assert!(memchr::memmem::find(&out, b"<1>").is_some(), "{before}: {}", out.escape_ascii());
             let flat: Vec<u8> = out.iter().copied().filter(|byte| *byte != b'\n').collect();
-            assert!(all.forms.iter().all(|form| memchr::memmem::find(&flat, &form.bytes).is_none()), "{before} {width}");
+            assert!(
+                all.forms.iter().all(|form| memchr::memmem::find(&flat, &form.bytes).is_none()),
+                "{before} {width}"
+            );
         }
     }
 }

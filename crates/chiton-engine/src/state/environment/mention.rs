@@ -8,26 +8,47 @@ use super::RemovedVariable;
 /// Programs, and the variables that each reads; a trailing `*` stands for any rest.
 const READERS: &[(&[&str], &[&str])] = &[
     (&["git", "git-lfs", "hub"], &["SSH_AUTH_SOCK", "GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "GIT_*"]),
-    (&["ssh", "scp", "sftp", "rsync", "ssh-add", "sshpass", "autossh", "mosh"], &["SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSHPASS", "RSYNC_PASSWORD"]),
+    (
+        &["ssh", "scp", "sftp", "rsync", "ssh-add", "sshpass", "autossh", "mosh"],
+        &["SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSHPASS", "RSYNC_PASSWORD"],
+    ),
     (&["gh"], &["GH_*", "GITHUB_TOKEN", "GITHUB_PAT"]),
     (&["glab"], &["GITLAB_*"]),
     (&["aws", "sam", "cdk", "eksctl", "copilot", "chalice", "s3cmd", "serverless", "sls", "aws-vault"], &["AWS_*"]),
-    (&["terraform", "tofu", "terragrunt", "pulumi"], &["TF_*", "AWS_*", "ARM_*", "AZURE_*", "GOOGLE_*", "PULUMI_*", "CLOUDFLARE_*", "DIGITALOCEAN_*", "HCLOUD_*"]),
+    (
+        &["terraform", "tofu", "terragrunt", "pulumi"],
+        &["TF_*", "AWS_*", "ARM_*", "AZURE_*", "GOOGLE_*", "PULUMI_*", "CLOUDFLARE_*", "DIGITALOCEAN_*", "HCLOUD_*"],
+    ),
     (&["gcloud", "gsutil", "bq", "firebase"], &["GOOGLE_*", "CLOUDSDK_*", "FIREBASE_*"]),
     (&["az", "azd", "func"], &["AZURE_*", "ARM_*"]),
-    (&["npm", "npx", "yarn", "pnpm", "bun", "lerna", "changeset"], &["NPM_*", "npm_*", "NODE_AUTH_TOKEN", "YARN_*", "BUN_*"]),
-    (&["docker", "podman", "buildah", "skopeo", "docker-compose", "nerdctl"], &["DOCKER_*", "REGISTRY_*", "CI_REGISTRY_*"]),
+    (
+        &["npm", "npx", "yarn", "pnpm", "bun", "lerna", "changeset"],
+        &["NPM_*", "npm_*", "NODE_AUTH_TOKEN", "YARN_*", "BUN_*"],
+    ),
+    (
+        &["docker", "podman", "buildah", "skopeo", "docker-compose", "nerdctl"],
+        &["DOCKER_*", "REGISTRY_*", "CI_REGISTRY_*"],
+    ),
     (&["kubectl", "helm", "k9s", "kustomize", "flux", "argocd", "oc"], &["KUBE*", "HELM_*", "ARGOCD_*"]),
-    (&["pip", "pip3", "uv", "poetry", "pipenv", "twine", "flit", "hatch", "pdm"], &["PIP_*", "UV_*", "POETRY_*", "TWINE_*", "PYPI_*", "FLIT_*", "HATCH_*", "PDM_*"]),
+    (
+        &["pip", "pip3", "uv", "poetry", "pipenv", "twine", "flit", "hatch", "pdm"],
+        &["PIP_*", "UV_*", "POETRY_*", "TWINE_*", "PYPI_*", "FLIT_*", "HATCH_*", "PDM_*"],
+    ),
     (&["cargo"], &["CARGO_*"]),
-    (&["gem", "bundle", "bundler", "rails", "rake"], &["GEM_*", "BUNDLE_*", "RAILS_*", "SECRET_KEY_BASE", "DATABASE_URL"]),
+    (
+        &["gem", "bundle", "bundler", "rails", "rake"],
+        &["GEM_*", "BUNDLE_*", "RAILS_*", "SECRET_KEY_BASE", "DATABASE_URL"],
+    ),
     (&["composer", "artisan"], &["COMPOSER_*", "APP_KEY", "DB_*"]),
     (&["mvn", "gradle", "gradlew", "mvnw", "sbt"], &["MAVEN_*", "OSSRH_*", "SONATYPE_*", "ORG_GRADLE_*", "SIGNING_*"]),
     (&["psql", "pg_dump", "pg_restore", "createdb", "dropdb", "pgcli"], &["PG*", "POSTGRES_*", "DATABASE_URL"]),
     (&["mysql", "mysqldump", "mariadb"], &["MYSQL_*"]),
     (&["redis-cli"], &["REDISCLI_AUTH", "REDIS_*"]),
     (&["mongosh", "mongo", "mongodump"], &["MONGO*"]),
-    (&["prisma", "alembic", "manage.py", "flyway", "liquibase", "sequelize", "knex", "drizzle-kit"], &["DATABASE_URL", "DB_*", "DJANGO_*", "FLYWAY_*"]),
+    (
+        &["prisma", "alembic", "manage.py", "flyway", "liquibase", "sequelize", "knex", "drizzle-kit"],
+        &["DATABASE_URL", "DB_*", "DJANGO_*", "FLYWAY_*"],
+    ),
     (&["vault"], &["VAULT_*"]),
     (&["op"], &["OP_*"]),
     (&["bw", "bws"], &["BW*"]),
@@ -69,7 +90,8 @@ const NAMED: usize = 5;
 pub(crate) fn missed<'a>(removed: &'a [RemovedVariable], command: &[u8], output: &[&str]) -> Vec<&'a RemovedVariable> {
     let command = String::from_utf8_lossy(command);
     let is_part = |byte: char| byte.is_ascii_alphanumeric() || matches!(byte, '_' | '-' | '.');
-    let words: Vec<&str> = command.split(|character: char| !is_part(character)).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        command.split(|character: char| !is_part(character)).filter(|word| !word.is_empty()).collect();
     let read: Vec<&str> = READERS
         .iter()
         .filter(|(programs, _)| programs.iter().any(|program| words.contains(program)))
