@@ -1,7 +1,8 @@
-//! Chores of the project: `cargo xtask test`, `cargo xtask bench`.
+//! Chores of the project: `cargo xtask test`, `cargo xtask bench`, `cargo xtask fuzz`.
 #![expect(clippy::disallowed_methods, reason = "a chore is to start other programs")]
 
 mod bench;
+mod differential;
 mod foreign;
 
 use std::env;
@@ -20,6 +21,10 @@ Chores of the project.
                        --save     also into docs/performance.md, its plots, and the counts that are checked in
                        --state DIR  keep state there meanwhile, for instance on another file system
                        --check    fail where an instruction count has changed by more than 5 %
+  cargo xtask fuzz     random texts: whatever bash runs must be listed by the guard, or asked about; --help says more
+                       [--texts N] [--seconds S] [--seed X]   without a bound otherwise
+  cargo xtask agree    whether scripts and commands parse, here and for `bash -n`
+                       [FILE…] [--lines FILE] [--installed]
 ";
 
 fn main() -> ExitCode {
@@ -27,6 +32,7 @@ fn main() -> ExitCode {
     let done = match chore.as_str() {
         "test" => test(),
         "bench" => bench::run(env::args().skip(2)),
+        "fuzz" | "agree" => differential::run(env::args().skip(1)),
         "" | "help" | "--help" => {
             print!("{HELP}");
             Ok(())

@@ -12,7 +12,9 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::audit;
 use crate::messages::remark;
+use crate::settings::Settings;
 use crate::window::{self, RawMode};
 
 /// Look into the terminal of a running command, and take over
@@ -42,7 +44,7 @@ enum Left {
     Ended(Outcome),
 }
 
-pub(crate) async fn attach(arguments: AttachArguments, state: &Path) -> Result<ExitCode> {
+pub(crate) async fn attach(arguments: AttachArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
     if !arguments.watch && !io::stdin().is_terminal() {
         bail!("standard input is not a terminal: use --watch to only look, or `chiton send` to send text");
     }
@@ -50,6 +52,9 @@ pub(crate) async fn attach(arguments: AttachArguments, state: &Path) -> Result<E
     let task = tasks.get(&arguments.id)?;
     let typist = (!arguments.watch).then_some(Typist::Person);
     let mut open = tasks.attach(&task.id, typist).await?;
+    if typist.is_some() {
+        audit::note_task(settings, state, "attach", "attached", &task.id);
+    }
     let raw = if io::stdin().is_terminal() { Some(RawMode::enter()?) } else { None };
     let left = look(&mut open, arguments.watch, raw.is_some()).await;
     let _ = write(format!("{RESTORE}\x1b[?1049l\r\n").as_bytes());

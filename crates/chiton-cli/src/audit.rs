@@ -182,7 +182,7 @@ impl AuditArguments {
                 AuditEvent::Input => outcome(line) == "refused",
                 AuditEvent::Run | AuditEvent::Task => false,
             },
-            wanted => outcome(line) == wanted,
+            wanted => outcome(line) == wanted || outcome(line).split(' ').next() == Some(wanted),
         });
         named && recent && ended
     }

@@ -1,32 +1,78 @@
-//! `chiton check`: what the guard says about a command. Nothing is run.
+//! `chiton check`: what the guard says about a command, or about many. Nothing is run.
+//!
+//! [`assumed`] says where a command would run, [`batch`] reads many from standard input, [`show`] puts a verdict into
+//! words.
 
-use std::env;
+mod assumed;
+mod batch;
+mod show;
+
+use std::ffi::OsString;
 use std::io::Read;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
-use chiton_engine::guard::{Context, Decision, Verdict, judge_with};
-use chiton_engine::shell::tree::Span;
-use clap::Args;
-use serde_json::json;
+use anyhow::{Context as _, Result, bail};
+use chiton_engine::Shell;
+use chiton_engine::guard::{CheckedPolicy, Context, Decision, Mode, Verdict, judge_with, rules};
+use chiton_engine::review::is_rejected;
+use clap::{Args, ValueEnum};
 
 use crate::settings::Settings;
-use crate::surroundings;
+use assumed::Assumed;
 
 /// Say whether the guard would let a command run, and why; nothing is run
 ///
-/// Exit code 0: allowed. 10: a person would be asked. 20: refused.
+/// Exit code 0: allowed. 10: a person would be asked. 20: refused. 2: bash itself would reject it. With --batch: 0 if
+/// every line could be judged, else 1.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  chiton check 'cd / && rm -rf ./usr'
+  chiton check --json - < script.sh
+  chiton check --session api 'rm -rf \"$OUT\"'
+  chiton check --guard strict 'make install'
+  chiton check --stdin 'rm -rf /' bash
+  chiton check --env 'OUT=/' 'rm -rf $OUT'
+  jq -R . commands.txt | chiton check --batch
+
+With --batch, each line of standard input is a JSON string, the command, or an
+object with \"command\" and, as you like, \"id\", \"cwd\", \"home\", \"user\",
+\"workspace\", \"env\", \"stdin\", \"session\" and \"guard\". Each gives one line of
+JSON, in the same order, with its \"id\".")]
 pub(crate) struct CheckArguments {
     #[arg(
         value_name = "COMMAND",
         allow_hyphen_values = true,
+        required_unless_present = "batch",
         help = "The command, or - to read it from standard input"
     )]
-    command: String,
+    command: Option<OsString>,
     #[arg(long, help = "Print one JSON object")]
     json: bool,
+    #[arg(long, conflicts_with = "command", help = "Judge each line of standard input, as JSON")]
+    batch: bool,
+    #[arg(long, value_enum, value_name = "MODE", help = "How the guard judges [default: as the settings say]")]
+    guard: Option<CheckMode>,
+    #[command(flatten)]
+    place: PlaceArguments,
+}
+
+/// Where a command is assumed to run.
+#[derive(Args)]
+struct PlaceArguments {
+    #[arg(long, value_name = "NAME", help = "Judge it as a command of this session, with its variables and functions")]
+    session: Option<String>,
+    #[arg(
+        long,
+        value_name = "TEXT",
+        allow_hyphen_values = true,
+        help = "What it finds on its standard input; - reads it"
+    )]
+    stdin: Option<String>,
+    #[arg(long, value_name = "NAME=VALUE", help = "A variable that is set; may be given several times")]
+    env: Vec<String>,
     #[arg(long, value_name = "DIR", help = "The home directory to assume [default: $HOME]")]
     home: Option<PathBuf>,
     #[arg(long, value_name = "NAME", help = "The user to assume [default: $USER]")]
@@ -37,96 +83,103 @@ pub(crate) struct CheckArguments {
     workspace: Option<PathBuf>,
 }
 
-pub(crate) fn check(arguments: &CheckArguments, settings: &Settings) -> Result<ExitCode> {
-    let command = match arguments.command.as_str() {
-        "-" => {
+/// How the guard judges.
+#[derive(Clone, Copy, Debug, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum CheckMode {
+    /// What is destructive is refused, what may be is asked about
+    Default,
+    /// What is not known to be harmless is asked about
+    Strict,
+    /// Everything is allowed
+    Off,
+}
+
+impl From<CheckMode> for Mode {
+    fn from(mode: CheckMode) -> Self {
+        match mode {
+            CheckMode::Default => Self::Default,
+            CheckMode::Strict => Self::Strict,
+            CheckMode::Off => Self::Off,
+        }
+    }
+}
+
+pub(crate) fn check(arguments: &CheckArguments, settings: &Settings, state: Result<PathBuf>) -> Result<ExitCode> {
+    let assumed = Assumed::new(&arguments.place, state)?;
+    let judge = Judge { settings, mode: arguments.guard.map(Mode::from) };
+    if arguments.batch {
+        return batch::judge_lines(&judge, &assumed);
+    }
+
+    let command = match arguments.command.as_deref().map(OsStrExt::as_bytes) {
+        Some(b"-") if arguments.place.stdin.as_deref() == Some("-") => {
+            bail!("standard input cannot be both the command and its input")
+        }
+        Some(b"-") => {
             let mut text = Vec::new();
             std::io::stdin().read_to_end(&mut text).context("standard input cannot be read")?;
             text
         }
-        text => text.as_bytes().to_vec(),
+        Some(text) => text.to_vec(),
+        None => Vec::new(),
     };
-    let context = assumed(arguments)?;
-    let policy = settings.guard.clone().check(&context).context("the settings")?;
-    let verdict = judge_with(&command, &context, &policy);
+    let policy = judge.policy(assumed.context())?;
+    let judged = Judged::new(&command, assumed.context(), &policy);
+
     if arguments.json {
-        println!("{}", serde_json::to_string(&as_json(&verdict))?);
+        println!("{}", show::as_json(&judged));
     } else {
-        print!("{}", as_text(&verdict, &command));
+        print!("{}", show::as_text(&judged, &command));
     }
-    Ok(ExitCode::from(match verdict.decision {
-        Decision::Allow => 0,
-        Decision::Ask => 10,
-        Decision::Deny => 20,
-    }))
+    Ok(judged.exit_code())
 }
 
-/// What the guard assumes: the flags, or what is around this process.
-fn assumed(arguments: &CheckArguments) -> Result<Context> {
-    let home = arguments.home.clone().or_else(|| env::var_os("HOME").map(PathBuf::from));
-    let user = arguments.user.clone().or_else(|| env::var("USER").ok()).or_else(|| env::var("LOGNAME").ok());
-    let cwd = match &arguments.cwd {
-        Some(path) => std::path::absolute(path)?,
-        None => surroundings::working_directory()?,
-    };
-    let mut context =
-        Context::new(home.unwrap_or_else(|| "/root".into()), user.unwrap_or_else(|| "root".to_owned()), cwd);
-    context.workspace = arguments.workspace.as_deref().map(std::path::absolute).transpose()?;
-    Ok(context)
+/// By what commands are judged.
+struct Judge<'a> {
+    settings: &'a Settings,
+    mode: Option<Mode>,
 }
 
-fn as_json(verdict: &Verdict) -> serde_json::Value {
-    let mut object = serde_json::to_value(verdict).unwrap_or_else(|_| json!({}));
-    if let Some(object) = object.as_object_mut() {
-        object.insert("schema_version".to_owned(), json!(1));
+impl Judge<'_> {
+    fn policy(&self, context: &Context) -> Result<CheckedPolicy> {
+        let mut policy = self.settings.guard.clone();
+        policy.mode = self.mode.unwrap_or(policy.mode);
+        policy.check(context).context("the settings")
     }
-    object
 }
 
-fn as_text(verdict: &Verdict, command: &[u8]) -> String {
-    let mut text = verdict.decision.as_str().to_owned();
-    if let Some(rule) = &verdict.rule {
-        text.push_str(&format!(" [{rule}]"));
-    }
-    text.push_str(&format!(": {}\n", escaped(&verdict.reason)));
-    if let Some(span) = verdict.span {
-        text.push_str(&underlined(command, span));
-    }
-    if let Some(alternative) = &verdict.alternative {
-        text.push_str(&format!("  {alternative}\n"));
-    }
-    for waiting in &verdict.waits {
-        text.push_str(&format!("note: {} waits for a person: {}.\n", escaped(&waiting.program), waiting.hint));
-    }
-    text
+/// A verdict, and whether bash would even read the command.
+struct Judged {
+    verdict: Verdict,
+    /// What is wrong with a command that bash rejects: it would print an error, and run nothing.
+    syntax_error: Option<String>,
 }
 
-/// The line of the command that holds the start of `span`, with marks below it.
-fn underlined(command: &[u8], span: Span) -> String {
-    let start = span.start.min(command.len());
-    let line_start = command[..start].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let line_end = command[start..].iter().position(|byte| *byte == b'\n').map_or(command.len(), |at| start + at);
-    let end = span.end.clamp(start, line_end);
-    let shown = |range: &[u8]| escaped(&String::from_utf8_lossy(range));
-    let (before, marked, after) =
-        (shown(&command[line_start..start]), shown(&command[start..end]), shown(&command[end..line_end]));
-    let width = marked.chars().count().max(1);
-    format!("  {before}{marked}{after}\n  {}{}\n", " ".repeat(before.chars().count()), "^".repeat(width))
+impl Judged {
+    fn new(command: &[u8], context: &Context, policy: &CheckedPolicy) -> Self {
+        let verdict = judge_with(command, context, policy);
+        let is_unread = verdict.rule.as_deref() == Some(rules::ALL[0].id) && verdict.commands.is_empty();
+        if !is_unread || !Shell::find().is_ok_and(|shell| is_rejected(&shell, command)) {
+            return Self { verdict, syntax_error: None };
+        }
+        let syntax_error = Some(verdict.reason.clone());
+        let reason = "Bash would reject it, so nothing would run.".to_owned();
+        Self { verdict: Verdict { reason, ..Verdict::default() }, syntax_error }
+    }
+
+    fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self.verdict.decision {
+            Decision::Allow if self.syntax_error.is_some() => 2,
+            Decision::Allow => 0,
+            Decision::Ask => 10,
+            Decision::Deny => 20,
+        })
+    }
 }
 
-/// Text for a terminal: what is not seen, or changes what is seen, is written out.
-fn escaped(text: &str) -> String {
-    let hidden = |character: char| {
-        character.is_control()
-            || matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ad}' | '\u{e0000}'..='\u{e007f}')
-    };
-    text.chars()
-        .flat_map(
-            |character| {
-                if hidden(character) { character.escape_unicode().collect::<Vec<_>>() } else { vec![character] }
-            },
-        )
-        .collect()
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).with_context(|| format!("{}", path.display()))
 }
 
 #[cfg(test)]
@@ -134,13 +187,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_is_underlined_on_its_line() {
-        let text = underlined(b"echo a\nrm -rf / # b\n", Span::new(14, 15));
-        assert_eq!(text, "  rm -rf / # b\n         ^\n");
+    fn the_settings_on_the_page_for_people_load_and_do_what_they_say() {
+        let page = include_str!("../../../docs/guard.md");
+        let (_, behind) = page.split_once("<!-- settings -->\n```toml\n").unwrap();
+        let (snippet, _) = behind.split_once("```").unwrap();
+        let settings: Settings = toml::from_str(snippet).unwrap();
+        let context = Context::new("/home/dev", "dev", "/home/dev/project");
+        let policy = settings.guard.check(&context).unwrap();
+        let decision = |command: &str| judge_with(command, &context, &policy).decision;
+        assert_eq!(decision("git push --force"), Decision::Allow);
+        assert_eq!(decision("git push --mirror"), Decision::Deny);
+        assert_eq!(decision("terraform apply -auto-approve"), Decision::Allow);
+        assert_eq!(decision("rm -rf ~/Documents"), Decision::Ask);
     }
 
     #[test]
-    fn what_cannot_be_seen_is_written_out() {
-        assert_eq!(escaped("a\u{202e}b\u{1b}c"), "a\\u{202e}b\\u{1b}c");
+    fn a_line_of_a_refusal_is_a_line_of_the_settings() {
+        let context = Context::new("/home/dev", "dev", "/home/dev/project");
+        let command = "cd x && git push --force && echo \"a \\\"b\" >> ~/.profile";
+        let permit = judge_with(command, &context, &CheckedPolicy::default()).permit.unwrap();
+        let settings: Settings = toml::from_str(&permit).unwrap();
+        let policy = settings.guard.check(&context).unwrap();
+        assert_eq!(judge_with(command, &context, &policy).decision, Decision::Allow);
     }
 }

@@ -23,12 +23,12 @@ fn ask(text: &str) -> Result<Answer, String> {
     let open = |error: std::io::Error| format!("there is no terminal: {error}");
     let mut terminal = File::options().read(true).write(true).open("/dev/tty").map_err(open)?;
     let mut lines = BufReader::new(terminal.try_clone().map_err(open)?).lines();
-    let shown = format!("{text}\n\nRun it? [y] this once, [a] always in this session, [N] no: ");
+    // There is no "always": this process ends with the command, and an agreement in a file could be written by a command.
+    let shown = format!("{text}\n\nRun it? [y] yes, this once, [N] no: ");
     terminal.write_all(shown.as_bytes()).map_err(open)?;
     let answer = lines.next().and_then(Result::ok).unwrap_or_default();
     Ok(match answer.trim().to_lowercase().as_str() {
         "y" | "yes" => Answer::Once,
-        "a" | "always" => Answer::Session,
         _ => Answer::No,
     })
 }

@@ -36,8 +36,8 @@ pub(crate) async fn kill(arguments: KillArguments, settings: &Settings, state: &
     let note = |id: &str| audit::note_task(settings, state, "kill", "kill", id);
     if arguments.all {
         let running = tasks.running()?;
-        running.iter().for_each(|task| note(&task.id));
         for task in &running {
+            note(&task.id);
             say!("{} {}", task.id, task.command.split_whitespace().collect::<Vec<_>>().join(" "));
         }
         say!("{} terminated", tasks.kill_all(arguments.grace).await?);

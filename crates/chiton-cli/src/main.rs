@@ -121,7 +121,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
     let state = given.clone().map_or_else(surroundings::state_directory, Ok);
     match cli.verb {
         // These have something to say even without a state directory.
-        Verb::Check(arguments) => check::check(&arguments, &settings),
+        Verb::Check(arguments) => check::check(&arguments, &settings, state),
         Verb::Setup(arguments) => setup::setup(&arguments, given.as_deref()),
         Verb::Doctor(arguments) => doctor::doctor(&arguments, state, &settings),
         Verb::Run(arguments) => run::run(&arguments, &settings, &state?),
@@ -129,7 +129,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Logs(arguments) => on_runtime(logs::logs(arguments, &state?)),
         Verb::Wait(arguments) => on_runtime(wait::wait(arguments, &state?)),
         Verb::Send(arguments) => on_runtime(send::send(arguments, &settings, &state?)),
-        Verb::Attach(arguments) => on_runtime(attach::attach(arguments, &state?)),
+        Verb::Attach(arguments) => on_runtime(attach::attach(arguments, &settings, &state?)),
         Verb::Export(arguments) => export::export(&arguments, &state?),
         Verb::Shot(arguments) => on_runtime(export::shot(arguments, &state?)),
         Verb::Kill(arguments) => on_runtime(kill::kill(arguments, &settings, &state?)),

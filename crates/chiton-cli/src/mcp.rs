@@ -36,7 +36,7 @@ Settings: $XDG_CONFIG_HOME/chiton/config.toml, or --config FILE. A key is also a
 (mcp.dialect is CHITON_MCP_DIALECT), and a flag wins over both:
   [mcp]   dialect, timeout, dir, session, max_tasks, log_level
   [http]  listen, token_file, hosts, origins, allow_remote
-  [secrets] dir, env, command   [environment] keep, strict, login   [audit] off")]
+  [secrets] dir, env, command   [environment] keep, strict, login   [audit] off, required   [guard] mode, rule")]
 pub(crate) struct McpArguments {
     #[command(flatten)]
     session: SessionArguments,

@@ -9,14 +9,21 @@ use std::process::Stdio;
 use place::{Place, text};
 
 /// Arguments, a part of standard output, exit code.
-const CASES: [(&[&str], &str, i32); 9] = [
+const CASES: [(&[&str], &str, i32); 16] = [
     (&["ls -la"], "allow: Nothing speaks against it.", 0),
     (&["git push --force"], "ask [publish]", 10),
     (&["rm -rf /"], "deny [delete-root]", 20),
-    (&["--home", "/home/x", "--user", "x", "--cwd", "/home/x/p", "rm -rf ~"], "/home/x: a home directory", 20),
+    (&["--home", "/home/x", "--user", "x", "--cwd", "/home/x/p", "rm -rf ~"], "/home/x, a home directory", 20),
     (&["--cwd", "/srv/app", "cd /tmp; rm -rf ../srv"], "/srv", 20),
     (&["--cwd", "/srv/app/sub", "--workspace", "/srv/app", "rm -rf .."], "the whole workspace", 10),
-    (&["echo \"open"], "a double quote is never closed", 10),
+    (&["echo \"open"], "syntax error: ", 2),
+    (&["--guard", "strict", "make"], "ask [strict]", 10),
+    (&["--guard", "off", "rm -rf /"], "THE GUARD IS OFF", 0),
+    (&["--env", "OUT=/", "rm -rf $OUT"], "deny [delete-root]", 20),
+    (&["--env", "PYTHON=python3", "$PYTHON -m pytest"], "allow", 0),
+    (&["rm -rf ~/Documents; git push --force"], "also ask [publish]", 10),
+    (&["git push --force"], "guard.allow = [\"git push --force\"]", 10),
+    (&["rm -rf /"], "no setting allows it", 20),
     (&["vim x"], "note: vim waits for a person", 0),
     (&["-c"], "allow", 0),
 ];
@@ -61,4 +68,66 @@ fn a_command_may_come_on_standard_input_and_the_verdict_as_json() {
     assert_eq!(words, ["sudo", "rm", "-rf", "/"]);
     assert_eq!(verdict["files"][0]["access"], "write");
     assert_eq!(verdict["waits"][0]["program"], "sudo");
+}
+
+/// Sends lines to `chiton check --batch` and takes the answers and the exit code.
+fn batch(place: &Place, arguments: &[&str], lines: &str) -> (Vec<serde_json::Value>, Option<i32>) {
+    let arguments = [&["check", "--batch"], arguments].concat();
+    let mut child = place.command().args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let answers = text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (answers, output.status.code())
+}
+
+#[test]
+fn many_commands_are_judged_in_order_each_with_its_own_place() {
+    let lines = concat!(
+        "\"ls\"\n",
+        "{\"id\": 7, \"command\": \"rm -rf ~\", \"home\": \"/home/x\"}\n",
+        "\n",
+        "{\"id\": \"a\", \"command\": \"rm -rf .\", \"cwd\": \"/srv/app\", \"workspace\": \"/srv/app\"}\n",
+        "{\"command\": \"rm -rf $X\", \"env\": {\"X\": \"/\"}}\n",
+        "{\"command\": \"make\", \"guard\": \"strict\"}\n",
+        "\"echo \\\"open\"\n",
+    );
+    let (answers, code) = batch(&Place::new(), &[], lines);
+    assert_eq!(code, Some(0));
+    let verdicts: Vec<&str> = answers.iter().map(|answer| answer["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["allow", "deny", "ask", "deny", "ask", "allow"]);
+    assert_eq!(answers[1]["id"], 7);
+    assert_eq!(answers[1]["target"], "/home/x");
+    assert_eq!(answers[2]["id"], "a");
+    assert_eq!(answers[4]["rule"], "strict");
+    assert!(answers[5]["syntax_error"].as_str().unwrap().contains("never closed"));
+}
+
+#[test]
+fn a_bad_line_is_named_and_the_others_are_judged() {
+    let lines = "\"ls\"\nnot json\n{\"id\": 1, \"commando\": \"ls\"}\n3\n\"rm -rf /\"\n";
+    let (answers, code) = batch(&Place::new(), &[], lines);
+    assert_eq!(code, Some(1));
+    assert_eq!(answers.len(), 5);
+    assert_eq!(answers[1]["line"], 2);
+    assert!(answers[2]["error"].as_str().unwrap().contains("commando"));
+    assert!(answers[3]["error"].as_str().unwrap().contains("JSON string"));
+    assert_eq!(answers[4]["verdict"], "deny");
+}
+
+#[test]
+fn a_command_is_judged_with_the_state_of_a_named_session() {
+    let place = Place::new();
+    assert!(place.run(&["--session", "s", "OUT=/; end() { kill \"$1\"; }"]).status.success());
+    let decision = |command: &str| place.call(&["check", "--session", "s", command]).status.code();
+    assert_eq!(decision("rm -rf \"$OUT\""), Some(20));
+    assert_eq!(decision("end 1"), Some(20));
+    assert_eq!(decision("ls"), Some(0));
+}
+
+#[test]
+fn bytes_that_are_not_text_are_judged_too() {
+    use std::os::unix::ffi::OsStrExt;
+    let command = std::ffi::OsStr::from_bytes(b"echo \xff; rm -rf /");
+    let output = Place::new().command().arg("check").arg(command).output().unwrap();
+    assert_eq!(output.status.code(), Some(20), "{}", text(&output.stderr));
 }

@@ -210,3 +210,81 @@ fn rules_are_not_taken_from_where_commands_can_write() {
         text(&wrong.stderr)
     );
 }
+
+/// What may change in a session while a person thinks.
+const CHANGES: &[&str] = &["BIRD=canary.b", "touch() { echo > canary.c; }", "cd sub"];
+
+/// A server whose session has a bird, in a directory with another one in it.
+fn with_bird(place: &Place, arguments: &[String], greet: impl FnOnce(&mut Wire)) -> Wire {
+    std::fs::create_dir_all(place.folder.path().join("work/sub")).unwrap();
+    let mut wire = start(place, arguments);
+    greet(&mut wire);
+    assert_eq!(wire.call("Bash", &json!({"command": "BIRD=canary.a"}))["isError"], false);
+    wire
+}
+
+fn nothing_sings(place: &Place) -> bool {
+    ["canary.a", "canary.b", "canary.c", "sub/canary.a"].iter().all(|name| !sings(place, name))
+}
+
+#[test]
+fn an_older_client_s_consent_is_for_the_state_that_was_judged() {
+    let command = json!({"command": "touch \"$BIRD\""});
+    for change in CHANGES {
+        let (place, arguments) = asking();
+        let mut wire =
+            with_bird(&place, &arguments, |wire| drop(wire.greet("2025-06-18", &json!({"elicitation": {}}))));
+        let id = wire.request("tools/call", json!({"name": "Bash", "arguments": command}));
+        let asked = wire.message();
+        assert_eq!(asked["method"], "elicitation/create", "{asked}");
+        let meanwhile = wire.call("Bash", &json!({"command": change}));
+        assert_eq!(meanwhile["isError"], false, "{change}: {meanwhile}");
+        wire.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": accept("once")}));
+        let result = wire.answer(id)["result"].clone();
+        assert!(result["isError"] == true && nothing_sings(&place), "{change}: {result}");
+        assert!(result.to_string().contains("has changed since a person agreed"), "{change}: {result}");
+    }
+}
+
+#[test]
+fn a_newer_client_s_consent_is_for_the_state_that_was_judged() {
+    let command = json!({"command": "touch \"$BIRD\""});
+    for change in CHANGES {
+        let (place, arguments) = asking();
+        let mut wire = with_bird(&place, &arguments, |wire| wire.modern(&json!({"elicitation": {}})));
+        let asked = wire.ask("tools/call", json!({"name": "Bash", "arguments": command}))["result"].clone();
+        let state = asked["requestState"].as_str().unwrap_or_else(|| panic!("{asked}")).to_owned();
+        wire.call("Bash", &json!({"command": change}));
+        let params = json!({"name": "Bash", "arguments": command, "requestState": state, "inputResponses": {"consent": accept("once")}});
+        let result = wire.ask("tools/call", params)["result"].clone();
+        assert!(result["isError"] == true && nothing_sings(&place), "{change}: {result}");
+    }
+}
+
+#[test]
+fn a_consent_on_the_terminal_is_for_the_directory_that_was_judged() {
+    for swapped in [false, true] {
+        let (place, arguments) = asking();
+        let work = place.folder.path().join("work");
+        let mut wire = place.wire(&["--guard", "off", "--dir", work.to_str().unwrap()]);
+        wire.greet("2025-06-18", &json!({}));
+        let chiton = env!("CARGO_BIN_EXE_chiton");
+        let command = format!("{chiton} --config {} run 'touch canary'; echo ended:$?", arguments[1]);
+        let started = wire.call("Bash", &json!({"command": command, "run_in_background": true, "pty": true}));
+        let id = started["structuredContent"]["bash_id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned();
+        let shown =
+            wire.call("BashOutput", &json!({"bash_id": id, "wait_for": "Run it", "wait": 20_000, "view": "screen"}));
+        assert!(shown.to_string().contains("Canaries sing."), "{shown}");
+        if swapped {
+            std::fs::rename(&work, place.folder.path().join("aside")).unwrap();
+            std::fs::create_dir(&work).unwrap();
+        }
+        wire.call("BashInput", &json!({"bash_id": id, "text": "y\n"}));
+        let ended =
+            wire.call("BashOutput", &json!({"bash_id": id, "wait_for": "ended:", "wait": 20_000, "view": "screen"}));
+        let expected = if swapped { "ended:125" } else { "ended:0" };
+        assert!(ended.to_string().contains(expected), "{ended}");
+        assert_eq!(sings(&place, "canary"), !swapped, "{ended}");
+        assert!(!place.folder.path().join("aside/canary").exists());
+    }
+}

@@ -32,9 +32,9 @@ impl Server {
         let mut command = place.command();
         command.args(["mcp", "--http", address]).args(arguments).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-        let found = line.split_once("serving at ").unwrap_or_else(|| panic!("{line}")).1;
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let line = said.find(|line| line.contains("serving at ")).expect("it serves");
+        let found = line.split_once("serving at ").unwrap().1;
         let (at, file) = found.trim().split_once("; the token is in ").unwrap();
         let token = std::fs::read_to_string(file).unwrap();
         let socket = at.strip_prefix("unix:").map(str::to_owned);
@@ -287,6 +287,55 @@ fn a_socket_in_the_file_system_serves_its_owner() {
     assert!(path.exists(), "a killed server leaves its socket");
     let next = Server::start(&place, &address, &[]);
     assert_eq!(next.call_modern(&json!({"command": "echo again"}))["result"]["structuredContent"]["output"], "again\n");
+
+    // A folder that is not there is made, for its owner alone.
+    let made = place.folder.path().join("new/deep");
+    let third = Server::start(&place, &format!("unix:{}", made.join("mcp.sock").display()), &[]);
+    assert_eq!(third.call_modern(&json!({"command": "echo made"}))["result"]["structuredContent"]["output"], "made\n");
+    assert_eq!(std::fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn a_command_is_not_a_client_of_the_server_that_runs_it() {
+    let place = Place::new();
+    let request = place.folder.path().join("request");
+    let server = Server::start(&place, "127.0.0.1:0", &["--guard", "off"]);
+    std::fs::write(&request, server.request(&modern_call(&json!({"command": "echo inside"})), modern_headers)).unwrap();
+    let (host, port) = server.host.split_once(':').unwrap();
+    // With the right token, whoever it is and however it leaves its shell.
+    let ask = format!("exec 3<>/dev/tcp/{host}/{port}; cat {} >&3; cat <&3", request.display());
+    let script = place.folder.path().join("ask.sh");
+    std::fs::write(&script, &ask).unwrap();
+    let script = script.display();
+    for command in [ask.clone(), format!("bash {script}"), format!("(setsid bash {script} & ) | cat")] {
+        let reply = server.call_modern(&json!({"command": command}));
+        let output = reply["result"]["structuredContent"]["output"].as_str().unwrap_or_default();
+        assert!(output.contains("403 Forbidden") && output.contains("cannot be a client"), "{command}: {reply}");
+        assert!(!output.contains("inside"), "{command}: {reply}");
+    }
+    assert_eq!(
+        server.call_modern(&json!({"command": "echo outside"}))["result"]["structuredContent"]["output"],
+        "outside\n"
+    );
+}
+
+#[test]
+fn the_head_of_a_request_may_have_64_kib_and_not_a_byte_more() {
+    let place = Place::new();
+    let server = Server::start(&place, "127.0.0.1:0", &[]);
+    let head_of = |padding: usize| {
+        let request = server.request(&json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}), |headers| {
+            headers.push(("X-Padding".to_owned(), "x".repeat(padding)));
+        });
+        (request.find("\r\n\r\n").unwrap() + 4, request)
+    };
+    let (shortest, _) = head_of(0);
+    for (length, is_taken) in [(64 << 10, true), ((64 << 10) + 1, false), (70_000, false)] {
+        let (head, request) = head_of(length - shortest);
+        assert_eq!(head, length);
+        let answer = status(&server.send(request.as_bytes()));
+        assert_eq!(answer != 431, is_taken, "{length}: {answer}");
+    }
 }
 
 #[test]

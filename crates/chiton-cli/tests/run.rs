@@ -23,7 +23,7 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 /// Arguments, standard output, a part of standard error, exit code.
-const CASES: [(&[&str], &str, &str, i32); 32] = [
+const CASES: [(&[&str], &str, &str, i32); 35] = [
     (&["echo hello"], "hello\n", "", 0),
     (&["echo out; echo err >&2; exit 3"], "out\n", "err\n", 3),
     (&["nosuchcommand"], "", "bash: line 1: nosuchcommand: command not found\n", 127),
@@ -49,6 +49,9 @@ const CASES: [(&[&str], &str, &str, i32); 32] = [
     (&["echo", "two  words", "*"], "two  words *\n", "", 0),
     (&["--", "printf", "%s|", "-n", "$HOME", ""], "-n|$HOME||", "", 0),
     (&["ls", "-d", "--", "/"], "/\n", "", 0),
+    (&["echo", "--dry-run", "a=b", "if"], "--dry-run a=b if\n", "", 0),
+    (&["A=1", "true"], "", "A=1: command not found", 127),
+    (&["coproc", "true"], "", "coproc: command not found", 127),
     (&["echo one", "two"], "", "options of chiton come before the command", 125),
     (&["--file", "/no/such"], "", "/no/such", 125),
     (&["--file", "/dev/null", "true"], "", "--file", 125),
@@ -392,4 +395,56 @@ fn a_long_run_shows_no_status_line_where_nobody_looks() {
     let output = place.run(&["sleep 2.3; echo done"]);
     assert!(start.elapsed() > seconds(2));
     assert_eq!((text(&output.stdout), text(&output.stderr)), ("done\n".to_owned(), String::new()));
+}
+
+#[test]
+fn input_that_nobody_passes_on_is_mentioned_and_left_alone() {
+    let place = Place::new();
+    let piped = |script: &str| {
+        let mut shell = place.command_of("bash");
+        let script = script.replace("CHITON", env!("CARGO_BIN_EXE_chiton"));
+        shell.args(["-c", &script]).env("XDG_STATE_HOME", place.folder.path()).output().unwrap()
+    };
+    let dropped = piped("echo hi | { sleep 0.1; CHITON run cat; }");
+    assert_eq!(text(&dropped.stdout), "");
+    assert!(text(&dropped.stderr).contains("--stdin - passes it on"), "{}", text(&dropped.stderr));
+    let left = piped("printf 'one\\ntwo\\n' > lines; while read -r line; do CHITON run echo \"$line\"; done < lines");
+    assert_eq!(text(&left.stdout), "one\ntwo\n", "a loop keeps its input");
+    for silent in ["CHITON run cat </dev/null", "sleep 0.3 | CHITON run cat", "echo hi | CHITON run --stdin - cat >&2"]
+    {
+        assert!(!text(&piped(silent).stderr).contains("passes it on"), "{silent}");
+    }
+    let script = piped("echo 'echo from $0' | CHITON run -");
+    assert_eq!((text(&script.stdout), text(&script.stderr)), ("from bash\n".to_owned(), String::new()));
+}
+
+#[test]
+fn whoever_stops_reading_is_not_told_about_it() {
+    let place = Place::new();
+    place.run(&["true"]);
+    for verb in ["schema", "ps --all --json", "doctor", "dialects", "audit", "run 'seq 100000'", "kill --help"] {
+        let mut shell = place.command_of("bash");
+        // The reader is gone before anything is written.
+        let script = format!("{} {verb} | :; echo ${{PIPESTATUS[0]}}", env!("CARGO_BIN_EXE_chiton"));
+        let output = shell.args(["-c", &script]).env("XDG_STATE_HOME", place.folder.path()).output().unwrap();
+        assert!(!text(&output.stderr).contains("roken pipe"), "{verb}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_state_directory_may_have_any_name() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let place = Place::new();
+    let state = place.folder.path().join(std::ffi::OsStr::from_bytes(b"st\xffate"));
+    let call = |arguments: &[&str]| {
+        let mut command = place.command();
+        command.arg("--state-dir").arg(&state).args(arguments).output().unwrap()
+    };
+    assert_eq!(text(&call(&["run", "--session", "s", "cd /usr; echo ran"]).stdout), "ran\n");
+    assert_eq!(text(&call(&["run", "--session", "s", "pwd"]).stdout), "/usr\n");
+    let id = text(&call(&["run", "--background", "echo task"]).stdout).trim().to_owned();
+    assert_eq!(call(&["wait", &id]).status.code(), Some(0));
+    assert_eq!(text(&call(&["logs", &id]).stdout), "task\n");
+    assert_eq!(call(&["audit", "verify"]).status.code(), Some(0));
 }

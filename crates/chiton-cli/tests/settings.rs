@@ -75,3 +75,28 @@ fn the_state_directory_can_be_set() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(state.join("runs").is_dir());
 }
+
+#[test]
+fn a_file_or_a_variable_that_is_not_there_is_an_error_too() {
+    let place = Place::new();
+    let with = |name: &str, value: &str| {
+        let mut command = place.command();
+        command.env(name, value).args(["run", "echo ran"]).output().unwrap()
+    };
+    for (name, value, words) in [
+        ("CHITON_CONFIG", "/no/such", &["CHITON_CONFIG=/no/such", "there is no such file"][..]),
+        ("CHITON_MCP_DIALCT", "exec", &["CHITON_MCP_DIALCT", "did you mean CHITON_MCP_DIALECT?"]),
+        ("CHITON_GUARDMODE", "strict", &["did you mean CHITON_GUARD_MODE?"]),
+        ("CHITON_AUDIT_OFF", "perhaps", &["CHITON_AUDIT_OFF=perhaps", "true or false"]),
+        ("CHITON_MCP_TIMEOUT", "soon", &["a whole number"]),
+        ("CHITON_GUARD_MODE", "loose", &["default, strict, off"]),
+    ] {
+        let output = with(name, value);
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(125), String::new()), "{name}: {said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{name}: {said}");
+    }
+    for list in ["AWS_PROFILE", "AWS_PROFILE, KUBECONFIG", "['AWS_PROFILE']"] {
+        assert_eq!(text(&with("CHITON_ENVIRONMENT_KEEP", list).stdout), "ran\n", "{list}");
+    }
+}

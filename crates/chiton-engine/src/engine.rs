@@ -211,7 +211,9 @@ impl Engine {
         let TakenOver { variables, functions, removed, own, masked } =
             self.inner.config.environment.inherit(environment);
         self.inner.known.learn(masked);
-        let inherited = Inherited { withheld: removed, own, path: variables.get("PATH").cloned() };
+        let of_environment = |name| variables.get(name).cloned();
+        let (path, home) = (of_environment("PATH"), of_environment("HOME"));
+        let inherited = Inherited { withheld: removed, own, path, home };
         let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
         let mut state = ShellState { functions, ..ShellState::fresh(directory, defaults.chain(variables), umask) };
         state.real_cwd = state.cwd.canonicalize().unwrap_or_default();

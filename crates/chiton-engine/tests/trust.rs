@@ -255,6 +255,38 @@ fn what_a_command_reads_is_judged_with_it() {
     assert!(run(&harness.engine, &harness.session(), request).unwrap().ran().is_some(), "text is only text");
 }
 
+#[test]
+fn a_script_that_an_earlier_command_wrote_is_judged_by_what_is_in_it() {
+    let harness = guarded();
+    let session = harness.session();
+    fs::write(harness.folder.path().join("later.sh"), "echo fine\n").unwrap();
+    ran(&harness, &session, "echo 'tou''ch canary' > script.sh; echo 'echo fine' > fine.sh; chmod +x script.sh");
+    for runner in
+        ["bash script.sh", "sh ./script.sh", "./script.sh", ". ./script.sh", "bash < script.sh", "cat script.sh | sh"]
+    {
+        let response = ran(&harness, &session, runner);
+        assert!(response.ran().is_none(), "{runner}: {:?}", response.outcome());
+        assert!(!harness.folder.path().join("canary").exists(), "{runner}");
+    }
+    for fine in ["bash fine.sh", "bash later.sh", "cat script.sh"] {
+        assert!(ran(&harness, &session, fine).ran().is_some(), "{fine}");
+    }
+}
+
+#[test]
+fn a_consent_is_for_the_script_as_it_was() {
+    let harness = guarded();
+    let session = harness.session();
+    ran(&harness, &session, "echo 'tou''ch canary' > script.sh");
+    let script = harness.folder.path().join("script.sh");
+    let edited = asked("bash script.sh", move || fs::write(&script, "touch canary-b\n").unwrap(), Answer::Once);
+    assert!(run(&harness.engine, &session, edited).unwrap().ran().is_none());
+    assert_eq!(files(harness.folder.path()), ["script.sh"]);
+    let same = asked("bash script.sh", || {}, Answer::Once);
+    assert!(run(&harness.engine, &session, same).unwrap().ran().is_some());
+    assert!(harness.folder.path().join("canary-b").exists());
+}
+
 /// A task with an open input, in a terminal or not.
 fn start(harness: &Harness, session: &Session, command: &str, terminal: bool) -> String {
     let mut request = CommandRequest::new(command);

@@ -102,13 +102,23 @@ pub trait Surroundings: fmt::Debug + Send + Sync {
     fn uncommitted(&self, path: &Path) -> Option<Uncommitted>;
 }
 
-/// Work that no commit holds.
+/// Work that no commit holds. Paths are as seen from the top of the worktree; files that were deleted are left out,
+/// because a commit holds them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uncommitted {
+    /// The top of the worktree.
+    pub root: PathBuf,
     /// Files that git knows and that were changed, in order.
     pub changed: Vec<String>,
-    /// Files that git does not know and does not ignore.
+    /// Those of them whose index holds every change.
+    pub staged: Vec<String>,
+    /// Files that git does not know and does not ignore. A directory in which git knows nothing stands for all in it,
+    /// and ends with a slash.
     pub untracked: Vec<String>,
+    /// Whether there is stashed work.
+    pub has_stash: bool,
+    /// Whether git could not say: then there may be any.
+    pub is_unknown: bool,
 }
 
 /// A process that a command must not end.

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use data_encoding::{BASE64_NOPAD, Encoding, HEXLOWER_PERMISSIVE};
+use data_encoding::{BASE32_NOPAD, BASE64_NOPAD, Encoding, HEXLOWER_PERMISSIVE};
 
 /// Base64 in both alphabets, without padding, whatever the last bits are.
 static BASE64: LazyLock<Option<Encoding>> = LazyLock::new(|| {
@@ -17,6 +17,12 @@ static BASE64: LazyLock<Option<Encoding>> = LazyLock::new(|| {
 pub(crate) fn base64(text: &str) -> Option<String> {
     let encoding = BASE64.as_ref()?;
     text.split('=').map(|block| lenient(encoding, block, b'A')).collect()
+}
+
+/// What `base32 -d` makes of `text`.
+pub(crate) fn base32(text: &str) -> Option<String> {
+    let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=').collect();
+    String::from_utf8(BASE32_NOPAD.decode(&digits).ok()?).ok()
 }
 
 /// Base64 of text in UTF-16, as `pwsh -EncodedCommand` takes it.
@@ -68,6 +74,14 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(base64(text).as_deref(), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn other_encodings_are_decoded() {
+        assert_eq!(base32("NBUQ====").as_deref(), Some("hi"));
+        assert_eq!(base32("N1"), None);
+        assert_eq!(base64_of_utf16("aABpAA==").as_deref(), Some("hi"));
+        assert_eq!(base64_of_utf16("?"), None);
     }
 
     #[test]

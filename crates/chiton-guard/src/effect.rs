@@ -18,6 +18,13 @@ pub(crate) enum Effect<'a> {
         /// How the objection begins: "This would delete".
         doing: &'a str,
     },
+    /// A file or directory goes to another place, where it can be found again.
+    Move {
+        /// What goes.
+        what: &'a Text,
+        /// How the objection begins: "This would move away".
+        doing: &'a str,
+    },
     /// A file is written.
     Write {
         /// Which file.
@@ -35,6 +42,13 @@ pub(crate) enum Effect<'a> {
         what: &'a Text,
         /// How much of it.
         depth: Depth,
+        /// How the objection begins: "This would change the rights of".
+        doing: &'a str,
+    },
+    /// Everybody may write to it and to everything in it.
+    OpenTree {
+        /// Of what.
+        what: &'a Text,
         /// How the objection begins: "This would change the rights of".
         doing: &'a str,
     },
@@ -75,6 +89,8 @@ impl<'a> Effect<'a> {
             Self::Delete { depth, certainty, doing, .. } => Self::Delete { what: other, depth, certainty, doing },
             Self::Write { writing, certainty, doing, .. } => Self::Write { what: other, writing, certainty, doing },
             Self::Rights { depth, doing, .. } => Self::Rights { what: other, depth, doing },
+            Self::OpenTree { doing, .. } => Self::OpenTree { what: other, doing },
+            Self::Move { doing, .. } => Self::Move { what: other, doing },
             Self::Device { doing, .. } => Self::Device { what: other, doing },
             Self::Print { program, .. } => Self::Print { what: other, program },
             Self::Read { .. } => Self::Read { what: other },
@@ -169,6 +185,8 @@ pub(crate) enum Kind {
     RemoteShell,
     /// Volumes, mounts or swap of the machine change.
     Volumes,
+    /// Something that never ends is written to a file.
+    FillDisk,
     /// A volume or a file system is destroyed.
     DestroyVolume,
     /// An option or a setting makes a program run another one.

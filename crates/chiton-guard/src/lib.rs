@@ -56,10 +56,25 @@ pub fn judge_call(command: impl AsRef<[u8]>, environment: &[(String, String)], c
 
 /// As [`judge_call`], for whoever has parsed the command already: `script` is the parse of `command`.
 pub fn judge_script(script: &Script, command: &[u8], environment: &[(String, String)], context: &Context) -> Verdict {
+    let mut verdict = judge_parsed(script, command, environment, context);
+    policy::fill_permits(&mut verdict, command, context);
+    verdict
+}
+
+/// Judges `command` without a word on how a person allows it.
+fn judge_plainly(command: &[u8], context: &Context) -> Verdict {
+    match syntax::parse(command) {
+        Ok(script) => judge_parsed(&script, command, &[], context),
+        Err(error) => unparsed(&error),
+    }
+}
+
+fn judge_parsed(script: &Script, command: &[u8], environment: &[(String, String)], context: &Context) -> Verdict {
     let mut judge = Machine::new(context, command, KNOWLEDGE);
     for (name, value) in environment {
         judge.judge_variable(name, &Text::known(value.clone()), Span::default(), Lasting::OneCommand);
     }
+    judge.state_what_is_uncertain(script);
     let world = judge.first_world();
     let shown = judge.list(&script.list, Worlds::one(world.clone())).flow;
     judge.reveals_output(&shown, Span::default());
@@ -76,6 +91,14 @@ pub fn unparsed(error: &syntax::SyntaxError) -> Verdict {
 }
 
 impl Machine<'_> {
+    /// Bash may run something that the tree of `script` does not show: then somebody has to look at it.
+    pub(crate) fn state_what_is_uncertain(&mut self, script: &Script) {
+        if let Some(uncertain) = script.places.uncertain() {
+            let reason = format!("The command cannot be read for certain: {}.", uncertain.why);
+            self.state(effect::Kind::Unexamined, reason, uncertain.span, None);
+        }
+    }
+
     /// A function that is defined and not called may be called by the next command: what it does by itself counts,
     /// what its arguments decide does not.
     fn uncalled_functions(&mut self, world: &World) {
@@ -131,7 +154,7 @@ fn conclude(
             verdict.span = Some(worst.span);
             verdict.target = worst.target;
             verdict.alternative = worst.alternative;
-            verdict.permit = worst.permit;
+            verdict.permit = policy::permit_of(&verdict.findings);
         }
         None => "Nothing speaks against it.".clone_into(&mut verdict.reason),
     }

@@ -6,6 +6,10 @@
 //!
 //! Deny wins over ask, ask over allow. A rule looks at one simple command at a time, after expansion, so a prefix
 //! never reaches past a separator. An allow rule lifts what the built-in rules would ask about, never what they deny.
+//!
+//! The short form is a list of commands, [`GuardPolicy::allow`]: each lifts what would be asked about itself ([`permit`]).
+
+mod permit;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -37,6 +41,9 @@ pub enum Mode {
 pub struct GuardPolicy {
     /// How the guard judges.
     pub mode: Mode,
+    /// Commands that may run without asking, exactly as they stand here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
     /// Rules, in any order.
     #[serde(rename = "rule", skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<HumanRule>,
@@ -92,6 +99,9 @@ pub enum PolicyError {
     /// An example that is not a command.
     #[error("guard rule {0}: the example `{1}` cannot be parsed")]
     Unparsed(usize, String),
+    /// An allowed command that is not a command.
+    #[error("guard.allow: `{0}` cannot be parsed")]
+    UnparsedAllowed(String),
 }
 
 /// A policy whose rules do what their examples say.
@@ -107,6 +117,9 @@ impl GuardPolicy {
     pub fn check(self, context: &Context) -> Result<CheckedPolicy, PolicyError> {
         for (index, rule) in self.rules.iter().enumerate() {
             rule.check(index + 1, context)?;
+        }
+        if let Some(command) = self.allow.iter().find(|command| chiton_shell::parse(command.as_bytes()).is_err()) {
+            return Err(PolicyError::UnparsedAllowed(command.clone()));
         }
         Ok(self.checked_elsewhere())
     }
@@ -183,7 +196,9 @@ fn refine(verdict: Verdict, context: &Context, policy: &GuardPolicy) -> Verdict 
             ..verdict
         };
     }
+    let is_listed = permit::listed(&policy.allow, &verdict, policy.mode, context);
     let mut findings = verdict.findings;
+    findings.retain(|finding| !is_listed.lifts(finding, &verdict.commands));
     let applies = |rule: &HumanRule, seen: &SeenCommand| rule.applies(seen, context);
     let allowing: Vec<&HumanRule> = policy.rules.iter().filter(|rule| rule.decision == Decision::Allow).collect();
     // Lifted is only what lies in commands that are all allowed by name, and all known.
@@ -202,13 +217,18 @@ fn refine(verdict: Verdict, context: &Context, policy: &GuardPolicy) -> Verdict 
             findings.push(Finding::new(&rules::HUMAN, rule.decision, reason, seen.span, None));
         }
         let allowed = allowing.iter().any(|rule| applies(rule, seen));
-        if policy.mode == Mode::Strict && !allowed && !is_harmless(seen) {
+        if policy.mode == Mode::Strict && !allowed && !is_harmless(seen) && !is_listed.names(seen) {
             let reason = format!("`{}` is not known to be harmless, and the guard is strict.", seen.words.join(" "));
-            findings.push(Finding::new(&rules::STRICT, Decision::Ask, reason, seen.span, None));
+            let mut finding = Finding::new(&rules::STRICT, Decision::Ask, reason, seen.span, None);
+            finding.permit = seen.decided.then(|| permit::line(&[permit::written(seen)]));
+            findings.push(finding);
         }
     }
-    conclude(findings, verdict.commands, verdict.files, verdict.waits)
+    let rests_on = verdict.rests_on;
+    Verdict { rests_on, ..conclude(findings, verdict.commands, verdict.files, verdict.waits) }
 }
+
+pub(crate) use permit::{fill as fill_permits, together as permit_of};
 
 fn overlap(seen: &SeenCommand, finding: &Finding) -> bool {
     seen.span.start < finding.span.end && finding.span.start < seen.span.end
@@ -322,13 +342,14 @@ mod tests {
 
     fn policy(mode: Mode, rules: &[&str]) -> CheckedPolicy {
         let rules = rules.iter().map(|text| rule(text)).collect();
-        GuardPolicy { mode, rules }.check(&context()).unwrap()
+        GuardPolicy { mode, rules, ..GuardPolicy::default() }.check(&context()).unwrap()
     }
 
     #[test]
     fn a_rule_is_refused_when_its_examples_say_otherwise() {
-        let refuse =
-            |text: &str| GuardPolicy { mode: Mode::Default, rules: vec![rule(text)] }.check(&context()).unwrap_err();
+        let refuse = |text: &str| {
+            GuardPolicy { rules: vec![rule(text)], ..GuardPolicy::default() }.check(&context()).unwrap_err()
+        };
         let misses = refuse(r#"{"decision":"deny","program":["git"],"arguments":["push"],"match":["git status"]}"#);
         assert_eq!(misses, PolicyError::Misses(1, "git status".to_owned()));
         let over = refuse(r#"{"decision":"deny","program":["git"],"match":["git push"],"not_match":["git status"]}"#);

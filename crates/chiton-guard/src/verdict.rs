@@ -75,19 +75,32 @@ pub struct RestsOn {
 }
 
 impl Verdict {
-    /// What to say when the command is not run.
+    /// What to say when the command is not run, in two lines: what would happen and by which rule; then how to go on,
+    /// and how a person allows it.
     pub fn refusal(&self) -> String {
-        let mut text = match self.decision {
-            Decision::Deny => format!("This command was blocked as dangerous: {}", self.reason),
-            _ => format!("This command needs the consent of a person: {}", self.reason),
+        let rule = self.rule.as_ref().map(|rule| format!(" [{rule}]")).unwrap_or_default();
+        let before = match self.decision {
+            Decision::Deny => "This command was blocked as dangerous",
+            _ => "This command needs the consent of a person",
         };
-        if let Some(rule) = &self.rule {
-            text.push_str(&format!(" [{rule}]"));
+        let ways: Vec<String> = self.alternative.iter().cloned().chain(self.way_for_a_person()).collect();
+        let second = if ways.is_empty() { String::new() } else { format!("\n{}", ways.join(" ")) };
+        format!("{before}: {}{rule}{second}", self.reason)
+    }
+
+    /// How a person allows it, in one sentence.
+    fn way_for_a_person(&self) -> Option<String> {
+        match (self.decision, &self.permit) {
+            (Decision::Allow, _) => None,
+            (Decision::Deny, _) => {
+                Some("No setting allows it; a person can run it in a terminal of their own.".to_owned())
+            }
+            (Decision::Ask, _) if self.rule.as_deref() == Some("syntax") => None,
+            (Decision::Ask, Some(line)) => {
+                Some(format!("A person can allow it in a client that can ask, or with {line} in the settings."))
+            }
+            (Decision::Ask, None) => Some("A person can allow it in a client that can ask.".to_owned()),
         }
-        if let Some(alternative) = &self.alternative {
-            text.push_str(&format!(" {alternative}"));
-        }
-        text
     }
 }
 
@@ -114,6 +127,13 @@ impl Finding {
     pub(crate) fn new(rule: &Rule, decision: Decision, reason: String, span: Span, target: Option<String>) -> Self {
         let alternative = (!rule.instead.is_empty()).then(|| rule.instead.to_owned());
         Self { decision, rule: rule.id.to_owned(), reason, span, target, alternative, permit: None }
+    }
+
+    /// The same, with another way to go on.
+    #[must_use]
+    pub(crate) fn with_alternative(mut self, alternative: &str) -> Self {
+        self.alternative = Some(alternative.to_owned());
+        self
     }
 
     /// Whether it counts for a script or a function that nobody calls here: not where only its arguments, or what it

@@ -21,7 +21,8 @@ fn is_syntax(command: &[u8]) -> bool {
     bash(check.as_bytes(), folder.path(), &[("PATH", "/usr/bin:/bin")]).status == 0
 }
 
-/// What bash finds wrong only when it gets there, and deeper nesting than is examined: all of it is asked about.
+/// What bash finds wrong only when it gets there, and deeper nesting than is examined: all of it is rejected, or not
+/// read for certain, and so asked about.
 const STRICTER: [&str; 7] = [
     "synerr-double-bracket-bad-operator",
     "param-bad-substitution",
@@ -48,7 +49,7 @@ fn what_bash_parses_is_parsed_and_what_it_rejects_is_not() {
     let mut wrong = Vec::new();
     for (name, text) in &texts {
         if STRICTER.contains(&name.as_str()) {
-            assert!(syntax::parse(text).is_err(), "{name}");
+            assert!(syntax::parse(text).map_or(true, |script| script.places.uncertain().is_some()), "{name}");
             continue;
         }
         // Bash reads extended patterns only where a line before has switched them on; the parser takes them anywhere.

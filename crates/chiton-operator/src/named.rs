@@ -24,7 +24,11 @@ impl NamedSessions {
     /// The session `name` as it was left, or one that starts from `base` where there is none yet.
     pub fn open(&self, name: &str, base: &FreshState) -> Result<Session, StoreError> {
         let state = self.store.load(name, &base.state)?;
-        let session = Session::new(FreshState { state, inherited: base.inherited.clone() }).named(name);
+        let mut session = Session::new(FreshState { state, inherited: base.inherited.clone() }).named(name);
+        // A folder that cannot be written is reported when there is something to write.
+        if let Ok(began) = self.store.begin(name, &base.state) {
+            session = session.begun_at(began);
+        }
         session.uses(&self.store.secrets(name)?);
         Ok(session)
     }

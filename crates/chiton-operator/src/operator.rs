@@ -122,9 +122,13 @@ impl Operator {
             // The engine writes down what is typed, with what it thinks of it; the rest is signals and sizes.
             Action::Send { task, messages, .. } if !messages.iter().any(is_text) => ("written_to", task),
             Action::Exchange(exchange) if !exchange.message.as_ref().is_some_and(is_text) => ("read", &exchange.task),
-            Action::Send { .. } | Action::Exchange(_) => return,
             Action::Kill { task } => ("kill", task),
-            Action::Run(_) | Action::Start(_) | Action::Restart | Action::List => return,
+            Action::Send { .. }
+            | Action::Exchange(_)
+            | Action::Run(_)
+            | Action::Start(_)
+            | Action::Restart
+            | Action::List => return,
         };
         let id = match task {
             TaskRef::Id(id) => id.clone(),

@@ -78,7 +78,7 @@ pub const BUILTINS: [Builtin; 61] = [
     sets("history"),
     sets("jobs"),
     sets("kill"),
-    evaluates("let"),
+    Builtin { takes_arrays: true, ..evaluates("let") },
     declares("local"),
     sets("logout"),
     evaluates("mapfile"),

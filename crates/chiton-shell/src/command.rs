@@ -1,12 +1,14 @@
 //! Lists, pipelines, simple commands and redirections.
 
-use crate::builtins::{KEYWORDS, builtin};
+use crate::builtins::{BuiltinEffect, KEYWORDS, builtin};
 use crate::lexer::{Failure, HERE_AROUND_SUBSTITUTION, Lexer, Parsed, is_metacharacter, name_length};
+use crate::matched::Pair;
 use crate::place::{Region, Role};
 use crate::tree::{
     AssignedValue, Assignment, Command, CommandKind, Connector, Descriptor, Item, List, Operator, Part, Pipeline,
     Redirection, Simple, Target, Word,
 };
+use crate::word::{Parts, TWO_ENDS};
 
 /// What a pipe takes.
 #[derive(Clone, Copy)]
@@ -179,13 +181,23 @@ impl Lexer<'_> {
             self.skip_blanks();
             if let Some(redirection) = self.redirection()? {
                 redirections.push(redirection);
-            } else if let Some(assignment) = self.leading_assignment(&simple)? {
+                end = self.at;
+                continue;
+            }
+            let word_start = self.at;
+            let leading = if simple.words.is_empty() { self.leading()? } else { None };
+            if let Some(Leading::Assignment(assignment)) = leading {
                 simple.assignments.push(assignment);
-            } else if self.at_word() {
+            } else if leading.is_some() || self.at_word() {
                 let role = if simple.words.is_empty() { Role::CommandName } else { Role::Argument };
-                let word_start = self.at;
-                let (word, declared) = self.argument(&simple)?;
-                simple.declared.extend(declared);
+                let word = match leading {
+                    Some(Leading::Word(word)) => word,
+                    _ => {
+                        let (word, declared) = self.argument(&simple)?;
+                        simple.declared.extend(declared.map(|declared| (simple.words.len(), declared)));
+                        word
+                    }
+                };
                 simple.words.push(word);
                 self.note(word_start, Region::Role(role));
                 end = self.at;
@@ -219,12 +231,8 @@ impl Lexer<'_> {
         }
     }
 
-    fn leading_assignment(&mut self, simple: &Simple) -> Parsed<Option<Assignment>> {
-        if simple.words.is_empty() { self.assignment() } else { Ok(None) }
-    }
-
-    /// `name=value`, if that stands here.
-    pub(super) fn assignment(&mut self) -> Parsed<Option<Assignment>> {
+    /// `name=value` or `name[…`, if one of them stands here.
+    fn leading(&mut self) -> Parsed<Option<Leading>> {
         let start = self.at;
         let rest = &self.source[start..];
         let length = name_length(rest);
@@ -233,33 +241,57 @@ impl Lexer<'_> {
         }
 
         let name = String::from_utf8_lossy(&rest[..length]).into_owned();
-        let noted = self.places.count();
+        let noted = self.places.noted();
         self.at += length;
-        let indexed = self.peek() == Some(b'[');
-        let index = if indexed { self.subscript()? } else { None };
+        let bracket = self.at;
+        let mut index = None;
+        if self.peek() == Some(b'[') {
+            index = self.subscript()?;
+            if index.is_none() {
+                // For bash the word goes on up to the bracket that closes, over blanks and line ends.
+                return Err(self.error(Failure::Unclosed("`[`")));
+            }
+            if self.pair_end(bracket + 1, b'[', b']', Pair::Subscript, 0) != Some(self.at) {
+                self.uncertain(start, TWO_ENDS);
+            }
+        }
 
         let append = self.starts_with(b"+=");
         if !append && self.peek() != Some(b'=') {
-            if indexed {
-                // For bash it is one word up to the bracket that closes, blanks included.
-                self.places.note_doubt("a `[` after a name opens a subscript that nothing is assigned to");
-            }
-            self.at = start;
-            self.places.forget_after(noted);
-            return Ok(None);
+            let Some(index) = index else {
+                self.at = start;
+                self.places.forget(noted);
+                return Ok(None);
+            };
+            self.places.note_doubt("a `[` after a name opens a subscript that nothing is assigned to");
+            let mut parts = Parts::default();
+            name.bytes().chain([b'[']).for_each(|byte| parts.byte(byte));
+            index.parts.into_iter().for_each(|part| parts.push(part));
+            parts.byte(b']');
+            return self.word_from(start, parts, &is_metacharacter).map(|word| Some(Leading::Word(word)));
         }
 
         self.at += 1 + usize::from(append);
         self.note(start, Region::Role(Role::AssignmentName));
 
         let value_start = self.at;
-        let value = if self.peek() == Some(b'(') {
-            AssignedValue::Array(self.array()?)
-        } else {
-            AssignedValue::Scalar(self.word()?)
-        };
+        let value = if self.peek() == Some(b'(') { self.array_value()? } else { AssignedValue::Scalar(self.word()?) };
         self.note(value_start, Region::Role(Role::AssignmentValue));
-        Ok(Some(Assignment { name, index, append, value, span: self.since(start) }))
+        Ok(Some(Leading::Assignment(Assignment { name, index, append, value, span: self.since(start) })))
+    }
+
+    /// `( … )` after `name=`. Where more text follows the parenthesis that closes it, bash makes one text of it all.
+    fn array_value(&mut self) -> Parsed<AssignedValue> {
+        let start = self.at;
+        let elements = self.array()?;
+        // For bash that is still the same word, even if it begins with `#`.
+        if !self.at_word() {
+            return Ok(AssignedValue::Array(elements));
+        }
+        self.places.note_doubt("text follows the parenthesis that closes an array");
+        let mut parts = Parts::default();
+        spell_out(elements, &mut parts);
+        self.word_from(start, parts, &is_metacharacter).map(AssignedValue::Scalar)
     }
 
     /// `( … )` after `name=`.
@@ -275,29 +307,35 @@ impl Lexer<'_> {
                 Some(b')') => {
                     self.at += 1;
                     if waits && self.source[open..self.at].contains(&b'\n') {
-                        self.places.note_doubt(HERE_AROUND_SUBSTITUTION);
-                    }
-                    if self.at_word() {
-                        // For bash that is still the same word.
-                        self.places.note_doubt("text follows the parenthesis that closes an array");
+                        self.uncertain(open, HERE_AROUND_SUBSTITUTION);
                     }
                     return Ok(elements);
                 }
-                Some(b'[') => {
-                    let start = self.at;
-                    let index = self.subscript()?;
-                    if index.is_some() && (self.take(b"=") || self.take(b"+=")) {
-                        elements.push((index, self.word()?));
-                        continue;
-                    }
-                    self.places.note_doubt("a `[` in an array opens a subscript that nothing is assigned to");
-                    self.at = start;
-                    elements.push((None, self.word()?));
-                }
+                Some(b'[') => elements.push(self.indexed_element()?),
                 Some(_) if self.at_word() => elements.push((None, self.word()?)),
                 Some(_) => return Err(self.unexpected()),
             }
         }
+    }
+
+    /// An element of an array that begins with a bracket.
+    fn indexed_element(&mut self) -> Parsed<(Option<Word>, Word)> {
+        let start = self.at;
+        let Some(index) = self.subscript()? else {
+            return Err(self.error(Failure::Unclosed("`[`")));
+        };
+        if self.pair_end(start + 1, b'[', b']', Pair::Subscript, 0) != Some(self.at) {
+            self.uncertain(start, TWO_ENDS);
+        }
+        if self.take(b"=") || self.take(b"+=") {
+            return Ok((Some(index), self.word()?));
+        }
+        self.places.note_doubt("a `[` in an array opens a subscript that nothing is assigned to");
+        let mut parts = Parts::default();
+        parts.byte(b'[');
+        index.parts.into_iter().for_each(|part| parts.push(part));
+        parts.byte(b']');
+        Ok((None, self.word_from(start, parts, &is_metacharacter)?))
     }
 
     /// A word after the first; where the command takes them, `name=(…)` is one.
@@ -305,23 +343,23 @@ impl Lexer<'_> {
         let start = self.at;
         let mut word = self.word()?;
         let text = &self.source[start..self.at];
-        let opens_array = self.peek() == Some(b'(') && text.ends_with(b"=") && name_length(text) > 0;
-        let takes_arrays = |name: &str| builtin(name).is_some_and(|builtin| builtin.takes_arrays);
-        if !opens_array || !simple.words.first().and_then(Word::as_plain).is_some_and(takes_arrays) {
+        if self.peek() != Some(b'(') || !text.ends_with(b"=") || name_length(text) == 0 {
             return Ok((word, None));
         }
+        let builtin = simple.words.first().and_then(Word::as_plain).and_then(builtin);
+        let Some(builtin) = builtin.filter(|builtin| builtin.takes_arrays) else { return Ok((word, None)) };
 
         let name = String::from_utf8_lossy(&text[..name_length(text)]).into_owned();
         let append = text.ends_with(b"+=");
         let elements = self.array()?;
-        for (_, element) in &elements {
-            word.parts.push(Part::Literal(" ".to_owned()));
-            word.parts.extend(element.parts.iter().cloned());
-        }
-        word.span = self.since(start);
-        let value = AssignedValue::Array(elements);
-        let assignment = Assignment { name, index: None, append, value, span: word.span };
-        Ok((word, Some(assignment)))
+        let mut parts = Parts::default();
+        word.parts.drain(..).for_each(|part| parts.push(part));
+        spell_out(elements.clone(), &mut parts);
+        let is_array = builtin.effect == BuiltinEffect::Declares && !self.at_word();
+        let word = self.word_from(start, parts, &is_metacharacter)?;
+        let span = word.span;
+        let declared = || Assignment { name, index: None, append, value: AssignedValue::Array(elements), span };
+        Ok((word, is_array.then(declared)))
     }
 
     pub(super) fn redirections(&mut self) -> Parsed<Vec<Redirection>> {
@@ -387,6 +425,31 @@ impl Lexer<'_> {
         self.at += text.len();
         Some(operator)
     }
+}
+
+/// What may stand before the first word of a command.
+enum Leading {
+    Assignment(Assignment),
+    /// `name[…]`, to which nothing is assigned: the first word itself.
+    Word(Word),
+}
+
+/// Writes an array as the text it was, with its parentheses.
+fn spell_out(elements: Vec<(Option<Word>, Word)>, parts: &mut Parts) {
+    parts.byte(b'(');
+    for (at, (index, element)) in elements.into_iter().enumerate() {
+        if at > 0 {
+            parts.byte(b' ');
+        }
+        if let Some(index) = index {
+            parts.byte(b'[');
+            index.parts.into_iter().for_each(|part| parts.push(part));
+            parts.byte(b']');
+            parts.byte(b'=');
+        }
+        element.parts.into_iter().for_each(|part| parts.push(part));
+    }
+    parts.byte(b')');
 }
 
 fn named(word: &'static str) -> &'static str {

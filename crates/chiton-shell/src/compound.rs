@@ -287,17 +287,20 @@ impl Lexer<'_> {
         self.skip_blanks();
         let start = self.at;
         let mut name = "COPROC".to_owned();
-        // A name stands before a compound command only.
-        let length = name_length(&self.source[self.at..]);
-        if length > 0 && self.reserved().is_none() && length == plain_word(self.rest()).len() {
-            self.at += length;
+        // A name stands before a compound command only. Any word is one for the parser.
+        let noted = self.places.noted();
+        if self.reserved().is_none() && self.at_word() {
+            self.word()?;
+            let end = self.at;
             self.skip_blanks();
             let opens =
                 |word: &[u8]| matches!(word, b"{" | b"if" | b"while" | b"until" | b"for" | b"case" | b"[[" | b"select");
             if self.peek() == Some(b'(') || self.reserved().is_some_and(opens) {
-                name = String::from_utf8_lossy(&self.source[start..start + length]).into_owned();
+                name = String::from_utf8_lossy(&self.source[start..end]).into_owned();
             } else {
+                self.spend(self.at - start)?;
                 self.at = start;
+                self.places.forget(noted);
             }
         }
         let command = Box::new(self.deeper(Lexer::command)?);

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::lexer::{Failure, HERE_AROUND_SUBSTITUTION, Lexer, Parsed, name_length};
+use crate::lexer::{Failure, HERE_AROUND_SUBSTITUTION, Lexer, Parsed, SyntaxError, name_length};
+use crate::matched::Pair;
 use crate::place::{Region, Role};
 use crate::tree::{CaseChange, Fallback, List, Operation, Parameter, Part, Word};
 use crate::word::{Parts, Surrounding};
@@ -28,7 +29,8 @@ impl Lexer<'_> {
         let rest = &self.source[start + 1..];
         match rest.first() {
             Some(b'\'') if surrounding == Surrounding::Bare => self.ansi_quotes(),
-            Some(b'"') if surrounding == Surrounding::Bare => {
+            Some(b'\'') if surrounding.has_half_quotes() => self.half_ansi_quotes(),
+            Some(b'"') if surrounding == Surrounding::Bare || surrounding.has_half_quotes() => {
                 self.at += 1;
                 self.double_quotes()
             }
@@ -43,7 +45,7 @@ impl Lexer<'_> {
             }
             Some(b'(') => {
                 if rest.get(1) == Some(&b'(') {
-                    self.places.note_doubt(MAYBE_ARITHMETIC);
+                    self.uncertain(start, MAYBE_ARITHMETIC);
                 }
                 self.at += 2;
                 Ok(Part::Command(self.substitution(start, "`$(`")?))
@@ -62,7 +64,10 @@ impl Lexer<'_> {
             }
             Some(b'{') => {
                 self.at += 2;
-                let part = self.deeper(|lexer| lexer.braces(start, surrounding))?;
+                let part = match self.deeper(|lexer| lexer.braces(start, surrounding)) {
+                    Err(error) if !error.failure.is_limit() => self.bad_substitution(start, error)?,
+                    read => read?,
+                };
                 if surrounding != Surrounding::Bare && self.source[start..self.at].contains(&b'\'') {
                     self.places.note_doubt("a single quote stands inside `${…}` in double quotes or a here document");
                 }
@@ -98,17 +103,22 @@ impl Lexer<'_> {
         let outer = std::mem::take(&mut self.pending);
         let outside = self.pending_outside;
         self.pending_outside |= !outer.is_empty();
-        let list = self.list()?;
+        let open = self.at - 1;
+        self.inside += 1;
+        let list = self.list();
+        self.inside -= 1;
+        let list = list?;
         if self.peek() != Some(b')') {
             return Err(self.close_error(start, what));
         }
 
-        // `$(cat <<E)`: no line end comes before the parenthesis, and so no body.
+        // `$(cat <<E)`: no line end comes before the parenthesis. Bash warns, and reads the body behind it.
         if !self.pending.is_empty() {
-            self.places.note_doubt(HERE_AROUND_SUBSTITUTION);
+            self.uncertain(start, HERE_AROUND_SUBSTITUTION);
             self.pending.clear();
         }
         self.at += 1;
+        self.substitutions.insert(open, self.at);
         (self.pending, self.pending_outside) = (outer, outside);
         self.note(start, Region::Substitution);
         Ok(Arc::new(list))
@@ -159,45 +169,48 @@ impl Lexer<'_> {
         self.spend(text.len())?;
 
         let positions = self.positions.of(places, at);
-        let mut inner = Lexer::new(&text, positions, self.depth)?;
-        inner.patience = self.patience;
-        inner.pending_outside = self.pending_outside || !self.pending.is_empty();
-        let list = inner.list()?;
-        if !inner.is_end() {
-            return Err(inner.unexpected());
+        let (depth, patience) = (self.depth, self.patience);
+        let outside = self.pending_outside || !self.pending.is_empty();
+        let prepare = |inner: &mut Lexer<'_>| {
+            (inner.depth, inner.patience, inner.pending_outside) = (depth, patience, outside);
+        };
+        let (list, remains) = Lexer::reading(&text, positions, &prepare, &|inner| inner.whole());
+        if let Some(remains) = remains {
+            self.patience = remains.patience;
+            self.places.extend(remains.places);
         }
-        inner.finish_pending()?;
-        self.patience = inner.patience;
-
-        let Lexer { places, .. } = inner;
-        self.places.extend(places);
+        let list = match list {
+            Ok(list) => list,
+            Err(error) if error.failure.is_limit() => return Err(error),
+            // Bash finds that out when it runs it, after what stands before it.
+            Err(error) => {
+                self.places.note_uncertain(error.span, "what stands in backticks is not a command");
+                List::default()
+            }
+        };
         self.at = at + 1;
         self.note(start, Region::Backtick);
         Ok(Part::Command(Arc::new(list)))
     }
 
+    /// `$'…'` where bash puts what it stands for into text that it expands afterwards.
+    fn half_ansi_quotes(&mut self) -> Parsed<Part> {
+        let start = self.at;
+        let part = self.ansi_quotes()?;
+        let text = &self.source[start + 2..self.at - 1];
+        if text.iter().any(|byte| matches!(byte, b'\\' | b'$' | b'`' | b'"')) {
+            self.uncertain(start, "`$'…'` stands where bash expands what it stands for");
+        }
+        Ok(part)
+    }
+
     /// Whether the parentheses that open here, the last two of `skip` bytes, close next to each other. If so, it is
     /// arithmetic, otherwise a subshell in a subshell.
     pub(super) fn closes_as_arithmetic(&mut self, skip: usize) -> Parsed<bool> {
-        let rest = &self.source[self.at + skip..];
-        let mut open = 0_usize;
-        let mut at = 0;
-        let mut quote = None;
-        let arithmetic = loop {
-            let Some(byte) = rest.get(at) else { break false };
-            match (quote, byte) {
-                (None | Some(b'"'), b'\\') => at += 1,
-                (Some(kind), byte) => quote = Some(kind).filter(|kind| kind != byte),
-                (None, b'\'' | b'"' | b'`') => quote = Some(*byte),
-                (None, b'(') => open += 1,
-                (None, b')') if open == 0 => break rest.get(at + 1) == Some(&b')'),
-                (None, b')') => open -= 1,
-                _ => {}
-            }
-            at += 1;
-        };
-        self.spend(at)?;
-        Ok(arithmetic)
+        let from = self.at + skip;
+        let end = self.pair_end(from, b'(', b')', Pair::Arithmetic, 0);
+        self.spend(end.unwrap_or(self.source.len()).saturating_sub(from))?;
+        Ok(end.is_some_and(|end| self.source.get(end) == Some(&b')')))
     }
 
     /// An arithmetic expression up to what closes it, which stays where it is.
@@ -216,10 +229,6 @@ impl Lexer<'_> {
                     parts.byte(byte);
                     self.at += 1;
                 }
-                Some(b'\'') => {
-                    self.places.note_doubt("a single quote stands inside an arithmetic expression");
-                    self.piece(&mut parts, Surrounding::Bare)?;
-                }
                 Some(_) => self.piece(&mut parts, Surrounding::Arithmetic)?,
             }
         }
@@ -230,7 +239,7 @@ impl Lexer<'_> {
     /// `[…]` after a name, if it is closed.
     pub(super) fn subscript(&mut self) -> Parsed<Option<Word>> {
         let start = self.at;
-        let noted = self.places.count();
+        let noted = self.places.noted();
         self.at += 1;
         let mut parts = Parts::default();
         let mut open = 0_usize;
@@ -239,18 +248,17 @@ impl Lexer<'_> {
             loop {
                 match lexer.peek() {
                     None => return Ok(false),
-                    Some(b'\n') => {
-                        // Bash goes on reading over the line end.
-                        lexer.places.note_doubt("a line ends inside the subscript of an array");
-                        return Ok(false);
-                    }
                     Some(b']') if open == 0 => return Ok(true),
                     Some(byte @ (b'[' | b']')) => {
                         open = if byte == b'[' { open + 1 } else { open - 1 };
                         parts.byte(byte);
                         lexer.at += 1;
                     }
-                    Some(_) => lexer.piece(&mut parts, Surrounding::Bare)?,
+                    Some(b'<' | b'>') if lexer.peek_at(1) == Some(b'(') => {
+                        let part = lexer.process_substitution()?;
+                        parts.push(part);
+                    }
+                    Some(_) => lexer.piece(&mut parts, Surrounding::Subscript)?,
                 }
             }
         });
@@ -258,15 +266,29 @@ impl Lexer<'_> {
         if !matches!(closed, Ok(true)) {
             let tried = self.at - start;
             self.at = start;
-            self.places.forget_after(noted);
+            self.places.forget(noted);
             self.spend(tried)?;
             return Ok(None);
         }
 
+        if self.source[start..self.at].contains(&b'\n') {
+            self.places.note_doubt("a line ends inside the subscript of an array");
+        }
         let span = self.positions.span(start + 1, self.at);
         self.at += 1;
         self.note(start, Region::Role(Role::Index));
         Ok(Some(Word { parts: parts.finish(), span }))
+    }
+
+    /// `${…}` that is none of the expansions. Bash finds that out when it gets there, and the next version of it may
+    /// know it.
+    fn bad_substitution(&mut self, start: usize, error: SyntaxError) -> Parsed<Part> {
+        let tried = self.at.saturating_sub(start);
+        let end = self.pair_end(start + 2, b'{', b'}', Pair::Braces, 0).ok_or(error)?;
+        self.spend(tried)?;
+        self.at = end;
+        self.uncertain(start, "`${` does not begin an expansion that is known here");
+        Ok(Part::Quoted(String::new()))
     }
 
     /// After `${`.
@@ -274,10 +296,7 @@ impl Lexer<'_> {
         let mut parameter = Parameter::default();
         let rest = &self.source[self.at..];
         match rest.first() {
-            Some(b'#')
-                if !matches!(rest.get(1), Some(b'}' | b':' | b'%' | b'=' | b'+' | b'/') | None)
-                    || rest.starts_with(b"##}") =>
-            {
+            Some(b'#') if is_length(rest) => {
                 parameter.length = true;
                 self.at += 1;
             }
@@ -326,8 +345,9 @@ impl Lexer<'_> {
             }
             b':' if !matches!(second, Some(b'-' | b'=' | b'?' | b'+')) => {
                 self.at += 1;
-                let offset = self.braced_word(start, inner, b":")?;
-                let length = if self.take(b":") { Some(self.braced_word(start, inner, b"")?) } else { None };
+                let offset = self.braced_word(start, Surrounding::Arithmetic, b":")?;
+                let length =
+                    if self.take(b":") { Some(self.braced_word(start, Surrounding::Arithmetic, b"")?) } else { None };
                 Ok(Operation::Slice { offset, length })
             }
             b':' | b'-' | b'=' | b'?' | b'+' => {
@@ -339,6 +359,8 @@ impl Lexer<'_> {
                     _ => Fallback::Use,
                 };
                 self.at += 1 + usize::from(colon);
+                // The message of `?` is expanded by itself, whatever is around it.
+                let inner = if kind == Fallback::Fail { Surrounding::Bare } else { inner };
                 Ok(Operation::Alternative { kind, colon, word: self.braced_word(start, inner, b"")? })
             }
             b'#' | b'%' => {
@@ -353,7 +375,8 @@ impl Lexer<'_> {
                 let anchor = self.peek().filter(|byte| !all && matches!(byte, b'#' | b'%')).map(char::from);
                 self.at += usize::from(anchor.is_some());
                 let pattern = self.braced_word(start, Surrounding::Bare, b"/")?;
-                let replacement = if self.take(b"/") { self.braced_word(start, inner, b"")? } else { Word::default() };
+                let replacement =
+                    if self.take(b"/") { self.braced_word(start, Surrounding::Bare, b"")? } else { Word::default() };
                 Ok(Operation::Replace { all, anchor, pattern, replacement })
             }
             b'^' | b',' | b'~' => {
@@ -389,5 +412,14 @@ impl Lexer<'_> {
             }
         }
         Ok(Word { parts: parts.finish(), span: self.since(from) })
+    }
+}
+
+/// Whether the `#` that opens `rest`, inside braces, asks for a length. Otherwise it is the number of arguments.
+fn is_length(rest: &[u8]) -> bool {
+    match rest.get(1) {
+        None | Some(b'}' | b':' | b'%' | b'=' | b'+' | b'/' | b'^' | b',' | b'~') => false,
+        Some(b'-' | b'?' | b'#') => rest.get(2) == Some(&b'}'),
+        Some(_) => true,
     }
 }

@@ -2,9 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::lexer::{Lexer, Parsed, Pending, Positions};
+use crate::lexer::{Failure, Lexer, Parsed, Pending, Positions};
 use crate::place::{Quoting, Region, Role};
 use crate::tree::{HereDocument, Part, Target, Word};
+
+/// How many here documents bash takes on one line.
+const MOST_PENDING: usize = 16;
 
 impl Lexer<'_> {
     /// After `<<`: the delimiter. The body follows at the next line end.
@@ -17,12 +20,21 @@ impl Lexer<'_> {
         }
 
         let start = self.at;
-        let word = self.word()?;
+        self.word()?;
         self.note(start, Region::Role(Role::HereDelimiter));
         let raw = &self.source[start..self.at];
         let quoted = raw.iter().any(|byte| matches!(byte, b'\'' | b'"' | b'\\'));
-        let delimiter = if quoted { unquoted(&word.parts) } else { raw.to_vec() };
+        let delimiter = if quoted { unquoted(raw) } else { raw.to_vec() };
+        if raw.contains(&b'(') || raw.contains(&b'`') || raw.windows(2).any(|pair| pair == b"$'") {
+            // Bash writes the commands anew, and takes that text.
+            self.uncertain(start, "a here document ends with a substitution or with `$'…'`");
+        }
 
+        if self.pending.len() >= MOST_PENDING {
+            return Err(
+                self.error_from(start, Failure::Unexpected("one more here document on the same line".to_owned()))
+            );
+        }
         let slot = Arc::new(OnceLock::new());
         self.pending.push(Pending { delimiter, quoted, strip_tabs, slot: Arc::clone(&slot) });
         Ok(Target::Here(slot))
@@ -35,25 +47,33 @@ impl Lexer<'_> {
         let mut places = Vec::new();
 
         let mut end = start;
-        let mut continued = false;
         let mut is_open = true;
         while self.at < self.source.len() {
-            let rest = &self.source[self.at..];
-            let length = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
-            let line = &rest[..length];
-            let tabs = if pending.strip_tabs { line.iter().take_while(|byte| **byte == b'\t').count() } else { 0 };
-            let content = line[tabs..].strip_suffix(b"\n").unwrap_or(&line[tabs..]);
-            let line_start = self.at;
-            self.at += length;
-            if content == pending.delimiter && !continued {
+            let line = self.here_line(!pending.quoted);
+            let tabs =
+                if pending.strip_tabs { line.iter().take_while(|at| self.source[**at] == b'\t').count() } else { 0 };
+            let is_delimiter = |line: &[usize], length: usize| {
+                line.len() >= length
+                    && line.iter().take(length).map(|at| &self.source[*at]).eq(pending.delimiter.iter().take(length))
+            };
+            let length = pending.delimiter.len();
+            let ends = |line: &[usize]| {
+                is_delimiter(line, length) && line.get(length).is_none_or(|at| self.source[*at] == b'\n')
+            };
+            if ends(&line) || ends(&line[tabs..]) {
                 is_open = false;
                 break;
             }
-            // Where the body is expanded, a backslash joins lines, and a joined line is never the delimiter.
-            let backslashes = content.iter().rev().take_while(|byte| **byte == b'\\').count();
-            continued = !pending.quoted && backslashes % 2 == 1;
-            text.extend_from_slice(&line[tabs..]);
-            places.extend(line_start + tabs..line_start + length);
+            let line = &line[tabs..];
+            // Inside `$(…)` the delimiter may also be followed by the parenthesis that closes it.
+            if self.inside > 0 && is_delimiter(line, length) && line[length..].iter().any(|at| self.source[*at] == b')')
+            {
+                is_open = false;
+                self.at = line[length];
+                break;
+            }
+            text.extend(line.iter().map(|at| self.source[*at]));
+            places.extend_from_slice(line);
             end = self.at;
         }
 
@@ -76,6 +96,31 @@ impl Lexer<'_> {
         Ok(())
     }
 
+    /// Where the bytes of the next line of a body stand, its end included. Where the body is expanded, a backslash
+    /// joins it with the line after it, before anybody looks for the delimiter.
+    fn here_line(&mut self, is_expanded: bool) -> Vec<usize> {
+        let mut line = Vec::new();
+        while let Some(byte) = self.peek() {
+            if byte == b'\\' && is_expanded {
+                if self.peek_at(1) == Some(b'\n') {
+                    self.at += 2;
+                    continue;
+                }
+                line.push(self.at);
+                self.at += 1;
+                if self.is_end() {
+                    break;
+                }
+            }
+            line.push(self.at);
+            self.at += 1;
+            if byte == b'\n' {
+                break;
+            }
+        }
+        line
+    }
+
     fn note_range(&mut self, start: usize, end: usize, region: Region) {
         if !matches!(self.positions, Positions::Fixed(_)) {
             let span = self.positions.span(start, end);
@@ -84,24 +129,53 @@ impl Lexer<'_> {
     }
 
     fn expanded_body(&mut self, text: &[u8], places: Vec<usize>, start: usize, end: usize) -> Parsed<Word> {
+        let span = self.positions.span(start, end);
+        if memchr::memchr3(b'$', b'`', b'\\', text).is_none() {
+            let parts = vec![Part::Literal(String::from_utf8_lossy(text).into_owned())];
+            return Ok(Word { parts, span });
+        }
+
         let positions = self.positions.of(places, end);
-        let mut inner = Lexer::new(text, positions, self.depth)?;
-        inner.patience = self.patience;
-        let parts = inner.deeper(Lexer::here_text)?;
-        self.patience = inner.patience;
-        self.places.extend(inner.places);
-        Ok(Word { parts, span: self.positions.span(start, end) })
+        let (depth, patience) = (self.depth, self.patience);
+        let prepare = |inner: &mut Lexer<'_>| (inner.depth, inner.patience) = (depth, patience);
+        let (parts, remains) = Lexer::reading(text, positions, &prepare, &|inner| inner.deeper(Lexer::here_text));
+        if let Some(remains) = remains {
+            self.patience = remains.patience;
+            self.places.extend(remains.places);
+        }
+        let parts = match parts {
+            Ok(parts) => parts,
+            Err(error) if error.failure.is_limit() => return Err(error),
+            // Bash finds that out when it expands the body.
+            Err(error) => {
+                self.places.note_uncertain(error.span, "an expansion in a here document is not closed, or not one");
+                Vec::new()
+            }
+        };
+        Ok(Word { parts, span })
     }
 }
 
-/// The text of a delimiter without its quotes.
-fn unquoted(parts: &[Part]) -> Vec<u8> {
+/// The text of a delimiter without its quotes. Nothing else in it is special.
+fn unquoted(raw: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
-    for part in parts {
-        match part {
-            Part::Literal(literal) | Part::Quoted(literal) => text.extend_from_slice(literal.as_bytes()),
-            Part::Double(inner) => text.extend(unquoted(inner)),
-            _ => {}
+    let mut quote = None;
+    let mut at = 0;
+    while let Some(&byte) = raw.get(at) {
+        at += 1;
+        match (quote, byte) {
+            (None, b'$') if matches!(raw.get(at), Some(b'"' | b'\'')) => {}
+            (None, b'\'' | b'"') => quote = Some(byte),
+            (Some(open), byte) if open == byte => quote = None,
+            (None, b'\\') => {
+                text.extend(raw.get(at));
+                at += 1;
+            }
+            (Some(b'"'), b'\\') if matches!(raw.get(at), Some(b'$' | b'`' | b'"' | b'\\')) => {
+                text.extend(raw.get(at));
+                at += 1;
+            }
+            _ => text.push(byte),
         }
     }
     text

@@ -1,5 +1,6 @@
 //! The position in the text, and what all parts of the parser share.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use thiserror::Error;
@@ -7,7 +8,7 @@ use thiserror::Error;
 use super::{DEEPEST, LONGEST};
 use crate::place::{Places, Region, Role};
 use crate::span::Span;
-use crate::tree::{HereDocument, Script};
+use crate::tree::{HereDocument, List, Script};
 
 /// Why a text is not a command.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -43,6 +44,13 @@ pub enum Failure {
     /// It holds a NUL byte, which no command can.
     #[error("the command holds a NUL byte")]
     Nul,
+}
+
+impl Failure {
+    /// Whether the text is too much to be examined, rather than wrong: bash may take it.
+    pub fn is_limit(&self) -> bool {
+        matches!(self, Self::TooLong | Self::TooDeep | Self::TooInvolved)
+    }
 }
 
 pub(super) type Parsed<T> = Result<T, SyntaxError>;
@@ -103,9 +111,53 @@ pub(super) struct Lexer<'a> {
     /// Whether here documents wait for their bodies outside the substitution that is being read.
     pub(super) pending_outside: bool,
     pub(super) places: Places,
+    /// Up to where continued lines have been looked for.
+    looked_until: usize,
+    /// Where lines are continued in the middle of a word or an operator. The text has to be read again without them.
+    pub(super) joins: Vec<usize>,
+    /// Where the parentheses of substitutions that have been read open, and where each of them ends.
+    pub(super) substitutions: HashMap<usize, usize>,
+    /// How many `$(…)` and `<(…)` are around what is being read.
+    pub(super) inside: usize,
 }
 
+/// How often a text is read again without the lines that are continued in the middle of a word.
+const MOST_READINGS: usize = 200;
+/// How many bytes are read in all these readings.
+const MOST_READ: usize = 32 << 20;
+
 impl<'a> Lexer<'a> {
+    /// Reads `source` with `read`. Where a line is continued in the middle of a word or an operator, bash never sees
+    /// the break; the text is then read again without it.
+    pub(super) fn reading<T>(
+        source: &[u8],
+        positions: Positions,
+        prepare: &dyn Fn(&mut Lexer<'_>),
+        read: &dyn Fn(&mut Lexer<'_>) -> Parsed<T>,
+    ) -> (Parsed<T>, Option<Remains>) {
+        let mut owned: Option<(Vec<u8>, Vec<usize>)> = None;
+        for _ in 0..MOST_READINGS.min(8 + MOST_READ / (source.len() + 1)) {
+            let (text, positions) = match &owned {
+                None => (source, positions.clone()),
+                Some((text, places)) => (text.as_slice(), positions.of(places.clone(), source.len())),
+            };
+            let mut lexer = match Lexer::new(text, positions, 0) {
+                Ok(lexer) => lexer,
+                Err(error) => return (Err(error), None),
+            };
+            prepare(&mut lexer);
+            let result = read(&mut lexer);
+            if lexer.joins.is_empty() {
+                let Lexer { places, patience, .. } = lexer;
+                return (result, Some(Remains { places, patience }));
+            }
+            let joins = std::mem::take(&mut lexer.joins);
+            owned = Some(without(text, owned.as_ref().map(|(_, places)| places.as_slice()), &joins));
+        }
+        let error = SyntaxError { failure: Failure::TooInvolved, span: positions.span(0, source.len()) };
+        (Err(error), None)
+    }
+
     pub(super) fn new(source: &'a [u8], positions: Positions, depth: usize) -> Parsed<Self> {
         let patience = 1_000_000 + 16 * source.len();
         let lexer = Self {
@@ -117,6 +169,10 @@ impl<'a> Lexer<'a> {
             pending: Vec::new(),
             pending_outside: false,
             places: Places::default(),
+            looked_until: 0,
+            joins: Vec::new(),
+            substitutions: HashMap::new(),
+            inside: 0,
         };
 
         if source.len() > LONGEST {
@@ -129,13 +185,46 @@ impl<'a> Lexer<'a> {
     }
 
     /// The whole text as a script.
-    pub(super) fn script(mut self) -> Parsed<Script> {
+    pub(super) fn script(source: &[u8], positions: Positions) -> Parsed<Script> {
+        let (list, remains) = Self::reading(source, positions, &|_| {}, &|lexer| lexer.whole());
+        Ok(Script { list: list?, places: remains.map(|remains| remains.places).unwrap_or_default() })
+    }
+
+    /// All commands up to the end of the text.
+    pub(super) fn whole(&mut self) -> Parsed<List> {
         let list = self.list()?;
         if !self.is_end() {
             return Err(self.unexpected());
         }
         self.finish_pending()?;
-        Ok(Script { list, places: self.places })
+        Ok(list)
+    }
+
+    /// Looks for lines that are continued in the middle of a word or an operator, from here up to where quotes, a
+    /// comment or the next line may begin. A break behind a blank needs no care: no word goes on over it.
+    pub(super) fn look_for_joins(&mut self) {
+        if self.at < self.looked_until || !self.joins.is_empty() {
+            return;
+        }
+        let mut at = self.at;
+        let mut before = at.checked_sub(1).and_then(|at| self.source.get(at)).copied().unwrap_or(b' ');
+        while let Some(byte) = self.source.get(at) {
+            match byte {
+                b'\\' if self.source.get(at + 1) == Some(&b'\n') => {
+                    if !matches!(before, b' ' | b'\t' | b'\n') {
+                        self.joins.push(at);
+                    }
+                    at += 2;
+                    continue;
+                }
+                b'\\' => at += 1,
+                b'\'' | b'#' | b'\n' => break,
+                _ => {}
+            }
+            before = *byte;
+            at += 1;
+        }
+        self.looked_until = at.max(self.at + 1);
     }
 
     pub(super) fn peek(&self) -> Option<u8> {
@@ -213,6 +302,13 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Notes that nobody can say for certain how bash reads the text at `start`.
+    pub(super) fn uncertain(&mut self, start: usize, why: &'static str) {
+        let end = (start + 1).min(self.source.len()).max(start);
+        let span = self.positions.span(start, end);
+        self.places.note_uncertain(span, why);
+    }
+
     /// Uses up some of what may be read ahead.
     pub(super) fn spend(&mut self, bytes: usize) -> Parsed<()> {
         match self.patience.checked_sub(bytes) {
@@ -227,6 +323,7 @@ impl<'a> Lexer<'a> {
     /// Goes past blanks, continued lines and a comment.
     pub(super) fn skip_blanks(&mut self) {
         loop {
+            self.look_for_joins();
             match self.peek() {
                 Some(b' ' | b'\t') => self.at += 1,
                 Some(b'\\') if self.peek_at(1) == Some(b'\n') => self.at += 2,
@@ -256,7 +353,7 @@ impl<'a> Lexer<'a> {
     pub(super) fn line_end(&mut self) -> Parsed<()> {
         self.at += 1;
         if self.pending_outside {
-            self.places.note_doubt(HERE_AROUND_SUBSTITUTION);
+            self.uncertain(self.at - 1, HERE_AROUND_SUBSTITUTION);
         }
         self.finish_pending()
     }
@@ -268,6 +365,29 @@ impl<'a> Lexer<'a> {
         }
         Ok(())
     }
+}
+
+/// What is left of a lexer when it is done.
+pub(super) struct Remains {
+    pub(super) places: Places,
+    pub(super) patience: usize,
+}
+
+/// `text` without the continued lines at `joins`, and where each of its bytes stood in the text that `places` tells of.
+fn without(text: &[u8], places: Option<&[usize]>, joins: &[usize]) -> (Vec<u8>, Vec<usize>) {
+    let mut joins = joins.iter().copied().peekable();
+    let (mut rest, mut kept) = (Vec::with_capacity(text.len()), Vec::with_capacity(text.len()));
+    let mut at = 0;
+    while at < text.len() {
+        if joins.next_if_eq(&at).is_some() {
+            at += 2;
+            continue;
+        }
+        rest.push(text[at]);
+        kept.push(places.map_or(at, |places| places[at]));
+        at += 1;
+    }
+    (rest, kept)
 }
 
 /// Versions of bash differ in which text is the body then.

@@ -10,6 +10,7 @@ mod dollar;
 pub mod effect;
 mod here;
 mod lexer;
+mod matched;
 pub mod place;
 pub mod quote;
 pub mod reader;
@@ -23,7 +24,7 @@ pub use lexer::{Failure, SyntaxError};
 pub use survey::Survey;
 
 use lexer::{Lexer, Positions};
-use tree::{Script, Span};
+use tree::{Script, Span, Word};
 
 /// The longest text that is parsed, in bytes. Commands with a file in a here document fit; nobody writes longer ones.
 pub const LONGEST: usize = 1 << 20;
@@ -32,13 +33,19 @@ pub const DEEPEST: usize = 60;
 
 /// Parses `source` as bash would read it from a script.
 pub fn parse(source: &[u8]) -> Result<Script, SyntaxError> {
-    Lexer::new(source, Positions::Offset(0), 0)?.script()
+    Lexer::script(source, Positions::Offset(0))
 }
 
 /// Parses text that stands at `span` of the real command, such as the argument of `bash -c`; everything in the tree
 /// then has that span.
 pub fn parse_at(source: &[u8], span: Span) -> Result<Script, SyntaxError> {
-    Lexer::new(source, Positions::Fixed(span), 0)?.script()
+    Lexer::script(source, Positions::Fixed(span))
+}
+
+/// Reads `source`, all of it, as one word, as bash does with text that it expands a second time: the result of
+/// expanding what follows `>&`, where that is neither a number nor `-`.
+pub fn parse_word_at(source: &[u8], span: Span) -> Result<Word, SyntaxError> {
+    Lexer::reading(source, Positions::Fixed(span), &|_| {}, &|lexer| lexer.whole_word()).0
 }
 
 #[cfg(test)]

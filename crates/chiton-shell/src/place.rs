@@ -97,6 +97,26 @@ pub struct Places {
     pub(super) has_open_here: bool,
     /// Why bash might read the text differently, where that is possible.
     doubt: Option<&'static str>,
+    /// Where, and why, nobody can say for certain how bash reads the text.
+    uncertain: Option<Uncertain>,
+}
+
+/// A place that cannot be read for certain. Bash may run something there that the tree does not show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uncertain {
+    /// Where.
+    pub span: Span,
+    /// Why, as a part of a sentence: "a here document begins …".
+    pub why: &'static str,
+}
+
+/// How much had been noted at some time.
+#[derive(Clone, Copy)]
+pub(super) struct Noted {
+    regions: usize,
+    open: bool,
+    doubt: Option<&'static str>,
+    uncertain: Option<Uncertain>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -117,19 +137,33 @@ impl Places {
         self.doubt = self.doubt.or(Some(why));
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.regions.len()
+    /// Notes that the text at `span` cannot be read for certain. The first place stays.
+    pub(super) fn note_uncertain(&mut self, span: Span, why: &'static str) {
+        self.note_doubt(why);
+        self.uncertain = self.uncertain.or(Some(Uncertain { span, why }));
     }
 
-    /// Forgets what was noted by an attempt that came to nothing.
-    pub(super) fn forget_after(&mut self, count: usize) {
-        self.regions.truncate(count);
+    /// What has been noted up to now.
+    pub(super) fn noted(&self) -> Noted {
+        Noted { regions: self.regions.len(), open: self.has_open_here, doubt: self.doubt, uncertain: self.uncertain }
+    }
+
+    /// Forgets what was noted since by an attempt that came to nothing.
+    pub(super) fn forget(&mut self, noted: Noted) {
+        self.regions.truncate(noted.regions);
+        (self.has_open_here, self.doubt, self.uncertain) = (noted.open, noted.doubt, noted.uncertain);
     }
 
     pub(super) fn extend(&mut self, other: Self) {
         self.regions.extend(other.regions);
         self.has_open_here |= other.has_open_here;
         self.doubt = self.doubt.or(other.doubt);
+        self.uncertain = self.uncertain.or(other.uncertain);
+    }
+
+    /// The first place that cannot be read for certain: a verdict on the text must not be built on the tree alone.
+    pub fn uncertain(&self) -> Option<Uncertain> {
+        self.uncertain
     }
 
     /// Whether a here document is without its end.

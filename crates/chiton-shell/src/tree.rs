@@ -149,8 +149,8 @@ pub struct Simple {
     pub assignments: Vec<Assignment>,
     /// The words, the command's name first.
     pub words: Vec<Word>,
-    /// Arrays among the words, as `declare -a name=(…)` takes them. Each is a word too.
-    pub declared: Vec<Assignment>,
+    /// Arrays among the words, as `declare -a name=(…)` takes them, each with the number of the word that it is.
+    pub declared: Vec<(usize, Assignment)>,
 }
 
 /// `name=value`.

@@ -5,6 +5,10 @@ use crate::lexer::{Failure, Lexer, Parsed, is_metacharacter};
 use crate::place::{Quoting, Region};
 use crate::tree::{Part, Word};
 
+/// Why a word cannot be read for certain.
+pub(super) const TWO_ENDS: &str =
+    "quotes and brackets are nested in a way that bash reads differently at different times";
+
 /// What a piece of text lies in, which decides what is special there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Surrounding {
@@ -12,41 +16,76 @@ pub(super) enum Surrounding {
     Bare,
     /// Double quotes.
     Double,
-    /// `${…}` inside double quotes: its own double quotes count, single quotes do not.
+    /// The word after `-`, `=` or `+` of `${…}` inside double quotes or a here document. Its own double quotes count.
+    /// Single quotes are text when it is expanded, but pairs of them when its end is looked for.
     BracedDouble,
     /// The body of a here document.
     Here,
-    /// An arithmetic expression.
+    /// An arithmetic expression, which bash expands as if it were in double quotes.
     Arithmetic,
+    /// The subscript of an array. It may be calculated with, or be a name.
+    Subscript,
+}
+
+impl Surrounding {
+    /// Whether single quotes are pairs here, and text all the same.
+    pub(super) fn has_half_quotes(self) -> bool {
+        matches!(self, Self::BracedDouble | Self::Arithmetic | Self::Subscript)
+    }
 }
 
 impl Lexer<'_> {
     /// The word that stands here; empty if none does.
     pub(super) fn word(&mut self) -> Parsed<Word> {
-        self.word_until(&|byte, _| is_metacharacter(byte))
+        let start = self.at;
+        let parts = Parts::default();
+        self.word_from(start, parts, &|byte| is_metacharacter(byte))
+    }
+
+    /// The rest of the word from `start`, of which `parts` have been read.
+    pub(super) fn word_from(&mut self, start: usize, parts: Parts, ends: &dyn Fn(u8) -> bool) -> Parsed<Word> {
+        let from = self.at;
+        let word = self.word_until(start, parts, ends)?;
+        self.check_end(from, false);
+        Ok(word)
+    }
+
+    /// The whole text as one word, whatever stands in it.
+    pub(super) fn whole_word(&mut self) -> Parsed<Word> {
+        self.word_until(0, Parts::default(), &|_| false)
     }
 
     /// A regular expression after `=~`: parentheses and bars are part of it.
     pub(super) fn regex_word(&mut self) -> Parsed<Word> {
+        let start = self.at;
         let open = std::cell::Cell::new(0_usize);
-        self.word_until(&|byte, escaped| {
-            if escaped {
-                return false;
-            }
+        let word = self.word_until(start, Parts::default(), &|byte| {
             match byte {
                 b'(' => open.set(open.get() + 1),
-                b')' | b'&' if open.get() == 0 => return true,
-                b')' => open.set(open.get() - 1),
-                b' ' | b'\t' | b'\n' => return open.get() == 0,
-                _ => {}
+                b')' if open.get() > 0 => open.set(open.get() - 1),
+                b'|' => {}
+                _ => return open.get() == 0 && is_metacharacter(byte),
             }
             false
-        })
+        })?;
+        self.check_end(start, true);
+        Ok(word)
     }
 
-    fn word_until(&mut self, ends: &dyn Fn(u8, bool) -> bool) -> Parsed<Word> {
-        let start = self.at;
-        let mut parts = Parts::default();
+    /// Notes it where bash's parser would end the word from `start` at another place than here. Only words with
+    /// brackets behind a dollar sign can be read in two ways, and regular expressions.
+    fn check_end(&mut self, start: usize, is_regex: bool) {
+        let text = &self.source[start..self.at];
+        let brackets =
+            || memchr::memchr_iter(b'$', text).any(|at| matches!(text.get(at + 1), Some(b'{' | b'[' | b'(')));
+        let patterns = || text.windows(2).any(|pair| matches!(pair, [b'?' | b'*' | b'+' | b'@' | b'!', b'(']));
+        if (is_regex || brackets() || patterns()) && !self.ends_alike(start, is_regex) {
+            self.uncertain(start, TWO_ENDS);
+        }
+    }
+
+    fn word_until(&mut self, start: usize, mut parts: Parts, ends: &dyn Fn(u8) -> bool) -> Parsed<Word> {
+        self.look_for_joins();
         while let Some(byte) = self.peek() {
             match byte {
                 b'<' | b'>' if self.peek_at(1) == Some(b'(') => parts.push(self.process_substitution()?),
@@ -55,7 +94,7 @@ impl Lexer<'_> {
                 {
                     self.extended_pattern(&mut parts)?;
                 }
-                _ if ends(byte, false) => break,
+                _ if ends(byte) => break,
                 _ => self.piece(&mut parts, Surrounding::Bare)?,
             }
         }
@@ -90,6 +129,7 @@ impl Lexer<'_> {
 
     /// One piece of text, whatever it is, added to `parts`.
     pub(super) fn piece(&mut self, parts: &mut Parts, surrounding: Surrounding) -> Parsed<()> {
+        self.look_for_joins();
         let Some(byte) = self.peek() else { return Ok(()) };
         match byte {
             b'\\' => self.backslash(parts, surrounding),
@@ -105,7 +145,8 @@ impl Lexer<'_> {
                 let part = self.single_quotes()?;
                 parts.push(part);
             }
-            b'"' if matches!(surrounding, Surrounding::Bare | Surrounding::Arithmetic | Surrounding::BracedDouble) => {
+            b'\'' if surrounding.has_half_quotes() => self.half_quotes(parts, surrounding)?,
+            b'"' if surrounding == Surrounding::Bare || surrounding.has_half_quotes() => {
                 let part = self.double_quotes()?;
                 parts.push(part);
             }
@@ -114,6 +155,47 @@ impl Lexer<'_> {
                 self.at += 1;
             }
         }
+        Ok(())
+    }
+
+    /// Single quotes that keep together what is between them while the end of the word is looked for, but do not keep
+    /// it from being expanded.
+    fn half_quotes(&mut self, parts: &mut Parts, surrounding: Surrounding) -> Parsed<()> {
+        let start = self.at;
+        let Some(length) = memchr::memchr(b'\'', &self.source[start + 1..]) else {
+            return Err(self.error(Failure::Unclosed("a single quote")));
+        };
+        let end = start + 1 + length;
+        let text = &self.source[start + 1..end];
+        self.places.note_doubt("single quotes stand where bash expands what is between them");
+        let expands = text.iter().any(|byte| matches!(byte, b'$' | b'`' | b'\\'));
+        if surrounding == Surrounding::Subscript && !expands {
+            let part = self.single_quotes()?;
+            parts.push(part);
+            return Ok(());
+        }
+
+        parts.byte(b'\'');
+        self.at += 1;
+        while self.at < end {
+            match self.source[self.at] {
+                // Taken away with the quotes around the whole.
+                b'"' => self.at += 1,
+                b'\'' => break,
+                _ => match self.piece(parts, surrounding) {
+                    Err(error) if error.failure.is_limit() => return Err(error),
+                    Err(_) => self.at = usize::MAX,
+                    Ok(()) => {}
+                },
+            }
+        }
+        if self.at != end {
+            self.uncertain(start, TWO_ENDS);
+            self.at = end + 1;
+            return Ok(());
+        }
+        parts.byte(b'\'');
+        self.at += 1;
         Ok(())
     }
 
@@ -130,12 +212,18 @@ impl Lexer<'_> {
             Surrounding::Bare => true,
             Surrounding::Double => matches!(next, b'$' | b'`' | b'"' | b'\\' | b'\n'),
             Surrounding::BracedDouble => matches!(next, b'$' | b'`' | b'"' | b'\\' | b'\n' | b'}'),
-            Surrounding::Here | Surrounding::Arithmetic => matches!(next, b'$' | b'`' | b'\\' | b'\n'),
+            Surrounding::Arithmetic | Surrounding::Subscript => matches!(next, b'$' | b'`' | b'"' | b'\\' | b'\n'),
+            Surrounding::Here => matches!(next, b'$' | b'`' | b'\\' | b'\n'),
         };
 
         if !special {
             parts.byte(b'\\');
             self.at += 1;
+            // Even then the next byte opens nothing: `\'` is not a quote.
+            if surrounding.has_half_quotes() {
+                parts.byte(next);
+                self.at += 1;
+            }
             return;
         }
         if next == b'\n' {

@@ -224,6 +224,12 @@ pub(super) fn request(arguments: &RunArguments) -> Result<CommandRequest> {
     Ok(request)
 }
 
+/// Words that bash reads as a part of its grammar where the name of a program could stand.
+const RESERVED: [&str; 15] = [
+    "if", "then", "elif", "else", "fi", "do", "done", "case", "esac", "while", "until", "for", "select", "function",
+    "coproc",
+];
+
 /// Several words as shell text in which each of them is one word.
 fn join(words: &[OsString]) -> Result<Vec<u8>> {
     let first = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
@@ -237,8 +243,10 @@ fn join(words: &[OsString]) -> Result<Vec<u8>> {
         if !script.is_empty() {
             script.push(b' ');
         }
-        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-+=./,:@%^".contains(byte);
-        if !word.is_empty() && word.as_bytes().iter().all(is_plain) {
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-+./,:@%^".contains(byte);
+        // Not a reserved word either, and no assignment: the first word is the name of a program.
+        let is_name = !RESERVED.iter().any(|reserved| word == reserved);
+        if !word.is_empty() && is_name && word.as_bytes().iter().all(is_plain) {
             script.extend(word.as_bytes());
         } else {
             append_single_quoted(&mut script, word.as_bytes());

@@ -166,6 +166,16 @@ impl Job<'_> {
         Ok(WriteResult::Done)
     }
 
+    /// Removes the folder of a client in a project, such as `.cursor`, where nothing is left in it.
+    fn remove_empty_folder(&self) {
+        let folder = self.path.parent().filter(|_| self.arguments.project);
+        let is_hidden =
+            |folder: &Path| folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if let Some(folder) = folder.filter(|folder| is_hidden(folder)) {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+
     fn undo(&self, own: &Launch) -> Result<WriteResult> {
         let file = SettingsFile::read(&self.path)?;
         let (client, shown) = (self.client.name, self.path.display());
@@ -196,6 +206,7 @@ impl Job<'_> {
         }
         if exact {
             let _ = fs::remove_file(file.backup());
+            self.remove_empty_folder();
         } else if file.backup().exists() {
             say!("  copy: {} stays; remove it if you do not need it", file.backup().display());
         }

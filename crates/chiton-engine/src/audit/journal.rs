@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use super::{AuditConfig, AuditEntry, AuditLine};
-use crate::bytes::encode_hex;
+use crate::bytes::{ByteString, encode_hex};
 use crate::folder::make_own;
 use crate::lock::Lock;
 use crate::protocol::JournalPlan;
@@ -167,7 +167,7 @@ impl Journal {
         let JournalPlan { folder, witness, file_bytes, files, who } = plan.clone();
         let files = usize::try_from(files).unwrap_or(usize::MAX);
         let config = AuditConfig { file_bytes, files, ..AuditConfig::default() };
-        Self { witness: witness.map(|path| path.into_path()), ..Self::new(folder.into_path(), config, who) }
+        Self { witness: witness.map(ByteString::into_path), ..Self::new(folder.into_path(), config, who) }
     }
 
     /// Adds a line.

@@ -1,14 +1,14 @@
 //! One command as it is put to the guard: its text, the state and the directory it starts from, what its call adds.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use chiton_guard::{Context, Input, Surroundings, Uncommitted, Verdict, judge_script, unparsed};
 
 use super::Guard;
+use super::surroundings::MachineSurroundings;
 use crate::request::{CommandInput, EnvironmentChange, ParsedCommand};
-use crate::session::Standing;
+use crate::session::{Origin, Standing};
 use crate::state::ShellState;
 
 /// What is judged.
@@ -23,8 +23,8 @@ pub(crate) struct Case<'a> {
     /// What the call adds to the environment, as far as that reaches the command.
     pub(crate) change: &'a EnvironmentChange,
     pub(crate) input: &'a Input,
-    /// What can be asked about the files of the machine.
-    pub(crate) surroundings: Option<&'a Arc<dyn Surroundings>>,
+    /// Where its session comes from: files that changed since are its work. Without one, no file is looked at.
+    pub(crate) origin: Option<&'a Origin>,
 }
 
 impl<'a> Case<'a> {
@@ -36,7 +36,7 @@ impl<'a> Case<'a> {
         input: &'a Input,
     ) -> Self {
         let (directory, real_directory) = (&standing.path, &standing.real);
-        Self { command, state, directory, real_directory, change, input, surroundings: None }
+        Self { command, state, directory, real_directory, change, input, origin: None }
     }
 }
 
@@ -58,17 +58,19 @@ pub(super) enum Looked {
     Nowhere,
 }
 
-/// Surroundings that remember whether anybody asked.
+/// The files of the machine, once somebody asks about them.
 #[derive(Debug)]
 struct Watched {
-    surroundings: Arc<dyn Surroundings>,
-    asked: AtomicBool,
+    origin: Origin,
+    machine: OnceLock<MachineSurroundings>,
 }
 
 impl Watched {
-    fn asked(&self) -> &dyn Surroundings {
-        self.asked.store(true, Ordering::Relaxed);
-        &*self.surroundings
+    fn asked(&self) -> &MachineSurroundings {
+        self.machine.get_or_init(|| {
+            let environment = self.origin.environment.iter().map(|(name, value)| (*name, value));
+            MachineSurroundings::new(self.origin.began, environment)
+        })
     }
 }
 
@@ -97,9 +99,7 @@ impl Surroundings for Watched {
 impl Guard {
     /// What it says about a command, with the command's parse.
     pub(super) fn judge_case(&self, parsed: &ParsedCommand, case: &Case<'_>) -> (Verdict, Looked) {
-        let watched = case.surroundings.map(|surroundings| {
-            Arc::new(Watched { surroundings: Arc::clone(surroundings), asked: AtomicBool::new(false) })
-        });
+        let watched = case.origin.map(|origin| Arc::new(Watched { origin: origin.clone(), machine: OnceLock::new() }));
         let mut verdict = self.judge_in(parsed, case, &self.around, case.directory, watched.as_ref());
         if case.real_directory != case.directory {
             // A path through a link is what the text says; where it leads is what the command would do.
@@ -112,7 +112,7 @@ impl Guard {
                 verdict = real;
             }
         }
-        let asked = watched.is_some_and(|watched| watched.asked.load(Ordering::Relaxed));
+        let asked = watched.is_some_and(|watched| watched.machine.get().is_some());
         (verdict, if asked { Looked::AtFiles } else { Looked::Nowhere })
     }
 

@@ -33,7 +33,7 @@ impl Guard {
                 real_directory: directory,
                 change: &change,
                 input,
-                surroundings: None,
+                origin: None,
             };
             self.judge_case(&parsed, &case).0
         };

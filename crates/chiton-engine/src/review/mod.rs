@@ -7,6 +7,7 @@ mod input;
 mod leaving;
 mod protection;
 mod scope;
+mod surroundings;
 mod syntax;
 mod verdicts;
 
@@ -23,6 +24,8 @@ use chiton_shell::tree::Span;
 pub(crate) use leaving::leaves_for;
 pub use protection::Protection;
 use serde::Serialize;
+pub use surroundings::MachineSurroundings;
+pub use syntax::is_rejected;
 use verdicts::Judgement;
 pub(crate) use verdicts::Verdicts;
 
@@ -72,15 +75,8 @@ impl Guard {
         directory: &Path,
         change: &EnvironmentChange,
     ) -> Verdict {
-        let case = Case {
-            command,
-            state,
-            directory,
-            real_directory: directory,
-            change,
-            input: &Input::Nothing,
-            surroundings: None,
-        };
+        let case =
+            Case { command, state, directory, real_directory: directory, change, input: &Input::Nothing, origin: None };
         self.judge_case(&chiton_shell::parse(command), &case).0
     }
 }
@@ -222,9 +218,7 @@ impl Reviewers<'_> {
         let Grounds { state, standing: at, input, .. } = grounds;
         let change = reaching(&request.environment, self.environment);
         let input = case::input_of(input);
-        let surroundings = session.surroundings();
-        let case =
-            Case { surroundings: surroundings.as_ref(), ..Case::new(&request.command, state, at, &change, &input) };
+        let case = Case { origin: Some(session.origin()), ..Case::new(&request.command, state, at, &change, &input) };
         self.verdicts.recall(self.guard, &case)
     }
 }
@@ -250,7 +244,8 @@ pub(crate) async fn review(
     }
 
     let Judgement { parsed, verdict } = reviewers.judge(&request, session, &grounds);
-    if parsed.is_err() && syntax::is_rejected(request.shell.as_ref().unwrap_or(reviewers.shell), &request.command).await
+    if parsed.is_err()
+        && syntax::is_rejected_meanwhile(request.shell.as_ref().unwrap_or(reviewers.shell), &request.command).await
     {
         // Nothing of it can run, so there is nothing to decide: the shell says what is wrong.
         grounds.use_of_text = UseOfText::Read;

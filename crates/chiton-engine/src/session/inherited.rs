@@ -1,6 +1,8 @@
 //! What a session starts from, and what it did not take over from the environment of its process.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::bytes::ByteString;
 use crate::state::environment::RemovedVariable;
@@ -31,6 +33,23 @@ pub struct Inherited {
     pub(crate) own: BTreeMap<String, Variable>,
     /// The `PATH` that was taken over: one that a command has changed is its own business.
     pub(crate) path: Option<ByteString>,
+    /// The home directory that was taken over.
+    pub(crate) home: Option<ByteString>,
+}
+
+/// Since when a session is there, and what programs that the engine itself asks about its files run with.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    pub(crate) began: SystemTime,
+    pub(crate) environment: Arc<[(&'static str, Vec<u8>)]>,
+}
+
+impl Origin {
+    pub(super) fn of(inherited: &Inherited) -> Self {
+        let set = [("PATH", &inherited.path), ("HOME", &inherited.home)];
+        let set = set.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?.to_vec())));
+        Self { began: SystemTime::now(), environment: set.collect() }
+    }
 }
 
 impl Inherited {

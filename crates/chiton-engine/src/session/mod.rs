@@ -19,6 +19,7 @@ use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use crate::consent::Bound;
 use crate::lock::Lock;
@@ -27,8 +28,8 @@ use crate::state::environment::{EnvironmentPolicy, RemovedVariable};
 use crate::state::{ShellState, Variable};
 use crate::warm::afterwork::{Afterwork, BranchNumber, Owed, OwedWork};
 use crate::warm::pool::Pool;
-use chiton_guard::Surroundings;
 use chiton_redact::{Reference, SecretValue};
+pub(crate) use inherited::Origin;
 pub use inherited::{FreshState, Inherited};
 use login::LoginEnvironment;
 pub(crate) use standing::Standing;
@@ -53,6 +54,7 @@ struct SessionInner {
     shared: Arc<Shared>,
     /// Shells that wait for its next commands.
     pool: Arc<Pool>,
+    origin: Origin,
 }
 
 /// A state that goes its own way.
@@ -102,6 +104,7 @@ impl Session {
             late_notices: Lock::default(),
         };
         let inner = SessionInner {
+            origin: Origin::of(&inherited),
             name: None,
             client: None,
             branch: Arc::new(branch),
@@ -122,6 +125,12 @@ impl Session {
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         self.with(|inner| inner.name = Some(name.into()))
+    }
+
+    /// The same, begun at an earlier time by another process.
+    #[must_use]
+    pub fn begun_at(self, time: SystemTime) -> Self {
+        self.with(|inner| inner.origin.began = time)
     }
 
     /// The same for a client, whose tasks are its own.
@@ -290,9 +299,9 @@ impl Session {
         self.inner.shared.agreed.lock().contains(&bound)
     }
 
-    /// What can be asked about the files around it.
-    pub(crate) fn surroundings(&self) -> Option<Arc<dyn Surroundings>> {
-        None
+    /// Since when it is there, and what it came with.
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.inner.origin
     }
 
     /// The secrets that its commands have named so far.

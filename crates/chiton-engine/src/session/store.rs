@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
@@ -22,12 +23,17 @@ use chiton_redact::Reference;
 #[derive(Clone, Debug)]
 pub struct SessionStore {
     folder: PathBuf,
+    /// When this was made: before any command that a session may begin with.
+    opened: SystemTime,
 }
 
 /// The file of one session.
 #[derive(Default, Serialize, Deserialize)]
 struct StoredSession {
     version: u32,
+    /// When it began, in seconds since 1970; 0 where nobody wrote that down.
+    #[serde(default)]
+    began: u64,
     /// What the session's commands set: of variables only those, of everything else all there is.
     state: ShellState,
     /// Variables that its commands removed, without their values.
@@ -42,7 +48,7 @@ const VERSION: u32 = 1;
 impl SessionStore {
     /// The store in `folder`, which is made when the first session is saved.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
+        Self { folder: folder.into(), opened: SystemTime::now() }
     }
 
     /// The session `name` as it was left, or `base` where there is none yet.
@@ -51,6 +57,18 @@ impl SessionStore {
             Some(written) => written.onto(base),
             None => base.clone(),
         })
+    }
+
+    /// When the session `name` began; one that there is not yet is written down from `start`.
+    pub fn begin(&self, name: &str, start: &ShellState) -> Result<SystemTime, StoreError> {
+        let began = match self.read(name)? {
+            Some(written) => written.began,
+            None => {
+                self.change(name, start, |_| {})?;
+                seconds(self.opened)
+            }
+        };
+        Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(began))
     }
 
     /// The secrets that the commands of the session `name` have named.
@@ -77,7 +95,7 @@ impl SessionStore {
         let unwritable = |error| StoreError::Unwritable { path: path.clone(), error };
         make_own(&self.folder).map_err(unwritable)?;
         let _lock = self.lock(name).map_err(unwritable)?;
-        let mut written = self.read(name)?.unwrap_or_else(|| StoredSession::new(from));
+        let mut written = self.read(name)?.unwrap_or_else(|| StoredSession::new(from, self.opened));
         act(&mut written);
         let text = serde_json::to_vec_pretty(&written).map_err(|error| unwritable(error.into()))?;
         write_in_place(&path, &text).map_err(unwritable)
@@ -123,9 +141,9 @@ fn read_own(path: &Path) -> io::Result<Vec<u8>> {
 
 impl StoredSession {
     /// A session that starts here; of its variables none is its own yet.
-    fn new(start: &ShellState) -> Self {
+    fn new(start: &ShellState, began: SystemTime) -> Self {
         let state = ShellState { variables: BTreeMap::new(), ..start.clone() };
-        Self { version: VERSION, state, removed: BTreeSet::new(), secrets: BTreeSet::new() }
+        Self { version: VERSION, began: seconds(began), state, removed: BTreeSet::new(), secrets: BTreeSet::new() }
     }
 
     fn note(&mut self, from: &ShellState, to: &ShellState) {
@@ -143,6 +161,11 @@ impl StoredSession {
         state.variables.extend(own);
         state
     }
+}
+
+/// Whole seconds: a file that was written in the same one belongs to the session.
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 fn parse(path: &Path, text: &[u8]) -> Result<StoredSession, StoreError> {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use chiton_shell as syntax;
-use chiton_shell::tree::{AssignedValue, Assignment, Command, CommandKind, Operator, Part, Simple, Span, Word};
+use chiton_shell::tree::{AssignedValue, Assignment, Command, CommandKind, Operator, Simple, Span, Word};
 
 use crate::effect::Kind;
 use crate::machine::plumbing::Plumbing;
@@ -73,7 +73,9 @@ impl Machine<'_> {
         let args = if simple.declared.is_empty() {
             self.expanding(&mut world).args(&simple.words)
         } else {
-            let words: Vec<Word> = simple.words.iter().filter(|word| !is_declared(word, simple)).cloned().collect();
+            let is_array = |at: usize| simple.declared.iter().any(|(index, _)| *index == at);
+            let words = simple.words.iter().enumerate().filter(|(at, _)| !is_array(*at));
+            let words: Vec<Word> = words.map(|(_, word)| word.clone()).collect();
             self.expanding(&mut world).args(&words)
         };
         let plumbing = self.redirections(&command.redirections, &mut world);
@@ -131,7 +133,7 @@ impl Machine<'_> {
     /// Arrays among the words of `declare` and its like.
     fn declares(&mut self, simple: &Simple, args: &[Arg], world: &mut World) {
         let (given, taken) = declared_attributes(args);
-        for assignment in &simple.declared {
+        for (_, assignment) in &simple.declared {
             let name = assignment.name.as_str();
             if args.first().is_none_or(|program| !program.text.is("export")) {
                 world.localise(name);
@@ -176,12 +178,22 @@ impl Machine<'_> {
         if self.frames.iter().any(|frame| frame.name == mark) || self.frames.len() >= DEEPEST_CALLS {
             return None;
         }
-        let first = simple.words.first()?;
-        let rest = self.source.get(first.span.end..command.span.end).unwrap_or_default();
-        let text = format!("{value}{}", String::from_utf8_lossy(rest));
+        let (first, rest) = simple.words.split_first()?;
+        let mut world = world.clone();
+        let text = if first.span.end < command.span.end || rest.is_empty() {
+            let rest = self.source.get(first.span.end..command.span.end).unwrap_or_default();
+            format!("{value}{}", String::from_utf8_lossy(rest))
+        } else {
+            // In text that another command handed to a shell, words have no places of their own.
+            let words = self.expanding(&mut world).args(rest).into_iter().enumerate();
+            let words = words.map(|(at, arg)| (at.to_string(), arg.text)).collect();
+            world.set("__unknown_words", Value::Array(words));
+            format!("{value} \"${{__unknown_words[@]}}\"")
+        };
         let frame = self.frame(&mark);
         self.frames.push(frame);
-        let ran = self.script(&text, world.clone(), &world.input, command.span);
+        let input = Rc::clone(&world.input);
+        let ran = self.script(&text, world, &input, command.span);
         self.frames.pop();
         Some(ran)
     }
@@ -475,7 +487,7 @@ pub(crate) fn program_name(text: &Text) -> Option<String> {
 
 /// `python3.12` is python, `gcc-13` stays what it is.
 fn plain_name(name: &str) -> &str {
-    for family in ["python", "pypy", "perl", "ruby", "lua", "php", "node", "pip", "tclsh", "gawk"] {
+    for family in ["python", "ipython", "pypy", "perl", "ruby", "lua", "php", "node", "pip", "tclsh", "gawk"] {
         if let Some(version) = name.strip_prefix(family)
             && version.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'))
         {
@@ -488,14 +500,6 @@ fn plain_name(name: &str) -> &str {
 /// The index that the next element of an array gets.
 pub(crate) fn next_index(items: &[(String, Text)]) -> i64 {
     items.iter().filter_map(|(key, _)| key.parse::<i64>().ok()).max().map_or(0, |last| last + 1)
-}
-
-/// Whether a word is an array that the command declares.
-fn is_declared(word: &Word, simple: &Simple) -> bool {
-    let [Part::Literal(start), rest @ ..] = word.parts.as_slice() else { return false };
-    let Some(name) = start.strip_suffix("+=").or_else(|| start.strip_suffix('=')) else { return false };
-    let is_array = rest.first().is_none_or(|next| matches!(next, Part::Literal(blank) if blank == " "));
-    is_array && simple.declared.iter().any(|assignment| assignment.name == name)
 }
 
 /// The attributes that the options of `declare` give and take away.

@@ -423,7 +423,10 @@ impl Expansion<'_, '_> {
                 _ => Text::known(self.machine.context.home.to_string_lossy()),
             },
             "+" => self.world.cwd.clone().map_or_else(|| Text::variable("PWD"), Text::known),
-            "-" => self.world.previous.clone().map_or_else(|| Text::variable("OLDPWD"), Text::known),
+            "-" => match self.world.get("OLDPWD", self.machine.context) {
+                Value::Scalar(text) if self.world.has_set("OLDPWD") => text,
+                _ => self.world.previous.clone().map_or_else(|| Text::variable("OLDPWD"), Text::known),
+            },
             name if name == self.machine.context.user => Text::known(self.machine.context.home.to_string_lossy()),
             "root" => Text::known("/root"),
             name if name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-.".contains(letter)) => {

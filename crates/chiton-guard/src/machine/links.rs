@@ -95,9 +95,11 @@ impl Machine<'_> {
             }
             Effect::Write { what, .. }
             | Effect::Rights { what, .. }
+            | Effect::OpenTree { what, .. }
             | Effect::Device { what, .. }
             | Effect::Print { what, .. }
             | Effect::Read { what } => (*what, Last::Followed),
+            Effect::Move { what, .. } => (*what, Last::Stays),
             Effect::Of { .. } => return None,
         };
         if !what.is_decided() {

@@ -268,6 +268,24 @@ impl<'a> Machine<'a> {
         self.add_findings(found);
     }
 
+    /// The same, with the way to go on that fits it.
+    pub(crate) fn state_with(&mut self, kind: Kind, reason: impl Into<String>, span: Span, instead: &str) {
+        let before = self.findings.len();
+        self.state(kind, reason, span, None);
+        for finding in self.findings.iter_mut().skip(before) {
+            finding.alternative = Some(instead.to_owned());
+        }
+    }
+
+    /// Does `what`; whatever speaks against it is told with this way to go on.
+    pub(crate) fn instead(&mut self, instead: &str, what: impl FnOnce(&mut Self)) {
+        let before = self.findings.len();
+        what(self);
+        for finding in self.findings.iter_mut().skip(before) {
+            finding.alternative = Some(instead.to_owned());
+        }
+    }
+
     /// Does `what`; whatever speaks against it is asked about at most.
     pub(crate) fn asking_at_most(&mut self, what: impl FnOnce(&mut Self)) {
         let before = self.findings.len();
@@ -277,9 +295,25 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Does `what`, which asks on the terminal before each step: nobody has to be asked twice.
+    pub(crate) fn confirming(&mut self, what: impl FnOnce(&mut Self)) {
+        let before = self.findings.len();
+        what(self);
+        let found = self.findings.split_off(before);
+        self.findings.extend(found.into_iter().filter(|finding| finding.decision == Decision::Deny));
+    }
+
     /// Notes that `what` would be deleted.
     pub(crate) fn deletes(&mut self, doing: &str, what: &Text, depth: Depth, world: &World, span: Span) {
         self.does(Effect::Delete { what, depth, certainty: Certainty::Would, doing }, world, span);
+        if let Some(path) = what.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref())) {
+            self.files.remove(&path);
+        }
+    }
+
+    /// Notes that `what` would go to another place.
+    pub(crate) fn moves(&mut self, doing: &str, what: &Text, world: &World, span: Span) {
+        self.does(Effect::Move { what, doing }, world, span);
         if let Some(path) = what.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref())) {
             self.files.remove(&path);
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use chiton_shell::tree::{Descriptor, List, Operator, Redirection, Span, Target as RedirectionTarget};
 
-use crate::effect::{Effect, Writing};
+use crate::effect::{Effect, Kind, Writing};
 use crate::machine::address;
 use crate::machine::state::World;
 use crate::machine::{Machine, Ran};
@@ -146,9 +146,12 @@ impl Machine<'_> {
         plumbing.seen.push(SeenRedirection { operator: sign(redirection.operator), target: text.display() });
         if matches!(redirection.operator, Operator::DuplicateInput | Operator::DuplicateOutput) {
             // Bash expands a word there twice.
-            let known: String = text.known_pieces();
-            if known.contains(['$', '`']) {
-                self.expanded_again(&known, world);
+            let known = text.known_pieces();
+            if known.contains(['$', '`', '<', '>']) && self.step(redirection.span) {
+                match chiton_shell::parse_word_at(known.as_bytes(), redirection.span) {
+                    Ok(word) => drop(self.expanding(world).fields(&word)),
+                    Err(_) => self.expanded_again(&known, world),
+                }
             }
             let number = text.as_known();
             let is_process = text.unknowns().any(|unknown| matches!(unknown.what, What::Sink(_) | What::Stream(_)));
@@ -323,6 +326,10 @@ impl Machine<'_> {
         }
         let flow = flow.passed_on();
         self.reveals_output(&flow, self.here());
+        if flow.labels.has(Labels::ENDLESS) {
+            let reason = format!("This would write to {path} until the disk is full.");
+            self.state(Kind::FillDisk, reason, self.here(), Some(path.to_owned()));
+        }
         let path = self.physical(path).unwrap_or_else(|| path.to_owned());
         let grows = append || self.pipes.contains(&path);
         let content = match self.files.get(&path) {

@@ -122,6 +122,7 @@ impl Machine<'_> {
         }
         match syntax::parse_at(text.as_bytes(), span) {
             Ok(script) => {
+                self.state_what_is_uncertain(&script);
                 let frame = self.frame("");
                 self.frames.push(frame);
                 let outer = Rc::clone(&world.input);
@@ -156,6 +157,7 @@ impl Machine<'_> {
             Ok(script) if self.frames.len() < DEEPEST_CALLS => {
                 let frame = self.frame("again");
                 self.frames.push(frame);
+                self.state_what_is_uncertain(&script);
                 self.captured(&script.list, world);
                 self.frames.pop();
             }
@@ -183,6 +185,14 @@ impl Machine<'_> {
             if let Some(known) = self.files.get(path) {
                 return known.clone();
             }
+            if text.has_glob() && !self.files.is_empty() {
+                let mut matched: Vec<&String> =
+                    self.files.keys().filter(|file| path::matches_path(path, file)).collect();
+                matched.sort();
+                if !matched.is_empty() {
+                    return matched.into_iter().fold(Flow::empty(), |all, file| all.then(&self.files[file]));
+                }
+            }
             if let Some(read) = descriptor_of(path).and_then(|number| self.read_descriptor(number, world)) {
                 return (*read).clone();
             }
@@ -194,8 +204,12 @@ impl Machine<'_> {
                 Some(Secrecy::Handled) => flow.labels = flow.labels.with(Labels::SECRET),
                 None => {}
             }
-            if path == "/dev/null" {
-                return Flow::empty();
+            match path.as_str() {
+                "/dev/null" => return Flow::empty(),
+                "/dev/zero" | "/dev/urandom" | "/dev/random" | "/dev/full" => {
+                    flow.labels = flow.labels.with(Labels::ENDLESS);
+                }
+                _ => {}
             }
             if text.is_decided()
                 && !text.has_glob()

@@ -312,6 +312,11 @@ impl World {
     pub(crate) fn enter(&mut self, directory: Option<String>) {
         self.previous = self.cwd.take();
         self.cwd = directory;
+        for name in ["PWD", "OLDPWD"] {
+            if self.variables.contains_key(name) {
+                Rc::make_mut(&mut self.variables).remove(name);
+            }
+        }
     }
 
     /// What holds in a shell that reads something else.

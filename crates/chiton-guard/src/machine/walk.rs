@@ -206,6 +206,7 @@ impl Machine<'_> {
                 Ran::same(world, Flow::empty())
             }
             CommandKind::Function { name, body } => {
+                self.takes_the_name_of(name, body, span);
                 world.define(name, std::sync::Arc::clone(body));
                 if !self.defined.iter().any(|(known, _, _)| known == name) {
                     self.defined.push((name.clone(), std::sync::Arc::clone(body), false));
@@ -218,6 +219,26 @@ impl Machine<'_> {
                 self.nesting.background -= 1;
                 Ran::same(world, Flow::empty())
             }
+        }
+    }
+
+    /// A function by the name of a program that asks for passwords, and in it a program from elsewhere.
+    fn takes_the_name_of(&mut self, name: &str, body: &Command, span: Span) {
+        if !matches!(name, "sudo" | "su" | "ssh" | "passwd" | "login") {
+            return;
+        }
+        let CommandKind::Group(list) = &body.kind else { return };
+        let stages = list.items.iter().flat_map(|item| &item.first.stages);
+        let mut programs = stages.filter_map(|stage| match &stage.kind {
+            CommandKind::Simple(simple) => simple.words.first().and_then(Word::as_plain),
+            _ => None,
+        });
+        let usual = ["/usr/", "/bin/", "/sbin/"];
+        if let Some(program) =
+            programs.find(|program| program.contains('/') && !usual.iter().any(|place| program.starts_with(place)))
+        {
+            let reason = format!("`{name}` would be another program from now on.");
+            self.state(Kind::RunHidden, reason, span, Some(program.to_owned()));
         }
     }
 

@@ -71,8 +71,7 @@ fn search_path(machine: &mut Machine<'_>, name: &str, value: &Text, span: Span) 
     let mut before_own = true;
     for directory in shown.split(':') {
         before_own &= !directory.starts_with("${") && !directory.starts_with("/usr") && !directory.starts_with("/bin");
-        let writable =
-            ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|place| crate::value::path::is_within(directory, place));
+        let writable = machine.places().is_open_to_others(directory);
         let here = name == "PATH" && (directory == "." || directory.is_empty() && shown.len() > 1 && before_own);
         if writable || here {
             let reason = format!("{name} would look for programs or code in {directory}, where anybody can put some.");

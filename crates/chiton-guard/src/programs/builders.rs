@@ -1,8 +1,9 @@
 //! Programs that build by recipes, and run tasks on many machines.
 
-use super::databases::DROPS_IN_PRODUCTION;
+use super::frameworks::{RUBY_TASKS, in_tests};
 use super::options::{Grammar, Options};
 use super::row::{PROGRAM, Prints, Program, allows, asks, denies};
+use crate::effect::Kind;
 use crate::machine::command::Call;
 use crate::machine::state::World;
 use crate::machine::{Machine, Ran};
@@ -17,6 +18,8 @@ pub(super) const ROWS: &[Program] = &[
         examples: &[
             denies("printf 'all:\\n\\trm -rf /\\n' > Makefile; make", "delete-root"),
             denies("make --eval='x:;rm -rf /' x", "delete-root"),
+            denies("printf 'x := $(shell rm -rf /)\\nall:\\n' > Makefile; make", "delete-root"),
+            denies("printf 'D = /\\nall:\\n\\trm -rf $(D)\\n' > Makefile; make", "delete-root"),
             asks("make SHELL=/tmp/x", "hidden-run"),
             allows("make -j4 test"),
         ],
@@ -31,18 +34,16 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &["rake"],
-        custom: Some(recipes),
-        effects: DROPS_IN_PRODUCTION,
-        examples: &[asks("rake db:drop RAILS_ENV=production", "remote-data"), allows("rake test")],
-        ..PROGRAM
-    },
-    Program {
-        names: &["ansible"],
-        custom: Some(on_hosts),
+        custom: Some(tasks),
+        effects: RUBY_TASKS,
         examples: &[
-            denies("ansible all -m shell -a 'rm -rf /'", "delete-root"),
-            denies("ansible all -a 'rm -rf /'", "delete-root"),
-            allows("ansible all -m ping"),
+            asks("rake db:drop RAILS_ENV=production", "remote-data"),
+            asks("rake db:drop db:create db:migrate", "remote-data"),
+            asks("bundle exec rake db:schema:load", "remote-data"),
+            asks("rake release", "publish"),
+            allows("RAILS_ENV=test rake db:drop"),
+            allows("rake test"),
+            allows("rake -T"),
         ],
         ..PROGRAM
     },
@@ -98,27 +99,36 @@ fn makefile(machine: &mut Machine<'_>, flow: &Flow, world: &World, call: &Call) 
         machine.object_to_flow(&known, &Arg::known("makefile", call.span));
         return;
     };
+    let mut variables: Vec<(String, String)> = Vec::new();
     for line in text.clone().lines() {
+        // `$(shell command)` runs wherever it stands.
+        for part in line.split("$(shell ").skip(1) {
+            let end = part.rfind(')').unwrap_or(part.len());
+            if chiton_shell::parse(&part.as_bytes()[..end]).is_ok() {
+                machine.script(&part[..end], world.clone(), &call.input, call.span);
+            }
+        }
+        if let Some((name, value)) = line.split_once('=').filter(|_| !line.starts_with('\t')) {
+            let name = name.trim_end_matches([':', '?', '+', ' ']).trim();
+            variables.push((name.to_owned(), value.trim().to_owned()));
+        }
         let recipe = line.strip_prefix('\t').or_else(|| line.split_once(';').map(|(_, recipe)| recipe));
         if let Some(recipe) = recipe {
-            let recipe = recipe.trim_start_matches(['@', '-', '+', ' ']).replace("$$", "$");
+            let mut recipe = recipe.trim_start_matches(['@', '-', '+', ' ']).to_owned();
+            for (name, value) in variables.iter().take(100) {
+                recipe = recipe.replace(&format!("$({name})"), value).replace(&format!("${{{name}}}"), value);
+            }
+            let recipe = recipe.replace("$$", "$");
             machine.script(&recipe, world.clone(), &call.input, call.span);
         }
     }
 }
 
-/// `ansible -m shell -a text`; without a module it is a command, too.
-fn on_hosts(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
-    const ANSIBLE: Grammar =
-        Grammar { short: "mailcfuetkM", long: &["args", "module-name", "inventory", "module-args"], ..Grammar::PLAIN };
-    let options = Options::read(&call.args, &ANSIBLE);
-    let is_command = options
-        .value(&["m", "module-name"])
-        .is_none_or(|module| ["shell", "command", "raw"].iter().any(|name| module.text.is(name)));
-    if let Some(text) = options.value(&["a", "args", "module-args"])
-        && is_command
-    {
-        machine.run_text(text, world.clone(), &call.input);
+/// Tasks of Ruby: what releases a gem, and what a test environment may do.
+fn tasks(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    if call.args.iter().any(|arg| arg.text.is("release") || arg.text.is("release:rubygem_push")) {
+        machine.state(Kind::Publish, "This would publish the gem of the project.", call.span, None);
     }
-    None
+    recipes(machine, call, world);
+    in_tests(machine, call, world)
 }

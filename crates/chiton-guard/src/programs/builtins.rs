@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::network::suspicious_helper;
 use super::options::{Grammar, Options};
 use super::row::Does::Is;
 use super::row::When::{All, Called, Fed, Not, Starts};
@@ -200,7 +201,12 @@ pub(super) const ROWS: &[Program] = &[
             trap(machine, call, world);
             Some(Ran::succeeded(world.clone(), Flow::empty()))
         }),
-        examples: &[denies("trap 'rm -rf /' EXIT", "delete-root"), allows("trap 'rm -f lock' EXIT")],
+        examples: &[
+            denies("trap 'rm -rf /' EXIT", "delete-root"),
+            asks("trap '/tmp/x' DEBUG", "hidden-run"),
+            allows("trap 'rm -f lock' EXIT"),
+            allows("trap 'echo \"$BASH_COMMAND\"' DEBUG"),
+        ],
         ..QUIET
     },
     Program {
@@ -300,7 +306,7 @@ fn change_directory(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran
             moved.enter(directory);
         }
         (_, None) if call.args.first().is_some_and(|arg| arg.text.is("-")) => {
-            let previous = moved.previous.clone();
+            let previous = previous_directory(machine, &world);
             moved.enter(previous);
         }
         (_, None) => {
@@ -311,7 +317,7 @@ fn change_directory(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran
             moved.enter(home);
         }
         (_, Some(text)) if text.is("-") => {
-            let previous = moved.previous.clone();
+            let previous = previous_directory(machine, &world);
             moved.enter(previous);
         }
         (_, Some(text)) => {
@@ -331,11 +337,18 @@ fn change_directory(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran
     Ran { success: Worlds::one(moved), failure: Worlds::one(stayed), flow: Flow::empty(), errors: None }
 }
 
+fn previous_directory(machine: &Machine<'_>, world: &World) -> Option<String> {
+    match world.get("OLDPWD", machine.context) {
+        Value::Scalar(text) => path::absolute(&text.as_known()?, world.cwd.as_deref()),
+        _ => None,
+    }
+}
+
 /// Whether a directory can be entered for certain: it is above here, every machine has it, or the command made it.
 fn is_certainly_there(machine: &Machine<'_>, directory: &str, world: &World) -> bool {
     let places = machine.places();
     let above = |place: &str| path::is_within(place, directory);
-    matches!(directory, "/" | "/tmp" | "/etc" | "/usr" | "/var")
+    matches!(directory, "/" | "/tmp" | "/etc" | "/usr" | "/var" | "/tmp/\u{1}")
         || above(&places.workspace)
         || above(&places.home)
         || world.cwd.as_deref().is_some_and(above)
@@ -578,7 +591,18 @@ fn trap(machine: &mut Machine<'_>, call: &Call, world: &World) {
     if action.text.is("") {
         return;
     }
+    if operands.iter().any(|signal| signal.text.is("DEBUG"))
+        && let Some(why) = action.text.as_known().and_then(|text| suspicious_helper(&text))
+    {
+        let reason = format!("This runs before every command: {why}");
+        machine.state(Kind::RunHidden, reason, action.span, Some(action.text.display()));
+    }
     machine.run_text(&action, world.clone(), &Rc::new(Flow::empty()));
+    let is_again = operands[1..].iter().any(|signal| signal.text.is("DEBUG") || signal.text.is("RETURN"));
+    let helper = action.text.as_known().filter(|_| is_again).and_then(|text| super::network::suspicious_helper(&text));
+    if let Some(reason) = helper {
+        machine.state(Kind::RunHidden, reason, action.span, Some(action.text.display()));
+    }
 }
 
 fn eval(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {

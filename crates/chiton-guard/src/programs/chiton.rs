@@ -24,6 +24,12 @@ pub(super) const ROWS: &[Program] = &[
             denies("chiton run 'rm -rf /'", "delete-root"),
             denies("./target/release/chiton run --timeout 5s 'rm -rf ~'", "delete-home"),
             denies("chiton run --dir / 'rm -rf usr'", "delete-system"),
+            denies("chiton run rm -rf /", "delete-root"),
+            denies("chiton run rm -rf / --dry-run", "delete-root"),
+            denies("chiton run -- rm '#' -rf / --help", "delete-root"),
+            denies("chiton run bash -c 'rm -rf /' --guard strict", "delete-root"),
+            allows("chiton run echo 'a; rm -rf /'"),
+            allows("chiton run ls -la"),
             denies("chiton run --stdin - bash <<< 'rm -rf /'", "delete-root"),
             denies("chiton run --guard off 'echo hello'", "chiton"),
             denies("chiton run --guard=off 'echo hello'", "chiton"),
@@ -101,9 +107,26 @@ const CHITON: Grammar = Grammar {
     ..Grammar::PLAIN
 };
 
+/// The options of Chiton itself. Behind the first word of a command that is run, all of them are the command's.
+fn own_options(call: &Call) -> Options {
+    let options = Options::read(&call.args, &CHITON);
+    match options.operands.as_slice() {
+        [verb, first, ..] if verb.text.is("run") => {
+            let end = place_of(first, call) + 1;
+            Options::read(&call.args[..end], &CHITON)
+        }
+        _ => options,
+    }
+}
+
+/// Where a word stands among the arguments.
+fn place_of(word: &Arg, call: &Call) -> usize {
+    call.args.iter().position(|arg| arg.span == word.span && arg.text == word.text).unwrap_or_default()
+}
+
 /// Goes through a call of Chiton by its verb.
 fn verb(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
-    let options = Options::read(&call.args, &CHITON);
+    let options = own_options(call);
     let Some((verb, operands)) = options.operands.split_first() else {
         return Some(Ran::same(world.clone(), Flow::labelled(Labels::SETTINGS)));
     };
@@ -228,13 +251,12 @@ fn run(machine: &mut Machine<'_>, call: &Call, options: &Options, operands: &[Ar
             }
             None => Flow::empty(),
         },
-        [only] if only.text.is("-") => shells::reading_input(machine, call, inside).flow,
-        [only] => machine.run_text(only, inside, &inner.input).flow,
-        [first, ..] => {
-            // Somebody forgot the quotes: all words from there on are the command.
-            let at = call.args.iter().position(|arg| arg.span == first.span && arg.text == first.text);
-            shells::run_joined(machine, &call.args[at.unwrap_or_default()..], &inner, inside).flow
+        // Each of several words stays one word: the command is no shell text then.
+        [first, ..] if place_of(first, call) + 1 < call.args.len() => {
+            machine.run_words(&inner, &call.args[place_of(first, call)..], inside).flow
         }
+        [only] if only.text.is("-") => shells::reading_input(machine, call, inside).flow,
+        [first, ..] => machine.run_text(first, inside, &inner.input).flow,
     };
     Ran::same(outer, flow)
 }

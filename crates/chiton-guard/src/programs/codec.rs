@@ -1,7 +1,7 @@
 //! Programs that turn one text into another, so that what comes out can be judged: `base64 -d`, `xxd -r`, `tr`.
 
 use super::row::{PROGRAM, Prints, Program, allows, asks, denies};
-use crate::decode::{base64, hex};
+use crate::decode::{base32, base64, hex};
 use crate::effect::{Effect, Writing};
 use crate::machine::Machine;
 use crate::machine::command::Call;
@@ -25,6 +25,7 @@ pub(super) const ROWS: &[Program] = &[
         prints: Prints::By(base32_prints),
         examples: &[
             asks("base32 -d x | sh", "decoded-run"),
+            denies("echo OJWSALLSMYQC6=== | base32 -d | sh", "delete-root"),
             asks("base32 ~/.ssh/id_rsa", "credentials"),
             allows("base32 notes.txt"),
         ],
@@ -71,9 +72,19 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["basenc", "uudecode", "gunzip", "zstdcat", "xzcat", "bzcat", "age", "ascii85"],
+        names: &[
+            "basenc", "uudecode", "gunzip", "zcat", "gzcat", "zstdcat", "xzcat", "bzcat", "lzcat", "lz4cat", "unlzma",
+            "unxz", "bunzip2", "unzstd", "brotli", "lz4", "lzma", "lzop", "uncompress", "ccrypt", "mcrypt", "ccat",
+            "age", "ascii85",
+        ],
         prints: Prints::By(unpacked),
-        examples: &[asks("xzcat x.xz | sh", "decoded-run"), allows("gunzip x.gz")],
+        examples: &[
+            asks("xzcat x.xz | sh", "decoded-run"),
+            asks("zcat x.gz | bash", "decoded-run"),
+            denies("basenc --base64 -d <<< cm0gLXJmIC8= | sh", "delete-root"),
+            allows("gunzip x.gz"),
+            allows("zcat x.log.gz | grep error"),
+        ],
         ..PROGRAM
     },
     Program {
@@ -140,6 +151,11 @@ fn base64_prints(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow 
 
 fn base32_prints(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
     let decodes = has(call, &["-d", "--d", "-D"]);
+    if decodes {
+        let source = source(machine, call, world);
+        let text = source.text.as_deref().and_then(base32);
+        return decoded(source, text, Labels::DECODED);
+    }
     derived(source(machine, call, world), if decodes { Labels::DECODED } else { Labels::UNKNOWN })
 }
 
@@ -164,7 +180,15 @@ fn tr_prints(_: &mut Machine<'_>, call: &Call, _: &World) -> Flow {
 }
 
 fn unpacked(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
-    derived(source(machine, call, world), Labels::DECODED)
+    let source = source(machine, call, world);
+    let digits = source.text.as_deref().filter(|_| call.name == "basenc" && has(call, &["-d", "--d"]));
+    let text = digits.and_then(|digits| match () {
+        () if has(call, &["--base64"]) => base64(digits),
+        () if has(call, &["--base32"]) => base32(digits),
+        () if has(call, &["--base16"]) => hex(digits),
+        () => None,
+    });
+    decoded(source, text, Labels::DECODED)
 }
 
 fn gpg_prints(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {

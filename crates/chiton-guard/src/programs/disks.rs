@@ -2,9 +2,10 @@
 
 use super::options::{Grammar, Options};
 use super::row::Does::{Device, Is};
-use super::row::When::{All, Always, Any, Called, Fed, Has, Not};
+use super::row::When::{All, Always, Any, Called, Contains, Fed, Has, Not, Starts};
 use super::row::{On, PROGRAM, Prints, Program, Runs, When, Which, allows, asks, denies};
-use crate::effect::Kind::{DestroyVolume, Volumes};
+use crate::effect::Effect;
+use crate::effect::Kind::{DestroyVolume, Kernel, MayFork, Volumes};
 use crate::machine::command::Call;
 use crate::machine::state::World;
 use crate::machine::{Machine, Ran};
@@ -14,7 +15,10 @@ use crate::value::{Arg, Flow, Labels};
 
 pub(super) const ROWS: &[Program] = &[
     Program {
-        names: &["mkfs*", "mke2fs*", "mkdosfs", "mkntfs", "mkswap", "mkexfatfs", "mkudffs"],
+        names: &[
+            "mkfs*", "mke2fs*", "mkdosfs", "mkntfs", "mkswap", "mkexfatfs", "mkudffs", "newfs*", "make-bcache",
+            "mkzftree",
+        ],
         grammar: DISK,
         effects: &[On(Always, Device(Which::Places, "This would make a file system on"))],
         prints: Prints::Plain,
@@ -57,7 +61,9 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &[
             "blkdiscard", "sgdisk", "cgdisk", "sfdisk", "partprobe", "ddrescue", "resize2fs", "xfs_admin", "sg_format",
-            "sg_unmap", "nwipe",
+            "sg_unmap", "sg_sanitize", "sg_write_same", "sg_dd", "sg_raw", "sg_write_buffer", "sg_persist", "nwipe",
+            "scrub", "ntfsclone", "partclone.restore", "partclone.dd", "xfs_copy", "lvmdump-restore", "ntfsresize",
+            "ntfsfix", "reiserfstune", "isohybrid", "bmaptool", "balena-etcher",
         ],
         grammar: DISK,
         effects: &[On(Not(&ONLY_SHOWS), Device(Which::Places, CHANGES))],
@@ -65,6 +71,8 @@ pub(super) const ROWS: &[Program] = &[
         examples: &[
             denies("sgdisk --zap-all /dev/sda", "disk"),
             denies("blkdiscard /dev/nvme0n1", "disk"),
+            denies("sg_sanitize --block /dev/sda", "disk"),
+            denies("partclone.restore -s x -o /dev/sda1", "disk"),
             allows("sgdisk -p /dev/sda"),
             allows("sfdisk --dump /dev/sda"),
         ],
@@ -118,6 +126,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["cryptsetup"],
         grammar: DISK,
         runs: Runs::Perhaps,
+        custom: Some(only_reads),
         prints: Prints::Plain,
         effects: &[On(
             Has(&["luksFormat", "erase", "luksErase", "reencrypt", "luksKillSlot", "luksRemoveKey"]),
@@ -125,6 +134,7 @@ pub(super) const ROWS: &[Program] = &[
         )],
         examples: &[
             denies("cryptsetup luksFormat /dev/sda2", "disk"),
+            allows("cryptsetup luksDump /dev/sda2"),
             allows("cryptsetup luksFormat vault.img"),
             allows("cryptsetup status vault"),
         ],
@@ -136,10 +146,18 @@ pub(super) const ROWS: &[Program] = &[
         runs: Runs::Perhaps,
         prints: Prints::Plain,
         effects: &[On(
-            Has(&["format", "sanitize", "delete-ns", "write-zeroes"]),
+            Has(&[
+                "format", "sanitize", "delete-ns", "write-zeroes", "write", "dsm", "write-uncor", "fw-download",
+                "fw-commit",
+            ]),
             Device(Which::Places, "This would wipe"),
         )],
-        examples: &[denies("nvme format /dev/nvme0n1", "disk"), allows("nvme list")],
+        custom: Some(only_reads),
+        examples: &[
+            denies("nvme format /dev/nvme0n1", "disk"),
+            allows("nvme list"),
+            allows("nvme smart-log /dev/nvme0"),
+        ],
         ..PROGRAM
     },
     Program {
@@ -169,12 +187,19 @@ pub(super) const ROWS: &[Program] = &[
         names: &["zpool", "zfs", "btrfs"],
         runs: Runs::Perhaps,
         prints: Prints::Plain,
-        effects: &[On(
-            Has(&["destroy", "labelclear", "rollback", "delete"]),
-            Is(DestroyVolume, "`{program}` would destroy a file system."),
-        )],
+        effects: &[
+            On(
+                All(&[Called(&["zpool"]), Has(&["create", "replace", "attach", "add"])]),
+                Device(Which::Places, CHANGES),
+            ),
+            On(
+                Has(&["destroy", "labelclear", "rollback", "delete"]),
+                Is(DestroyVolume, "`{program}` would destroy a file system."),
+            ),
+        ],
         examples: &[
             denies("zfs destroy -r tank/data", "disk"),
+            denies("zpool create tank /dev/sda", "disk"),
             denies("btrfs subvolume delete /data/old", "disk"),
             allows("zpool status"),
         ],
@@ -205,7 +230,64 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["losetup", "swapon", "fio", "hdsentinel", "udevadm", "findmnt", "eject", "lsblk", "blkid", "smartctl"],
+        names: &["diskutil"],
+        effects: &[On(
+            Starts(&["erase", "zeroDisk", "randomDisk", "secureErase", "partitionDisk", "reformat"]),
+            Is(DestroyVolume, "This would wipe a disk."),
+        )],
+        prints: Prints::Plain,
+        examples: &[denies("diskutil eraseDisk JHFS+ X disk2", "disk"), allows("diskutil list")],
+        ..PROGRAM
+    },
+    Program {
+        names: &[
+            "flashrom", "fwupdmgr", "lilo", "extlinux", "syslinux", "nvram", "setpci", "wrmsr", "chcpu", "pivot_root",
+            "ipmitool", "hwclock", "bioctl", "ectool", "nvflash", "afulnx", "biosdecode-write",
+        ],
+        effects: &[On(
+            Any(&[
+                Has(&[
+                    "-w", "--write", "-E", "--erase", "update", "install", "downgrade", "--install", "-c", "-d", "-e",
+                    "--disable", "--enable", "off", "cycle", "reset", "soft", "--set", "--systohc", "-u",
+                ]),
+                Called(&["lilo", "pivot_root", "wrmsr"]),
+                All(&[Called(&["setpci"]), Contains(&["="])]),
+            ]),
+            Is(Kernel, "`{program}` changes firmware, hardware or the way the machine starts."),
+        )],
+        prints: Prints::Plain,
+        examples: &[
+            asks("flashrom -p internal -w x.rom", "kernel"),
+            asks("ipmitool chassis power cycle", "kernel"),
+            allows("fwupdmgr get-devices"),
+            allows("ipmitool sensor"),
+            allows("hwclock"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["stress-ng"],
+        effects: &[On(
+            Not(&Any(&[Starts(&["-t", "--timeout"]), Has(&["--help", "--version"])])),
+            Is(MayFork, "This takes the processors, the memory or the processes of the machine without end."),
+        )],
+        prints: Prints::Plain,
+        examples: &[asks("stress-ng --fork 0", "fork-bomb"), allows("stress-ng --cpu 2 --timeout 10")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["fio", "ioping"],
+        custom: Some(writes_to_disk),
+        prints: Prints::Plain,
+        examples: &[
+            denies("fio --filename=/dev/sda --rw=write --name=x", "disk"),
+            allows("fio --filename=/dev/sda --rw=read --name=x"),
+            allows("fio --filename=test.img --rw=write --size=1G --name=x"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["losetup", "swapon", "hdsentinel", "udevadm", "findmnt", "eject", "lsblk", "blkid", "smartctl"],
         prints: Prints::Plain,
         examples: &[allows("lsblk -f /dev/sda"), allows("smartctl -a /dev/sda"), allows("losetup -f disk.img")],
         ..PROGRAM
@@ -227,6 +309,32 @@ const WRITES: When =
     Has(&["-w", "--security-erase", "--force", "-f", "mklabel", "rm", "mkpart", "-Z", "-z", "-o", "--zap-all", "-n"]);
 
 const ONLY_SHOWS: When = All(&[SHOWS, Not(&WRITES)]);
+
+/// Programs for benchmarks that write to what they are given.
+fn writes_to_disk(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    let writes = call.args.iter().any(|arg| {
+        let start = arg.text.known_start();
+        matches!(start.as_str(), "-W" | "-WWW")
+            || start.contains("rw=") && (start.contains("write") || start.contains("rw=rw") || start.contains("trim"))
+    });
+    for arg in call.args.iter().filter(|_| writes) {
+        let start = arg.text.known_start();
+        let at = start.find("/dev/").unwrap_or_default();
+        let what = arg.text.skip(at);
+        machine.does(Effect::Device { what: &what, doing: CHANGES }, world, arg.span);
+    }
+    Some(Ran::same(world.clone(), Flow::labelled(Labels::PLAIN)))
+}
+
+/// Verbs that only read say so.
+fn only_reads(_: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    const READS: [&str; 14] = [
+        "list", "smart-log", "id-ctrl", "id-ns", "error-log", "show-regs", "get-feature", "get-log", "fw-log",
+        "luksDump", "isLuks", "luksUUID", "status", "benchmark",
+    ];
+    let verb = call.args.iter().find(|arg| !arg.text.known_start().starts_with('-'))?;
+    READS.iter().any(|own| verb.text.is(own)).then(|| Ran::same(world.clone(), Flow::labelled(Labels::PLAIN)))
+}
 
 /// `wipefs` only shows what it finds where a disk is all it is given.
 fn show_signatures(_: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {

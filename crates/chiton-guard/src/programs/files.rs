@@ -1,8 +1,8 @@
 //! Programs that delete, write, move and copy files.
 
 use super::options::{Grammar, Options};
-use super::row::Does::{self, Delete, OneOf, Print, RunText, Write};
-use super::row::When::{Always, Given};
+use super::row::Does::{self, Delete, Print, RunText, Write};
+use super::row::When::Always;
 use super::row::Which::{Arguments, FirstOperand, Operands, Values};
 use super::row::{On, PROGRAM, Prints, Program, Runs, allows, asks, denies};
 use crate::effect::{Depth, Kind, Writing};
@@ -11,7 +11,7 @@ use crate::machine::state::World;
 use crate::machine::{Machine, Ran};
 use crate::protected;
 use crate::value::path::{self, Target};
-use crate::value::{Arg, Labels, Piece, Text};
+use crate::value::{Arg, Flow, Labels, Piece, Text};
 
 const fn grammar(short: &'static str, long: &'static [&'static str], flags: &'static [&'static str]) -> Grammar {
     Grammar { short, long, flags, ..Grammar::PLAIN }
@@ -39,30 +39,38 @@ const DELETE_TREE: Does = Delete(Operands, Depth::Tree, "This would recursively 
 pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["rm", "grm", "srm"],
-        grammar: RM,
-        effects: &[On(
-            Always,
-            OneOf(&[
-                On(Given(&["r", "R", "recursive"]), DELETE_TREE),
-                On(Always, Delete(Operands, Depth::Entry, "This would delete")),
-            ]),
-        )],
+        custom: Some(remove),
         prints: Prints::Nothing,
         examples: &[
             denies("rm -rf /", "delete-root"),
             denies("rm -r ~", "delete-home"),
             denies("rm /etc/passwd", "delete-system"),
+            asks("rm -rf ~/Projects", "delete-home"),
+            asks("rm -rf ../sibling", "delete-home"),
+            asks("rm -rf ~/Projects/other/.git", "delete-repository"),
+            allows("rm -rf ~/.cache/pip ~/.npm ~/node_modules"),
+            allows("rm -rf ../sibling/build"),
             allows("rm -rf build"),
             allows("rm notes.txt"),
+            allows("rm -ri ~/Documents"),
+            asks("yes | rm -ri ~/Documents", "delete-home"),
+            asks("rm -rif ~/Documents", "delete-home"),
         ],
         ..PROGRAM
     },
     Program {
-        names: &["rimraf", "del-cli", "trash", "trash-put", "rmtree"],
+        names: &["rimraf", "del-cli", "rmtree"],
         grammar: RM,
         effects: &[On(Always, DELETE_TREE)],
         prints: Prints::Nothing,
-        examples: &[denies("rimraf /", "delete-root"), allows("rimraf dist")],
+        examples: &[denies("rimraf /", "delete-root"), asks("rimraf ~/Projects", "delete-home"), allows("rimraf dist")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["trash", "trash-put", "gtrash", "rmtrash"],
+        custom: Some(trash),
+        prints: Prints::Nothing,
+        examples: &[denies("trash /", "delete-root"), allows("trash dist"), allows("trash-put ~/Projects/old")],
         ..PROGRAM
     },
     Program {
@@ -89,6 +97,9 @@ pub(super) const ROWS: &[Program] = &[
             asks("mv hook ~/.bashrc", "persistence"),
             denies("echo 'rm -rf /' > x; mv x y; sh y", "delete-root"),
             allows("mv a.txt b.txt"),
+            allows("mv \"$file\" \"$new\""),
+            allows("for f in *; do mv \"$f\" \"${f// /_}\"; done"),
+            allows("mv * archive/"),
         ],
         ..PROGRAM
     },
@@ -216,12 +227,16 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &["split", "csplit"],
-        grammar: grammar("abClnt", &["filter", "suffix-length", "bytes", "lines", "number"], &[]),
+        grammar: SPLIT,
+        custom: Some(splits),
         effects: &[On(Always, RunText(Values(&["filter"]))), On(Always, Print(FirstOperand))],
         prints: Prints::Nothing,
         examples: &[
             denies("split --filter='rm -rf /' x", "delete-root"),
+            denies("split -b 100 <(echo 'rm -rf /') part-; sh part-aa", "delete-root"),
             asks("split ~/.ssh/id_rsa part-", "credentials"),
+            denies("echo 'rm -rf /' | split - part-; sh part-aa", "delete-root"),
+            denies("echo 'rm -rf /' > x; split -b 3 x; cat x?? | sh", "delete-root"),
             allows("split -l 100 x part-"),
         ],
         ..PROGRAM
@@ -238,6 +253,34 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
 ];
+
+fn remove(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    let options = Options::read(&call.args, &RM);
+    let (depth, doing) = match options.has(&["r", "R", "recursive"]) {
+        true => (Depth::Tree, "This would recursively delete"),
+        false => (Depth::Entry, "This would delete"),
+    };
+    let delete = |machine: &mut Machine<'_>| {
+        for arg in &options.operands {
+            machine.deletes(doing, &arg.text, depth, world, arg.span);
+        }
+    };
+    let asks_first = options.has(&["i", "I", "interactive"]) && !options.has(&["f", "force"]);
+    if asks_first && super::finders::is_unanswered(machine, call) {
+        machine.confirming(delete);
+    } else {
+        delete(machine);
+    }
+    None
+}
+
+/// What is in the trash can be taken out again.
+fn trash(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    for arg in &Options::read(&call.args, &RM).operands {
+        machine.moves("This would put into the trash", &arg.text, world, arg.span);
+    }
+    None
+}
 
 /// A pattern may sweep up whole trees.
 fn shred(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
@@ -256,12 +299,13 @@ fn moves(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
         brings(machine, &sources, target, world);
     }
     for source in &sources {
-        let doing = if discards { "This would throw away" } else { "This would move away" };
-        machine.deletes(doing, &source.text, Depth::Tree, world, source.span);
         if discards {
+            machine.deletes("This would throw away", &source.text, Depth::Tree, world, source.span);
             let shown = source.text.display();
             let reason = format!("Moving {shown} to /dev/null destroys it, and as root the device too.");
             machine.state(Kind::DeleteUnknown, reason, source.span, Some(shown));
+        } else {
+            machine.moves("This would move away", &source.text, world, source.span);
         }
     }
     if let Some(target) = target {
@@ -432,6 +476,27 @@ fn tee(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran>
     None
 }
 
+const SPLIT: Grammar =
+    grammar("abClnt", &["filter", "suffix-length", "bytes", "lines", "number", "additional-suffix"], &[]);
+
+/// The first piece holds the start of what was split, and may be all of it.
+fn splits(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    let options = Options::read(&call.args, &SPLIT);
+    let content = match options.operands.first() {
+        Some(file) if !file.text.is("-") => machine.read(&file.text, world),
+        _ => (*call.input).clone(),
+    };
+    if content.text.is_some() || content.labels.has(Labels::DOWNLOADED) {
+        let prefix = options.operands.get(1).map_or_else(|| Text::known("x"), |prefix| prefix.text.clone());
+        for suffix in ["aa", "00"] {
+            let mut piece = prefix.clone();
+            piece.push(Piece::Known(suffix.to_owned()));
+            machine.remember(&piece, content.clone(), false, world);
+        }
+    }
+    None
+}
+
 fn dd(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     for arg in call.args.iter().filter(|arg| arg.text.known_start().starts_with("if=")) {
         // The shell leaves the tilde to dd, which does not know it; people who write it mean home.
@@ -445,16 +510,12 @@ fn dd(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> 
         Some(arg) => machine.read(&arg.text.skip(3), world),
         None => (*call.input).clone(),
     };
-    match named("of=") {
-        Some(arg) => {
-            let adds =
-                call.args.iter().any(|arg| arg.text.known_start().contains("notrunc") || arg.text.is("oflag=append"));
-            machine.remember(&arg.text.skip(3), read, adds, world);
-        }
-        None => return Some(Ran::same(world.clone(), read)),
-    }
-    for arg in call.args.iter().filter(|arg| arg.text.known_start().starts_with("of=")) {
-        let file = arg.text.skip(3);
+    let ends = named("count=").is_some();
+    let read = Flow { labels: if ends { read.labels.without(Labels::ENDLESS) } else { read.labels }, ..read };
+    let wipes =
+        |arg: &&Arg| ["of=", "hof=", "ofs=", "wipe="].iter().any(|start| arg.text.known_start().starts_with(start));
+    for arg in call.args.iter().filter(wipes) {
+        let file = arg.text.skip(arg.text.known_start().find('=').map_or(3, |at| at + 1));
         machine.writes("This would overwrite", &file, Writing::Replaces, world, arg.span);
         if path::targets(&file, world.cwd.as_deref()).contains(&Target::Anything) {
             let shown = file.display();
@@ -462,6 +523,9 @@ fn dd(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> 
             machine.state(Kind::WriteUnknown, reason, arg.span, Some(shown));
         }
     }
+    let Some(arg) = named("of=") else { return Some(Ran::same(world.clone(), read)) };
+    let adds = call.args.iter().any(|arg| arg.text.known_start().contains("notrunc") || arg.text.is("oflag=append"));
+    machine.remember(&arg.text.skip(3), read, adds, world);
     None
 }
 

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::options::{Grammar, Options};
 use super::row::{PROGRAM, Prints, Program, allows, asks, denies};
+use crate::context::Input;
 use crate::effect::{Certainty, Depth, Effect, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
@@ -13,10 +14,10 @@ use crate::value::path::{self, Extent, Target};
 use crate::value::{Arg, Flow, FoundBelow, Labels, Piece, Text, What};
 
 /// Tests of `find` that narrow down what is found.
-const NARROWING: [&str; 30] = [
+const NARROWING: [&str; 33] = [
     "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-mtime", "-mmin", "-atime", "-amin",
     "-ctime", "-cmin", "-newer", "-newermt", "-size", "-empty", "-user", "-group", "-perm", "-uid", "-gid", "-inum",
-    "-lname", "-samefile", "-links", "-nouser", "-nogroup", "-executable", "-fstype",
+    "-lname", "-samefile", "-links", "-nouser", "-nogroup", "-executable", "-fstype", "-used", "-anewer", "-cnewer",
 ];
 
 pub(super) const ROWS: &[Program] = &[
@@ -29,6 +30,11 @@ pub(super) const ROWS: &[Program] = &[
             denies("find / -exec rm {} +", "delete-root"),
             asks("find . -fprint ~/.bashrc", "persistence"),
             allows("find . -name '*.pyc' -delete"),
+            asks("yes | find ~ -name x -ok rm {} \\;", "delete-home"),
+            allows("find ~ -name x -ok rm {} \\;"),
+            allows("find . -type f -exec rm {}.bak \\;"),
+            allows("find . -type l -delete"),
+            allows("find . -type f -exec mv {} {}.txt \\;"),
             allows("find . -type f -exec grep -l x {} +"),
         ],
         ..PROGRAM
@@ -80,10 +86,12 @@ fn find(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
         let Some(word) = arg.text.as_known() else { continue };
         match word.as_str() {
             "-delete" => {
-                let depth = if narrowed { Depth::SomeBelow } else { Depth::Contents };
+                // It deletes no directory that holds anything.
+                let depth = if narrowed || finds_directories(expression) { Depth::SomeBelow } else { Depth::Contents };
                 find_deletes(machine, &roots, depth, world, arg);
             }
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                let confirms = word.starts_with("-ok") && is_unanswered(machine, call);
                 let words: Vec<Arg> = expression[index + 1..]
                     .iter()
                     .take_while(|arg| !arg.text.is(";") && !arg.text.is("+"))
@@ -92,7 +100,8 @@ fn find(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
                 for _ in 0..words.len() {
                     rest.next();
                 }
-                run_on(machine, &words, "{}", &found, world, call);
+                let run = |machine: &mut Machine<'_>| drop(run_on(machine, &words, "{}", &found, world, call));
+                if confirms { machine.confirming(run) } else { run(machine) }
             }
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
                 if let Some(file) = expression.get(index + 1) {
@@ -103,6 +112,15 @@ fn find(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
         }
     }
     flow_of(&found)
+}
+
+/// Whether a question on standard input gets no answer, which counts as no.
+pub(super) fn is_unanswered(machine: &Machine<'_>, call: &Call) -> bool {
+    machine.context.input == Input::Nothing && *call.input == Flow::empty()
+}
+
+fn finds_directories(expression: &[Arg]) -> bool {
+    expression.windows(2).any(|pair| pair[0].text.is("-type") && pair[1].text.is("d"))
 }
 
 /// Where `find` begins, and its expression.
@@ -202,7 +220,12 @@ fn is_narrowed(expression: &[Arg]) -> bool {
                 .get(at + 1)
                 .and_then(|next| next.text.as_known())
                 .is_some_and(|name| glob::is_sweeping(&name));
-        NARROWING.iter().any(|test| arg.text.is(test)) && !sweeping
+        let is_kind = ["-type", "-xtype"].iter().any(|test| arg.text.is(test))
+            && expression
+                .get(at + 1)
+                .is_some_and(|next| !next.text.is("f") && !next.text.is("d") && next.text.is_decided());
+        let is_test = NARROWING.iter().any(|test| arg.text.is(test)) || arg.text.known_start().starts_with("-newer");
+        (is_test || is_kind) && !sweeping
     })
 }
 

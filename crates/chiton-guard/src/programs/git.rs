@@ -4,9 +4,9 @@
 
 use super::options::{Grammar, Options};
 use super::row::Does::{Is, Run, RunHelper, RunText};
-use super::row::When::{All, Always, Any, Called, Contains, First, Given, Has, Not, Starts};
+use super::row::When::{All, Always, Any, Called, Contains, First, Has, Not, Starts};
 use super::row::{On, PROGRAM, Prints, Program, Which, allows, asks, denies};
-use super::{git_settings, run_helper};
+use super::{git_discards, git_settings, run_helper};
 use crate::effect::Kind::{Discard, Publish, RunHidden};
 use crate::machine::command::Call;
 use crate::machine::state::World;
@@ -143,7 +143,6 @@ pub(super) const VERBS: &[Program] = &[
     Program {
         names: &["git filter-branch", "git filter-repo"],
         custom: Some(filters),
-        effects: &[On(Always, Is(Publish, "This rewrites all of history."))],
         examples: &[
             asks("git filter-branch --tree-filter 'rm -rf secrets' HEAD", "publish"),
             denies("git filter-branch --tree-filter 'rm -rf /' HEAD", "delete-root"),
@@ -162,21 +161,6 @@ pub(super) const VERBS: &[Program] = &[
         names: &["git grep"],
         custom: Some(grep),
         examples: &[asks("git grep -O/tmp/x word", "hidden-run"), allows("git grep -n word")],
-        ..PROGRAM
-    },
-    Program {
-        names: &["git clean"],
-        effects: &[On(
-            All(&[Given(&["f", "force"]), Given(&["x", "X"]), Not(&Given(&["n", "dry-run"]))]),
-            Is(Discard, "This deletes ignored files too, such as local settings, for which git has no copy."),
-        )],
-        examples: &[asks("git clean -fdx", "git-discard"), allows("git clean -fd"), allows("git clean -ndx")],
-        ..PROGRAM
-    },
-    Program {
-        names: &["git stash"],
-        effects: &[On(Has(&["clear"]), Is(Discard, "This throws all stashed work away."))],
-        examples: &[asks("git stash clear", "git-discard"), allows("git stash pop")],
         ..PROGRAM
     },
     Program {
@@ -246,7 +230,7 @@ fn git(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran>
     };
 
     let is_verb = |name: &&str| name.strip_prefix("git ") == Some(verb.as_str());
-    let row = VERBS.iter().find(|row| row.names.iter().any(is_verb))?;
+    let row = VERBS.iter().chain(git_discards::VERBS).find(|row| row.names.iter().any(is_verb))?;
     let behind = Call { args, ..call.clone() };
     let flow = row.run(machine, &behind, inside).flow;
     Some(Ran::same(world.clone(), flow))
@@ -268,8 +252,16 @@ fn verb_of(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> (Option
                 let directory = directory.and_then(|path| path::absolute(&path, world.cwd.as_deref()));
                 world.enter(directory);
             }
-            "--git-dir" | "--work-tree" | "--namespace" => {
+            "--work-tree" => {
+                if let Some(tree) = rest.next() {
+                    world.set_text("GIT_WORK_TREE", tree.text.clone());
+                }
+            }
+            "--git-dir" | "--namespace" => {
                 rest.next();
+            }
+            _ if start.starts_with("--work-tree=") => {
+                world.set_text("GIT_WORK_TREE", arg.text.skip("--work-tree=".len()));
             }
             _ if start.starts_with("--exec-path=") => {
                 let reason = "git would take its own programs from another place.";
@@ -380,9 +372,11 @@ fn push(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran
     let deletes = has(call, &["--delete", "-d"]) || any(&|start| start.starts_with(':') && start.len() > 1);
 
     if forces && !has_lease {
-        machine.state(Publish, "This may overwrite what others have pushed.", call.span, None);
+        let instead = "Use `git push --force-with-lease`, which checks first.";
+        machine.state_with(Publish, "This may overwrite what others have pushed.", call.span, instead);
     } else if deletes {
-        machine.state(Publish, "This deletes a branch or tag that others may use.", call.span, None);
+        let instead = "Delete only the local branch: `git branch -d NAME`.";
+        machine.state_with(Publish, "This deletes a branch or tag that others may use.", call.span, instead);
     }
     None
 }
@@ -397,6 +391,8 @@ fn filters(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<
         scratch.enter(Some("/tmp/\u{1}".to_owned()));
         machine.run_text(text, scratch, &call.input);
     }
+    let instead = "Do it in a fresh clone: `git clone . ../rewritten`.";
+    machine.state_with(Publish, "This rewrites all of history.", call.span, instead);
     None
 }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::LazyLock;
 
 use super::row::{Example, allows, asks, denies};
-use crate::effect::Kind;
+use crate::effect::{Kind, Writing};
 use crate::machine::Machine;
 use crate::machine::command::Call;
 use crate::machine::state::World;
@@ -63,6 +63,32 @@ pub(super) const ROWS: &[Hidden] = &[
         names: &["cpio"],
         options: &[(&["--rsh-command"], Value::Helper)],
         examples: &[denies("cpio -o --rsh-command='rm -rf /' -F host:x", "delete-root"), allows("cpio -id")],
+        ..HIDDEN
+    },
+    Hidden {
+        names: &["7z", "7za", "7zz", "rar", "bsdcpio", "cpio"],
+        custom: Some(packs),
+        examples: &[
+            denies("7z a -sdel x.7z /etc", "delete-system"),
+            asks("cpio -idmv -D / < x", "system-write"),
+            allows("7z a x.7z src"),
+            allows("cpio -id -D out < x"),
+        ],
+        ..HIDDEN
+    },
+    Hidden {
+        names: &["xargs", "parallel", "rush"],
+        custom: Some(many),
+        examples: &[
+            asks("seq 100000 | xargs -P0 -I{} sleep 1000", "fork-bomb"),
+            allows("seq 10 | xargs -P0 -I{} sleep {}"),
+        ],
+        ..HIDDEN
+    },
+    Hidden {
+        names: &["nvim", "vim"],
+        options: &[(&["-l"], Value::Code(Language::Lua))],
+        examples: &[denies("nvim -l <(echo 'os.execute(\"rm -rf /\")')", "delete-root"), allows("nvim -l script.lua")],
         ..HIDDEN
     },
     Hidden {
@@ -632,6 +658,23 @@ pub(super) const ROWS: &[Hidden] = &[
         ..HIDDEN
     },
     Hidden {
+        names: &["dc3dd", "dcfldd", "pv", "xxd", "cp", "install", "fallocate", "mount", "date", "qemu-img"],
+        custom: Some(devices),
+        examples: &[
+            denies("dc3dd wipe=/dev/sda", "disk"),
+            denies("pv x -o /dev/sda", "disk"),
+            asks("cp /dev/zero fill", "disk"),
+            asks("fallocate -l 10T fill", "disk"),
+            asks("mount --bind /dev/null /etc/passwd", "disk"),
+            asks("date -s 2000-01-01", "system-write"),
+            denies("qemu-img convert -O raw x.qcow2 /dev/sda", "disk"),
+            allows("date -u"),
+            allows("fallocate -l 1G disk.img"),
+            allows("qemu-img convert -O qcow2 x.raw x.qcow2"),
+        ],
+        ..HIDDEN
+    },
+    Hidden {
         names: &["strace"],
         options: &[(&["-o"], Value::Commands(&["|", "!"]))],
         examples: &[denies("strace -o '|rm -rf /' ls", "delete-root"), allows("strace -o log ls")],
@@ -753,7 +796,7 @@ fn judge(machine: &mut Machine<'_>, value: Value, arg: &Arg, at: usize, call: &C
             }
         }
         Value::Loaded => load(machine, arg, None, call, world),
-        Value::Code(Language::Lua) if call.name == "nmap" => {
+        Value::Code(Language::Lua) if matches!(call.name.as_str(), "nmap" | "nvim" | "vim") => {
             load(machine, arg, Some(Value::Code(Language::Lua)), call, world)
         }
         Value::Recipes => load(machine, arg, Some(Value::Recipes), call, world),
@@ -869,6 +912,103 @@ fn code_on_input(machine: &mut Machine<'_>, call: &Call, world: &World, language
     }
 }
 
+/// Archives that delete what they pack, or unpack over the system.
+fn packs(machine: &mut Machine<'_>, call: &Call, world: &World) {
+    let words = operands(call);
+    if call.args.iter().any(|arg| arg.text.is("-sdel") || arg.text.is("-df") || arg.text.is("-dr")) {
+        for file in words.iter().skip(2) {
+            machine.deletes(
+                "This would delete after packing",
+                &file.text,
+                crate::effect::Depth::Tree,
+                world,
+                file.span,
+            );
+        }
+    }
+    let unpacks = call.args.iter().any(|arg| arg.text.known_start().starts_with("-i") || arg.text.is("--extract"));
+    if call.name.ends_with("cpio") && unpacks {
+        for (_, folder) in given(call, &["-D", "--directory"]) {
+            let below = super::files::below(&folder.text);
+            machine.writes("This would unpack into", &below, Writing::Replaces, world, folder.span);
+        }
+    }
+}
+
+/// As many processes at once as there are lines.
+fn many(machine: &mut Machine<'_>, call: &Call, _: &World) {
+    let is_free = given(call, &["-P", "--max-procs", "-j", "--jobs"]).iter().any(|(_, count)| {
+        count
+            .text
+            .as_known()
+            .and_then(|count| count.parse::<usize>().ok())
+            .is_some_and(|count| count == 0 || count > 2000)
+    });
+    let lines = call.input.text.as_deref().map_or(0, |text| text.lines().count());
+    let is_large = lines > 2000 || call.input.text.is_none() && call.input.labels.has(Labels::PLAIN);
+    if is_free && is_large {
+        machine.state(
+            Kind::MayFork,
+            "This would start a process for each of very many lines at once.",
+            call.span,
+            None,
+        );
+    }
+}
+
+/// Devices that are written by an option, files that never end, and the clock.
+fn devices(machine: &mut Machine<'_>, call: &Call, world: &World) {
+    let words = operands(call);
+    let last = words.last().filter(|_| words.len() > 1);
+    let written: Vec<Arg> = match call.name.as_str() {
+        "dc3dd" | "dcfldd" => given(call, &["wipe=", "hof=", "hofs=", "of:"]).into_iter().map(|(_, arg)| arg).collect(),
+        "pv" => given(call, &["-o", "--output"]).into_iter().map(|(_, arg)| arg).collect(),
+        "xxd" if call.args.iter().any(|arg| arg.text.known_start().starts_with("-r")) => {
+            last.into_iter().map(|arg| (*arg).clone()).collect()
+        }
+        "qemu-img" => {
+            let by_name = given(call, &["of="]).into_iter().map(|(_, arg)| arg);
+            let converts = words.first().is_some_and(|verb| {
+                ["convert", "create", "resize", "rebase", "commit"].iter().any(|own| verb.text.is(own))
+            });
+            by_name.chain(last.filter(|_| converts).map(|arg| (*arg).clone())).collect()
+        }
+        _ => Vec::new(),
+    };
+    for file in written {
+        machine.writes("This would overwrite", &file.text, Writing::Replaces, world, file.span);
+    }
+
+    let fills = match call.name.as_str() {
+        "cp" | "install" => {
+            let is_endless =
+                |arg: &&&Arg| ["/dev/zero", "/dev/urandom", "/dev/random"].iter().any(|path| arg.text.is(path));
+            let target = last.is_some_and(|target| !target.text.known_start().starts_with("/dev/"));
+            target
+                && words.iter().filter(is_endless).count() > 0
+                && !call.args.iter().any(|arg| arg.text.is("-a") || arg.text.is("-R"))
+        }
+        "fallocate" => given(call, &["-l", "--length"])
+            .iter()
+            .any(|(_, size)| size.text.known_end().to_ascii_uppercase().contains(['T', 'P', 'E'])),
+        _ => false,
+    };
+    if fills {
+        machine.state(Kind::FillDisk, "This would fill the disk.", call.span, None);
+    }
+    let over_system = last.is_some_and(|target| {
+        ["/etc", "/usr", "/bin", "/lib", "/boot"].iter().any(|place| target.text.known_start().starts_with(place))
+    });
+    if call.name == "mount" && over_system {
+        machine.state(Kind::Volumes, "This hides a file of the system behind another one.", call.span, None);
+    }
+    if call.name == "date"
+        && call.args.iter().any(|arg| arg.text.is("-s") || arg.text.known_start().starts_with("--set"))
+    {
+        machine.state(Kind::ChangeSystem, "This sets the clock of the machine.", call.span, None);
+    }
+}
+
 /// `go run file.go` runs what this command has written; `go generate` what comments say.
 fn go(machine: &mut Machine<'_>, call: &Call, world: &World) {
     let words = operands(call);
@@ -890,8 +1030,10 @@ fn go(machine: &mut Machine<'_>, call: &Call, world: &World) {
     }
     if matches!(verb.as_str(), "run" | "test" | "build") {
         for file in words.iter().skip(1).filter(|file| file.text.known_end().ends_with(".go")) {
-            if let Some(text) = machine.read(&file.text, world).text {
-                run_code(machine, &Arg::known(text, file.span), Language::Braces, world, &call.input);
+            let flow = machine.read(&file.text, world);
+            match flow.text {
+                Some(text) => run_code(machine, &Arg::known(text, file.span), Language::Braces, world, &call.input),
+                None => machine.object_to_flow(&Flow::labelled(flow.labels.without(Labels::UNKNOWN)), file),
             }
         }
     }
@@ -921,7 +1063,8 @@ fn compile(machine: &mut Machine<'_>, call: &Call, world: &World) {
     if reads_input && let Some(text) = &call.input.text {
         source.push_str(text);
     }
-    if source.is_empty() {
+    let is_fetched = words.iter().any(|file| machine.read(&file.text, world).labels.has(Labels::DOWNLOADED));
+    if source.is_empty() && !is_fetched {
         return;
     }
 
@@ -935,6 +1078,10 @@ fn compile(machine: &mut Machine<'_>, call: &Call, world: &World) {
             _ => Text::known("a.out"),
         }
     };
+    if is_fetched {
+        machine.remember(&named.unwrap_or_else(by_source), Flow::labelled(Labels::DOWNLOADED), false, world);
+        return;
+    }
     let program = format!("#!/usr/bin/env rust-script\n{source}");
     machine.remember(&named.unwrap_or_else(by_source), Flow::known(program), false, world);
 }

@@ -4,8 +4,9 @@ use std::rc::Rc;
 
 use super::builtins::is_standard_input;
 use super::options::{Grammar, Options};
-use super::row::When::{All, Bare, Fed, Not};
-use super::row::{PROGRAM, Program, When, allows, asks, denies};
+use super::row::Does::Is;
+use super::row::When::{All, Bare, Fed, Not, Says};
+use super::row::{On, PROGRAM, Program, When, allows, asks, denies};
 use super::text_tools::filtered;
 use crate::effect::{Kind, Writing};
 use crate::machine::command::Call;
@@ -92,10 +93,17 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["bun", "deno"],
         custom: Some(javascript_tool),
+        effects: JAVASCRIPT_PUBLISHES,
+        spares: super::row::DRY,
         prompts: WAITS_FOR_CODE,
         examples: &[
             denies("deno eval 'Deno.removeSync(\"/\", {recursive: true})'", "delete-root"),
             denies("bun -e 'require(\"child_process\").execSync(\"rm -rf /\")'", "delete-root"),
+            asks("bun publish", "publish"),
+            asks("deno publish", "publish"),
+            asks("bun x prisma migrate reset", "remote-data"),
+            asks("deno run -A npm:prisma migrate reset", "remote-data"),
+            allows("deno publish --dry-run"),
             denies("bun x rimraf /", "delete-root"),
             allows("bun run build"),
             allows("deno test"),
@@ -470,6 +478,15 @@ const RUBY: Interpreter = Interpreter {
 const TCL: Interpreter =
     Interpreter { language: Language::Tcl, grammar: Grammar { short: "c", ..SCRIPT }, code: &["c"], loads: &[] };
 
+const JAVASCRIPT_PUBLISHES: &[On] =
+    &[On(Says(&["publish"]), Is(Kind::Publish, "This would publish the package to a registry."))];
+
+/// Modules of Python that are programs by themselves.
+const MODULES: &[&str] = &[
+    "django", "alembic", "flask", "twine", "poetry", "uv", "hatch", "pdm", "flit", "maturin", "celery", "airflow",
+    "dbt", "ansible", "mkdocs", "huggingface_hub", "modal", "semantic_release", "piccolo", "aerich", "pipx", "rq",
+];
+
 const POWER_SHELL: Interpreter = Interpreter { language: Language::PowerShell, grammar: SCRIPT, code: &[], loads: &[] };
 
 /// `python -m` runs a module, and `manage.py shell -c` takes code.
@@ -491,12 +508,16 @@ fn python(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<R
             if let Some(code) = options.operands.get(at + 1) {
                 run_code_with(machine, code, Language::Python, world, &call.input, &[]);
             }
-            return None;
+            return super::frameworks::through_interpreter(machine, call, &options.operands, world);
         }
         return interpret(machine, call, world, &PYTHON);
     }
 
     let module = options.value(&["m"]).and_then(|arg| arg.text.as_known()).unwrap_or_default();
+    if let Some(row) = super::row_of(&module).filter(|_| MODULES.contains(&module.as_str())) {
+        let inner = Call { name: module.clone(), args: options.operands.clone(), ..call.clone() };
+        return Some(row.run(machine, &inner, world.clone()));
+    }
     match module.as_str() {
         "timeit" | "pdb" | "cProfile" | "trace" | "IPython" => {
             for code in options.operands.iter().filter(|arg| arg.text.known_start().contains(['(', ' '])) {
@@ -524,18 +545,16 @@ fn php(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran>
         for code in options.values(&["execute"]) {
             run_code_with(machine, code, Language::Php, world, &call.input, &[]);
         }
-        return None;
+        let words = Options::read(&call.args, &PHP.grammar).operands;
+        return super::frameworks::through_interpreter(machine, call, &words, world);
     }
     interpret(machine, call, world, &PHP)
 }
 
 /// `bun` and `deno` have verbs: `eval` takes code, others work on a project.
 fn javascript_tool(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
-    if call.args.first().is_some_and(|verb| verb.text.is("x")) {
-        return Some(machine.run_words(call, &call.args[1..], world.clone()));
-    }
     if works_on_project(call) {
-        return None;
+        return super::packages::run_tool(machine, call, world);
     }
     interpret(machine, &with_verb(call, "eval"), world, &JAVASCRIPT)
 }
@@ -577,7 +596,8 @@ fn elixir(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<R
 }
 
 fn works_on_project(call: &Call) -> bool {
-    const VERBS: [&str; 11] = ["run", "x", "test", "install", "add", "build", "task", "fmt", "lint", "check", "create"];
+    const VERBS: [&str; 12] =
+        ["run", "x", "test", "install", "add", "build", "task", "fmt", "lint", "check", "create", "publish"];
     call.args.first().is_some_and(|arg| VERBS.iter().any(|verb| arg.text.is(verb)))
 }
 
@@ -600,7 +620,7 @@ fn java(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran
         let start = arg.text.known_start();
         for option in ["-javaagent:", "-agentpath:", "-agentlib:"] {
             if let Some(library) = start.strip_prefix(option)
-                && is_risky_place(library)
+                && is_risky_place(machine, library)
             {
                 let reason = format!("{library} would be loaded into java first.");
                 machine.state(Kind::RunHidden, reason, arg.span, Some(library.to_owned()));
@@ -707,6 +727,9 @@ fn interpret(machine: &mut Machine<'_>, call: &Call, world: &World, interpreter:
         return is_fed.then(|| Ran::same(world.clone(), filtered(call)));
     }
 
+    if let Some(ran) = super::frameworks::through_interpreter(machine, call, &options.operands, world) {
+        return Some(ran);
+    }
     match options.operands.first() {
         Some(file) if !is_standard_input(&file.text) => {
             run_script(machine, file, language, world, call, operands.get(1..).unwrap_or_default());
@@ -738,9 +761,10 @@ fn with_line(code: &Arg) -> Arg {
 }
 
 /// Whether anybody may have put something there.
-fn is_risky_place(shown: &str) -> bool {
-    const RISKY: [&str; 6] = ["/tmp", "/var/tmp", "/dev/shm", "http:", "https:", "data:"];
-    RISKY.iter().any(|place| shown.contains(place))
+fn is_risky_place(machine: &Machine<'_>, shown: &str) -> bool {
+    const FETCHED: [&str; 3] = ["http:", "https:", "data:"];
+    let path = shown.find('/').map(|at| &shown[at..]).unwrap_or_default();
+    FETCHED.iter().any(|start| shown.contains(start)) || machine.places().is_open_to_others(path)
 }
 
 fn load_module(machine: &mut Machine<'_>, module: &Arg, language: Language) {
@@ -750,7 +774,7 @@ fn load_module(machine: &mut Machine<'_>, module: &Arg, language: Language) {
         || shown.contains("prepend")
         || shown.contains("append")
         || shown.contains("extension");
-    if loads && is_risky_place(&shown) {
+    if loads && is_risky_place(machine, &shown) {
         let reason = format!("{shown} would be loaded into {} first.", language.name());
         machine.state(Kind::RunHidden, reason, module.span, Some(shown));
     }

@@ -6,11 +6,13 @@
 mod archives;
 mod assignments;
 mod awk;
+mod backups;
 mod besides;
 mod builders;
 mod builtins;
 mod chiton;
 mod clouds;
+mod clusters;
 pub(crate) mod codec;
 mod containers;
 mod credentials;
@@ -18,26 +20,37 @@ mod databases;
 mod disks;
 mod downloads;
 mod editors;
+mod explains;
+mod fetched;
 mod files;
 mod finders;
+mod forges;
+mod frameworks;
 mod full_screen;
 mod git;
+mod git_discards;
 mod git_settings;
 mod hidden;
+mod infrastructure;
 mod interpreters;
 mod json;
 pub(crate) mod network;
 pub(crate) mod options;
 mod packages;
 mod permissions;
+mod platforms;
 mod printers;
 mod processes;
+mod publishing;
+mod queues;
 mod row;
 mod sed;
 mod settings_printers;
 mod shells;
+pub(crate) mod sql;
 mod ssh;
 mod starters;
+mod stores;
 mod system;
 mod system_network;
 mod system_packages;
@@ -65,10 +78,12 @@ use row::Program;
 const ROWS: &[&[Program]] = &[
     archives::ROWS,
     awk::ROWS,
+    backups::ROWS,
     builders::ROWS,
     builtins::ROWS,
     chiton::ROWS,
     clouds::ROWS,
+    clusters::ROWS,
     codec::ROWS,
     containers::ROWS,
     databases::ROWS,
@@ -77,19 +92,26 @@ const ROWS: &[&[Program]] = &[
     editors::ROWS,
     files::ROWS,
     finders::ROWS,
+    forges::ROWS,
+    frameworks::ROWS,
     full_screen::ROWS,
     git::ROWS,
+    infrastructure::ROWS,
     interpreters::ROWS,
     network::ROWS,
     packages::ROWS,
     permissions::ROWS,
+    platforms::ROWS,
     printers::ROWS,
     processes::ROWS,
+    publishing::ROWS,
+    queues::ROWS,
     sed::ROWS,
     settings_printers::ROWS,
     shells::ROWS,
     ssh::ROWS,
     starters::ROWS,
+    stores::ROWS,
     system::ROWS,
     system_network::ROWS,
     system_packages::ROWS,
@@ -103,8 +125,14 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::ne
     rows.flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
 });
 
+/// Rows of which a name ends with a `*`.
+static BY_START: LazyLock<Vec<&'static Program>> = LazyLock::new(|| {
+    let rows = ROWS.iter().copied().flatten();
+    rows.filter(|row| row.names.iter().any(|name| name.ends_with('*'))).collect()
+});
+
 fn row_of(name: &str) -> Option<&'static Program> {
-    let by_start = || ROWS.iter().copied().flatten().find(|row| row.is_named(name));
+    let by_start = || BY_START.iter().copied().find(|row| row.is_named(name));
     BY_NAME.get(name).copied().or_else(by_start)
 }
 
@@ -119,7 +147,7 @@ pub struct KnownProgram {
 
 /// Every program that the guard knows, with examples of what it says about it.
 pub fn programs() -> impl Iterator<Item = KnownProgram> {
-    let rows = ROWS.iter().copied().flatten().chain(git::VERBS).chain(besides::ROWS);
+    let rows = ROWS.iter().copied().flatten().chain(git::VERBS).chain(git_discards::VERBS).chain(besides::ROWS);
     let printers = token_printers::ROWS.iter();
     let printers = printers.map(|row| KnownProgram { names: row.names, examples: row.examples });
     let hidden = hidden::ROWS.iter().map(|row| KnownProgram { names: row.names, examples: row.examples });
@@ -128,7 +156,7 @@ pub fn programs() -> impl Iterator<Item = KnownProgram> {
 
 /// Goes through a call of a program.
 pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
-    if only_explains(call) {
+    if explains::only_explains(call) {
         return Ran::same(world, Flow::labelled(Labels::PLAIN));
     }
     if let Some(flow) = written_program(machine, call, &world) {
@@ -138,13 +166,19 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
         machine.reveals_input(&call.name, &call.input, call.span);
     }
     hidden::look_at(machine, call, &world);
+    fetched::look_at(machine, call, &world);
     besides::report(machine, call, &world);
-    let mut ran = if let Some(row) = row_of(&call.name) {
+    let mut ran = if let Some(row) = row_of(&call.name).filter(|_| !is_namesake(call)) {
         row.run(machine, call, world)
     } else {
         let flow = unknown_program(machine, call, &world);
         Ran::same(world, flow)
     };
+    // Most programs stop by themselves, or are there to make an end.
+    let goes_on = ["cat", "tac", "pv", "tr", "tee", "base64", "yes", "dd", "bash", "sh"];
+    if ran.flow.labels.has(Labels::ENDLESS) && !goes_on.contains(&call.name.as_str()) {
+        ran.flow.labels = ran.flow.labels.without(Labels::ENDLESS);
+    }
     if token_printers::prints_token(call) {
         ran.flow = token_printers::as_token(&ran.flow);
         machine.kept = Some((call.name.clone(), call.span));
@@ -152,7 +186,27 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
     if prints_settings(call) {
         ran.flow = Flow::labelled(Labels::SETTINGS);
     }
+    if fetched::prints_fetched(call) {
+        ran.flow = Flow::labelled(Labels::DOWNLOADED);
+    }
     ran
+}
+
+/// Whether a program given by its path only has the name of one that is known: `./script`, `/etc/passwd`.
+fn is_namesake(call: &Call) -> bool {
+    /// Names that people give to scripts of their own.
+    const COMMON: [&str; 30] = [
+        "at", "batch", "build", "check", "clean", "deploy", "dev", "dump", "format", "group", "import", "init",
+        "install", "link", "make", "passwd", "profile", "release", "reset", "restore", "run", "script", "service",
+        "setup", "split", "start", "stop", "test", "update", "watch",
+    ];
+    let start = call.path.known_start();
+    let Some((directory, _)) = start.rsplit_once('/') else { return false };
+    let parent = directory.rsplit('/').next().unwrap_or_default();
+    if crate::value::path::is_within(directory, "/etc") {
+        return true;
+    }
+    !matches!(parent, "bin" | "sbin" | ".bin" | "libexec") && COMMON.contains(&call.name.as_str())
 }
 
 /// Judges a program that another one runs as its helper.
@@ -288,12 +342,6 @@ fn prints_settings(call: &Call) -> bool {
     let verbs = ["completion", "completions", "shellenv", "hook", "docker-env", "podman-env", "activate"];
     let own = !matches!(call.name.as_str(), "echo" | "cat" | "curl" | "wget" | "ssh" | "printf");
     own && call.args.iter().take(3).any(|arg| verbs.iter().any(|verb| arg.text.is(verb)))
-}
-
-/// `--help` and `--version` as the only argument do nothing else.
-fn only_explains(call: &Call) -> bool {
-    let [only] = call.args.as_slice() else { return false };
-    (only.text.is("--help") || only.text.is("--version")) && !matches!(call.name.as_str(), "xargs" | "echo")
 }
 
 #[cfg(test)]

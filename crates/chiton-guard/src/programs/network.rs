@@ -7,7 +7,7 @@ use super::row::Does::{Is, Send, SendText};
 use super::row::When::{Always, Any, Bare, Has, Not, Starts, Verb};
 use super::row::{On, PROGRAM, Prints, Program, Which, allows, asks, denies};
 use super::shells::SHELLS;
-use crate::effect::Kind::{Firewall, OpenMachine, RunHidden};
+use crate::effect::Kind::{Firewall, OpenMachine, RemoteShell, RunHidden};
 use crate::effect::Writing;
 use crate::machine::Machine;
 use crate::machine::address;
@@ -85,8 +85,8 @@ pub(super) const ROWS: &[Program] = &[
         names: &[
             "websocat", "wscat", "ii", "sic", "pastebinit", "gist", "haste", "wgetpaste", "ffsend", "dropbox_uploader",
             "dropbox_uploader.sh", "gdrive", "onedrive", "ntfy", "slack", "slackcat", "telegram-send", "apprise",
-            "azcopy", "curlie", "grpcurl", "mosquitto_pub", "kcat", "kafkacat", "nats", "amqp-publish", "keybase",
-            "qrcp", "portal", "sendme",
+            "azcopy", "curlie", "grpcurl", "mosquitto_pub", "kcat", "kafkacat", "amqp-publish", "keybase", "qrcp",
+            "portal", "sendme",
         ],
         effects: MAILS,
         examples: &[
@@ -137,25 +137,36 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &[
             "tmate", "upterm", "ttyd", "gotty", "sshx", "wetty", "shellinabox", "shellinaboxd", "teleconsole",
-            "tty-share", "termshare", "webtty", "sshd", "dropbear", "telnetd", "in.telnetd", "utelnetd", "rshd",
-            "x11vnc", "vncserver", "x0vncserver", "tigervncserver", "Xvnc", "xrdp", "rustdesk", "anydesk",
-            "teamviewer", "teleport", "msfconsole", "msfvenom", "pwncat-cs", "rcat", "rustcat", "sliver-client",
-            "evil-winrm", "weevely", "villain", "hoaxshell",
+            "tty-share", "termshare", "webtty", "dropbear", "telnetd", "in.telnetd", "utelnetd", "rshd",
         ],
         effects: &[On(
-            Not(&Any(&[
-                Verb(&["version", "help", "status", "login", "session", "config"]),
-                Has(&["-V", "-t", "-T", "--test", "-list", "-kill"]),
-            ])),
+            Not(&Any(&[Verb(&["version", "help", "login", "session", "config"]), Has(&["-V", "-h"])])),
+            Is(RemoteShell, "Whoever reaches this gets a shell on this machine."),
+        )],
+        examples: &[
+            denies("ttyd bash", "remote-shell"),
+            denies("tmate -F", "remote-shell"),
+            denies("dropbear -p 2222 -R", "remote-shell"),
+            allows("tmate -V"),
+            allows("ttyd --version"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &[
+            "sshd", "x11vnc", "vncserver", "x0vncserver", "tigervncserver", "Xvnc", "xrdp", "rustdesk", "anydesk",
+            "teamviewer", "teleport", "msfconsole", "msfvenom", "pwncat-cs", "rcat", "rustcat", "sliver-client",
+            "evil-winrm", "weevely", "ztcp",
+        ],
+        effects: &[On(
+            Not(&Any(&[Verb(&["version", "help", "status", "config"]), Has(&["-V", "-t", "-T", "-list", "-kill"])])),
             Is(OpenMachine, "Whoever reaches this gets a shell or the desktop of this machine."),
         )],
         examples: &[
-            asks("ttyd bash", "remote-shell"),
-            asks("tmate -F", "remote-shell"),
             asks("/usr/sbin/sshd -D -p 2222", "remote-shell"),
             asks("x11vnc -forever", "remote-shell"),
             allows("sshd -t"),
-            allows("ttyd --version"),
+            allows("vncserver -list"),
         ],
         ..PROGRAM
     },

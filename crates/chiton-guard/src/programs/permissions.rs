@@ -34,6 +34,10 @@ pub(super) const ROWS: &[Program] = &[
             asks("chmod u+s tool", "permissions"),
             denies("chmod -R 777 /", "permissions"),
             denies("chmod -R -x /usr", "permissions"),
+            denies("chmod -R 777 /var/www", "permissions"),
+            asks("chmod -R 755 /var/www", "permissions"),
+            allows("chmod 2775 shared"),
+            allows("find . -type d -exec chmod g+s {} +"),
             allows("chmod +x build.sh"),
             allows("chmod -R u+w build"),
         ],
@@ -57,6 +61,11 @@ pub(super) const ROWS: &[Program] = &[
             denies("chown -R --reference=x /", "permissions"),
             denies("chgrp dev /etc/shadow", "permissions"),
             denies("chown --reference=x /etc/shadow", "permissions"),
+            asks("chown -R www-data /var/www", "permissions"),
+            asks("chown -R dev /usr/local", "permissions"),
+            asks("chown -R dev /var/lib/app", "permissions"),
+            asks("chown -R dev:dev /srv /opt", "permissions"),
+            denies("chown -R dev /var/lib", "permissions"),
             allows("chown -R dev build"),
         ],
         ..PROGRAM
@@ -114,25 +123,45 @@ fn chmod(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
     if let Some(mode) = options.operands.first().filter(|_| names_mode)
         && sets_user_id(&mode.text)
     {
-        let reason = "This makes a program run with the rights of its owner.";
+        let reason = format!("The mode {} makes programs run with the rights of their owner.", mode.text.display());
         machine.state(Kind::SetUserId, reason, mode.span, Some(mode.text.display()));
     }
 
     let depth = Depth::tree_if(options.has(&["R", "recursive"]));
+    let mode = options.operands.first().filter(|_| names_mode);
+    let opens = depth == Depth::Tree && mode.is_some_and(|mode| lets_all_write(&mode.text));
     for arg in options.operands.iter().skip(usize::from(names_mode)) {
-        let doing = "This would change the rights of";
-        machine.does(Effect::Rights { what: &arg.text, depth, doing }, world, arg.span);
+        let (what, doing) = (&arg.text, "This would change the rights of");
+        let effect = if opens { Effect::OpenTree { what, doing } } else { Effect::Rights { what, depth, doing } };
+        machine.does(effect, world, arg.span);
     }
     None
 }
 
-/// Whether a mode lets a program run with the rights of its owner or group.
+/// Whether a mode lets everybody write.
+fn lets_all_write(mode: &Text) -> bool {
+    let Some(mode) = mode.as_known() else { return false };
+    if !mode.is_empty() && mode.bytes().all(|byte| byte.is_ascii_digit()) {
+        return u32::from_str_radix(&mode, 8).is_ok_and(|bits| bits & 0o002 != 0);
+    }
+    mode.split(',').any(|clause| {
+        let Some(at) = clause.find(['+', '=']) else { return false };
+        (at == 0 || clause[..at].contains(['a', 'o'])) && clause[at..].contains('w')
+    })
+}
+
+/// Whether a mode lets a program run with the rights of its owner. Those of its group are left out: on a directory the
+/// bit only hands the group down, and that is what it is used for.
 pub(super) fn sets_user_id(mode: &Text) -> bool {
     let Some(mode) = mode.as_known() else { return false };
     if mode.bytes().all(|byte| byte.is_ascii_digit()) {
         let bits = u32::from_str_radix(&mode, 8).unwrap_or_default();
-        return bits & 0o6000 != 0 && mode.trim_start_matches('0').len() > 3;
+        return bits & 0o4000 != 0 && mode.trim_start_matches('0').len() > 3;
     }
-    mode.split(',')
-        .any(|clause| clause.find(['+', '=']).is_some_and(|at| clause[at..].contains('s') && !clause.starts_with('o')))
+    mode.split(',').any(|clause| {
+        clause.find(['+', '=']).is_some_and(|at| {
+            let (who, what) = clause.split_at(at);
+            what.contains('s') && (who.is_empty() || who.contains(['u', 'a']))
+        })
+    })
 }

@@ -30,6 +30,9 @@ pub(super) const ROWS: &[Program] = &[
             denies("printf '\\162m -rf /' | sh", "delete-root"),
             denies("printf '%s -rf %s' rm / | sh", "delete-root"),
             denies("printf -v x /; rm -rf $x", "delete-root"),
+            denies("printf '%.2s -rf /' rmdir | sh", "delete-root"),
+            denies("printf %s 'rm -rf ' > x; echo / >> x; sh x", "delete-root"),
+            denies("printf \"\\\\x$(printf %x 114)m -rf /\" | sh", "delete-root"),
             asks("printf -v LD_PRELOAD ./x.so", "environment"),
             allows("printf '%s\\n' one two"),
         ],
@@ -105,8 +108,16 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &["yes"],
-        prints: Prints::By(|_, call, _| if call.args.is_empty() { Flow::known("y\n") } else { Flow::unknown() }),
-        examples: &[asks("yes 'rm -rf /' | sh", "unknown-run"), allows("yes | ./configure")],
+        prints: Prints::By(|_, call, _| {
+            let flow = if call.args.is_empty() { Flow::known("y\n") } else { Flow::unknown() };
+            Flow { labels: flow.labels.with(Labels::ENDLESS), ..flow }
+        }),
+        examples: &[
+            asks("yes 'rm -rf /' | sh", "unknown-run"),
+            asks("yes > fill", "disk"),
+            allows("yes | head -n 100 > lines.txt"),
+            allows("yes | ./configure"),
+        ],
         ..PROGRAM
     },
     Program {
@@ -295,15 +306,13 @@ fn printf_or_assign(machine: &mut Machine<'_>, call: &Call, world: &mut World) -
     Ran::succeeded(world.clone(), flow)
 }
 
-/// `printf` with `%s`, `%b`, `%d`, `%x`, `%c` and the escapes.
+/// `printf` with `%s`, `%b`, `%d`, `%x`, `%c`, widths, precisions and the escapes.
 fn printf(args: &[Arg]) -> Flow {
     let Some((format, values)) = args.split_first() else { return Flow::empty() };
-    if let [only] = values
-        && let Some("%s" | "%s\\n") = format.text.as_known().as_deref()
-    {
+    if let ([only], Some(ending)) = (values, printed_alone(&format.text)) {
         let mut flow = printed(&only.text);
         if let Some(text) = &mut flow.text {
-            text.push('\n');
+            text.push_str(ending);
         }
         return flow;
     }
@@ -315,38 +324,102 @@ fn printf(args: &[Arg]) -> Flow {
     };
     let mut out = String::new();
     let mut values = values.into_iter().peekable();
-    for _ in 0..64 {
-        let used = format_once(&format, &mut values, &mut out);
+    loop {
+        let Some(used) = format_once(&format, &mut values, &mut out) else { return Flow::unknown() };
+        if out.len() > LONGEST_PRINTED {
+            return Flow::unknown();
+        }
         if values.peek().is_none() || !used {
-            break;
+            return Flow::known(out);
         }
     }
-    Flow::known(out)
 }
 
-fn format_once(format: &str, values: &mut impl Iterator<Item = String>, out: &mut String) -> bool {
+/// Text beyond this is not put together.
+const LONGEST_PRINTED: usize = 256 << 10;
+
+/// What follows the one value that a format prints as it is.
+fn printed_alone(format: &Text) -> Option<&'static str> {
+    if format.is("%s") {
+        Some("")
+    } else if format.is("%s\\n") {
+        Some("\n")
+    } else {
+        None
+    }
+}
+
+/// Prints through the format once: whether it took a value; none where that would be too much text.
+fn format_once(format: &str, values: &mut impl Iterator<Item = String>, out: &mut String) -> Option<bool> {
     let mut used = false;
     let mut rest = format;
     while let Some(at) = rest.find('%') {
         out.push_str(&escapes(&rest[..at]));
         let spec = &rest[at + 1..];
-        let Some(end) = spec.find(|letter: char| letter.is_ascii_alphabetic() || letter == '%') else { break };
+        let is_end =
+            |letter: char| (letter.is_ascii_alphabetic() && !"hlLqjzt".contains(letter)) || matches!(letter, '%' | 'q');
+        let Some(end) = spec.find(is_end) else { break };
         let letter = spec[end..].chars().next().unwrap_or('s');
         rest = &spec[end + letter.len_utf8()..];
         if letter == '%' {
             out.push('%');
             continue;
         }
+
         used = true;
+        let shape = spec[..end].trim_end_matches(['h', 'l', 'L', 'j', 'z', 't']);
+        let (width, precision) = match shape.split_once('.') {
+            Some((width, precision)) => (width, Some(precision)),
+            None => (shape, None),
+        };
+        let mut number = |text: &str| -> Option<usize> {
+            let text = text.trim_start_matches(['-', '+', ' ', '#', '0', '\'']);
+            let given = if text == "*" { values.next().unwrap_or_default() } else { text.to_owned() };
+            if given.is_empty() { Some(0) } else { given.trim_start_matches('-').parse().ok() }
+        };
+        let width_of = number(width)?;
+        let precision = precision.map(&mut number);
         let value = values.next().unwrap_or_default();
-        match letter {
-            'b' => out.push_str(&escapes(&value)),
-            'c' => out.extend(value.chars().next()),
-            'x' => out.push_str(&value.parse::<i64>().map_or(value, |number| format!("{number:x}"))),
-            'o' => out.push_str(&value.parse::<i64>().map_or(value, |number| format!("{number:o}"))),
-            _ => out.push_str(&value),
+        let shown = match letter {
+            'b' => escapes(&value),
+            'c' => value.chars().next().map(String::from).unwrap_or_default(),
+            'd' | 'i' | 'u' => character_code(&value).map_or(value, |code| code.to_string()),
+            'x' => integer(&value).map_or(value, |number| format!("{number:x}")),
+            'X' => integer(&value).map_or(value, |number| format!("{number:X}")),
+            'o' => integer(&value).map_or(value, |number| format!("{number:o}")),
+            'q' => format!("'{}'", value.replace('\'', "'\\''")),
+            _ => value,
+        };
+        let shown = match precision {
+            Some(most) if matches!(letter, 's' | 'b') => shown.chars().take(most?).collect(),
+            _ => shown,
+        };
+        if width_of > LONGEST_PRINTED {
+            return None;
+        }
+        let missing = width_of.saturating_sub(shown.chars().count());
+        let padding = if width.starts_with('0') && letter != 's' { "0" } else { " " };
+        if width.starts_with('-') {
+            out.push_str(&shown);
+        }
+        out.push_str(&padding.repeat(missing));
+        if !width.starts_with('-') {
+            out.push_str(&shown);
         }
     }
     out.push_str(&escapes(rest));
-    used
+    Some(used)
+}
+
+/// `"'A"` as a number is the code of the letter.
+fn character_code(value: &str) -> Option<u32> {
+    value.strip_prefix(['\'', '"'])?.chars().next().map(u32::from)
+}
+
+fn integer(value: &str) -> Option<i64> {
+    let hexadecimal = value.strip_prefix("0x").or_else(|| value.strip_prefix("0X"));
+    match hexadecimal {
+        Some(digits) => i64::from_str_radix(digits, 16).ok(),
+        None => value.parse().ok().or_else(|| character_code(value).map(i64::from)),
+    }
 }

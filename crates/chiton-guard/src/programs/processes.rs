@@ -100,7 +100,7 @@ const NOT_CHOSEN: Labels = Labels::PROCESSES.with(Labels::UNKNOWN);
 fn list_processes(_: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     let chooses = |arg: &Arg| {
         let start = arg.text.known_start();
-        ["-p", "--pid", "-C", "--ppid"].iter().any(|option| start.starts_with(option))
+        ["-p", "--pid", "-C", "--ppid", "-s", "--sid", "-t", "--tty"].iter().any(|option| start.starts_with(option))
     };
     let shows_parents = |arg: &Arg| arg.text.display().contains("ppid");
     let chosen = call.args.iter().any(chooses) && !call.args.iter().any(shows_parents);

@@ -30,6 +30,8 @@ pub(crate) struct Program {
     pub(crate) prints: Prints,
     /// When it waits for a person, and what to do instead. The first that holds is told.
     pub(crate) prompts: &'static [(When, &'static str)],
+    /// Options with which it only shows what it would do, such as [`DRY`]: none of its effects happens then.
+    pub(crate) spares: &'static [&'static str],
     /// What none of this can say. It comes first; where it gives nothing, the row goes on.
     pub(crate) custom: Option<Custom>,
     /// Calls of it and their verdicts.
@@ -44,9 +46,19 @@ pub(crate) const PROGRAM: Program = Program {
     runs: Runs::Nothing,
     prints: Prints::Unknown,
     prompts: &[],
+    spares: &[],
     custom: None,
     examples: &[],
 };
+
+/// The row of a tool that may, besides its effects, do what any program without a row may do.
+pub(crate) const TOOL: Program = Program { runs: Runs::Perhaps, ..PROGRAM };
+
+/// Options with which most tools only show what they would do.
+pub(crate) const DRY: &[&str] = &["--help", "--dry-run", "--dryrun", "--dry", "-h"];
+
+/// Those of tools for which `-h` is a host.
+pub(crate) const DRY_LONG: &[&str] = &["--help", "--dry-run"];
 
 /// What a program does that a row cannot say.
 pub(crate) type Custom = fn(&mut Machine<'_>, &Call, &mut World) -> Option<Ran>;
@@ -67,6 +79,12 @@ pub(crate) enum When {
     Has(&'static [&'static str]),
     /// The first argument that is not an option is one of these words.
     Verb(&'static [&'static str]),
+    /// The operands begin like one of these patterns: words with blanks between them, `|` between alternatives. One `*`
+    /// in a word stands for anything: `release delete*`, `repo|project delete`, `*:destroy`.
+    Says(&'static [&'static str]),
+    /// The first operand that is a verb at all, one of these or one that only looks ([`LOOKS`]), is one of these. Tools
+    /// with a tree of nouns are like that: `gcloud compute instances delete`. A `*` as in [`When::Says`].
+    Tree(&'static [&'static str]),
     /// No argument is a verb: all are options, or the text does not decide the first that is not one.
     NoVerb,
     /// The first argument of all is one of these words.
@@ -85,6 +103,8 @@ pub(crate) enum When {
     Operands(usize),
     /// The operand at this place, counted from 0, is one of these words.
     Operand(usize, &'static [&'static str]),
+    /// One of the operands is one of these words.
+    AnyOperand(&'static [&'static str]),
     /// Something is on its standard input.
     Fed,
     /// It was called by one of these names.
@@ -100,8 +120,11 @@ pub(crate) enum When {
 /// An effect as a row names it.
 #[derive(Clone, Copy)]
 pub(crate) enum Does {
-    /// This kind of thing, for this reason. `{program}` in it is the name that the program was called by.
+    /// This kind of thing, for this reason. `{program}` in it is the name that the program was called by, `{names}` the
+    /// operands behind the words of [`When::Says`] or [`When::Tree`], `{where}` the machine or account that options name.
     Is(Kind, &'static str),
+    /// They are statements for a database, which may drop data or run something.
+    Query(Which),
     /// This kind of thing, for each of these arguments, which are named.
     IsOn(Which, Kind, &'static str),
     /// They are deleted; how the objection begins.
@@ -247,8 +270,8 @@ impl Program {
 
         let mut is_known = false;
         for On(when, does) in self.effects {
-            if reading.holds(when) {
-                reading.apply(does, machine, &world);
+            if reading.holds(when) && !reading.is_spared(self.spares) {
+                reading.apply(when, does, machine, &world);
                 is_known = true;
             }
         }
@@ -273,7 +296,7 @@ impl Program {
         }
         for On(when, does) in self.effects {
             if reading.holds(when) {
-                reading.apply(does, machine, world);
+                reading.apply(when, does, machine, world);
             }
         }
     }
@@ -317,6 +340,7 @@ impl<'c> Reading<'c> {
                 let verb = self.words().iter().find(|word| !word.starts_with('-'));
                 verb.is_some_and(|verb| words.contains(&&**verb))
             }
+            When::Says(_) | When::Tree(_) => self.said(when).is_some(),
             When::NoVerb => {
                 let mut args = self.call.args.iter();
                 let verb = args.find(|arg| !arg.text.known_start().starts_with('-'));
@@ -335,12 +359,59 @@ impl<'c> Reading<'c> {
                 let operand = self.options().operands.get(*at);
                 operand.is_some_and(|operand| words.iter().any(|word| operand.text.is(word)))
             }
+            When::AnyOperand(words) => {
+                self.options().operands.iter().any(|operand| words.iter().any(|word| operand.text.is(word)))
+            }
             When::Fed => *self.call.input != Flow::empty(),
             When::Called(names) => names.contains(&self.call.name.as_str()),
             When::All(all) => all.iter().all(|when| self.holds(when)),
             When::Any(any) => any.iter().any(|when| self.holds(when)),
             When::Not(when) => !self.holds(when),
         }
+    }
+
+    /// How many operands a condition on them is about.
+    fn said(&self, when: &When) -> Option<usize> {
+        let operands = &self.options().operands;
+        match when {
+            When::Says(patterns) => patterns.iter().find_map(|pattern| begins_like(operands, pattern)),
+            When::Tree(verbs) => {
+                let is_verb = |word: &Arg| fits_one(&word.text.shown(), verbs);
+                let is_looking = |word: &Arg| LOOKS.iter().any(|verb| word.text.is(verb));
+                let at = operands.iter().position(|word| is_verb(word) || is_looking(word))?;
+                is_verb(&operands[at]).then_some(at + 1)
+            }
+            When::All(all) | When::Any(all) => all.iter().find_map(|when| self.said(when)),
+            _ => None,
+        }
+    }
+
+    /// Whether one of these options is given, with a value that does not switch it off.
+    fn is_spared(&self, spares: &[&str]) -> bool {
+        const OFF: [&str; 4] = ["=none", "=false", "=no", "=0"];
+        let own = self.words().iter().take_while(|word| *word != "--");
+        let is_one = |word: &str| {
+            spares.iter().any(|spare| {
+                word.strip_prefix(spare)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('=') && !OFF.contains(&rest))
+            })
+        };
+        !spares.is_empty() && own.into_iter().any(|word| is_one(word))
+    }
+
+    /// A reason with what it is about filled in, and that.
+    fn reason(&self, when: &When, reason: &str) -> (String, Option<String>) {
+        let mut full = reason.replace("{program}", &self.call.name);
+        let mut names = Vec::new();
+        if full.contains("{names}") {
+            let behind = self.options().operands.iter().skip(self.said(when).unwrap_or(0));
+            names.extend(behind.map(|name| name.text.display()).filter(|name| !name.is_empty()));
+            full = full.replace("{names}", &quoted(&names));
+        }
+        if full.contains("{where}") {
+            full = full.replace("{where}", &place(self.options()));
+        }
+        (full, names.into_iter().next())
     }
 
     fn chosen(&self, which: Which) -> Vec<Arg> {
@@ -444,15 +515,25 @@ impl<'c> Reading<'c> {
         }
     }
 
-    fn apply(&self, does: &Does, machine: &mut Machine<'_>, world: &World) {
+    fn apply(&self, when: &When, does: &Does, machine: &mut Machine<'_>, world: &World) {
         let call = self.call;
         match *does {
             Does::OneOf(choices) => {
-                if let Some(On(_, does)) = choices.iter().find(|On(when, _)| self.holds(when)) {
-                    self.apply(does, machine, world);
+                if let Some(On(inner, does)) = choices.iter().find(|On(when, _)| self.holds(when)) {
+                    let names = if self.said(inner).is_some() { inner } else { when };
+                    self.apply(names, does, machine, world);
                 }
             }
-            Does::Is(kind, reason) => machine.state(kind, reason.replace("{program}", &call.name), call.span, None),
+            Does::Is(kind, reason) => {
+                let (reason, target) = self.reason(when, reason);
+                machine.state(kind, reason, call.span, target);
+            }
+            Does::Query(which) => {
+                let place = place(self.options());
+                for arg in self.chosen(which) {
+                    super::sql::statements(machine, &arg, &super::sql::Database::named(&call.name, &place), world);
+                }
+            }
             Does::Send(which) => super::network::sends(machine, &self.chosen(which), world, call),
             Does::SendText(which) => super::network::sends_text(machine, &self.chosen(which)),
             Does::Run(which) => drop(machine.run_words(call, &self.chosen(which), world.clone())),
@@ -494,4 +575,72 @@ impl<'c> Reading<'c> {
             _ => {}
         }
     }
+}
+
+/// Verbs of tools with a tree of nouns that only look, or that lose nothing. Words that are a noun somewhere are missing.
+const LOOKS: &[&str] = &[
+    "list", "ls", "get", "show", "describe", "inspect", "validate", "wait", "help", "download", "create", "add",
+    "update", "set", "edit", "cp", "copy", "upload",
+];
+
+/// How many of `operands` the words of `pattern` are, where they begin like it.
+fn begins_like(operands: &[Arg], pattern: &str) -> Option<usize> {
+    let mut count = 0;
+    for part in pattern.split(' ') {
+        let word = operands.get(count)?.text.shown();
+        if !part.split('|').any(|alternative| fits(&word, alternative)) {
+            return None;
+        }
+        count += 1;
+    }
+    Some(count)
+}
+
+fn fits_one(word: &str, patterns: &[&str]) -> bool {
+    patterns.iter().any(|pattern| fits(word, pattern))
+}
+
+/// Whether a word is `pattern`, in which one `*` stands for anything.
+fn fits(word: &str, pattern: &str) -> bool {
+    match pattern.split_once('*') {
+        Some((start, end)) => word.len() >= start.len() + end.len() && word.starts_with(start) && word.ends_with(end),
+        None => word == pattern,
+    }
+}
+
+/// Names as a sentence has them, with a blank before them: ` `a`, `b` and 3 more`.
+fn quoted(names: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let mut all = String::new();
+    for (index, name) in names.iter().take(SHOWN).enumerate() {
+        all.push_str(if index == 0 { " `" } else { ", `" });
+        all.extend(name.chars().take(80));
+        all.push('`');
+    }
+    if names.len() > SHOWN {
+        all.push_str(&format!(" and {} more", names.len() - SHOWN));
+    }
+    all
+}
+
+/// Where something happens, by the options that name it, with a blank before it.
+fn place(options: &Options) -> String {
+    const PLACES: &[(&[&str], &str)] = &[
+        (&["host", "hostname", "server", "endpoint", "endpoints", "endpoint-url", "bootstrap-server"], "on"),
+        (&["context", "kube-context"], "in the context"),
+        (&["namespace"], "in the namespace"),
+        (&["project", "project-id"], "in the project"),
+        (&["profile"], "with the profile"),
+        (&["resource-group"], "in the group"),
+        (&["cluster"], "in the cluster"),
+        (&["app"], "in the app"),
+        (&["repo"], "in"),
+        (&["region"], "in the region"),
+    ];
+    let named = PLACES.iter().filter_map(|(names, phrase)| Some((phrase, options.value(names)?)));
+    let mut all = String::new();
+    for (phrase, value) in named.take(2) {
+        all.extend([" ", phrase, " `", &value.text.shown(), "`"]);
+    }
+    all
 }

@@ -34,11 +34,11 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &[
-            "nodenv", "goenv", "jenv", "fnm", "nvm", "opam", "luarocks", "rtx", "register-python-argcomplete", "pip",
-            "rustup", "ng", "ruby-build", "chruby", "sdkman", "volta",
+            "nodenv", "goenv", "jenv", "fnm", "nvm", "rtx", "register-python-argcomplete", "pip", "rustup",
+            "ruby-build", "chruby", "sdkman", "volta",
         ],
         prints: Prints::Settings,
-        examples: &[allows("eval \"$(opam env)\""), allows("pip install requests")],
+        examples: &[allows("eval \"$(fnm env)\""), allows("pip install requests")],
         ..PROGRAM
     },
     Program {
@@ -51,9 +51,9 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["minikube", "docker-machine", "kind", "k3d", "flux", "limactl", "colima"],
+        names: &["minikube", "kind", "k3d"],
         prints: Prints::Settings,
-        examples: &[allows("eval \"$(minikube docker-env)\""), allows("kind get clusters")],
+        examples: &[allows("eval \"$(minikube docker-env)\""), allows("kind delete cluster")],
         ..PROGRAM
     },
 ];

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use super::full_screen::WAITS_FOR_TYPING;
 use super::network::{sends, sends_text};
 use super::options::{Grammar, Options};
-use super::row::When::{Any, Has, Not, Starts};
-use super::row::{PROGRAM, Prints, Program, Runs, allows, asks, denies};
+use super::row::Does::Is;
+use super::row::When::{All, Any, Called, Has, Not, Starts};
+use super::row::{On, PROGRAM, Prints, Program, Runs, allows, asks, denies};
 use super::shells;
 use crate::effect::{Kind, Writing};
 use crate::machine::command::Call;
@@ -63,16 +64,32 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["ssh-keygen"],
+        names: &["ssh-keygen", "ssh-add"],
+        effects: &[On(
+            All(&[Called(&["ssh-keygen"]), Has(&["-p"])]),
+            Is(Kind::Reveal, "This changes the passphrase of a private key."),
+        )],
         runs: Runs::Perhaps,
         prompts: &[(
-            Not(&Any(&[Has(&["-N", "-l", "-y", "-R", "-F", "-lf"]), Starts(&["-N", "-l"])])),
+            All(&[
+                Called(&["ssh-keygen"]),
+                Not(&Any(&[Has(&["-N", "-l", "-y", "-R", "-F", "-lf"]), Starts(&["-N", "-l"])])),
+            ]),
             "it asks for a passphrase; use -N ''",
         )],
-        examples: &[allows("ssh-keygen -t ed25519 -N '' -f key"), allows("ssh-keygen -R web-1")],
+        examples: &[
+            asks("ssh-keygen -p -f ~/.ssh/id_rsa -N ''", "credentials"),
+            allows("ssh-keygen -t ed25519 -N '' -f key"),
+            allows("ssh-keygen -R web-1"),
+            allows("ssh-add -l"),
+        ],
         ..PROGRAM
     },
 ];
+
+/// What can be done instead on a machine that nobody here sees.
+const ELSEWHERE: &str =
+    "It is another machine: look there first with a command that only reads, and name single things.";
 
 /// `ssh`: what runs on the other machine is judged like what runs here.
 fn on_another_machine(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
@@ -99,9 +116,9 @@ fn on_another_machine(machine: &mut Machine<'_>, call: &Call, world: &mut World)
     there.cwd = None;
     if let Some(command) = options.operands.get(1..).filter(|command| !command.is_empty()) {
         let dashes = command.iter().take_while(|arg| arg.text.is("--")).count();
-        shells::run_joined(machine, &command[dashes..], call, there);
+        machine.instead(ELSEWHERE, |machine| drop(shells::run_joined(machine, &command[dashes..], call, there)));
     } else if call.input.text.as_deref().is_some_and(|text| !text.is_empty()) {
-        shells::reading_input(machine, call, there);
+        machine.instead(ELSEWHERE, |machine| drop(shells::reading_input(machine, call, there)));
     }
     None
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::finders;
 use super::options::{Grammar, Options};
-use super::row::When::{Always, Has, Operand};
+use super::row::When::{Always, Has};
 use super::row::{PROGRAM, Prints, Program, Runs, Which, allows, asks, denies};
 use crate::effect::Kind;
 use crate::machine::command::Call;
@@ -114,30 +114,6 @@ pub(super) const ROWS: &[Program] = &[
             denies("nix-shell -p jq --run 'rm -rf /'", "delete-root"),
             denies("nix shell nixpkgs#jq -c rm -rf /", "delete-root"),
             allows("nix build"),
-        ],
-        ..PROGRAM
-    },
-    Program {
-        names: &["npx", "bunx", "pnpx", "yarnpkg"],
-        grammar: Grammar { short: "pc", long: &["package", "call"], stops: true, ..Grammar::PLAIN },
-        runs: Runs::FirstOf(&[
-            Runs::Text(Which::Values(&["c", "call"])),
-            Runs::If(
-                Operand(
-                    0,
-                    &[
-                        "rimraf", "del-cli", "cross-env", "shx", "env-cmd", "dotenv", "zx", "tsx", "ts-node",
-                        "nodemon", "concurrently", "dotenv-cli",
-                    ],
-                ),
-                &Runs::Operands(0),
-            ),
-            Runs::Perhaps,
-        ]),
-        examples: &[
-            denies("npx rimraf /", "delete-root"),
-            denies("npx -c 'rm -rf /'", "delete-root"),
-            allows("npx tsc --noEmit"),
         ],
         ..PROGRAM
     },

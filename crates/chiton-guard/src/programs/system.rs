@@ -1,9 +1,10 @@
 //! Programs that stop, configure and watch over the machine.
 
 use super::editors::WAITS_FOR_KEYS;
-use super::row::Does::{Is, OneOf};
+use super::row::Does::{Delete, Is, OneOf};
 use super::row::When::{All, Always, Any, Bare, Called, Contains, Fed, Has, Not, Starts, Verb};
-use super::row::{Does, On, PROGRAM, Prints, Program, Runs, When, allows, asks, denies};
+use super::row::{Does, On, PROGRAM, Prints, Program, Runs, When, Which, allows, asks, denies};
+use crate::effect::Depth;
 use crate::effect::Kind::{Accounts, ChangeSystem, EraseLog, Kernel, KillAll, OtherKernel, Persist, Power, Unprotect};
 
 pub(super) const ROWS: &[Program] = &[
@@ -112,7 +113,11 @@ pub(super) const ROWS: &[Program] = &[
             "update-grub", "grub-mkconfig", "efibootmgr", "bpftool", "kpatch", "bootctl",
         ],
         effects: &[On(
-            Not(&Any(&[Verb(&["list", "show", "status"]), All(&[Bare, Called(&["efibootmgr", "bootctl"])])])),
+            Not(&Any(&[
+                Verb(&["list", "show", "status"]),
+                All(&[Bare, Called(&["efibootmgr", "bootctl"])]),
+                All(&[Called(&["efibootmgr"]), Has(&["-v", "--verbose", "-u", "--unicode"])]),
+            ])),
             CHANGES_KERNEL,
         )],
         prints: Prints::Plain,
@@ -143,6 +148,28 @@ pub(super) const ROWS: &[Program] = &[
             asks("sysctl -w vm.swappiness=10", "kernel"),
             asks("sysctl -p", "kernel"),
             allows("sysctl vm.swappiness"),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        names: &["bleachbit"],
+        effects: &[On(Has(&["--shred", "-s"]), Delete(Which::Operands, Depth::Tree, "This would shred"))],
+        examples: &[denies("bleachbit --shred /home/dev", "delete-home"), allows("bleachbit --list")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["certutil", "trust", "update-ca-certificates", "update-ca-trust"],
+        effects: &[On(
+            Not(&Any(&[
+                Has(&["-L", "-K", "-V", "list", "dump", "extract", "check"]),
+                All(&[Bare, Called(&["trust", "certutil"])]),
+            ])),
+            Is(Unprotect, "This changes whose certificates are trusted."),
+        )],
+        examples: &[
+            asks("certutil -d ~/.pki/nssdb -A -t C -n x -i x.crt", "security-off"),
+            asks("trust anchor x.crt", "security-off"),
+            allows("certutil -d ~/.pki/nssdb -L"),
         ],
         ..PROGRAM
     },

@@ -131,11 +131,11 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &[
-            "bwrap", "systemd-nspawn", "schroot", "distrobox", "toolbox", "guix", "machinectl", "capsh", "zellij",
-            "wezterm", "kitty", "kitten", "rr", "nsjail", "minijail0", "crun", "runsc", "aws-vault", "chamber",
-            "infisical", "dotenvx", "envchain", "foreman", "honcho", "overmind", "hivemind", "lerna", "nx", "turbo",
-            "pixi", "tox", "corepack", "composer", "reflex", "start-stop-daemon", "uvx", "pipx", "dtach", "abduco",
-            "konsole-run", "gow", "modd", "envconsul", "teller", "summon", "berglas", "vault-env",
+            "bwrap", "schroot", "distrobox", "toolbox", "guix", "machinectl", "capsh", "zellij", "wezterm", "kitty",
+            "kitten", "rr", "nsjail", "minijail0", "crun", "runsc", "aws-vault", "chamber", "infisical", "dotenvx",
+            "envchain", "foreman", "honcho", "overmind", "hivemind", "turbo", "pixi", "tox", "corepack", "composer",
+            "reflex", "start-stop-daemon", "dtach", "abduco", "konsole-run", "gow", "modd", "envconsul", "teller",
+            "summon", "berglas", "vault-env",
         ],
         custom: Some(somewhere),
         runs: Runs::Perhaps,
@@ -222,7 +222,7 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["valgrind", "fakeroot", "firejail", "proot", "systemd-inhibit", "dotenv"],
+        names: &["valgrind", "fakeroot", "firejail", "proot", "systemd-inhibit"],
         grammar: CONFINED,
         runs: Runs::Operands(0),
         examples: &[denies("fakeroot rm -rf /", "delete-root"), allows("valgrind ./test")],
@@ -541,7 +541,7 @@ fn as_unit(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<
 
 /// A command somewhere among the words: behind `--`, or from the first word on that is a program whose call would be
 /// stopped.
-fn somewhere(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+pub(super) fn somewhere(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     let behind = call.args.iter().position(|arg| arg.text.is("--")).map(|at| at + 1);
     let first = behind.and_then(|at| call.args.get(at));
     // `-- -c text` is for a shell, `--exec program -- arguments` for that program.

@@ -4,14 +4,20 @@
 //! places; every other effect has its rule by its [`Kind`].
 
 pub(crate) mod credentials;
+mod instead;
+mod moves;
 mod own;
+mod rights;
 pub(crate) mod start_files;
+mod work;
+
+use std::sync::Arc;
 
 use chiton_shell::tree::Span;
 
 use self::credentials::Secrecy;
 use self::own::{OwnPlaces, Part};
-use crate::context::Context;
+use crate::context::{Context, Surroundings};
 use crate::effect::{Certainty, Depth, Effect, Kind, Writing};
 use crate::rules::{self, Rule};
 use crate::value::Text;
@@ -28,42 +34,44 @@ pub(crate) fn findings(
     is_written: &dyn Fn(&str) -> bool,
     span: Span,
 ) -> Vec<Finding> {
-    let on = |what: &Text, doing: &str, certainty, objects: &dyn Fn(&Target) -> Option<Objection>| {
+    let on = |what: &Text, act, doing: &str, certainty, objects: &dyn Fn(&Target) -> Option<Objection>| {
         if let Some(part) = own::by_variable(what) {
-            return vec![object_to(
-                (&rules::CHITON, Deny, part.named()),
-                certainty,
-                doing,
-                what,
-                &Target::Anything,
-                span,
-            )];
+            let objection = (&rules::CHITON, Deny, part.named());
+            return vec![object_to(objection, act, certainty, doing, what, &Target::Anything, span)];
         }
         path::targets(what, cwd)
             .iter()
             .flat_map(disks_matched)
-            .filter_map(|target| Some(object_to(objects(&target)?, certainty, doing, what, &target, span)))
+            .filter_map(|target| Some(object_to(objects(&target)?, act, certainty, doing, what, &target, span)))
             .collect()
     };
 
     match effect {
-        Effect::Delete { what, depth, certainty, doing } => {
-            on(what, doing, certainty, &|target| places.delete(&narrowed(target, depth), depth != Depth::Entry))
+        Effect::Delete { what, depth, certainty, doing } => on(what, Act::Deletes, doing, certainty, &|target| {
+            places.delete(&narrowed(target, depth), depth != Depth::Entry)
+        }),
+        Effect::Move { what, doing } => {
+            on(what, Act::Moves, doing, Certainty::Would, &|target| places.move_away(target))
         }
         Effect::Write { what, writing, certainty, doing } => {
-            on(what, doing, certainty, &|target| places.write(target, writing == Writing::Replaces))
+            on(what, Act::Writes, doing, certainty, &|target| places.write(target, writing == Writing::Replaces))
         }
-        Effect::Rights { what, depth, doing } => {
-            on(what, doing, Certainty::Would, &|target| places.change_rights(target, depth != Depth::Entry))
+        Effect::Rights { what, depth, doing } => on(what, Act::ChangesRights, doing, Certainty::Would, &|target| {
+            places.change_rights(target, depth != Depth::Entry)
+        }),
+        Effect::OpenTree { what, doing } => {
+            on(what, Act::ChangesRights, doing, Certainty::Would, &|target| places.open_to_all(target))
         }
-        Effect::Device { what, doing } => on(what, doing, Certainty::Would, &changes_device),
+        Effect::Device { what, doing } => on(what, Act::Writes, doing, Certainty::Would, &changes_device),
         Effect::Print { what, program } => reads(what, places, cwd, span)
             .chain(
                 paths(what, cwd)
                     .filter(|path| credentials::secrecy(path, places) == Some(Secrecy::Kept) && !is_written(path))
                     .map(|path| {
-                        let reason = format!("`{program}` would print {path}, which proves who somebody is.");
-                        of_kind(Kind::Reveal, reason, span, Some(path))
+                        // What is not known of a path is shown as it was written.
+                        let named = if path.contains('\u{1}') || !what.is_decided() { what.display() } else { path };
+                        let reason = format!("`{program}` would print {named}, which holds credentials.");
+                        of_kind(Kind::Reveal, reason, span, Some(named))
                     }),
             )
             .collect(),
@@ -87,14 +95,18 @@ fn reads<'a>(what: &'a Text, places: &'a Places, cwd: Option<&'a str>, span: Spa
         part == Some(Part::Secrets) || part.is_none() && path.split('/').any(path::is_pattern) && by_pattern()
     };
     by_variable.into_iter().chain(paths(what, cwd).filter(is_own)).map(move |path| {
-        let reason = format!("This would read {path}: {}.", Part::Secrets.named());
+        let reason = format!("This would read {path}, {}.", Part::Secrets.named());
         of_kind(Kind::Weaken, reason, span, Some(path))
     })
 }
 
 fn of_kind(kind: Kind, reason: String, span: Span, target: Option<String>) -> Finding {
     let (rule, decision) = judgement(kind);
-    Finding::new(rule, decision, reason, span, target)
+    let finding = Finding::new(rule, decision, reason, span, target);
+    match instead::of_kind(kind) {
+        "" => finding,
+        instead => finding.with_alternative(instead),
+    }
 }
 
 /// The rule of each kind of effect, and how grave it is.
@@ -118,7 +130,7 @@ pub(crate) const fn judgement(kind: Kind) -> (&'static Rule, Decision) {
         Kind::Escape => (&rules::CONTAINER_ESCAPE, Ask),
         Kind::OpenMachine => (&rules::REMOTE_SHELL, Ask),
         Kind::RemoteShell => (&rules::REMOTE_SHELL, Deny),
-        Kind::Volumes | Kind::WriteUnknown => (&rules::DISK, Ask),
+        Kind::Volumes | Kind::WriteUnknown | Kind::FillDisk => (&rules::DISK, Ask),
         Kind::DestroyVolume => (&rules::DISK, Deny),
         Kind::RunHidden => (&rules::HIDDEN_RUN, Ask),
         Kind::RunUnknown => (&rules::UNKNOWN_RUN, Ask),
@@ -138,9 +150,19 @@ pub(crate) const fn judgement(kind: Kind) -> (&'static Rule, Decision) {
     }
 }
 
+/// What an effect does to a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Deletes,
+    Moves,
+    Writes,
+    ChangesRights,
+}
+
 /// The finding that an objection to doing something with `what` is.
 fn object_to(
     (rule, decision, place): Objection,
+    act: Act,
     certainty: Certainty,
     doing: &str,
     what: &Text,
@@ -154,11 +176,15 @@ fn object_to(
     };
     let reason = match target {
         Target::At { path, doubtful: true, .. } => {
-            format!("{doing} {named}, which is {} if a variable in it is empty: {place}.", path::shown(path))
+            format!("{doing} {named}; if a variable in it is empty, that is {}, {place}.", path::shown(path))
         }
-        _ => format!("{doing} {named}: {place}."),
+        _ => format!("{doing} {named}, {place}."),
     };
-    Finding::new(rule, decision, reason, span, Some(named))
+    let finding = Finding::new(rule, decision, reason, span, Some(named));
+    match instead::of_act(rule, act, what, target) {
+        "" => finding,
+        instead => finding.with_alternative(instead),
+    }
 }
 
 /// The part of `target` that an effect of this depth is about.
@@ -233,6 +259,7 @@ pub(crate) struct Places {
     pub(crate) home: String,
     pub(crate) workspace: String,
     mounts: Vec<String>,
+    surroundings: Option<Arc<dyn Surroundings>>,
     own: OwnPlaces,
 }
 
@@ -240,14 +267,16 @@ impl Places {
     pub(crate) fn new(context: &Context) -> Self {
         let text = |path: &std::path::Path| path::absolute(&path.to_string_lossy(), None).unwrap_or_default();
         let mounts = context.mounts.iter().map(|mount| text(mount)).filter(|mount| !is_disposable(mount)).collect();
-        Self { home: text(&context.home), workspace: text(context.workspace()), mounts, own: OwnPlaces::new(context) }
+        let surroundings = context.surroundings.clone();
+        let own = OwnPlaces::new(context);
+        Self { home: text(&context.home), workspace: text(context.workspace()), mounts, surroundings, own }
     }
 
     /// What speaks against deleting `target`, with everything below it if `recursive`.
     pub(crate) fn delete(&self, target: &Target, recursive: bool) -> Option<Objection> {
         let Target::At { path, extent, doubtful } = target else {
             let vague = recursive && *target == Target::Anything;
-            return vague.then_some((&rules::DELETE_UNKNOWN, Ask, "something that the text does not decide"));
+            return vague.then_some((&rules::DELETE_UNKNOWN, Ask, "and the text does not say which place that is"));
         };
         if let Some(objection) = self.touches_own(path, *doubtful) {
             return Some(objection);
@@ -322,13 +351,16 @@ impl Places {
         if let Some(kept) = self.kept(path) {
             return Some((&rules::DELETE_HOME, Ask, kept));
         }
+        if let Some(work) = self.work(path).filter(|_| whole) {
+            return Some(work);
+        }
         let top = self.workspace != "/" && !is_disposable(path) && path.matches('/').count() == 1 && whole;
         top.then_some((&rules::DELETE_UNKNOWN, Ask, "a directory at the top of the file system"))
     }
 
     /// A pattern that sweeps up one of the places that matter is as bad as naming it.
     fn delete_pattern(&self, pattern: &str) -> Option<Objection> {
-        let kept = KEPT.iter().map(|folder| format!("{}/{folder}", self.home));
+        let kept = KEPT.iter().chain(&work::USUAL).map(|folder| format!("{}/{folder}", self.home));
         let mut places: Vec<String> = SYSTEM.iter().map(|place| (*place).to_owned()).collect();
         places.extend(
             ["/usr/bin", "/usr/lib", "/usr/sbin", "/usr/share", "/etc/ssl", "/var/lib", "/var/log"].map(str::to_owned),
@@ -346,6 +378,15 @@ impl Places {
             let fixed: Vec<&str> = pattern.split('/').take_while(|part| !path::is_pattern(part)).collect();
             let directory = path::absolute(&fixed.join("/"), Some("/"))?;
             system_tree(&directory, Extent::Within).filter(|_| !path::is_within(&directory, &self.workspace))
+        })
+    }
+
+    /// What speaks against deleting a developer's work outside the workspace.
+    fn work(&self, path: &str) -> Option<Objection> {
+        let folder = work::folder_of_home(path, &self.home).map(|folder| (&rules::DELETE_HOME, Ask, folder));
+        folder.or_else(|| {
+            let repository = work::repository(path, &self.home, self.surroundings.as_deref())?;
+            Some((&rules::DELETE_REPOSITORY, Ask, repository))
         })
     }
 
@@ -429,56 +470,22 @@ impl Places {
         system.then_some((&rules::SYSTEM_WRITE, Ask, "a file of the system"))
     }
 
+    /// Whether others may put files into a directory: by who may write there, and where nobody can say, by its name.
+    pub(crate) fn is_open_to_others(&self, directory: &str) -> bool {
+        const OPEN: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+        if !OPEN.iter().any(|place| path::is_within(directory, place)) {
+            return false;
+        }
+        if self.is_own(directory) && !OPEN.contains(&self.workspace.as_str()) {
+            return false;
+        }
+        let around = self.surroundings.as_deref();
+        around.and_then(|around| around.others_may_write(std::path::Path::new(directory))).unwrap_or(true)
+    }
+
     /// Whether a path is the workspace's own, wherever that lies.
     fn is_own(&self, path: &str) -> bool {
         self.workspace != "/" && path::is_within(path, &self.workspace)
-    }
-
-    /// What speaks against changing permissions or owner of `target`.
-    pub(crate) fn change_rights(&self, target: &Target, recursive: bool) -> Option<Objection> {
-        let Target::At { path, extent, doubtful } = target else {
-            let vague = recursive && *target == Target::Anything;
-            return vague.then_some((&rules::PERMISSIONS, Ask, "something that the text does not decide"));
-        };
-        if let Some(objection) = self.touches_own(path, *doubtful) {
-            return Some(objection);
-        }
-        let decided = |decision| if *doubtful { Ask } else { decision };
-        let broad = recursive || *extent != Extent::Itself;
-        if path == "/" {
-            return Some((&rules::PERMISSIONS, decided(Deny), "the root of the file system"));
-        }
-        if self.is_own(path) && self.workspace != self.home {
-            return None;
-        }
-        if broad && (*path == self.home || is_home(path)) {
-            let some = *extent == Extent::Within;
-            let own = some && *path == self.workspace;
-            let decision = if some { Ask } else { decided(Deny) };
-            return (!own).then_some((&rules::PERMISSIONS, decision, "a home directory"));
-        }
-        if broad && path::is_within(&self.workspace, path) && *path != self.workspace {
-            return Some((&rules::PERMISSIONS, decided(Deny), "a directory that contains the workspace"));
-        }
-        if device(path).is_some() {
-            return Some((&rules::PERMISSIONS, Ask, "a device"));
-        }
-        if broad && path.split('/').any(path::is_pattern) {
-            let hit = SYSTEM.iter().any(|place| path::matches_path(path, place));
-            return hit.then_some((&rules::PERMISSIONS, decided(Deny), "parts of the system"));
-        }
-        let system = SYSTEM.iter().any(|tree| path::is_within(path, tree)) && !is_within_home(path, &self.home);
-        if !system || is_disposable(path) {
-            return None;
-        }
-        let shared =
-            SHARED.iter().any(|place| path::is_within(path, place) && path != place) || path::is_within(path, "/run");
-        match (shared, broad || ESSENTIAL.contains(&path.as_str())) {
-            (true, true) => Some((&rules::PERMISSIONS, Ask, "a directory that programs share")),
-            (true, false) => None,
-            (false, true) => Some((&rules::PERMISSIONS, decided(Deny), "parts of the system")),
-            (false, false) => Some((&rules::PERMISSIONS, Ask, "a file of the system")),
-        }
     }
 }
 
@@ -608,7 +615,7 @@ pub(crate) fn device(path: &str) -> Option<Objection> {
 /// Whether a name below `/dev` is a disk, a partition or memory; it may be a pattern.
 pub(crate) fn is_disk(name: &str) -> bool {
     const PREFIXES: [&str; 18] = [
-        "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "md", "dm-", "mapper/", "disk/", "loop", "nbd", "zd", "pmem", "ram",
+        "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "md", "dm-", "mapper/", "disk", "loop", "nbd", "zd", "pmem", "ram",
         "sr", "rdisk", "bcache",
     ];
     let numbered = |prefix: &str| {

@@ -29,7 +29,7 @@ pub(super) fn report(scan: &mut Scan<'_, '_>, does: CallDoes, call: &CodeCall<'_
             write(scan, call, &target.text(), Writing::Replaces);
             let source = source.text();
             if source.is_decided() && (!source.has_glob() || source.known_start().starts_with('/')) {
-                delete(scan, "This code would move away", &source, Depth::Tree);
+                scan.machine.moves("This code would move away", &source, &scan.world, scan.span);
             }
         }
         CallDoes::Open => open(scan, call),

@@ -190,6 +190,13 @@ impl Scan<'_, '_> {
         if self.assignment(at, name) || self.is_first_pass {
             return;
         }
+        // PHP runs what it includes, from wherever that comes.
+        if self.language == Language::Php && matches!(name, "include" | "include_once" | "require" | "require_once") {
+            let from = self.code.value(at + 1..self.code.statement_end(at + 1)).text();
+            if ["http://", "https://", "ftp://"].iter().any(|start| from.known_start().starts_with(start)) {
+                self.machine.object_to_flow(&Flow::labelled(Labels::DOWNLOADED), &Arg::new(from, self.span));
+            }
+        }
         let takes = match self.code.tokens.get(at + 1) {
             Some(Token::Text(_) | Token::Number(_) | Token::Shell(_)) => true,
             Some(Token::Sign('-')) => true,

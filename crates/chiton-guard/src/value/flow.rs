@@ -61,6 +61,8 @@ impl Labels {
     pub(crate) const LATER: Self = Self(4096);
     /// Was written to a file by an earlier command of the session.
     pub(crate) const RECENT: Self = Self(8192);
+    /// Never ends.
+    pub(crate) const ENDLESS: Self = Self(16384);
 
     pub(crate) fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0

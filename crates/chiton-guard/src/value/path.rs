@@ -49,7 +49,13 @@ pub(crate) fn targets(text: &Text, cwd: Option<&str>) -> Vec<Target> {
     }
     let mut all = Vec::new();
     if let Some(What::Found(roots)) = text.unknowns().next().map(|unknown| &unknown.what) {
-        all.extend(roots.iter().map(found_below));
+        // `{}.bak` is beside what was found, and not everything there.
+        let end = text.known_end();
+        let is_beside = !text.has_glob() && !end.is_empty() && !end.starts_with('/');
+        all.extend(roots.iter().map(|root| match root {
+            FoundBelow::Everything(directory) if is_beside => at(directory, Extent::Within, false),
+            root => found_below(root),
+        }));
         return all;
     }
     let filled = text.unknowns().all(|unknown| unknown.filled);

@@ -278,7 +278,7 @@ fn what_programs_read_as_code_is_refused_as_people_write_it() {
     assert!(
         resolve("echo $(( $(echo {{secret:v}}) ))", b"$(a value)", Quotes::Bash).unwrap_err().contains("arithmetic")
     );
-    assert!(resolve("a[\nx {{secret:v}} ]=1", b"$(a value)", Quotes::Bash).unwrap_err().contains("for certain"));
+    assert!(resolve("a[\nx {{secret:v}} ]=1", b"$(a value)", Quotes::Bash).is_err());
 }
 
 #[test]

@@ -1,0 +1,262 @@
+//! The comparison itself: texts go to bash in a stream, and what it runs is looked up in what the guard listed.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use crate::empty_root::{EmptyRoot, Event};
+use crate::grammar::text;
+use crate::judged::{Judged, Markers, judged};
+use crate::shrink::shrink;
+
+/// How many texts are on their way at once.
+const WINDOW: usize = 64;
+/// How many texts are remembered after they are done: a command in the background may still run then.
+const REMEMBERED: usize = 4096;
+/// How many different counterexamples are made small. More of them say the same.
+const MOST_SHRUNK: usize = 15;
+
+/// What was counted.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// Texts that bash was given.
+    pub texts: u64,
+    /// Those in which a marker ran.
+    pub ran: u64,
+    /// Those of them in which the guard listed every marker that ran, and allowed the text.
+    pub listed: u64,
+    /// Those of them that the guard does not allow, by the rule that it names.
+    pub asked: BTreeMap<String, u64>,
+    /// Those of them in which a marker ran that the guard neither listed nor asked about.
+    pub missed: u64,
+    /// Texts that did not come to an end.
+    pub stuck: u64,
+}
+
+impl Counts {
+    /// Adds what somebody else counted.
+    pub fn add(&mut self, other: &Self) {
+        self.texts += other.texts;
+        self.ran += other.ran;
+        self.listed += other.listed;
+        self.missed += other.missed;
+        self.stuck += other.stuck;
+        for (rule, count) in &other.asked {
+            *self.asked.entry(rule.clone()).or_default() += count;
+        }
+    }
+
+    /// How many of the texts in which a marker ran are asked about.
+    pub fn asked_in_all(&self) -> u64 {
+        self.asked.values().sum()
+    }
+}
+
+impl std::fmt::Display for Counts {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { texts, ran, listed, missed, stuck, .. } = self;
+        let asked = self.asked_in_all();
+        write!(formatter, "{texts} texts, {ran} ran a marker: {listed} listed, {asked} asked, {missed} missed")?;
+        write!(formatter, "; {stuck} did not end")
+    }
+}
+
+/// A text in which something ran that the guard did not list.
+#[derive(Clone, Debug)]
+pub struct Missed {
+    /// As it was made.
+    pub text: String,
+    /// The same, made small.
+    pub small: String,
+}
+
+/// How long to go on.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// No more texts than this.
+    pub texts: u64,
+    /// No longer than this.
+    pub time: Duration,
+}
+
+struct Known {
+    number: u64,
+    text: String,
+    judged: Judged,
+    ran: Markers,
+    missed: bool,
+}
+
+/// A hunt for texts that bash and the guard read differently.
+pub struct Hunt {
+    root: EmptyRoot,
+    seed: u64,
+    /// The newest last.
+    known: VecDeque<Known>,
+    counts: Counts,
+    missed: Vec<String>,
+}
+
+impl Hunt {
+    /// A hunt whose texts follow from `seed`.
+    pub fn new(seed: u64) -> Result<Self> {
+        Ok(Self {
+            root: EmptyRoot::start()?,
+            seed,
+            known: VecDeque::new(),
+            counts: Counts::default(),
+            missed: Vec::new(),
+        })
+    }
+
+    /// How well bash is locked up.
+    pub fn confinement(&self) -> crate::empty_root::Confinement {
+        self.root.confinement()
+    }
+
+    /// Goes on until a bound is reached, and reports on the way.
+    pub fn run(mut self, bounds: Bounds, mut report: impl FnMut(&Counts)) -> Result<(Counts, Vec<Missed>)> {
+        let start = Instant::now();
+        let mut next = 0;
+        // Numbers of the texts that bash has and is not done with, the oldest first.
+        let mut on_the_way: VecDeque<u64> = VecDeque::new();
+        loop {
+            let goes_on = next < bounds.texts && start.elapsed() < bounds.time;
+            while goes_on && on_the_way.len() < WINDOW && next < bounds.texts {
+                self.give(next)?;
+                on_the_way.push_back(next);
+                next += 1;
+            }
+            if on_the_way.is_empty() {
+                break;
+            }
+            match self.root.next(EmptyRoot::patience()) {
+                Event::Ran(number, letter) => self.note(number, letter),
+                Event::Done(number) => {
+                    on_the_way.retain(|other| *other > number);
+                    if number % 1024 == 0 {
+                        report(&self.counts);
+                    }
+                }
+                Event::Silent => {
+                    self.counts.stuck += 1;
+                    on_the_way.pop_front();
+                    self.root = EmptyRoot::start()?;
+                    for number in &on_the_way {
+                        if let Some(known) = self.known.iter().find(|known| known.number == *number) {
+                            self.root.send(*number, &known.text)?;
+                        }
+                    }
+                }
+            }
+        }
+
+        // What still runs in the background.
+        while let Event::Ran(number, letter) = self.root.next(Duration::from_millis(300)) {
+            self.note(number, letter);
+        }
+        report(&self.counts);
+        let mut missed = self.shrunk()?;
+        missed.sort_by(|left, right| left.small.len().cmp(&right.small.len()).then(left.small.cmp(&right.small)));
+        missed.dedup_by(|left, right| left.small == right.small);
+        self.close();
+        Ok((self.counts, missed))
+    }
+
+    fn give(&mut self, number: u64) -> Result<()> {
+        let text = text(self.seed, number);
+        let judged = judged(&text);
+        self.root.send(number, &text)?;
+        self.counts.texts += 1;
+        self.known.push_back(Known { number, text, judged, ran: Markers::default(), missed: false });
+        if self.known.len() > REMEMBERED {
+            self.forget_first();
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, number: u64, letter: char) {
+        let Some(first) = self.known.front().map(|known| known.number) else { return };
+        let place = number.checked_sub(first).and_then(|place| usize::try_from(place).ok());
+        let Some(known) = place.and_then(|place| self.known.get_mut(place)) else { return };
+        known.ran.add(letter);
+        if !known.judged.listed.has(letter) && known.judged.stopped.is_none() && !known.missed {
+            known.missed = true;
+            self.missed.push(known.text.clone());
+        }
+    }
+
+    /// Counts the oldest text, of which nothing more will be heard.
+    fn forget_first(&mut self) {
+        let Some(known) = self.known.pop_front() else { return };
+        if known.ran.is_empty() {
+            return;
+        }
+        self.counts.ran += 1;
+        match known.judged.stopped {
+            Some(rule) => *self.counts.asked.entry(rule).or_default() += 1,
+            None if known.missed => self.counts.missed += 1,
+            None => self.counts.listed += 1,
+        }
+    }
+
+    fn close(&mut self) {
+        while !self.known.is_empty() {
+            self.forget_first();
+        }
+    }
+
+    fn shrunk(&mut self) -> Result<Vec<Missed>> {
+        let texts: Vec<String> = self.missed.iter().take(MOST_SHRUNK).cloned().collect();
+        let mut all = Vec::new();
+        for text in texts {
+            let mut trouble = None;
+            let small = shrink(&text, |shorter| {
+                misses(&mut self.root, shorter).unwrap_or_else(|error| {
+                    trouble = Some(error);
+                    false
+                })
+            });
+            if let Some(error) = trouble {
+                return Err(error);
+            }
+            all.push(Missed { text, small });
+        }
+        Ok(all)
+    }
+}
+
+/// Whether bash runs a marker in `text` that the guard neither lists nor asks about.
+pub fn misses(root: &mut EmptyRoot, text: &str) -> Result<bool> {
+    let judged = judged(text);
+    if judged.stopped.is_some() {
+        return Ok(false);
+    }
+    let ran = ran(root, text)?;
+    Ok(ran.iter().any(|letter| !judged.listed.has(*letter)))
+}
+
+/// The markers that bash runs in `text`.
+pub fn ran(root: &mut EmptyRoot, text: &str) -> Result<Vec<char>> {
+    // Numbers above all those of a stream.
+    const NUMBER: u64 = u64::MAX / 2;
+    root.send(NUMBER, text)?;
+    let mut letters = Vec::new();
+    let mut patience = EmptyRoot::patience();
+    loop {
+        match root.next(patience) {
+            Event::Ran(NUMBER, letter) => letters.push(letter),
+            Event::Ran(..) => {}
+            // Commands in the background may need a moment.
+            Event::Done(NUMBER) => patience = Duration::from_millis(if text.contains(['&', '(']) { 3 } else { 0 }),
+            Event::Done(_) => {}
+            Event::Silent => {
+                if patience == EmptyRoot::patience() {
+                    *root = EmptyRoot::start()?;
+                }
+                return Ok(letters);
+            }
+        }
+    }
+}

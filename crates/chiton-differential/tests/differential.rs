@@ -1,0 +1,64 @@
+//! Bash and the guard read the same texts: for a while random ones, and every script that is installed here.
+#![cfg(test)]
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use chiton_differential::agreement::{Agreement, agreement, installed_scripts};
+use chiton_differential::empty_root::{Confinement, EmptyRoot};
+use chiton_differential::hunt::{Bounds, Hunt, ran};
+
+fn hunt(seed: u64, bounds: Bounds) {
+    let hunt = Hunt::new(seed).unwrap();
+    println!("seed {seed}; bash runs {}", hunt.confinement());
+    let (counts, missed) = hunt.run(bounds, |_| {}).unwrap();
+    println!("{counts}");
+    let small: Vec<&String> = missed.iter().map(|missed| &missed.small).collect();
+    assert!(missed.is_empty(), "bash ran what the guard did not list; seed {seed}: {small:#?}");
+    assert!(counts.ran > counts.texts / 20, "{counts}");
+}
+
+#[test]
+fn whatever_bash_runs_is_listed() {
+    hunt(14, Bounds { texts: 20_000, time: Duration::from_secs(15) });
+}
+
+#[test]
+fn whatever_bash_runs_is_listed_whatever_the_seed() {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    hunt(now.as_secs(), Bounds { texts: 20_000, time: Duration::from_secs(10) });
+}
+
+#[test]
+fn installed_scripts_parse_as_bash_says() {
+    let mut differ = Vec::new();
+    let scripts = installed_scripts();
+    for path in &scripts {
+        let Ok(text) = std::fs::read(path) else { continue };
+        match agreement(&text).unwrap() {
+            Agreement::OnlyBash(why) => differ.push(format!("{}: bash takes it; here: {why}", path.display())),
+            Agreement::OnlyHere(why) => differ.push(format!("{}: taken here; {why}", path.display())),
+            Agreement::BothTake | Agreement::BothReject | Agreement::TooLarge => {}
+        }
+    }
+    assert!(differ.is_empty(), "{} of {} differ:\n{}", differ.len(), scripts.len(), differ.join("\n"));
+}
+
+#[test]
+fn the_worker_runs_markers_and_reaches_nothing() {
+    let mut root = EmptyRoot::start().unwrap();
+    assert_eq!(ran(&mut root, "zza; zzb x").unwrap(), ['a', 'b']);
+    assert_eq!(ran(&mut root, "if false; then zza; fi").unwrap(), Vec::<char>::new());
+    // A fresh shell for each text, and no syntax error ends the worker.
+    assert_eq!(ran(&mut root, "x=1; exit 3").unwrap(), Vec::<char>::new());
+    assert_eq!(ran(&mut root, "zzc; (").unwrap(), Vec::<char>::new());
+    assert_eq!(ran(&mut root, "[[ -v x ]] || zzd").unwrap(), ['d']);
+    // No program is found, and no file can be made.
+    assert_eq!(ran(&mut root, "for p in /*bin/* /*/*bin/* /b; do [ -x $p ] && zza; done").unwrap(), Vec::<char>::new());
+    assert_eq!(ran(&mut root, "\"$BASH\" -c : || zze").unwrap(), ['e']);
+    if root.confinement() != Confinement::Restricted {
+        assert_eq!(ran(&mut root, "echo x > file; [ -e file ] || zzf").unwrap(), ['f']);
+    }
+    // An endless loop ends.
+    assert_eq!(ran(&mut root, "zzg; while :; do :; done").unwrap(), ['g']);
+    assert_eq!(ran(&mut root, "zzh").unwrap(), ['h']);
+}
