@@ -119,20 +119,21 @@ const ROWS: &[&[Program]] = &[
     wrappers::ROWS,
 ];
 
-/// Rows by name; those whose name ends with a `*` are looked for one by one.
+/// Rows by name.
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::new(|| {
     let rows = ROWS.iter().copied().flatten();
     rows.flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
 });
 
-/// Rows of which a name ends with a `*`.
-static BY_START: LazyLock<Vec<&'static Program>> = LazyLock::new(|| {
+/// Rows by how their names begin.
+static BY_START: LazyLock<Vec<(&'static str, &'static Program)>> = LazyLock::new(|| {
     let rows = ROWS.iter().copied().flatten();
-    rows.filter(|row| row.names.iter().any(|name| name.ends_with('*'))).collect()
+    let starts = |row: &'static Program| row.names.iter().filter_map(move |name| Some((name.strip_suffix('*')?, row)));
+    rows.flat_map(starts).collect()
 });
 
 fn row_of(name: &str) -> Option<&'static Program> {
-    let by_start = || BY_START.iter().copied().find(|row| row.is_named(name));
+    let by_start = || BY_START.iter().find(|(start, _)| name.starts_with(start)).map(|(_, row)| *row);
     BY_NAME.get(name).copied().or_else(by_start)
 }
 
