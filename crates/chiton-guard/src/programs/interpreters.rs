@@ -102,6 +102,7 @@ pub(super) const ROWS: &[Program] = &[
             asks("bun publish", "publish"),
             asks("deno publish", "publish"),
             asks("bun x prisma migrate reset", "remote-data"),
+            asks("bun prisma migrate reset", "remote-data"),
             asks("deno run -A npm:prisma migrate reset", "remote-data"),
             allows("deno publish --dry-run"),
             denies("bun x rimraf /", "delete-root"),
@@ -555,6 +556,9 @@ fn php(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran>
 fn javascript_tool(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     if works_on_project(call) {
         return super::packages::run_tool(machine, call, world);
+    }
+    if call.args.first().is_some_and(super::packages::is_tool) {
+        return Some(machine.run_words(call, &call.args, world.clone()));
     }
     interpret(machine, &with_verb(call, "eval"), world, &JAVASCRIPT)
 }
