@@ -163,7 +163,7 @@ impl Engine {
             let request = request::accept(request, self.inner.config.limits.default_timeout)?;
             let approved = self.review(session, request).await?;
             let mut command = self.resolve(session, approved).await?;
-            let start = self.begin(session, &mut command)?;
+            let start = self.begin(session, &mut command).await?;
             let launched = self.launch(session, &mut command, &start, Attendance::Foreground).await?;
             let (ended, captured) = self.collect(session, &mut command, &start, launched, listener, control).await?;
             let views = render::present(captured, ended.completeness());
@@ -187,7 +187,7 @@ impl Engine {
             let request = request::accept(request, None)?;
             let approved = self.review(session, request).await?;
             let mut command = self.resolve(session, approved).await?;
-            let start = self.begin(session, &mut command)?;
+            let start = self.begin(session, &mut command).await?;
             let launched = self.launch(session, &mut command, &start, Attendance::Background).await?;
             self.release(session, &mut command, &start, launched, &mut started).await
         };

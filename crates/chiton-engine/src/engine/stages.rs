@@ -191,7 +191,15 @@ impl Engine {
     }
 
     /// Stage 4: from which state.
-    pub(super) fn begin(&self, session: &Session, command: &mut ResolvedCommand) -> Result<StartingPoint, NotRun> {
+    pub(super) async fn begin(
+        &self,
+        session: &Session,
+        command: &mut ResolvedCommand,
+    ) -> Result<StartingPoint, NotRun> {
+        if command.grounds().is_agreed() {
+            // A person took their time; commands that were answered meanwhile count.
+            session.ready().await;
+        }
         let (state, standing) = review::recheck(command.request(), command.grounds(), self.reviewers(), session)?;
         let policy = &self.inner.config.environment;
         let mut start = session::begin(session, state, &standing, command.environment(), policy)?;

@@ -129,6 +129,13 @@ pub(crate) struct Grounds {
     pub(crate) use_of_text: UseOfText,
 }
 
+impl Grounds {
+    /// Whether a person was asked.
+    pub(crate) fn is_agreed(&self) -> bool {
+        self.agreed.is_some()
+    }
+}
+
 /// What a shell does with an approved text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UseOfText {

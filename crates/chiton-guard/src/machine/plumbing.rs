@@ -11,7 +11,7 @@ use chiton_shell::tree::{Descriptor, List, Operator, Redirection, Span, Target a
 
 use crate::effect::{Effect, Kind, Writing};
 use crate::machine::address;
-use crate::machine::state::World;
+use crate::machine::state::{Shared, World};
 use crate::machine::{Machine, Ran};
 use crate::value::path;
 use crate::value::{Flow, Labels, Piece, Text, Unknown, What};
@@ -82,7 +82,7 @@ pub(crate) struct Plumbing {
 /// What held before the redirections of a command.
 struct Before {
     input: Rc<Flow>,
-    descriptors: Rc<BTreeMap<u32, Opened>>,
+    descriptors: Shared<BTreeMap<u32, Opened>>,
 }
 
 impl Plumbing {
@@ -95,7 +95,7 @@ impl Plumbing {
             };
             if let Some(sink) = sink.as_ref().filter(|sink| **sink != own) {
                 let opened = Opened { reads: None, writes: Some(sink.clone()) };
-                Rc::make_mut(&mut world.descriptors).insert(number, opened);
+                world.descriptors.change().insert(number, opened);
             }
         }
     }
@@ -108,7 +108,7 @@ impl Machine<'_> {
         if redirections.is_empty() && world.descriptors.is_empty() {
             return plumbing;
         }
-        let (input, descriptors) = (Rc::clone(&world.input), Rc::clone(&world.descriptors));
+        let (input, descriptors) = (Rc::clone(&world.input), world.descriptors.clone());
         plumbing.before = Some(Before { input, descriptors });
         let moved = |number: u32| world.descriptors.get(&number).and_then(|opened| opened.writes.clone());
         (plumbing.output, plumbing.errors) = (moved(1), moved(2));
@@ -117,7 +117,7 @@ impl Machine<'_> {
             self.redirection(redirection, world, &mut plumbing);
         }
         if world.descriptors.contains_key(&1) || world.descriptors.contains_key(&2) {
-            Rc::make_mut(&mut world.descriptors).retain(|number, _| *number > 2);
+            world.descriptors.change().retain(|number, _| *number > 2);
         }
         plumbing
     }
@@ -179,7 +179,7 @@ impl Machine<'_> {
         {
             let reads = Some(Source::Flow(Rc::new(Flow::labelled(Labels::DOWNLOADED))));
             let opened = Opened { reads, writes: Some(Sink::Connection) };
-            Rc::make_mut(&mut world.descriptors).insert(number, opened);
+            world.descriptors.change().insert(number, opened);
         }
     }
 
@@ -289,7 +289,7 @@ impl Machine<'_> {
         let Some(Before { input, descriptors }) = plumbing.before else { return ran };
         for world in ran.success.0.iter_mut().chain(ran.failure.0.iter_mut()) {
             world.input = Rc::clone(&input);
-            world.descriptors = Rc::clone(&descriptors);
+            world.descriptors = descriptors.clone();
         }
         if plumbing.output.is_none() && plumbing.errors.is_none() {
             return ran;
@@ -376,7 +376,7 @@ impl Machine<'_> {
     pub(crate) fn start_coprocess(&mut self, name: &str, body: Arc<List>, world: &mut World) {
         let process = self.start_process(body, world);
         let (reading, writing) = (free_from(60, world), free_from(60, world) + 1);
-        let descriptors = Rc::make_mut(&mut world.descriptors);
+        let descriptors = world.descriptors.change();
         descriptors.insert(reading, Opened { reads: Some(Source::Process(process)), writes: None });
         descriptors.insert(writing, Opened { reads: None, writes: Some(Sink::Process(process)) });
         let items = [(0, reading), (1, writing)];
@@ -421,13 +421,13 @@ fn open(redirection: &Redirection, mut opened: Opened, world: &mut World, plumbi
             let number = free_from(10, world);
             world.set_text(name, Text::known(number.to_string()));
             if let Some(before) = &mut plumbing.before {
-                Rc::make_mut(&mut before.descriptors).insert(number, opened.clone());
+                before.descriptors.change().insert(number, opened.clone());
             }
             number
         }
         None => return,
     };
-    let descriptors = Rc::make_mut(&mut world.descriptors);
+    let descriptors = world.descriptors.change();
     if redirection.operator == Operator::ReadWrite
         && let Some(before) = descriptors.get(&number)
     {

@@ -310,11 +310,11 @@ fn may_write_to_a_disk(machine: &mut Machine<'_>, call: &Call, world: &World) {
 /// A program given by its path: if this very command wrote it, or an earlier one of the session, what is in it is judged.
 fn written_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Option<Flow> {
     const SYSTEM: [&str; 4] = ["/usr/", "/bin/", "/sbin/", "/opt/"];
-    let path = call.path.known_start();
-    if !path.contains('/') || SYSTEM.iter().any(|place| path.starts_with(place)) {
+    if machine.files.is_empty() && machine.context.surroundings.is_none() {
         return None;
     }
-    if machine.files.is_empty() && machine.context.surroundings.is_none() {
+    let path = call.path.shown();
+    if !path.contains('/') || SYSTEM.iter().any(|place| path.starts_with(place)) {
         return None;
     }
     let content = machine.read(&call.path, world);
