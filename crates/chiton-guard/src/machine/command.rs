@@ -447,7 +447,7 @@ impl Machine<'_> {
     }
 
     fn call_function(&mut self, call: &Call, body: &Arc<Command>, mut world: World) -> Ran {
-        if let Some(entry) = self.defined.iter_mut().find(|(name, _, _)| *name == call.name) {
+        if let Some(entry) = self.defined.iter_mut().find(|(_, known, _)| Arc::ptr_eq(known, body)) {
             entry.2 = true;
         }
         // By its body: a function of the same name may be defined anew inside itself.

@@ -153,6 +153,9 @@ impl Machine<'_> {
                     Err(_) => self.expanded_again(&known, world),
                 }
             }
+            if known.contains("<(") || known.contains(">(") {
+                self.processes_again(&known, world);
+            }
             let number = text.as_known();
             let is_process = text.unknowns().any(|unknown| matches!(unknown.what, What::Sink(_) | What::Stream(_)));
             let is_number = |known: &String| known.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit());
@@ -167,6 +170,19 @@ impl Machine<'_> {
             self.connect(redirection, world, plumbing);
         }
         self.open_file(redirection, &text, world, plumbing);
+    }
+
+    /// Goes through the process substitutions in a text that the shell expands once more as a word.
+    fn processes_again(&mut self, text: &str, world: &mut World) {
+        match chiton_shell::parse_word_at(text.as_bytes(), self.here()) {
+            Ok(word) if self.step(self.here()) => {
+                self.expanding(world).single(&word);
+            }
+            _ => {
+                let reason = "A text is expanded a second time and cannot be parsed.".to_owned();
+                self.state(Kind::Unexamined, reason, self.here(), None);
+            }
+        }
     }
 
     fn connect(&mut self, redirection: &Redirection, world: &mut World, plumbing: &mut Plumbing) {

@@ -279,6 +279,8 @@ impl World {
         match name {
             "PWD" => return directory(&self.cwd),
             "OLDPWD" if self.previous.is_some() => return directory(&self.previous),
+            // The last word of the command before.
+            "_" => return Value::Scalar(Text::variable(name)),
             "PPID" => return Value::Scalar(Text::unknown(What::Parent, true)),
             "RANDOM" | "SRANDOM" | "SECONDS" | "EPOCHSECONDS" | "EPOCHREALTIME" | "UID" | "EUID" | "BASHPID"
             | "LINENO" | "HOSTNAME" | "BASH_VERSION" | "OSTYPE" | "HOSTTYPE" | "MACHTYPE" | "COLUMNS" | "LINES"

@@ -209,7 +209,8 @@ impl Machine<'_> {
             CommandKind::Function { name, body } => {
                 self.takes_the_name_of(name, body, span);
                 world.define(name, std::sync::Arc::clone(body));
-                if !self.defined.iter().any(|(known, _, _)| known == name) {
+                // By its body: on another way through the command an earlier one of the same name may be called.
+                if !self.defined.iter().any(|(_, known, _)| std::sync::Arc::ptr_eq(known, body)) {
                     self.defined.push((name.clone(), std::sync::Arc::clone(body), false));
                 }
                 Ran::same(world, Flow::empty())

@@ -637,7 +637,7 @@ fn java(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran
         }
     }
     let source = call.args.iter().find(|arg| !arg.text.known_start().starts_with('-'));
-    if let Some(file) = source.filter(|file| file.text.known_end().ends_with(".java")) {
+    if let Some(file) = source.filter(|file| file.text.known_end().rsplit('.').next() == Some("java")) {
         run_script(machine, file, Language::Braces, world, call, &[]);
     }
     None
