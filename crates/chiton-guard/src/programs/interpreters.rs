@@ -637,7 +637,7 @@ fn java(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran
         }
     }
     let source = call.args.iter().find(|arg| !arg.text.known_start().starts_with('-'));
-    if let Some(file) = source.filter(|file| file.text.known_end().ends_with(".java")) {
+    if let Some(file) = source.filter(|file| file.text.known_end().rsplit('.').next() == Some("java")) {
         run_script(machine, file, Language::Braces, world, call, &[]);
     }
     None
@@ -732,6 +732,10 @@ fn interpret(machine: &mut Machine<'_>, call: &Call, world: &World, interpreter:
     }
 
     if let Some(ran) = super::frameworks::through_interpreter(machine, call, &options.operands, world) {
+        // A script that this command wrote is judged by what is in it, too, whatever its name.
+        if let Some(file) = options.operands.first() {
+            run_script(machine, file, language, world, call, operands.get(1..).unwrap_or_default());
+        }
         return Some(ran);
     }
     match options.operands.first() {

@@ -287,9 +287,10 @@ fn text_of_option(call: &Call, at: usize) -> Option<Arg> {
     if !tells {
         return None;
     }
-    match start.len() > name.len() {
-        true => Some(Arg::new(arg.text.skip(name.len() + 1), arg.span)),
-        false => call.args.get(at + 1).cloned(),
+    if start.len() > name.len() {
+        Some(Arg::new(arg.text.skip(name.len() + 1), arg.span))
+    } else {
+        call.args.get(at + 1).cloned()
     }
 }
 

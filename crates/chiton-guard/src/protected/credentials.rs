@@ -275,6 +275,7 @@ const SYSTEM_STORES: &[&str] = &[
 ];
 
 /// How well `path` has to be kept, if it is something that proves who somebody is.
+#[expect(clippy::case_sensitive_file_extension_comparisons, reason = "names are what they are on Linux")]
 pub(crate) fn secrecy(path: &str, places: &Places) -> Option<Secrecy> {
     let name = path.rsplit('/').next().unwrap_or_default();
     if name.ends_with(".pub") || name.ends_with("_example") {
@@ -345,8 +346,12 @@ fn of_system(path: &str, name: &str) -> bool {
 }
 
 /// Names that say what a file is, wherever it lies.
-#[expect(clippy::case_sensitive_file_extension_comparisons, reason = "names are what they are on Linux")]
 fn by_name(path: &str, name: &str, places: &Places) -> Option<Secrecy> {
+    const HANDLED: [&str; 17] = [
+        ".netrc", ".npmrc", ".pypirc", "credentials.json", "credentials", "secrets.yml", "secrets.yaml",
+        "secrets.json", "terraform.tfstate", "terraform.tfstate.backup", ".htpasswd", "kubeconfig",
+        "service-account.json", "service_account.json", "master.key", ".pgpass", "auth.json",
+    ];
     let stem = name.strip_suffix("_sk").unwrap_or(name);
     if ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_xmss", "wallet.dat"].contains(&stem)
         || [".kdbx", ".kdb", ".agekey", ".keytab", ".ppk", ".psafe3"].iter().any(|end| name.ends_with(end))
@@ -364,11 +369,6 @@ fn by_name(path: &str, name: &str, places: &Places) -> Option<Secrecy> {
         let is_private = ["private", "privkey", "secret", "_rsa", "id_"].iter().any(|word| name.contains(word));
         return Some(if is_private { elsewhere } else { Secrecy::Handled });
     }
-    const HANDLED: [&str; 17] = [
-        ".netrc", ".npmrc", ".pypirc", "credentials.json", "credentials", "secrets.yml", "secrets.yaml",
-        "secrets.json", "terraform.tfstate", "terraform.tfstate.backup", ".htpasswd", "kubeconfig",
-        "service-account.json", "service_account.json", "master.key", ".pgpass", "auth.json",
-    ];
     (HANDLED.contains(&name) || path == "/etc/passwd" || name.ends_with(".tfvars.secret")).then_some(Secrecy::Handled)
 }
 
