@@ -128,9 +128,9 @@ pub(crate) fn check(arguments: &CheckArguments, settings: &Settings, state: Resu
     let judged = Judged::new(&command, assumed.context(), &policy);
 
     if arguments.json {
-        println!("{}", show::as_json(&judged));
+        crate::messages::say!("{}", show::as_json(&judged));
     } else {
-        print!("{}", show::as_text(&judged, &command));
+        crate::messages::put(format_args!("{}", show::as_text(&judged, &command)));
     }
     Ok(judged.exit_code())
 }

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use chiton_engine::ByteString;
+use chiton_engine::secrets::Masker;
 use chiton_engine::session::login::{LoginConfig, LoginEnvironment, join_paths};
-use chiton_engine::state::environment::{DEFAULTS, EnvironmentPolicy, Origin};
+use chiton_engine::state::environment::{DEFAULTS, EnvironmentPolicy, Origin, passwords};
 use clap::Args;
 use serde_json::json;
 
@@ -19,7 +20,7 @@ use crate::surroundings;
 use crate::table::lay_out;
 
 /// Which variables reach commands.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default)]
 pub(crate) struct EnvironmentArguments {
     /// Let a variable pass that is kept from commands; NAME* stands for any rest; may be given several times
     #[arg(long, value_name = "NAME")]
@@ -94,14 +95,17 @@ pub(crate) fn env(arguments: &EnvArguments, settings: &Settings) -> Result<ExitC
     }
     if arguments.json {
         let object: serde_json::Map<String, serde_json::Value> = rows.iter().map(as_json).collect();
-        println!("{}", serde_json::Value::Object(object));
+        crate::messages::say!("{}", serde_json::Value::Object(object));
         return Ok(ExitCode::SUCCESS);
     }
     let cells = |row: &ListedVariable| {
         let what = row.value.as_ref().map_or_else(|| format!("kept back: it {}", row.why), ByteString::to_text);
         vec![row.name.clone(), row.source.to_owned(), what.replace('\n', "\\n")]
     };
-    print!("{}", lay_out(&["NAME", "FROM", "VALUE"], &rows.iter().map(cells).collect::<Vec<_>>()));
+    crate::messages::put(format_args!(
+        "{}",
+        lay_out(&["NAME", "FROM", "VALUE"], &rows.iter().map(cells).collect::<Vec<_>>())
+    ));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -117,11 +121,12 @@ fn rows(
     for (source, variables) in [(DEFAULT, &defaults), (LOGIN, login), (OWN, own)] {
         for (name, value) in variables {
             let objection = policy.objection(name, value, Origin::Inherited);
-            let why = objection.unwrap_or_default().to_owned();
-            if objection.is_some() && rows.get(name).is_some_and(|row| row.value.is_some()) {
+            let is_kept_back = objection.is_some();
+            let why = objection.unwrap_or_default().into_owned();
+            if is_kept_back && rows.get(name).is_some_and(|row| row.value.is_some()) {
                 continue;
             }
-            let value = objection.is_none().then(|| value.clone());
+            let value = (!is_kept_back).then(|| without_password(name, value));
             rows.insert(name.clone(), ListedVariable { name: name.clone(), value, source, why });
         }
     }
@@ -130,6 +135,15 @@ fn rows(
         (row.value, row.source) = (Some(joined.into()), "both");
     }
     rows.into_values().collect()
+}
+
+/// A proxy is shown without its password.
+fn without_password(name: &str, value: &ByteString) -> ByteString {
+    let masked = passwords(name, value);
+    if masked.is_empty() {
+        return value.clone();
+    }
+    Masker::new(masked.iter().map(|(reference, password)| (reference, password))).mask(value).into()
 }
 
 fn as_json(row: &ListedVariable) -> (String, serde_json::Value) {
@@ -148,11 +162,11 @@ fn explain(
         bail!("{name} is not set, and commands do not get it")
     };
     let Some(value) = &row.value else {
-        println!("{name} is kept back: it {} (--keep-env {name} lets it pass)", row.why);
+        crate::messages::say!("{name} is kept back: it {} (--keep-env {name} lets it pass)", row.why);
         return Ok(ExitCode::SUCCESS);
     };
     if name != "PATH" {
-        println!("{name} comes from the {}: {}", row.source, value.to_text());
+        crate::messages::say!("{name} comes from the {}: {}", row.source, value.to_text());
         return Ok(ExitCode::SUCCESS);
     }
     let has = |variables: &BTreeMap<String, ByteString>, entry: &[u8]| {
@@ -169,7 +183,7 @@ fn explain(
         vec![sources.to_owned(), format!("{}{remark}", String::from_utf8_lossy(entry))]
     };
     let rows: Vec<Vec<String>> = value.split(|byte| *byte == b':').map(cells).collect();
-    print!("{}", lay_out(&["FROM", "ENTRY"], &rows));
+    crate::messages::put(format_args!("{}", lay_out(&["FROM", "ENTRY"], &rows)));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use chiton_dialects::Dialect;
 use chiton_engine::review::Guard;
+use chiton_engine::secrets::UnknownReference;
 use chiton_engine::session::login::LoginConfig;
 use chiton_engine::{Engine, EngineConfig, WarmLimits, WarmRoom};
 use chiton_operator::Operator;
@@ -123,6 +124,10 @@ impl SessionSetup {
         }
         let who = format!("{} {}", self.purpose.verb(), self.dialect.name());
         self.protection.apply(&mut config, PassphraseSource::FromEnvironment, &who, state)?;
+        config.environment.careful = self.dialect.is_careful();
+        if self.dialect.keeps_unknown_references() {
+            config.unknown_references = UnknownReference::Keep;
+        }
         config.guard = self.guard.clone();
         config.login = self.login.then(|| env::ask_login_shell(&LoginConfig::default()));
         config.limits.tasks_per_session = self.max_tasks.or(self.dialect.task_limit());

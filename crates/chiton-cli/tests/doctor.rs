@@ -15,9 +15,9 @@ use place::{Place, text};
 use serde_json::Value;
 
 /// Everything that is looked at.
-const AREAS: [&str; 13] = [
-    "program", "state", "shell", "engine", "runs", "mcp", "kernel", "proc", "limits", "locale", "terminal", "sandbox",
-    "clients",
+const AREAS: [&str; 14] = [
+    "program", "state", "shell", "engine", "runs", "mcp", "variables", "kernel", "proc", "limits", "locale",
+    "terminal", "sandbox", "clients",
 ];
 
 struct Report {
@@ -96,6 +96,18 @@ fn a_machine_that_is_well_has_no_problem_and_every_area_is_looked_at() {
             }
         }
     }
+}
+
+#[test]
+fn what_is_kept_from_commands_is_named() {
+    let place = Place::new();
+    let well = report(&place);
+    well.has("variables", "ok", "reach commands");
+    let output = doctor(&place).env("GITHUB_TOKEN", "S3CR3T-token").env("AWS_PROFILE", "dev").output().unwrap();
+    assert!(!text(&output.stdout).contains("S3CR3T"));
+    let found = Report::of(&output);
+    let finding = found.has("variables", "note", "1 is kept from commands: GITHUB_TOKEN");
+    assert!(finding["remedy"].as_str().unwrap().contains("--keep-env GITHUB_TOKEN"), "{finding}");
 }
 
 #[test]

@@ -65,7 +65,9 @@ fn secrets_are_set_used_listed_rotated_and_removed_and_never_shown() {
     }
     assert_eq!(holders(place.folder.path(), "S3CR3T"), Vec::<PathBuf>::new());
     assert_eq!(place.call(&["secret", "rm", "api-key"]).status.code(), Some(0));
-    assert_eq!(text(&place.run(&["echo {{secret:api-key}}"]).stdout), "{{secret:api-key}}\n");
+    let unknown = place.run(&["echo {{secret:api-key}}"]);
+    assert!(said(&unknown).contains("there is no secret named 'api-key'"), "{}", said(&unknown));
+    assert_eq!(text(&unknown.stdout), "");
 }
 
 #[test]

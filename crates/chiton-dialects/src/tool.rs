@@ -90,6 +90,16 @@ pub trait Dialect: Send + Sync {
         None
     }
 
+    /// Whether its requirement keeps more variables from commands than the user's own session would.
+    fn is_careful(&self) -> bool {
+        false
+    }
+
+    /// Whether a reference to a secret that nobody knows stays the text it is.
+    fn keeps_unknown_references(&self) -> bool {
+        false
+    }
+
     /// Reads a call whose arguments are all known to the tool.
     fn read(&self, tool: &str, arguments: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError>;
 

@@ -36,7 +36,7 @@ pub fn agreement(text: &[u8]) -> Result<Agreement> {
         (Ok(_), None) => Agreement::BothTake,
         (Err(_), Some(_)) => Agreement::BothReject,
         (Err(error), None) => {
-            let line = text[..error.span.start.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1;
+            let line = text[..error.span.start.min(text.len())].split(|byte| *byte == b'\n').count();
             Agreement::OnlyBash(format!("line {line}: {error}"))
         }
         (Ok(_), Some(complaint)) => Agreement::OnlyHere(complaint),

@@ -87,7 +87,7 @@ pub struct EmptyRoot {
     texts: ChildStdin,
     events: Receiver<Event>,
     /// Removed with everything in it when the worker goes.
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl EmptyRoot {
@@ -168,7 +168,7 @@ impl EmptyRoot {
             }
         });
 
-        let worker = Self { confinement, child, texts, events, _folder: folder };
+        let worker = Self { confinement, child, texts, events, folder };
         ensure!(worker.next(PATIENCE) == Event::Done(u64::MAX), "bash did not start");
         if confinement != Confinement::Restricted {
             worker.empty()?;
@@ -178,7 +178,7 @@ impl EmptyRoot {
 
     /// Removes bash and its libraries from under the running one.
     fn empty(&self) -> Result<()> {
-        for entry in fs::read_dir(self._folder.path())? {
+        for entry in fs::read_dir(self.folder.path())? {
             let path = entry?.path();
             match path.file_name().and_then(|name| name.to_str()) {
                 Some("d" | "dev") => {}

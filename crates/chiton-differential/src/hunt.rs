@@ -15,7 +15,7 @@ const WINDOW: usize = 64;
 /// How many texts are remembered after they are done: a command in the background may still run then.
 const REMEMBERED: usize = 4096;
 /// How many different counterexamples are made small. More of them say the same.
-const MOST_SHRUNK: usize = 15;
+const MOST_SHRUNK: usize = 10;
 
 /// What was counted.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +32,8 @@ pub struct Counts {
     pub missed: u64,
     /// Texts that did not come to an end.
     pub stuck: u64,
+    /// The first of those that were missed, as they were made.
+    pub examples: Vec<String>,
 }
 
 impl Counts {
@@ -42,6 +44,7 @@ impl Counts {
         self.listed += other.listed;
         self.missed += other.missed;
         self.stuck += other.stuck;
+        self.examples.extend_from_slice(&other.examples);
         for (rule, count) in &other.asked {
             *self.asked.entry(rule.clone()).or_default() += count;
         }
@@ -95,19 +98,12 @@ pub struct Hunt {
     /// The newest last.
     known: VecDeque<Known>,
     counts: Counts,
-    missed: Vec<String>,
 }
 
 impl Hunt {
     /// A hunt whose texts follow from `seed`.
     pub fn new(seed: u64) -> Result<Self> {
-        Ok(Self {
-            root: EmptyRoot::start()?,
-            seed,
-            known: VecDeque::new(),
-            counts: Counts::default(),
-            missed: Vec::new(),
-        })
+        Ok(Self { root: EmptyRoot::start()?, seed, known: VecDeque::new(), counts: Counts::default() })
     }
 
     /// How well bash is locked up.
@@ -183,7 +179,9 @@ impl Hunt {
         known.ran.add(letter);
         if !known.judged.listed.has(letter) && known.judged.stopped.is_none() && !known.missed {
             known.missed = true;
-            self.missed.push(known.text.clone());
+            if self.counts.examples.len() < MOST_SHRUNK {
+                self.counts.examples.push(known.text.clone());
+            }
         }
     }
 
@@ -208,9 +206,8 @@ impl Hunt {
     }
 
     fn shrunk(&mut self) -> Result<Vec<Missed>> {
-        let texts: Vec<String> = self.missed.iter().take(MOST_SHRUNK).cloned().collect();
         let mut all = Vec::new();
-        for text in texts {
+        for text in self.counts.examples.clone() {
             let mut trouble = None;
             let small = shrink(&text, |shorter| {
                 misses(&mut self.root, shorter).unwrap_or_else(|error| {
@@ -247,10 +244,9 @@ pub fn ran(root: &mut EmptyRoot, text: &str) -> Result<Vec<char>> {
     loop {
         match root.next(patience) {
             Event::Ran(NUMBER, letter) => letters.push(letter),
-            Event::Ran(..) => {}
             // Commands in the background may need a moment.
             Event::Done(NUMBER) => patience = Duration::from_millis(if text.contains(['&', '(']) { 3 } else { 0 }),
-            Event::Done(_) => {}
+            Event::Ran(..) | Event::Done(_) => {}
             Event::Silent => {
                 if patience == EmptyRoot::patience() {
                     *root = EmptyRoot::start()?;

@@ -1,6 +1,6 @@
 //! The fuzzer as a program: `cargo xtask fuzz` and `cargo xtask agree` build it and run it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::mpsc::channel;
@@ -138,6 +138,7 @@ fn rate(counts: &Counts, start: Instant) -> f64 {
 fn show_progress(reports: &std::sync::mpsc::Receiver<(u64, Counts)>, start: Instant) {
     let mut latest: BTreeMap<u64, Counts> = BTreeMap::new();
     let mut shown = Instant::now();
+    let mut told = BTreeSet::new();
     let interval = Duration::from_secs(if std::io::stderr().is_terminal() { 1 } else { 30 });
     for (worker, counts) in reports {
         latest.insert(worker, counts);
@@ -146,7 +147,15 @@ fn show_progress(reports: &std::sync::mpsc::Receiver<(u64, Counts)>, start: Inst
         }
         shown = Instant::now();
         let mut all = Counts::default();
-        latest.values().for_each(|counts| all.add(counts));
+        for counts in latest.values() {
+            all.add(counts);
+        }
+        // Making them small takes a while; whoever watches may look at them as they are.
+        for text in std::mem::take(&mut all.examples) {
+            if told.insert(text.clone()) {
+                eprintln!("missed: {}", text.escape_debug());
+            }
+        }
         let end = if std::io::stderr().is_terminal() { "\r" } else { "\n" };
         eprint!("{all}; {:.0} a second{end}", rate(&all, start));
         let _ = std::io::stderr().flush();

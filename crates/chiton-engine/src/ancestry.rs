@@ -11,6 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use chiton_guard::policy::{CheckedPolicy, GuardPolicy};
@@ -63,25 +64,33 @@ pub fn floor() -> Result<Option<CheckedPolicy>, UnknownFloor> {
 
 /// Writes down a policy for those that a command starts, and gives the argument by which a keeper names it. `None` where
 /// everything passes.
-pub(crate) fn publish(policy: &CheckedPolicy, state_directory: &Path) -> io::Result<Option<OsString>> {
+///
+/// Commands run on a full disk, too; only a Chiton that they start does not, since it cannot find its floor.
+pub(crate) fn publish(policy: &CheckedPolicy, state_directory: &Path) -> Option<OsString> {
     if policy.is_off() {
-        return Ok(None);
+        return None;
     }
     let layers: Vec<&GuardPolicy> = policy.layers().collect();
     if layers == [&GuardPolicy::default()] {
-        return Ok(Some(OsString::from_vec([FLOOR, DEFAULT].concat())));
+        return Some(OsString::from_vec([FLOOR, DEFAULT].concat()));
     }
-    let text = serde_json::to_vec(&layers)?;
-    let folder = state_directory.join("policy");
-    let path = folder.join(encode_hex(&Sha256::digest(&text)));
-    if fs::read(&path).ok().as_ref() != Some(&text) {
-        make_own(&folder)?;
-        // Beside its place and then into it: another process may be reading it.
-        let beside = folder.join(format!(".{}", std::process::id()));
-        fs::write(&beside, &text)?;
-        fs::rename(beside, &path)?;
+    let text = serde_json::to_vec(&layers).unwrap_or_default();
+    let path = state_directory.join("policy").join(encode_hex(&Sha256::digest(&text)));
+    let _ = write_once(&path, &text);
+    Some(OsString::from_vec([FLOOR, path.as_os_str().as_bytes()].concat()))
+}
+
+/// Writes a file whose name is the hash of its content, unless it is there.
+fn write_once(path: &Path, text: &[u8]) -> io::Result<()> {
+    if fs::read(path).is_ok_and(|there| there == text) {
+        return Ok(());
     }
-    Ok(Some(OsString::from_vec([FLOOR, path.as_os_str().as_bytes()].concat())))
+    let folder = path.parent().unwrap_or(path);
+    make_own(folder)?;
+    // Beside its place and then into it: another process may be reading it.
+    let beside = folder.join(format!(".{}", std::process::id()));
+    fs::write(&beside, text)?;
+    fs::rename(beside, path)
 }
 
 /// The policies that the argument of a keeper names.
@@ -144,7 +153,10 @@ impl Family {
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
         let parents: HashMap<i32, i32> = pids.filter_map(|pid| Some((pid, parent(pid)?))).collect();
         let own: BTreeSet<i32> = ancestors(i32::try_from(std::process::id()).unwrap_or(0)).collect();
-        let is_keeper = |pid: &&i32| !own.contains(pid) && KeeperMark::of(**pid).is_some();
+        // Those of other users do not matter: their commands have no access to what is ours.
+        let user = rustix::process::geteuid().as_raw();
+        let is_ours = |pid: i32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|data| data.uid() == user);
+        let is_keeper = |pid: &&i32| !own.contains(pid) && is_ours(**pid) && KeeperMark::of(**pid).is_some();
         let keepers = parents.keys().filter(is_keeper).copied().collect();
         Self { parents, keepers }
     }

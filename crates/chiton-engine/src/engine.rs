@@ -27,13 +27,13 @@ use crate::request::{self, CommandRequest};
 use crate::response::{DryRun, RefusedCommand, Response};
 use crate::review::{Guard, Verdicts};
 use crate::run::Listener;
-use crate::secrets::SecretStore;
 use crate::secrets::known::KnownSecrets;
+use crate::secrets::{SecretStore, UnknownReference};
 use crate::session::login::LoginEnvironment;
 use crate::session::{FreshState, Inherited, Session};
 use crate::spawn::{Attendance, SpoolQuota};
 use crate::state::ShellState;
-use crate::state::environment::{DEFAULTS, EnvironmentPolicy};
+use crate::state::environment::{DEFAULTS, EnvironmentPolicy, TakenOver};
 use crate::tasks::sweep::{self, Swept};
 use crate::tasks::{Task, Tasks};
 use crate::warm::pool::WarmRoom;
@@ -57,6 +57,8 @@ pub struct EngineConfig {
     pub environment: EnvironmentPolicy,
     /// Where the values of secrets come from.
     pub secrets: SecretStore,
+    /// What becomes of a command that names a secret nobody knows.
+    pub unknown_references: UnknownReference,
     /// Where every call is written down.
     pub audit: Option<Journal>,
     /// What the user's login shell adds to an environment.
@@ -77,6 +79,7 @@ impl EngineConfig {
             guard: Guard::off(),
             environment: EnvironmentPolicy::default(),
             secrets: SecretStore::empty(),
+            unknown_references: UnknownReference::default(),
             audit: None,
             login: None,
             room: WarmRoom::default(),
@@ -121,8 +124,7 @@ impl Engine {
             let path = path.to_owned();
             folder::make_own(&path).map_err(|error| StartError::StateDirectory { path, error })?;
         }
-        let floor = ancestry::publish(&config.guard.policy, &config.state_directory)
-            .map_err(|error| StartError::StateDirectory { path: config.state_directory.clone(), error })?;
+        let floor = ancestry::publish(&config.guard.policy, &config.state_directory);
         let inner = EngineInner {
             config,
             floor,
@@ -166,7 +168,7 @@ impl Engine {
             let start = self.begin(session, &mut command).await?;
             let launched = self.launch(session, &mut command, &start, Attendance::Foreground).await?;
             let (ended, captured) = self.collect(session, &mut command, &start, launched, listener, control).await?;
-            let views = render::present(captured, ended.completeness());
+            let views = render::present(captured, ended.completeness(), &self.inner.known);
             Ok(self.respond(session, command.request(), start, ended, views).await.into())
         };
         stages.await.or_else(|why| call.not_run(why))
@@ -205,13 +207,21 @@ impl Engine {
         environment: impl IntoIterator<Item = (String, ByteString)>,
         umask: u32,
     ) -> FreshState {
-        let (environment, withheld) = self.inner.config.environment.inherit(environment);
-        let of_environment = |name| environment.get(name).cloned();
-        let inherited = Inherited { withheld, path: of_environment("PATH"), home: of_environment("HOME") };
+        let TakenOver { variables, functions, removed, own, masked } =
+            self.inner.config.environment.inherit(environment);
+        self.inner.known.learn(masked);
+        let of_environment = |name| variables.get(name).cloned();
+        let (path, home) = (of_environment("PATH"), of_environment("HOME"));
+        let inherited = Inherited { withheld: removed, own, path, home };
         let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
-        let mut state = ShellState::fresh(directory, defaults.chain(environment), umask);
+        let mut state = ShellState { functions, ..ShellState::fresh(directory, defaults.chain(variables), umask) };
         state.real_cwd = state.cwd.canonicalize().unwrap_or_default();
         FreshState { state, inherited }
+    }
+
+    /// Output of a task as it may be shown: whoever takes its escape sequences out finds no value.
+    pub fn masked_view(&self, text: String) -> String {
+        self.inner.known.masked_view(text)
     }
 
     /// Removes finished runs beyond these limits, oldest first.

@@ -7,6 +7,7 @@ use chiton_terminal::text::{continuation_bytes, whole_characters};
 
 use crate::capture::HeadTail;
 use crate::capture::intake::Captured;
+use crate::secrets::known::KnownSecrets;
 
 /// One stream as text, and what of it is not shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,10 +57,10 @@ pub(crate) enum Completeness {
     SoFar,
 }
 
-/// Turns what a run printed into text.
-pub(crate) fn present(captured: Captured, completeness: Completeness) -> Views {
+/// Turns what a run printed into text that shows no value, with its escape sequences or without.
+pub(crate) fn present(captured: Captured, completeness: Completeness, known: &KnownSecrets) -> Views {
     let Captured { stdout, stderr, output } = captured;
-    let view = |captured| TextView::of(captured, completeness);
+    let view = |captured| TextView::of(captured, completeness).without_values(known);
     let stdout = view(stdout);
     let output = output.map_or_else(|| stdout.clone(), view);
     Views { stdout, stderr: view(stderr), output }
@@ -72,6 +73,14 @@ impl From<HeadTail> for TextView {
 }
 
 impl TextView {
+    /// Drawing over a line can put a value together that never was one in the stream. Then the text is shown as it looks
+    /// in the end.
+    fn without_values(mut self, known: &KnownSecrets) -> Self {
+        self.head = known.masked_view(self.head);
+        self.tail = self.tail.map(|tail| known.masked_view(tail));
+        self
+    }
+
     fn of(captured: HeadTail, completeness: Completeness) -> Self {
         let omitted = captured.omitted();
         let (mut head, mut tail) = captured.into_parts();

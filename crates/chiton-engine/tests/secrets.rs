@@ -9,11 +9,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use chiton_engine::secrets::value::{Masking, SecretValue};
-use chiton_engine::secrets::{MemorySource, Reference, Secret, SecretStore};
+use chiton_engine::secrets::{MemorySource, Reference, Secret, SecretStore, UnknownReference};
 use chiton_engine::tasks::{Cursor, ReadRequest};
 use chiton_engine::{
-    ByteString, CommandInput, CommandRequest, EnvironmentChange, Outcome, RunControl, RunEvent, RunReport, Silent,
-    StartedTask, StateReport, Streams,
+    ByteString, CommandInput, CommandRequest, EnvironmentChange, Outcome, RunControl, RunEvent, RunReport, Session,
+    Silent, StartedTask, StateReport, Streams,
 };
 use chiton_testkit::processes::eventually;
 use harness::{Harness, runtime, seconds};
@@ -99,15 +99,14 @@ fn a_program_gets_the_value_and_the_reply_and_the_disk_get_the_token() {
 }
 
 #[test]
-fn a_decrypt_reference_is_resolved_and_an_unknown_one_stays_as_it_is() {
+fn a_decrypt_reference_is_resolved_and_what_is_no_reference_stays_as_it_is() {
     let harness = harness();
     runtime().block_on(async {
         let session = harness.session();
         let response = harness.run(&session, "echo {{decrypt:uuid-123}}; printf %s {{decrypt:uuid-123}} | wc -c").await;
         assert_eq!(response.stdout.to_text(), "{{decrypt:uuid-123}}\n13\n");
         assert_clean(&harness, &response);
-        let unchanged =
-            ["echo {{secret:unknown}}", "echo {{other:x}} '${{ x }}' {{ }}", "echo {{secret:plain }} {{Secret:plain}}"];
+        let unchanged = ["echo {{other:x}} '${{ x }}' {{ }}", "echo {{secret:plain }} {{Secret:plain}}"];
         for command in unchanged {
             let plain =
                 chiton_testkit::oracle::bash(command.as_bytes(), harness.folder.path(), &[("PATH", harness::PATH)]);
@@ -121,18 +120,91 @@ fn a_decrypt_reference_is_resolved_and_an_unknown_one_stays_as_it_is() {
 }
 
 #[test]
+fn a_reference_that_nobody_knows_refuses_the_command_or_is_told() {
+    let missing = MemorySource::new().without(Reference::secret("gh").unwrap(), "its variable GITHUB_TOKN is not set");
+    let harness = Harness::with(|config| config.secrets = store(&[]).and(missing));
+    runtime().block_on(async {
+        let session = harness.session();
+        for (command, expected) in [
+            ("touch ran; echo {{secret:plian}}", "did you mean {{secret:plain}}?"),
+            ("touch ran; echo {{secret:gh}}", "its variable GITHUB_TOKN is not set"),
+            ("touch ran; echo {{decrypt:other}}", "there is no encrypted text named 'other'"),
+        ] {
+            let response = harness.respond(&session, CommandRequest::new(command)).await;
+            let why = response.outcome().unwrap().to_string();
+            assert!(response.word() == "refused" && why.contains(expected), "{command}: {why}");
+        }
+        let input = CommandInput::Text("{{secret:nobody}}".into());
+        let request = CommandRequest { input, ..CommandRequest::new("touch ran; cat") };
+        assert_eq!(harness.respond(&session, request).await.word(), "refused");
+        assert!(!harness.folder.path().join("ran").exists());
+    });
+
+    let harness = Harness::with(|config| {
+        config.secrets = store(&[]);
+        config.unknown_references = UnknownReference::Keep;
+    });
+    runtime().block_on(async {
+        let response = harness.run(&harness.session(), "echo {{secret:plian}}").await;
+        assert_eq!(response.stdout.to_text(), "{{secret:plian}}\n");
+        assert!(response.notices.iter().any(|notice| notice.contains("did you mean {{secret:plain}}?")));
+    });
+}
+
+#[test]
+fn the_password_of_a_proxy_is_masked_and_reaches_programs() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let environment = [("PATH", harness::PATH), ("https_proxy", "http://dev:S3CR3T-proxy@proxy.example:3128")];
+        let environment = environment.map(|(name, value)| (name.to_owned(), ByteString::from(value)));
+        let session = Session::new(harness.engine.fresh_state(harness.folder.path(), environment, 0o022));
+        let response = harness.run(&session, "echo $https_proxy; printf %s \"$https_proxy\" | wc -c").await;
+        assert_eq!(response.stdout.to_text(), "http://dev:{{secret:https_proxy.password}}@proxy.example:3128\n42\n");
+        assert_clean(&harness, &response);
+        let used = harness.run(&session, "printf %s {{secret:https_proxy.password}} | wc -c").await;
+        assert_eq!(used.stdout.to_text(), "12\n");
+    });
+}
+
+#[test]
+fn a_failing_command_says_once_what_it_may_have_lacked() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let environment = [("PATH", harness::PATH), ("GITHUB_TOKEN", "S3CR3T-token"), ("LD_LIBRARY_PATH", "/opt/lib")];
+        let environment = environment.map(|(name, value)| (name.to_owned(), ByteString::from(value)));
+        let session = Session::new(harness.engine.fresh_state(harness.folder.path(), environment, 0o022));
+        let told = |response: &RunReport| response.notices.iter().any(|notice| notice.contains("GITHUB_TOKEN"));
+        assert!(!told(&harness.run(&session, "echo $GITHUB_TOKEN").await));
+        assert!(!told(&harness.run(&session, "false").await));
+        assert!(told(&harness.run(&session, "echo GITHUB_''TOKEN is not set >&2; exit 1").await));
+        assert!(!told(&harness.run(&session, "echo $GITHUB_TOKEN; false").await));
+
+        // What is the person's own passes as it is, and a change of it lasts for its command alone.
+        let own = harness.run(&session, "echo $LD_LIBRARY_PATH; export LD_LIBRARY_PATH=/other").await;
+        assert_eq!(own.stdout.to_text(), "/opt/lib\n");
+        assert_eq!(harness.run(&session, "echo $LD_LIBRARY_PATH").await.stdout.to_text(), "/opt/lib\n");
+
+        // What a call may not set is told, always.
+        let change = EnvironmentChange::Merge([("LD_AUDIT".to_owned(), ByteString::from("/x"))].into());
+        let request = CommandRequest { environment: change, ..CommandRequest::new("true") };
+        let response = harness.request(&session, request).await;
+        assert!(response.notices.iter().any(|notice| notice.contains("LD_AUDIT")), "{:?}", response.notices);
+    });
+}
+
+#[test]
 fn input_and_variables_are_resolved_too_and_nothing_else_is() {
     let harness = harness();
     runtime().block_on(async {
         let session = harness.session();
         let mut request = CommandRequest::new("cat > input; printf %s \"$API\" > variable; cat input variable; exit 3");
-        request.input = CommandInput::Text("user:{{secret:value}}:{{secret:unknown}}".into());
+        request.input = CommandInput::Text("user:{{secret:value}}:{{other:x}}".into());
         let variables = BTreeMap::from([("API".to_owned(), ByteString::from("a {{secret:value}} b"))]);
         request.environment = EnvironmentChange::Merge(variables);
         request.description = Some("about {{secret:value}}".to_owned());
         let response = harness.request(&session, request).await;
         let file = |name: &str| fs::read_to_string(harness.folder.path().join(name)).unwrap();
-        assert_eq!(file("input"), format!("user:{VALUE}:{{{{secret:unknown}}}}"));
+        assert_eq!(file("input"), format!("user:{VALUE}:{{{{other:x}}}}"));
         assert_eq!(file("variable"), format!("a {VALUE} b"));
         assert_eq!(response.outcome, Outcome::Exited(3));
         assert_clean(&harness, &response);
@@ -329,7 +401,7 @@ fn the_next_command_finds_no_trace_of_the_value() {
                        cat /proc/$$/cmdline; [[ ${leak+x}${out+x}${list+x}${map+x}${CALL+x} ]] || echo none";
         // In an engine that does not know the value nothing would be masked, so nothing can hide.
         let other = Harness::new();
-        let copy = chiton_engine::Session::new(chiton_engine::ShellState::clone(&session.state()));
+        let copy = Session::new(chiton_engine::ShellState::clone(&session.state()));
         let second = other.run(&copy, command).await;
         let shown = second.stdout.to_text();
         assert!(shown.contains("fine=1 /usr\ng\n") && shown.ends_with("none\n"), "{shown}");
@@ -417,8 +489,7 @@ fn variables_that_look_like_secrets_are_not_taken_over_and_own_ones_are_kept() {
             ("FOO", "bar"),
         ];
         let environment = environment.map(|(name, value)| (name.to_owned(), ByteString::from(value)));
-        let session =
-            chiton_engine::Session::new(harness.engine.fresh_state(harness.folder.path(), environment, 0o022));
+        let session = Session::new(harness.engine.fresh_state(harness.folder.path(), environment, 0o022));
         let first = harness.run(&session, "env; export GITHUB_TOKEN=own API_KEY=mine").await;
         assert!(first.stdout.to_text().contains("FOO=bar\n"));
         assert!(!said(&first).contains("S3CR3T"), "{}", said(&first));

@@ -80,6 +80,44 @@ pub fn classes_of_just(name: &str) -> impl Iterator<Item = Class> {
     INDEX.exact.get(name).into_iter().flatten().map(|row| row.class)
 }
 
+/// Whether a variable that is kept from commands passes where it comes from the environment of the person who runs us.
+/// It is part of how their own session works, or its value can do no harm.
+pub fn is_persons_own(name: &str, value: &[u8]) -> bool {
+    let fits = |own: &&str| own.strip_suffix('*').map_or(*own == name, |start| name.starts_with(start));
+    if PERSONS_OWN.iter().any(|own| fits(&own)) {
+        return true;
+    }
+    let Ok(value) = std::str::from_utf8(value) else { return false };
+    // What the loader and bash read stays away, however harmless.
+    let is_basic = rows_of(name).any(|row| matches!(row.class, Class::Loader | Class::Shell));
+    match check_of(name) {
+        Some(Check::Code(harmless)) => !is_basic && harmless.contains(&value),
+        Some(Check::Options(code)) => !is_basic && !code.iter().any(|option| value.contains(option)),
+        // `ENV` is a file for shells, and the name of a stage of deployment for nearly everybody else.
+        Some(Check::File) if name == "ENV" => STAGES.contains(&value),
+        _ => false,
+    }
+}
+
+/// Variables that would be kept back, had a call set them: search paths of a cluster's modules, options of a virtual
+/// machine, settings of git and of other programs at another place. What only ever loads code into every program
+/// (`LD_PRELOAD`, `BASH_ENV`) is not among them.
+const PERSONS_OWN: &[&str] = &[
+    "LD_LIBRARY_PATH", "LD_RUN_PATH", "LD_BIND_NOW", "LIBPATH", "SHLIB_PATH", "DYLD_LIBRARY_PATH",
+    "DYLD_FALLBACK_LIBRARY_PATH", "DYLD_FRAMEWORK_PATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH", "TZDIR",
+    "MALLOC_CHECK_", "MALLOC_PERTURB_", "LOCALDOMAIN", "RES_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
+    "JDK_JAVA_OPTIONS", "GIT_CONFIG_*", "GIT_TEMPLATE_DIR", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONWARNINGS",
+    "PYTHONEXECUTABLE", "PERLLIB", "PHPRC", "PHP_INI_SCAN_DIR", "R_ENVIRON*", "JULIA_LOAD_PATH", "OPENSSL_CONF",
+    "OPENSSL_MODULES", "OPENSSL_ENGINES", "ZDOTDIR", "FPATH", "VIMINIT", "DOTNET_ADDITIONAL_DEPS", "ERL_ZFLAGS",
+    "INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "GETCONF_DIR",
+];
+
+/// Values of `ENV` that no shell reads.
+const STAGES: &[&str] = &[
+    "", "production", "prod", "staging", "stage", "development", "dev", "develop", "test", "testing", "local", "qa",
+    "uat", "ci", "sandbox", "preview", "demo", "integration",
+];
+
 /// What there is to look at in the value of `name`.
 pub(crate) fn check_of(name: &str) -> Option<Check> {
     let is_program = name.starts_with("CARGO_TARGET_") && (name.ends_with("_RUNNER") || name.ends_with("_LINKER"));

@@ -18,10 +18,8 @@ fn shapes() -> Vec<(String, Option<Decision>)> {
         "a+=(\"${a[@]}\");",
         "a=(\"${a[@]}\" \"${a[@]}\");",
         "a=(${a[*]} ${a[*]});",
-        "printf -v x %s%s \"$x\" \"$x\";",
         "x=$(echo $x$x);",
         "x=`echo $x$x`;",
-        "x=$(printf '%s%s' \"$x\" \"$x\");",
         "set -- \"$@\" \"$@\";",
         "set -- \"$*$*\";",
         "read x <<< \"$x$x\";",
@@ -36,6 +34,8 @@ fn shapes() -> Vec<(String, Option<Decision>)> {
         "f() { x=$x$x; }; f;",
     ];
     let transformed = [
+        "x=$(printf '%s%s' \"$x\" \"$x\");",
+        "printf -v x %s%s \"$x\" \"$x\";",
         "x=${x//a/$x};",
         "x=${x/a/$x$x};",
         "echo \"$x$x\" > f; x=$(cat f f);",

@@ -114,7 +114,8 @@ impl Sessions {
         let cwd = match (&report.state, opened.keeps) {
             (StateReport::Follows, Some(Keeps::Nothing)) => before.cwd.clone(),
             (StateReport::Follows, Some(Keeps::Directory)) if report.cwd != before.cwd => {
-                self.own.take_over(ShellState { cwd: report.cwd.clone(), ..ShellState::clone(before) });
+                let real_cwd = report.cwd.canonicalize().unwrap_or_default();
+                self.own.take_over(ShellState { cwd: report.cwd.clone(), real_cwd, ..ShellState::clone(before) });
                 report.cwd.clone()
             }
             (StateReport::Committed, None) => {
@@ -168,5 +169,6 @@ fn kept(keeps: Keeps, before: &ShellState, after: &ShellState) -> Option<ShellSt
         }
     }
     state.cwd.clone_from(&after.cwd);
+    state.real_cwd.clone_from(&after.real_cwd);
     Some(state)
 }

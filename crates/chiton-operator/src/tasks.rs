@@ -110,9 +110,9 @@ impl ClientTasks {
             self.lock_forgotten().of(&task.id, || self.engine.tasks().ids());
         }
         Ok(TaskOutput {
-            stdout: output.of(Stream::Stdout),
-            stderr: output.of(Stream::Stderr),
-            output: output.to_text(),
+            stdout: self.engine.masked_view(output.of(Stream::Stdout)),
+            stderr: self.engine.masked_view(output.of(Stream::Stderr)),
+            output: self.engine.masked_view(output.to_text()),
             left_out: output.left_out,
             not_kept: output.not_kept,
             end: output.end,
@@ -237,7 +237,7 @@ impl ClientTasks {
         let mut left = None;
         loop {
             let output = self.advance(&task, &request)?;
-            let text = output.to_text();
+            let text = self.engine.masked_view(output.to_text());
             kept.push(text.as_bytes());
             lines.count(text.as_bytes());
             not_kept += output.not_kept;

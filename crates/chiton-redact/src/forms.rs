@@ -8,6 +8,11 @@ use super::encoding::{self, JsonStyle, Plain};
 /// The shortest form that is searched for, in bytes. Anything shorter would be found in innocent text.
 pub const SHORTEST: usize = 8;
 
+/// Longer values are not searched for in dumps.
+const DUMPED: usize = 1024;
+/// How many bytes a line of a dump has.
+const DUMP_LINE: usize = 16;
+
 /// Longer values are not searched for in twice quoted form, since each form takes its length in memory.
 const TWICE_QUOTED: usize = 4096;
 
@@ -37,6 +42,7 @@ pub(super) fn of(value: &[u8]) -> Vec<Vec<u8>> {
     }
 
     lines(value, &mut forms);
+    dumps(bare, &mut forms);
     forms.retain(|form| form.len() >= SHORTEST);
     forms.sort_unstable();
     forms.dedup();
@@ -122,6 +128,30 @@ fn lines(value: &[u8], forms: &mut Vec<Vec<u8>>) {
     }
 }
 
+/// Each line of a dump that begins with the value, as `xxd`, `hexdump -C`, `od -tx1` and `od -c` write it: the bytes,
+/// and the characters beside them.
+fn dumps(value: &[u8], forms: &mut Vec<Vec<u8>>) {
+    if value.len() > DUMPED {
+        return;
+    }
+    let with_line_end = [value, b"\n"].concat();
+    for value in [value, &with_line_end] {
+        for (number, line) in value.chunks(DUMP_LINE).enumerate() {
+            let digits: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+            let pairs = digits.chunks(2).map(<[String]>::concat).collect::<Vec<_>>().join(" ");
+            let halves = digits.chunks(DUMP_LINE / 2).map(|half| half.join(" ")).collect::<Vec<_>>().join("  ");
+            let visible = |byte: &u8| char::from(if (b' '..=b'~').contains(byte) { *byte } else { b'.' });
+            let text: String = line.iter().map(visible).collect();
+            // It begins with the place in the dump: a prompt that ends like a value begins would wait otherwise.
+            let spaced: String = line.iter().map(|byte| format!("   {}", visible(byte))).collect();
+            forms.push(format!("{:07o}{}", number * DUMP_LINE, spaced.trim_end_matches([' ', '.'])).into_bytes());
+            forms.push(format!("{pairs:39}  {text}").into_bytes());
+            forms.push(format!("{halves:48}  |{text}|").into_bytes());
+            forms.extend([pairs.into_bytes(), halves.into_bytes(), digits.join(" ").into_bytes()]);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +192,24 @@ mod tests {
                         .unwrap();
                     let seen = [output.stdout, output.stderr].concat();
                     assert!(is_known(value, &seen), "{writer} in {locale}: {}", seen.escape_ascii());
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the programs themselves are the oracle here")]
+    fn dumps_of_a_value_are_known() {
+        let value = "S3CR3T-VALUE-0123456789-abcdef";
+        for writer in ["xxd", "hexdump -C", "od -c", "od -An -tx1", "od -A x -t x1z"] {
+            let script = format!("command -v {} > /dev/null || exit 9; printf %s \"$v\" | {writer}", &writer[..2]);
+            let script =
+                script.replace("command -v he", "command -v hexdump").replace("command -v xx", "command -v xxd");
+            let output = Command::new("bash").args(["--norc", "-c", &script]).env("v", value).output().unwrap();
+            if output.status.code() != Some(9) {
+                let lines = output.stdout.split(|byte| *byte == b'\n').filter(|line| line.len() > 30);
+                for line in lines {
+                    assert!(is_known(value, line), "{writer}: {}", line.escape_ascii());
                 }
             }
         }

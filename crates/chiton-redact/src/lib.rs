@@ -3,6 +3,7 @@
 mod encoding;
 pub mod forms;
 pub mod insert;
+pub mod look;
 mod masker;
 pub mod patterns;
 pub mod redact;

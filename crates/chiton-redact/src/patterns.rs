@@ -7,7 +7,7 @@
 //! An automaton over all forms was measured beside it: with the forms of a hundred values it is six times slower, and it
 //! has a state for each byte of each form, where this takes a few bytes for each form.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use zeroize::Zeroizing;
 
@@ -26,6 +26,8 @@ pub struct Patterns {
     shift: u32,
     /// Which forms have which four bytes, and where: sorted.
     heads: Vec<FormHead>,
+    /// The same values without what cannot be seen, where that is another text.
+    seen_through: OnceLock<Option<Arc<Patterns>>>,
     /// Every beginning shorter than [`SHORTEST`], with its length: sorted.
     beginnings: Vec<u64>,
 }
@@ -79,7 +81,10 @@ impl Patterns {
             let new = |form| ValueForm { bytes: Zeroizing::new(form), mask: number, fallback: OnceLock::new() };
             forms.extend(forms::of(value).into_iter().map(new));
         }
+        Self::of_forms(masks, forms)
+    }
 
+    fn of_forms(masks: Vec<Vec<u8>>, forms: Vec<ValueForm>) -> Self {
         let entries = (forms.len() * STRIDE).max(64);
         let words = (entries / 4).next_power_of_two().min(1 << 16);
         let mut patterns = Self {
@@ -88,6 +93,7 @@ impl Patterns {
             shift: 64 - words.trailing_zeros(),
             heads: Vec::with_capacity(entries),
             beginnings: Vec::new(),
+            seen_through: OnceLock::new(),
             forms: Vec::new(),
         };
 
@@ -101,6 +107,25 @@ impl Patterns {
         patterns.forms = forms;
         patterns.neutralise();
         patterns
+    }
+
+    /// The same for text from which line ends and escape sequences were taken out. Forms that hold such sequences
+    /// themselves are found only as they are.
+    pub(super) fn seen_through(self: &Arc<Self>) -> &Arc<Self> {
+        let hides = |byte: &u8| matches!(*byte, b'\n' | b'\r' | 0x08 | 0x1B);
+        let other = self.seen_through.get_or_init(|| {
+            if !self.forms.iter().any(|form| form.bytes.iter().any(hides)) {
+                return None;
+            }
+            let is_line_end = |byte: &u8| matches!(*byte, b'\n' | b'\r');
+            let visible = self.forms.iter().filter_map(|form| {
+                let bytes: Vec<u8> = form.bytes.iter().copied().filter(|byte| !is_line_end(byte)).collect();
+                let is_found = bytes.len() >= SHORTEST && !bytes.iter().any(hides);
+                is_found.then(|| ValueForm { bytes: Zeroizing::new(bytes), mask: form.mask, fallback: OnceLock::new() })
+            });
+            Some(Arc::new(Self::of_forms(self.masks.clone(), visible.collect())))
+        });
+        other.as_ref().unwrap_or(self)
     }
 
     /// A mask that contains a value would reveal it, so it is replaced by one that contains none.

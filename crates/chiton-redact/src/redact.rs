@@ -1,225 +1,317 @@
 //! Values become masks in a stream that arrives in any pieces.
 //!
-//! 1. New bytes are searched for forms ([`super::patterns`]). Each occurrence is noted; one that reaches the end of what
-//!    has arrived is followed byte by byte from then on.
-//! 2. Bytes that can no longer be the beginning of a form go out, each noted occurrence as its mask. Where occurrences
-//!    overlap, every byte of all of them is masked.
-//! 3. The rest, less than one form, waits for the next bytes, no longer than it can still become a form.
+//! 1. [`matcher`] searches the bytes as they are, and says what goes out and what becomes a mask.
+//! 2. Of that, what cannot be seen is taken out: escape sequences, line ends inside a value that a program has wrapped,
+//!    characters that were drawn over. The rest is searched once more: a view without them must not show a value that
+//!    the bytes with them do not.
+//! 3. What was taken out goes out at its place. Escape sequences inside a value follow its mask; line ends inside it are
+//!    part of it.
 
-use std::cmp::Reverse;
+mod matcher;
+
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use zeroize::Zeroize;
 
-use super::forms::SHORTEST;
-use super::patterns::{FormHead, LOOK, Patterns, STRIDE, four};
+use super::patterns::Patterns;
+use matcher::{Matcher, Sink};
+
+const ESCAPE: u8 = 0x1B;
+const BACKSPACE: u8 = 0x08;
+/// A sequence that is longer than this is none: what follows is text again.
+const SEQUENCE_BYTES: usize = 4096;
 
 /// Masks one stream.
 pub struct Redactor {
-    patterns: Arc<Patterns>,
-    /// Bytes that have arrived and may still belong to a form.
-    held: Vec<u8>,
-    /// How much of that has gone out already, as itself or as a mask.
-    sent: usize,
-    /// Where in `held` the search goes on.
-    next_look: usize,
-    /// Forms whose beginning is the end of `held`.
-    open: Vec<OpenForm>,
-    /// Occurrences that have not gone out yet.
-    found: Vec<Occurrence>,
-    /// The mask that went out last, as long as nothing else went out after it.
-    last_mask: Option<u32>,
-    /// How many occurrences there were so far.
-    count: u64,
+    raw: Matcher,
+    /// What the first search lets through.
+    passed: Vec<u8>,
+    matcher: Matcher,
+    /// How many bytes the matcher has had.
+    seen: u64,
+    /// What was taken out and did not go out yet, and before which of those bytes it stands.
+    hidden: VecDeque<Hidden>,
+    /// A sequence that has begun, and how much of it has gone out.
+    unfinished: Vec<u8>,
+    unfinished_sent: usize,
+    /// The bytes of one push that can be seen, after a character of the one before that may still be drawn over.
+    visible: Vec<u8>,
+    /// Whether this line has characters that were drawn over.
+    is_struck: bool,
 }
 
-struct OpenForm {
-    form: u32,
-    matched: usize,
-}
-
-#[derive(Clone, Copy)]
-struct Occurrence {
-    start: usize,
-    end: usize,
-    mask: u32,
+/// Bytes that cannot be seen.
+struct Hidden {
+    place: u64,
+    bytes: Vec<u8>,
+    /// Whether it goes out even where it stands inside a value.
+    lasts: bool,
 }
 
 impl Redactor {
     /// Masks the values that `patterns` was made from.
     pub fn new(patterns: Arc<Patterns>) -> Self {
+        let seen_through = Arc::clone(patterns.seen_through());
         Self {
-            patterns,
-            held: Vec::new(),
-            sent: 0,
-            next_look: 0,
-            open: Vec::new(),
-            found: Vec::new(),
-            last_mask: None,
-            count: 0,
+            raw: Matcher::new(patterns),
+            passed: Vec::new(),
+            matcher: Matcher::new(seen_through),
+            seen: 0,
+            hidden: VecDeque::new(),
+            unfinished: Vec::new(),
+            unfinished_sent: 0,
+            visible: Vec::new(),
+            is_struck: false,
         }
     }
 
     /// Takes the next bytes of the stream and appends to `out` what can go out now.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        if self.patterns.is_empty() {
+        if self.raw.patterns.is_empty() {
             return out.extend_from_slice(bytes);
         }
-        let before = self.held.len();
-        self.held.extend_from_slice(bytes);
-        let closed = self.follow(before);
-        self.look(&closed);
-        let hold = self.hold();
-        self.send(hold, out);
-        self.forget(hold);
+        let mut passed = std::mem::take(&mut self.passed);
+        self.raw.push(bytes, &mut AsItIs(&mut passed));
+        self.see_through(&passed, out);
+        self.passed = passed;
+        self.passed.clear();
+    }
+
+    /// The second search.
+    fn see_through(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let joined;
+        let mut rest = if self.unfinished.is_empty() {
+            bytes
+        } else {
+            joined = [&std::mem::take(&mut self.unfinished)[..], bytes].concat();
+            &joined
+        };
+        while let Some(place) = rest.iter().position(|byte| matches!(*byte, ESCAPE | BACKSPACE | b'\n' | b'\r')) {
+            self.visible.extend_from_slice(&rest[..place]);
+            rest = &rest[place..];
+            match self.take_out(rest) {
+                Some(length) => rest = &rest[length..],
+                None => {
+                    self.unfinished = rest.to_vec();
+                    rest = b"";
+                }
+            }
+        }
+        self.visible.extend_from_slice(rest);
+
+        // Where characters are drawn over, the last one may be the next.
+        let last =
+            self.visible.iter().rposition(|byte| byte & 0xC0 != 0x80).filter(|_| self.is_struck && !rest.is_empty());
+        let last = last.map(|start| self.visible.split_off(start)).unwrap_or_default();
+        self.search(out);
+        self.visible = last;
+
+        // A line that has ended is not held back for the few characters at its end.
+        if self.hidden.back().is_some_and(|hidden| !hidden.lasts && hidden.place == self.seen) {
+            let mut sink = Unhiding { hidden: &mut self.hidden, out };
+            self.matcher.end_line(&mut sink);
+        }
+        self.unhide(out);
+    }
+
+    fn search(&mut self, out: &mut Vec<u8>) {
+        self.seen += self.visible.len() as u64;
+        let mut sink = Unhiding { hidden: &mut self.hidden, out };
+        self.matcher.push(&self.visible, &mut sink);
+        self.visible.clear();
+    }
+
+    /// Takes out what cannot be seen at the beginning of `rest`. Gives its length, or `None` where its end has not come.
+    fn take_out(&mut self, rest: &[u8]) -> Option<usize> {
+        let place = self.seen + self.visible.len() as u64;
+        let (length, bytes, lasts) = match rest[0] {
+            ESCAPE => {
+                let length = sequence(rest)?;
+                // A title may hold a value too.
+                let text = &rest[..length];
+                let is_text = matches!(text.get(1), Some(b']' | b'P' | b'_' | b'^' | b'X'));
+                let bytes = if is_text { self.raw.patterns.masked_as_it_is(text) } else { text.to_vec() };
+                let sent = std::mem::take(&mut self.unfinished_sent).min(bytes.len());
+                (length, bytes[sent..].to_vec(), true)
+            }
+            BACKSPACE => {
+                self.is_struck = true;
+                let mut bytes = self.take_back();
+                let place = self.seen + self.visible.len() as u64;
+                bytes.push(BACKSPACE);
+                self.hidden.push_back(Hidden { place, bytes, lasts: false });
+                return Some(1);
+            }
+            end => {
+                self.is_struck = false;
+                (1, vec![end], false)
+            }
+        };
+        self.hidden.push_back(Hidden { place, bytes, lasts });
+        Some(length)
+    }
+
+    /// The character before a backspace, where it is still here.
+    fn take_back(&mut self) -> Vec<u8> {
+        if let Some(start) = self.visible.iter().rposition(|byte| byte & 0xC0 != 0x80) {
+            return self.visible.split_off(start);
+        }
+        let character = self.matcher.take_back().unwrap_or_default();
+        self.seen -= character.len() as u64;
+        character
     }
 
     /// How many bytes have arrived and not gone out yet.
     pub fn waiting(&self) -> usize {
-        self.held.len() - self.sent
+        self.raw.waiting() + self.matcher.waiting() + self.visible.len()
     }
 
     /// Sends everything that has arrived. A beginning of a form that is long enough goes out as the mask; what follows it
     /// later is still recognised as its rest.
     pub fn flush(&mut self, out: &mut Vec<u8>) {
-        let end = self.held.len();
-        for OpenForm { form, matched } in &self.open {
-            if *matched >= SHORTEST {
-                let mask = self.patterns.forms[*form as usize].mask;
-                self.found.push(Occurrence { start: end - matched, end, mask });
-            }
-        }
-        self.send(end, out);
+        let mut passed = Vec::new();
+        self.raw.flush(&mut AsItIs(&mut passed));
+        self.see_through(&passed, out);
+        self.search(out);
+        let mut sink = Unhiding { hidden: &mut self.hidden, out };
+        self.matcher.flush(&mut sink);
+        self.unhide(out);
+        let unfinished = self.raw.patterns.masked_as_it_is(&self.unfinished);
+        out.extend_from_slice(&unfinished[self.unfinished_sent.min(unfinished.len())..]);
+        self.unfinished_sent = unfinished.len();
     }
 
-    /// Follows the forms that were open over the new bytes. Returns those that ended on the way, and where.
-    fn follow(&mut self, from: usize) -> Vec<(u32, usize)> {
-        let mut closed = Vec::new();
-        let Self { patterns, held, open, found, count, .. } = self;
-
-        open.retain_mut(|OpenForm { form: number, matched }| {
-            let form = &patterns.forms[*number as usize];
-            let (bytes, fallback) = (&form.bytes, form.fallback());
-            for (place, byte) in held.iter().enumerate().skip(from) {
-                while *matched == bytes.len() || (*matched > 0 && bytes[*matched] != *byte) {
-                    *matched = fallback[*matched - 1] as usize;
-                }
-                *matched += usize::from(bytes[*matched] == *byte);
-                if *matched == bytes.len() {
-                    *count += 1;
-                    found.push(Occurrence { start: place + 1 - bytes.len(), end: place + 1, mask: form.mask });
-                }
-                if *matched == 0 {
-                    closed.push((*number, place + 1));
-                    return false;
-                }
-            }
-            if *matched == bytes.len() {
-                *matched = fallback[*matched - 1] as usize;
-            }
-            if *matched == 0 {
-                closed.push((*number, held.len()));
-            }
-            *matched > 0
-        });
-        closed
-    }
-
-    /// Searches for forms that begin in bytes that were not searched yet.
-    fn look(&mut self, closed: &[(u32, usize)]) {
-        loop {
-            match self.patterns.look(&self.held, self.next_look) {
-                Ok(place) => {
-                    self.next_look = place;
-                    self.compare(closed);
-                    self.next_look += STRIDE;
-                }
-                Err(place) => {
-                    self.next_look = place;
-                    return;
-                }
-            }
-        }
-    }
-
-    fn compare(&mut self, closed: &[(u32, usize)]) {
-        let Self { patterns, held, next_look, open, found, count, .. } = self;
-        // The earliest beginning of a form first: following it finds the later ones.
-        let bytes = four(&held[*next_look..*next_look + LOOK]);
-        for FormHead { form: number, offset, .. } in patterns.with_head(bytes).iter().rev() {
-            let Some(start) = next_look.checked_sub(usize::from(*offset)) else { continue };
-            // A form that is being followed finds its other beginnings by itself, and so did one that was until here.
-            let followed = open.iter().any(|open| open.form == *number)
-                || closed.iter().any(|(form, until)| form == number && start < *until);
-            if followed {
-                continue;
-            }
-
-            let form = &patterns.forms[*number as usize];
-            let rest = &held[start..];
-            if rest.starts_with(&form.bytes) {
-                *count += 1;
-                found.push(Occurrence { start, end: start + form.bytes.len(), mask: form.mask });
-            } else if form.bytes.starts_with(rest) {
-                open.push(OpenForm { form: *number, matched: rest.len() });
-            }
-        }
-    }
-
-    /// The first byte of `held` that may still become part of a form.
-    fn hold(&self) -> usize {
-        let end = self.held.len();
-        let short =
-            (end.saturating_sub(SHORTEST - 1)..end).find(|start| self.patterns.begins_with(&self.held[*start..]));
-        let open = self.open.iter().map(|open| end - open.matched);
-        open.chain(short).min().unwrap_or(end)
-    }
-
-    /// Sends what lies before `end`.
-    fn send(&mut self, end: usize, out: &mut Vec<u8>) {
-        self.found.sort_unstable_by_key(|found| (found.start, Reverse(found.end), found.mask));
-        let due = self.found.partition_point(|found| found.start < end);
-
-        for Occurrence { start, end, mask } in self.found.drain(..due) {
-            if end <= self.sent {
-                continue;
-            }
-            if start > self.sent {
-                out.extend_from_slice(&self.held[self.sent..start]);
-            }
-            if start >= self.sent || self.last_mask != Some(mask) {
-                out.extend_from_slice(self.patterns.mask(mask));
-                self.last_mask = Some(mask);
-            }
-            self.sent = end;
-        }
-
-        if self.sent < end {
-            out.extend_from_slice(&self.held[self.sent..end]);
-            self.sent = end;
-            self.last_mask = None;
-        }
-    }
-
-    /// Forgets what lies before `hold`.
-    fn forget(&mut self, hold: usize) {
-        self.held.drain(..hold);
-        self.sent -= hold;
-        self.next_look = self.next_look.saturating_sub(hold);
-        for found in &mut self.found {
-            found.start -= hold;
-            found.end -= hold;
+    /// Sends what stands behind the last byte that was sent.
+    fn unhide(&mut self, out: &mut Vec<u8>) {
+        if self.matcher.waiting() == 0 {
+            self.hidden.drain(..).for_each(|hidden| out.extend_from_slice(&hidden.bytes));
         }
     }
 }
 
 impl Drop for Redactor {
     fn drop(&mut self) {
-        self.held.zeroize();
+        self.passed.zeroize();
+        self.visible.zeroize();
+        self.unfinished.zeroize();
+    }
+}
+
+/// Puts what was taken out back to its place.
+struct Unhiding<'a> {
+    hidden: &'a mut VecDeque<Hidden>,
+    out: &'a mut Vec<u8>,
+}
+
+impl Unhiding<'_> {
+    /// Sends what stands before the byte at `place`.
+    fn before(&mut self, place: u64) {
+        while self.hidden.front().is_some_and(|hidden| hidden.place <= place) {
+            let Some(hidden) = self.hidden.pop_front() else { return };
+            self.out.extend_from_slice(&hidden.bytes);
+        }
+    }
+
+    /// The same inside a value.
+    fn within(&mut self, place: &Range<u64>) {
+        while self.hidden.front().is_some_and(|hidden| hidden.place < place.end) {
+            if let Some(hidden) = self.hidden.pop_front().filter(|hidden| hidden.lasts) {
+                self.out.extend_from_slice(&hidden.bytes);
+            }
+        }
+    }
+}
+
+impl Sink for Unhiding<'_> {
+    fn plain(&mut self, start: u64, bytes: &[u8]) {
+        let (mut place, mut rest) = (start, bytes);
+        self.before(place);
+        while let Some(next) = self.hidden.front().map(|hidden| hidden.place) {
+            let length = usize::try_from(next - place).unwrap_or(usize::MAX);
+            if length >= rest.len() {
+                break;
+            }
+            self.out.extend_from_slice(&rest[..length]);
+            (place, rest) = (next, &rest[length..]);
+            self.before(place);
+        }
+        self.out.extend_from_slice(rest);
+    }
+
+    fn mask(&mut self, place: Range<u64>, mask: &[u8]) {
+        self.before(place.start);
+        self.out.extend_from_slice(mask);
+        self.within(&place);
+    }
+
+    fn swallow(&mut self, place: Range<u64>) {
+        self.within(&place);
+    }
+}
+
+/// Bytes as they are, without anything to put back.
+struct AsItIs<'a>(&'a mut Vec<u8>);
+
+impl Sink for AsItIs<'_> {
+    fn plain(&mut self, _start: u64, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn mask(&mut self, _place: Range<u64>, mask: &[u8]) {
+        self.0.extend_from_slice(mask);
+    }
+
+    fn swallow(&mut self, _place: Range<u64>) {}
+}
+
+/// The length of the sequence that `text` begins with, which has an escape character first; `None` where its end has not
+/// come. One that breaks off ends before the byte that it cannot hold.
+fn sequence(text: &[u8]) -> Option<usize> {
+    let introducer = *text.get(1)?;
+    match introducer {
+        b'[' => {
+            let length = text[2..].iter().take_while(|byte| (0x20..=0x3F).contains(*byte)).count() + 2;
+            let last = text.get(length).copied();
+            match last {
+                None => (text.len() > SEQUENCE_BYTES).then_some(2),
+                Some(0x40..=0x7E) => Some(length + 1),
+                Some(_) => Some(length),
+            }
+        }
+        b']' | b'P' | b'_' | b'^' | b'X' => {
+            for (place, byte) in text.iter().enumerate().skip(2) {
+                match *byte {
+                    0x07 => return Some(place + 1),
+                    // Without the rest of its end it would not be the end.
+                    ESCAPE if place + 1 == text.len() => return None,
+                    ESCAPE if text[place + 1] == b'\\' => return Some(place + 2),
+                    ESCAPE | b'\n' | b'\r' | 0x18 | 0x1A => return Some(place),
+                    _ => {}
+                }
+            }
+            (text.len() > SEQUENCE_BYTES).then_some(2)
+        }
+        0x20..=0x2F => {
+            let length = text[1..].iter().take_while(|byte| (0x20..=0x2F).contains(*byte)).count() + 1;
+            text.get(length).map(|_| length + 1)
+        }
+        0x30..=0x7E => Some(2),
+        _ => Some(1),
     }
 }
 
 impl Patterns {
+    /// A text in which nothing is taken for an escape sequence, with every value masked.
+    fn masked_as_it_is(self: &Arc<Self>, text: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(text.len());
+        let mut matcher = Matcher::new(Arc::clone(self));
+        matcher.push(text, &mut AsItIs(&mut out));
+        matcher.flush(&mut AsItIs(&mut out));
+        out
+    }
+
     /// A whole text with every value masked.
     pub fn masked(self: &Arc<Self>, text: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(text.len());
@@ -232,8 +324,10 @@ impl Patterns {
     /// Whether any form of any value occurs in `text`.
     pub fn occur_in(self: &Arc<Self>, text: &[u8]) -> bool {
         let mut redactor = Redactor::new(Arc::clone(self));
-        redactor.push(text, &mut Vec::new());
-        redactor.count > 0
+        let mut out = Vec::new();
+        redactor.push(text, &mut out);
+        out.zeroize();
+        redactor.raw.count + redactor.matcher.count > 0
     }
 }
 

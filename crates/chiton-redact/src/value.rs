@@ -66,7 +66,7 @@ pub enum ValueError {
     Empty,
     /// It would be found in innocent text.
     #[error(
-        "the value has {0} characters; fewer than {SHORTEST} would be found, and masked, in innocent text. If nobody has to hide it, mark it as not to be masked"
+        "the value has {0} characters; fewer than {SHORTEST} would be found, and masked, in innocent text. If nobody has to hide it, mark it as shown (`chiton secret set --no-mask`)"
     )]
     TooShort(usize),
     /// A NUL byte cannot be passed to a program.

@@ -190,13 +190,12 @@ impl Lexer<'_> {
                 simple.assignments.push(assignment);
             } else if leading.is_some() || self.at_word() {
                 let role = if simple.words.is_empty() { Role::CommandName } else { Role::Argument };
-                let word = match leading {
-                    Some(Leading::Word(word)) => word,
-                    _ => {
-                        let (word, declared) = self.argument(&simple)?;
-                        simple.declared.extend(declared.map(|declared| (simple.words.len(), declared)));
-                        word
-                    }
+                let word = if let Some(Leading::Word(word)) = leading {
+                    word
+                } else {
+                    let (word, declared) = self.argument(&simple)?;
+                    simple.declared.extend(declared.map(|declared| (simple.words.len(), declared)));
+                    word
                 };
                 simple.words.push(word);
                 self.note(word_start, Region::Role(role));

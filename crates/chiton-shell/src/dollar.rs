@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::lexer::{Failure, HERE_AROUND_SUBSTITUTION, Lexer, Parsed, SyntaxError, name_length};
+use crate::lexer::{Failure, HERE_AROUND_SUBSTITUTION, Lexer, Parsed, SyntaxError, is_metacharacter, name_length};
 use crate::matched::Pair;
 use crate::place::{Region, Role};
 use crate::tree::{CaseChange, Fallback, List, Operation, Parameter, Part, Word};
@@ -39,6 +39,10 @@ impl Lexer<'_> {
                 let expression = self.deeper(|lexer| lexer.arithmetic_text(Closing::Parenthesis))?;
                 if !self.take(b"))") {
                     return Err(self.close_error(start, "`$((`"));
+                }
+                let text = &self.source[start + 3..self.at];
+                if memchr::memchr_iter(b'#', text).any(|at| at > 0 && matches!(text[at - 1], b' ' | b'\t' | b'\n')) {
+                    self.uncertain(start, "a `#` behind a blank in `$((…))` may begin a comment");
                 }
                 self.note(start, Region::Role(Role::Arithmetic));
                 Ok(Part::Arithmetic(expression))
@@ -82,6 +86,9 @@ impl Lexer<'_> {
             }
             _ => {
                 let length = name_length(rest);
+                if surrounding == Surrounding::Bare && self.braces_change_name(start, start + 1 + length) {
+                    self.uncertain(start, "braces put text behind a variable's name before bash looks for its value");
+                }
                 if length == 0 {
                     self.at += 1;
                     return Ok(if surrounding == Surrounding::Bare {
@@ -95,6 +102,32 @@ impl Lexer<'_> {
                 self.note(start, Region::Role(Role::Parameter));
                 Ok(Part::Parameter(Box::new(Parameter { name, ..Parameter::default() })))
             }
+        }
+    }
+
+    /// Whether alternatives in braces may go on with the name that stands from the dollar sign at `start` up to `end`:
+    /// bash makes words of them first, so that `$a{b,c}` is `$ab $ac`.
+    fn braces_change_name(&self, start: usize, end: usize) -> bool {
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        let rest = self.source.get(end..).unwrap_or_default();
+        let rest = &rest[..rest.iter().position(|byte| is_metacharacter(*byte)).unwrap_or(rest.len())];
+        // A dollar sign alone may become anything.
+        let goes_on = |byte: &u8| is_name(byte) || end == start + 1;
+        match rest.first() {
+            Some(b'{') => {
+                rest.windows(2).any(|pair| matches!(pair[0], b'{' | b',' | b'}') && goes_on(&pair[1]))
+                    && rest.contains(&b'}')
+                    && (rest.contains(&b',') || rest.windows(2).any(|pair| pair == b".."))
+            }
+            Some(b',' | b'}') => {
+                let before = &self.source[..start];
+                let word = before.iter().rposition(|byte| is_metacharacter(*byte)).map_or(0, |at| at + 1);
+                let opens = before[word..].iter().rev().enumerate().any(|(at, byte)| {
+                    *byte == b'{' && before.len().checked_sub(at + 2).and_then(|at| before.get(at)) != Some(&b'$')
+                });
+                opens && rest.windows(2).any(|pair| pair[0] == b'}' && (goes_on(&pair[1]) || pair[1] == b'{'))
+            }
+            _ => false,
         }
     }
 
@@ -174,7 +207,7 @@ impl Lexer<'_> {
         let prepare = |inner: &mut Lexer<'_>| {
             (inner.depth, inner.patience, inner.pending_outside) = (depth, patience, outside);
         };
-        let (list, remains) = Lexer::reading(&text, positions, &prepare, &|inner| inner.whole());
+        let (list, remains) = Lexer::reading(&text, &positions, &prepare, &|inner| inner.whole());
         if let Some(remains) = remains {
             self.patience = remains.patience;
             self.places.extend(remains.places);

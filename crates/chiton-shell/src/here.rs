@@ -138,7 +138,7 @@ impl Lexer<'_> {
         let positions = self.positions.of(places, end);
         let (depth, patience) = (self.depth, self.patience);
         let prepare = |inner: &mut Lexer<'_>| (inner.depth, inner.patience) = (depth, patience);
-        let (parts, remains) = Lexer::reading(text, positions, &prepare, &|inner| inner.deeper(Lexer::here_text));
+        let (parts, remains) = Lexer::reading(text, &positions, &prepare, &|inner| inner.deeper(Lexer::here_text));
         if let Some(remains) = remains {
             self.patience = remains.patience;
             self.places.extend(remains.places);

@@ -131,7 +131,7 @@ impl<'a> Lexer<'a> {
     /// the break; the text is then read again without it.
     pub(super) fn reading<T>(
         source: &[u8],
-        positions: Positions,
+        positions: &Positions,
         prepare: &dyn Fn(&mut Lexer<'_>),
         read: &dyn Fn(&mut Lexer<'_>) -> Parsed<T>,
     ) -> (Parsed<T>, Option<Remains>) {
@@ -185,7 +185,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The whole text as a script.
-    pub(super) fn script(source: &[u8], positions: Positions) -> Parsed<Script> {
+    pub(super) fn script(source: &[u8], positions: &Positions) -> Parsed<Script> {
         let (list, remains) = Self::reading(source, positions, &|_| {}, &|lexer| lexer.whole());
         Ok(Script { list: list?, places: remains.map(|remains| remains.places).unwrap_or_default() })
     }

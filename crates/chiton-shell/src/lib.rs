@@ -33,19 +33,26 @@ pub const DEEPEST: usize = 60;
 
 /// Parses `source` as bash would read it from a script.
 pub fn parse(source: &[u8]) -> Result<Script, SyntaxError> {
-    Lexer::script(source, Positions::Offset(0))
+    Lexer::script(source, &Positions::Offset(0))
 }
 
 /// Parses text that stands at `span` of the real command, such as the argument of `bash -c`; everything in the tree
 /// then has that span.
 pub fn parse_at(source: &[u8], span: Span) -> Result<Script, SyntaxError> {
-    Lexer::script(source, Positions::Fixed(span))
+    Lexer::script(source, &Positions::Fixed(span))
 }
 
 /// Reads `source`, all of it, as one word, as bash does with text that it expands a second time: the result of
-/// expanding what follows `>&`, where that is neither a number nor `-`.
+/// expanding what follows `>&`, where that is neither a number nor `-`. What cannot be read for certain is an error.
 pub fn parse_word_at(source: &[u8], span: Span) -> Result<Word, SyntaxError> {
-    Lexer::reading(source, Positions::Fixed(span), &|_| {}, &|lexer| lexer.whole_word()).0
+    let (word, remains) = Lexer::reading(source, &Positions::Fixed(span), &|_| {}, &|lexer| lexer.whole_word());
+    match remains.and_then(|remains| remains.places.uncertain()) {
+        Some(uncertain) => {
+            let failure = Failure::Unexpected(format!("text that cannot be read for certain ({})", uncertain.why));
+            Err(SyntaxError { failure, span })
+        }
+        None => word,
+    }
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl Lexer<'_> {
             let next = self.source.get(at + 1);
             at = match (byte, next) {
                 (b'\\', None) => at + 1,
-                (b'\\', Some(_)) => at + 2,
+                (b'\\', Some(_)) | (b'$', Some(b'$')) => at + 2,
                 (b'\'' | b'"' | b'`', _) => self.pair_end(at + 1, byte, byte, Pair::Plain, 0)?,
                 (b'(', _) if is_regex => self.pair_end(at + 1, b'(', b')', Pair::Plain, 0)?,
                 (b'|', _) if is_regex => at + 1,
@@ -49,7 +49,6 @@ impl Lexer<'_> {
                 (b'$' | b'<' | b'>', Some(b'(')) => self.substitution_end(at + 1, 0)?,
                 (b'$', Some(b'\'')) => self.pair_end(at + 2, b'\'', b'\'', Pair::Ansi, 0)?,
                 (b'$', Some(b'"')) => self.pair_end(at + 2, b'"', b'"', Pair::Plain, 0)?,
-                (b'$', Some(b'$')) => at + 2,
                 _ if is_metacharacter(byte) => return Some(at),
                 _ => at + 1,
             };

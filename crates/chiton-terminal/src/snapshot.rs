@@ -118,6 +118,27 @@ impl Row {
 }
 
 impl Snapshot {
+    /// Shows this text instead of its rows, line by line from the top, without styles. What does not fit is not shown.
+    pub fn show_text(&mut self, text: &str) {
+        let columns = usize::from(self.size.columns);
+        let mut lines = text.split('\n');
+        for row in &mut self.rows {
+            let line = lines.next().unwrap_or_default();
+            let (mut shown, mut width) = (String::new(), 0);
+            for character in line.chars() {
+                let wide = unicode_width::UnicodeWidthChar::width(character).unwrap_or(0);
+                if width + wide > columns {
+                    break;
+                }
+                width += wide;
+                shown.push(character);
+            }
+            let width = u16::try_from(width).unwrap_or(self.size.columns);
+            let run = Run { column: 0, width, text: shown, style: Style::default() };
+            *row = Row { runs: if width > 0 { vec![run] } else { Vec::new() }, wrapped: false };
+        }
+    }
+
     /// The rows as lines, without blanks at their ends and without empty rows at the bottom.
     pub fn to_text(&self) -> String {
         let rows: Vec<String> = self.rows.iter().map(Row::text).collect();

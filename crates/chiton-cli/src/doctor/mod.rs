@@ -3,6 +3,7 @@
 //! Each file looks at one concern and gives findings; this one puts them in order and prints them.
 
 mod clients;
+mod environment;
 mod finding;
 mod machine;
 mod mounts;
@@ -19,6 +20,7 @@ use clap::Args;
 use serde_json::json;
 
 use self::finding::{Finding, Health};
+use crate::settings::Settings;
 
 /// Say what works on this machine and what does not
 #[derive(Args)]
@@ -40,8 +42,8 @@ pub(crate) struct DoctorArguments {
     json: bool,
 }
 
-pub(crate) fn doctor(arguments: &DoctorArguments, state: Result<PathBuf>) -> Result<ExitCode> {
-    let findings = examine(state);
+pub(crate) fn doctor(arguments: &DoctorArguments, state: Result<PathBuf>, settings: &Settings) -> Result<ExitCode> {
+    let findings = examine(state, settings);
     let problems = findings.iter().filter(|finding| finding.health == Health::Problem).count();
     let notes = findings.iter().filter(|finding| finding.health == Health::Note).count();
     let mut stdout = std::io::stdout().lock();
@@ -60,7 +62,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments, state: Result<PathBuf>) -> Res
     Ok(if problems > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn examine(state: Result<PathBuf>) -> Vec<Finding> {
+fn examine(state: Result<PathBuf>, settings: &Settings) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(machine::program());
     match state {
@@ -80,6 +82,7 @@ fn examine(state: Result<PathBuf>) -> Vec<Finding> {
             );
         }
     }
+    findings.extend(environment::variables(settings));
     findings.extend(machine::kernel());
     findings.extend(machine::process_table());
     findings.extend(machine::limits());

@@ -48,6 +48,14 @@ impl Dialect for Exec {
         "exec, exec_bg, exec_status, exec_stop: stdout, stderr and exit code apart"
     }
 
+    fn is_careful(&self) -> bool {
+        true
+    }
+
+    fn keeps_unknown_references(&self) -> bool {
+        true
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         vec![
             ToolSpec {

@@ -34,6 +34,10 @@ impl Dialect for Modes {
         "bash with mode default, slow or background: one combined text"
     }
 
+    fn is_careful(&self) -> bool {
+        true
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         let description = format!(
             "Run a bash command. mode: default (30 s limit), slow (15 min limit), background (comes back at once with \

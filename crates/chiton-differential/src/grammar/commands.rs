@@ -26,9 +26,8 @@ impl Writer {
     fn command(&mut self, depth: usize) {
         let deeper = depth.saturating_sub(1);
         match self.dice.roll(if depth == 0 { 8 } else { 24 }) {
-            0..=5 => self.simple(depth),
             6 => self.marked(deeper),
-            7 => self.assignments(deeper),
+            7 | 18 => self.assignments(deeper),
             8 | 9 => self.compound(deeper),
             10 => {
                 self.pick(&["! ", "time ", "time -p ", "! ! ", "time ! ", "command ", "builtin ", "time -- "]);
@@ -59,7 +58,6 @@ impl Writer {
                 }
                 self.put(close.unwrap_or_default());
             }
-            18 => self.assignments(deeper),
             _ => self.simple(depth),
         }
     }

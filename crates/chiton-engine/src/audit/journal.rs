@@ -181,14 +181,14 @@ impl Journal {
         self.add(entry, HeadNote::WithNextLine)
     }
 
-    /// Whether a line could be added: everything is opened as for one.
+    /// Whether a line could be added, and noted everywhere: everything is opened as for one.
     ///
     /// # Errors
     /// Why not.
     pub fn try_open(&self) -> io::Result<()> {
         let open = self.open(self.last.lock().take())?;
         rustix::fs::flock(&open.lock, FlockOperation::Unlock)?;
-        Ok(())
+        self.witness.as_deref().map_or(Ok(()), |path| open_witness(path).map(drop))
     }
 
     fn add(&self, mut entry: AuditEntry, mut note: HeadNote) -> io::Result<()> {
@@ -250,7 +250,7 @@ impl Journal {
         let data = rustix::fs::fstat(&file)?;
         Ok(OpenJournal {
             head: open_own(&folder, HEAD, OFlags::RDWR)?,
-            witness: self.witness.as_deref().map(open_witness).transpose()?,
+            witness: self.open_witness()?,
             lock: lock_file,
             file,
             length: data.st_size.unsigned_abs(),
@@ -259,6 +259,15 @@ impl Journal {
             file_id: file_id(&data),
             end: None,
         })
+    }
+
+    /// The second note. A home directory that cannot be written is no reason to write nothing at all, unless somebody has
+    /// said that everything has to be in order.
+    fn open_witness(&self) -> io::Result<Option<File>> {
+        match self.witness.as_deref().map(open_witness) {
+            Some(Err(error)) if self.config.required => Err(error),
+            opened => Ok(opened.and_then(Result::ok)),
+        }
     }
 
     /// Lets files go of which there are too many; gives the number of the last line that went.

@@ -70,7 +70,7 @@ impl Engine {
             state.cwd.canonicalize().unwrap_or_default()
         };
         let policy = &self.inner.config.environment;
-        let mut not_carried = policy.filter_new(&mut state.variables, &start.state.variables);
+        let mut not_carried = policy.filter(&mut state.variables, &start.state.variables);
         let mut withheld = self.inner.known.withhold(&mut state, &start.state);
         let names: Vec<&str> = withheld.iter().map(|removed| removed.name.as_str()).collect();
         let notice = (!names.is_empty()).then(|| {

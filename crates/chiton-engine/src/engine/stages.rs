@@ -20,10 +20,11 @@ use crate::request::{AcceptedRequest, AnswerMode, CommandInput, CommandRequest, 
 use crate::response::{self, Commit, DryRun, RefusedCommand, RunParts, RunReport, StateReport};
 use crate::review::{self, ApprovedCommand, NotAsJudged, Refusal, Reviewed, Reviewers};
 use crate::run::{Ending, InputWait, Lifetime, Listener, Outcome};
-use crate::secrets::{self, ResolvedCommand};
+use crate::secrets::{self, ResolvedCommand, Resolver};
 use crate::session::{self, Session, Standing, StartingPoint};
 use crate::spawn::{self, Attendance, LaunchSettings, Launched, OpenRun, ShellChoice};
 use crate::state::ShellState;
+use crate::state::environment::mention;
 use crate::tasks::Task;
 use crate::warm::afterwork::OwedWork;
 use chiton_redact::insert::Quotes;
@@ -144,7 +145,7 @@ impl Engine {
     pub(super) async fn review(&self, session: &Session, request: AcceptedRequest) -> Result<ApprovedCommand, NotRun> {
         session.ready().await;
         if let Some(login) = &self.inner.config.login {
-            session.log_in(login, &self.inner.config.environment).await;
+            self.inner.known.learn(session.log_in(login, &self.inner.config.environment).await);
         }
         let (state, standing) = self.standing(session, &request)?;
         match review::review(request, self.reviewers(), session, state, standing).await? {
@@ -187,7 +188,8 @@ impl Engine {
             ShellKind::Bash => Quotes::Bash,
             ShellKind::Posix => Quotes::Posix,
         };
-        secrets::resolve(approved, &config.secrets, known, session, quotes).await
+        let resolver = Resolver { store: &config.secrets, known, unknown: config.unknown_references };
+        secrets::resolve(approved, resolver, session, quotes).await
     }
 
     /// Stage 4: from which state.
@@ -310,6 +312,7 @@ impl Engine {
         let reports = hold(session, request, &run, &ending, reports).await;
         let owed = owed.filter(|_| reports.is_some());
 
+        let mention = self.mention(session, request, &start, &ending, &views);
         let output_bytes = views.output_bytes();
         let line = AuditEntry::end_of(run.folder.id(), &ending, output_bytes);
         let unwritten = if ending.outcome == Outcome::Lost && !run.folder.claim_lost() {
@@ -335,6 +338,7 @@ impl Engine {
             views,
             start,
             commit,
+            mention,
             unwritten,
             protection: self.inner.config.guard.protection(),
         });
@@ -343,6 +347,28 @@ impl Engine {
         }
         self.sweep_after(output_bytes, request.answer);
         response
+    }
+
+    /// What a command that failed may have lacked, said once in a session.
+    fn mention(
+        &self,
+        session: &Session,
+        request: &CommandRequest,
+        start: &StartingPoint,
+        ending: &Ending,
+        views: &Views,
+    ) -> Option<String> {
+        let failed = matches!(ending.outcome, Outcome::Exited(code) if code != 0);
+        if !failed || start.removed.is_empty() {
+            return None;
+        }
+        let texts = [&views.stdout, &views.stderr].map(|view| [Some(view.head.as_str()), view.tail.as_deref()]);
+        let texts: Vec<&str> = texts.into_iter().flatten().flatten().collect();
+        let missed = mention::missed(&start.removed, &request.command, &texts);
+        // What the call itself set was told already.
+        let own = request.environment.variables();
+        let missed = missed.into_iter().filter(|variable| !own.contains_key(&variable.name)).collect();
+        mention::notice(&session.tell(missed))
     }
 
     /// Waits until the session's tasks are known, and refuses one more where enough of them run. They stay locked.

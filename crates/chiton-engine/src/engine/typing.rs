@@ -5,11 +5,12 @@
 //!    included: a command may come in several writes, and rest on earlier lines.
 //! 3. The text goes out only if nobody wrote meanwhile; otherwise it is judged again.
 //!
-//! References to secrets become values in a terminal, and a password is never typed as plain text.
+//! References to secrets become values, and a password is never typed as plain text.
 
 use std::borrow::Cow;
 
 use chiton_guard::{Decision, Verdict};
+use chiton_redact::Mask;
 use chiton_shell::quote::append_quoted;
 use chiton_terminal::keys;
 use chiton_terminal::snapshot::KeyboardMode;
@@ -18,7 +19,7 @@ use super::Engine;
 use crate::bytes::ByteString;
 use crate::protocol::{Control, ReaderReport};
 use crate::run::{Lines, Typing, Typist};
-use crate::secrets;
+use crate::secrets::{self, ResolvedTyping, Resolver, UnknownReference};
 use crate::session::Session;
 use crate::tasks::{SendError, Task, TaskLink};
 
@@ -43,8 +44,29 @@ impl Engine {
     pub async fn write_to(&self, session: &Session, id: &str, text: impl Into<ByteString>) -> Result<(), SendError> {
         let text = text.into();
         let typed = text.to_vec();
+        let refused = |reason| SendError::Refused { id: id.to_owned(), reason };
+        let mut task = self.tasks().open(id).await?;
+        let text = match self.resolve_typed(session, &text).await.map_err(refused)? {
+            ResolvedTyping::Resolved(value, masks) => {
+                task.mask(exposed(&masks)).await?;
+                value
+            }
+            ResolvedTyping::Plain | ResolvedTyping::Unknown(_) => text,
+        };
         let written = Written { control: Control::Input(text), typed, otherwise: "nothing was written" };
-        self.deliver(session, &mut self.tasks().open(id).await?, written).await
+        self.deliver(session, &mut task, written).await
+    }
+
+    /// Resolves the references in a text that is on its way to a task. An unknown one is an error where the engine
+    /// refuses those.
+    async fn resolve_typed(&self, session: &Session, text: &[u8]) -> Result<ResolvedTyping, String> {
+        let config = &self.inner.config;
+        let resolver =
+            Resolver { store: &config.secrets, known: &self.inner.known, unknown: config.unknown_references };
+        match secrets::resolve_typed(text, resolver, session).await.map_err(|refusal| refusal.reason)? {
+            ResolvedTyping::Unknown(reason) if config.unknown_references == UnknownReference::Refuse => Err(reason),
+            resolved => Ok(resolved),
+        }
     }
 
     /// Ends the input of a task. A line that was begun is complete then.
@@ -70,20 +92,26 @@ impl Engine {
             Typing::Keys(_) | Typing::Raw(_) => b"",
         };
         let typed = typed_bytes(&what);
-        let store = &self.inner.config.secrets;
-        let resolved = secrets::resolve_typed(text, store, &self.inner.known, session).await;
+        let resolved = self.resolve_typed(session, text).await.map_err(refused)?;
         let mut task = self.tasks().open(id).await?;
-        let (what, masks) = match resolved.map_err(|refusal| refused(refusal.reason))? {
-            None => {
+        let (what, masks) = match resolved {
+            ResolvedTyping::Resolved(value, masks) => {
+                // A value may be any bytes; the end of a line is the enter key, as in any text.
+                let bytes: Vec<u8> = value.iter().map(|byte| if *byte == b'\n' { b'\r' } else { *byte }).collect();
+                (Typing::Raw(bytes.into()), exposed(&masks))
+            }
+            ResolvedTyping::Plain => {
                 check_password(&mut task, id, &what).await?;
                 (what, Vec::new())
             }
-            Some((value, masks)) => {
-                // A value may be any bytes; the end of a line is the enter key, as in any text.
-                let bytes: Vec<u8> = value.iter().map(|byte| if *byte == b'\n' { b'\r' } else { *byte }).collect();
-                let masks = masks.iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect();
-                (Typing::Raw(bytes.into()), masks)
-            }
+            // It is a reference; what is wrong is its name.
+            ResolvedTyping::Unknown(reason) => match check_password(&mut task, id, &what).await {
+                Err(SendError::Password { .. }) => return Err(refused(reason)),
+                checked => {
+                    checked?;
+                    (what, Vec::new())
+                }
+            },
         };
         let control = Control::Type { what, typist: Typist::Caller, masks };
         self.deliver(session, &mut task, Written { control, typed, otherwise: "nothing was typed" }).await
@@ -155,6 +183,11 @@ fn typed_bytes(what: &Typing) -> Vec<u8> {
         Typing::Keys(names) => keys::keys(names, KeyboardMode::default()).unwrap_or_default(),
         Typing::Raw(bytes) => bytes.to_vec(),
     }
+}
+
+/// Masks as they travel to a keeper.
+fn exposed(masks: &[Mask]) -> Vec<(String, ByteString)> {
+    masks.iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect()
 }
 
 async fn check_password(task: &mut TaskLink, id: &str, what: &Typing) -> Result<(), SendError> {

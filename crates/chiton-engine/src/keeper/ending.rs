@@ -40,7 +40,8 @@ impl KeptRun {
             self.family.leftover_task = task;
         }
         self.output.finish_transcript(&ending.outcome);
-        if let Some(screen) = self.console.last_screen() {
+        if let Some(mut screen) = self.console.last_screen() {
+            self.output.mask_screen(&mut screen);
             let _ = self.folder.write_screen(&screen);
         }
 

@@ -14,6 +14,7 @@ use crate::bytes::ByteString;
 use crate::run::Stream;
 use chiton_redact::patterns::Patterns;
 use chiton_redact::redact::Redactor;
+use chiton_terminal::Snapshot;
 
 /// Characters of a value that may be shown where a terminal would lack the end of a line otherwise.
 const LITTLE: usize = 2;
@@ -76,6 +77,26 @@ impl OutputMasking {
     /// A text that is complete, as it may be shown.
     pub(super) fn text(&self, text: Vec<u8>) -> Vec<u8> {
         self.layers.iter().fold(text, |text, layer| layer.patterns.masked(&text))
+    }
+
+    /// A screen as it may be shown. Moving the cursor can put a value together that never was one in the stream.
+    pub(super) fn screen(&self, screen: &mut Snapshot) {
+        if self.is_off() {
+            return;
+        }
+        let text = |screen: &Snapshot| {
+            let rows = screen.rows.iter().map(|row| (row.text(), if row.wrapped { "" } else { "\n" }));
+            rows.map(|(text, end)| text + end).collect::<String>()
+        };
+        let shown = text(screen);
+        let masked = self.text(shown.clone().into_bytes());
+        if masked != shown.as_bytes() {
+            let masked = String::from_utf8_lossy(&masked).into_owned();
+            screen.show_text(&masked);
+        }
+        if let Some(title) = &mut screen.title {
+            *title = String::from_utf8_lossy(&self.text(title.clone().into_bytes())).into_owned();
+        }
     }
 
     fn through(

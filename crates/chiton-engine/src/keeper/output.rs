@@ -21,6 +21,7 @@ use crate::capture::spool::SpoolWriter;
 use crate::limits::{BEHIND_BYTES, INLINE_BYTES, READ_BYTES};
 use crate::protocol::{Report, RunPlan};
 use crate::run::{InSpool, Outcome, Stream, StreamTotals};
+use chiton_terminal::Snapshot;
 
 /// More than a pipe can hold: what the leader wrote before it ended is read with certainty, and a chatty leftover is
 /// not followed for ever.
@@ -91,6 +92,11 @@ impl OutputPump {
     /// A text as it may be shown.
     pub(super) fn masked_text(&self, text: Vec<u8>) -> Vec<u8> {
         self.masking.text(text)
+    }
+
+    /// A screen as it may be shown.
+    pub(super) fn mask_screen(&self, screen: &mut Snapshot) {
+        self.masking.screen(screen);
     }
 
     pub(super) fn reveal_at(&self) -> Option<Instant> {

@@ -53,7 +53,13 @@ impl KeptRun {
 
     /// The terminal as it is now; `None` where there is none.
     pub(super) fn look(&self) -> Option<Report> {
-        self.console.look(self.audience.people()).map(|look| Report::Look(Box::new(look)))
+        let mut look = self.console.look(self.audience.people())?;
+        self.output.mask_screen(&mut look.screen);
+        if let Some(wait) = &mut look.waits {
+            wait.prompt =
+                String::from_utf8_lossy(&self.output.masked_text(wait.prompt.clone().into_bytes())).into_owned();
+        }
+        Some(Report::Look(Box::new(look)))
     }
 
     fn acknowledge(&mut self, index: usize, bytes: u64) {

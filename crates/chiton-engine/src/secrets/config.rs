@@ -38,9 +38,10 @@ impl SecretsConfig {
         let mut memory = MemorySource::new().called("the environment of the server");
         for (name, variable) in &self.environment {
             let reference = reference(name)?;
-            if let Some((_, value)) = environment.iter().find(|(known, _)| known == variable) {
-                memory = memory.with(reference, Secret::masked(value.clone()));
-            }
+            memory = match environment.iter().find(|(known, _)| known == variable) {
+                Some((_, value)) => memory.with(reference, Secret::masked(value.clone())),
+                None => memory.without(reference, format!("its variable {variable} is not set")),
+            };
         }
 
         for name in self.commands.named.keys().chain(&self.shown) {

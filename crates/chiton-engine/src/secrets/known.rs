@@ -11,6 +11,7 @@ use chiton_redact::Mask;
 use chiton_redact::patterns::Patterns;
 use chiton_redact::reference::Reference;
 use chiton_redact::value::SecretValue;
+use chiton_terminal::text::plain_text;
 
 /// Values by the reference that stands for each.
 #[derive(Debug)]
@@ -51,6 +52,11 @@ impl KnownSecrets {
         self.current.lock().values.contains_key(reference)
     }
 
+    /// The value that a reference stands for now.
+    pub(crate) fn current(&self, reference: &Reference) -> Option<SecretValue> {
+        self.current.lock().values.get(reference).and_then(|Generations(values)| values.last().cloned())
+    }
+
     /// From now on these are masked. Where a store has another value than before, both are.
     pub(crate) fn learn(&self, secrets: impl IntoIterator<Item = (Reference, SecretValue)>) {
         let mut current = self.current.lock();
@@ -79,6 +85,17 @@ impl KnownSecrets {
     pub(crate) fn masked(&self, text: &[u8]) -> ByteString {
         let patterns = self.patterns();
         if patterns.is_empty() { text.into() } else { patterns.masked(text).into() }
+    }
+
+    /// Output in which no value is seen, with its escape sequences or without; as plain text where one would be.
+    pub(crate) fn masked_view(&self, text: String) -> String {
+        let patterns = self.patterns();
+        if patterns.is_empty() || !text.bytes().any(|byte| matches!(byte, 0x1B | 0x08 | b'\r')) {
+            return text;
+        }
+        let plain = plain_text(&text);
+        let masked = patterns.masked(plain.as_bytes());
+        if masked == plain.as_bytes() { text } else { String::from_utf8_lossy(&masked).into_owned() }
     }
 
     /// Takes back every change in `state` that holds a value, and says which those were.
@@ -163,6 +180,17 @@ fn take_back<K: Ord + Clone, V: PartialEq + Clone>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_drawing_over_a_line_puts_together_is_masked_in_its_view() {
+        let known = KnownSecrets::none();
+        known.learn([(Reference::secret("key").unwrap(), SecretValue::new("S3CR3T-VALUE"))]);
+        for drawn in ["S3CR3T-VALXX\u{8}\u{8}UE", "xxxxxx-VALUE\rS3CR3T", "S3CR3T\x1b[12G\x1b[5D-VALUE"] {
+            let view = known.masked_view(drawn.to_owned());
+            assert!(!plain_text(&view).contains("S3CR3T-VALUE") && view.contains("{{secret:key}}"), "{view}");
+        }
+        assert_eq!(known.masked_view("10%\r20%".to_owned()), "10%\r20%");
+    }
 
     #[test]
     fn a_secret_that_was_changed_is_masked_in_all_its_values() {

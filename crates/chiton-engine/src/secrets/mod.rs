@@ -1,7 +1,7 @@
 //! Stage 3: references to secrets become values at the last moment, and values become tokens in all that comes back.
 //!
 //! 1. [`reference`] finds `{{secret:NAME}}` and `{{decrypt:ID}}` in the command, its input and its variables.
-//! 2. [`source`] looks each up; one that nobody knows stays the text it is.
+//! 2. [`source`] looks each up. A command that names one nobody knows is refused, or says so ([`UnknownReference`]).
 //! 3. [`insert`] puts each value in as data, by the place where its reference stands; where that cannot be done, the
 //!    command is refused.
 //! 4. [`known`] remembers the value; the keeper masks it from then on, where bytes enter it.
@@ -38,6 +38,16 @@ pub use sources::memory::MemorySource;
 pub fn forbid_looking_in() -> std::io::Result<()> {
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
     Ok(())
+}
+
+/// What becomes of a command that names a secret nobody knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownReference {
+    /// It is refused. Its text would look like that of a masked value.
+    #[default]
+    Refuse,
+    /// The reference stays the text it is, and a notice says so: for tool surfaces that promise it.
+    Keep,
 }
 
 /// A command whose references are resolved. Only [`resolve`] makes one.
@@ -119,20 +129,35 @@ impl ResolvedCommand {
     }
 }
 
-/// Resolves the references that `store` knows; unknown ones stay as they are.
+/// Where values come from, and what becomes of references without one.
+#[derive(Clone, Copy)]
+pub(crate) struct Resolver<'a> {
+    pub(crate) store: &'a SecretStore,
+    pub(crate) known: &'a KnownSecrets,
+    pub(crate) unknown: UnknownReference,
+}
+
+/// Resolves the references of a command.
 pub(crate) async fn resolve(
     command: ApprovedCommand,
-    store: &SecretStore,
-    known: &KnownSecrets,
+    resolver: Resolver<'_>,
     session: &Session,
     quotes: Quotes,
 ) -> Result<ResolvedCommand, Refusal> {
+    let Resolver { store, known, unknown } = resolver;
     let ApprovedCommand { mut request, parse, notices: hints, grounds, .. } = command;
 
     let asked = references_in(&request);
     let earlier: BTreeSet<Reference> =
         session.secrets().into_iter().filter(|reference| !known.has(reference) && !asked.contains(reference)).collect();
-    let (found, mut notices) = look_up(store, &asked, &earlier).await?;
+    let LookedUp { found, missing, mut notices } = look_up(store, known, &asked, &earlier).await?;
+    match unknown {
+        UnknownReference::Refuse if !missing.is_empty() => return Err(Refusal::new(refusal_of(&missing))),
+        UnknownReference::Refuse => {}
+        UnknownReference::Keep => {
+            notices.extend(missing.iter().map(|(reference, why)| format!("{reference} is left as it is: {why}")));
+        }
+    }
     let values: BTreeMap<&Reference, &[u8]> =
         found.iter().filter(|(name, _)| asked.contains(*name)).map(|(name, it)| (name, it.value.expose())).collect();
     notices.extend(hints);
@@ -153,25 +178,48 @@ pub(crate) async fn resolve(
     Ok(ResolvedCommand { request, parse, script, environment, masks: known.masks(), used, notices, grounds })
 }
 
-/// A text that is typed, with the values of its references, and everything to mask from then on. `None` where it names
-/// nothing that `store` knows.
+fn refusal_of(missing: &BTreeMap<Reference, String>) -> String {
+    let reasons: Vec<String> =
+        missing.iter().map(|(reference, why)| format!("{reference} has no value: {why}")).collect();
+    let reasons = reasons.join(". ");
+    let end = if reasons.ends_with('?') { "" } else { "." };
+    format!(
+        "{reasons}{end} Nothing was started. `chiton secret list` shows the names. To write such a text itself, break it \
+         up, as in '{{''{{secret:x}}}}'"
+    )
+}
+
+/// What came of a text that is typed.
+pub(crate) enum ResolvedTyping {
+    /// It names nothing.
+    Plain,
+    /// With its values, and everything to mask from then on.
+    Resolved(ByteString, Vec<Mask>),
+    /// It names something that nobody knows: why not.
+    Unknown(String),
+}
+
+/// A text that is typed, with the values of its references.
 pub(crate) async fn resolve_typed(
     text: &[u8],
-    store: &SecretStore,
-    known: &KnownSecrets,
+    resolver: Resolver<'_>,
     session: &Session,
-) -> Result<Option<(ByteString, Vec<Mask>)>, Refusal> {
+) -> Result<ResolvedTyping, Refusal> {
+    let Resolver { store, known, .. } = resolver;
     let asked: BTreeSet<Reference> = reference::find(text).into_iter().map(|(_, reference)| reference).collect();
-    let (found, _) = look_up(store, &asked, &BTreeSet::new()).await?;
+    let LookedUp { found, missing, .. } = look_up(store, known, &asked, &BTreeSet::new()).await?;
+    if !missing.is_empty() {
+        return Ok(ResolvedTyping::Unknown(refusal_of(&missing)));
+    }
 
     let values: BTreeMap<&Reference, &[u8]> = found.iter().map(|(name, it)| (name, it.value.expose())).collect();
-    let Some(resolved) = in_text(text, &values) else { return Ok(None) };
+    let Some(resolved) = in_text(text, &values) else { return Ok(ResolvedTyping::Plain) };
 
     let used: BTreeSet<Reference> = values.keys().map(|reference| (*reference).clone()).collect();
     session.uses(&used);
     let masked = found.into_iter().filter(|(_, secret)| secret.masking == Masking::Masked);
     known.learn(masked.map(|(reference, secret)| (reference, secret.value)));
-    Ok(Some((resolved, known.masks().to_vec())))
+    Ok(ResolvedTyping::Resolved(resolved, known.masks().to_vec()))
 }
 
 /// Every reference in the fields in which they are resolved.
@@ -182,26 +230,45 @@ fn references_in(request: &CommandRequest) -> BTreeSet<Reference> {
     texts.flat_map(reference::find).map(|(_, reference)| reference).collect()
 }
 
-type LookedUp = (BTreeMap<Reference, Secret>, Vec<String>);
+/// What the store says.
+#[derive(Default)]
+struct LookedUp {
+    found: BTreeMap<Reference, Secret>,
+    /// What was asked for and nobody knows, and why.
+    missing: BTreeMap<Reference, String>,
+    notices: Vec<String>,
+}
 
 /// Asks the store, off this thread: a source may have to talk to another program. It is also asked for what only an
-/// earlier command named, so that this is masked; where that fails, a notice says so and the command runs.
+/// earlier command named, so that this is masked; where that fails, a notice says so and the command runs. The passwords
+/// of proxies are known without a store.
 async fn look_up(
     store: &SecretStore,
+    known: &KnownSecrets,
     asked: &BTreeSet<Reference>,
     earlier: &BTreeSet<Reference>,
 ) -> Result<LookedUp, Refusal> {
-    if store.is_empty() || (asked.is_empty() && earlier.is_empty()) {
-        return Ok((BTreeMap::new(), Vec::new()));
+    if asked.is_empty() && (store.is_empty() || earlier.is_empty()) {
+        return Ok(LookedUp::default());
     }
+
+    let mut looked_up = LookedUp::default();
+    let is_proxy = |reference: &&Reference| reference.name.ends_with(".password");
+    let of_proxy = asked.iter().filter(is_proxy).filter_map(|reference| Some((reference, known.current(reference)?)));
+    let of_proxy = of_proxy.map(|(reference, value)| (reference.clone(), Secret { value, masking: Masking::Masked }));
+    looked_up.found.extend(of_proxy);
 
     let (store, asked, earlier) = (store.clone(), asked.clone(), earlier.clone());
     let work = move || {
-        let (mut found, mut notices) = (BTreeMap::new(), Vec::new());
+        let LookedUp { found, missing, notices } = &mut looked_up;
         for reference in asked {
             match store.look_up(&reference) {
                 Ok(Some(secret)) => drop(found.insert(reference, secret)),
-                Ok(None) => {}
+                Ok(None) if found.contains_key(&reference) => {}
+                Ok(None) => {
+                    let why = store.explain_unknown(&reference);
+                    missing.insert(reference, why);
+                }
                 Err(error) => return Err(Refusal::new(format!("{error}. Nothing was started"))),
             }
         }
@@ -216,7 +283,7 @@ async fn look_up(
             }
         }
 
-        Ok((found, notices))
+        Ok(looked_up)
     };
 
     let stopped = |_| Refusal::new("the secrets could not be looked up: this process is ending");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use super::reference::Reference;
+use super::reference::{Reference, ReferenceKind};
 use super::value::{Masking, Secret, ValueError, check};
 
 /// Knows some secrets.
@@ -17,6 +17,16 @@ pub trait SecretSource: fmt::Debug + Send + Sync {
 
     /// The secret, or `None` if this source does not know it.
     fn get(&self, reference: &Reference) -> Result<Option<Secret>, SourceError>;
+
+    /// Why it does not know a secret that it was meant to know, in a few words.
+    fn why_unknown(&self, _reference: &Reference) -> Option<String> {
+        None
+    }
+
+    /// What it knows, as far as it can say so: for whoever mistypes a name.
+    fn names(&self) -> Vec<Reference> {
+        Vec::new()
+    }
 }
 
 /// A source that could not say what it knows. The message names no value.
@@ -77,6 +87,31 @@ impl SecretStore {
     /// Whether it has no source.
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
+    }
+
+    /// That nobody knows a reference: why, and what was perhaps meant.
+    pub(crate) fn explain_unknown(&self, reference: &Reference) -> String {
+        let kind = match reference.kind {
+            ReferenceKind::Secret => "secret",
+            ReferenceKind::Decrypt => "encrypted text",
+        };
+        let mut text = format!("there is no {kind} named '{}'", reference.name);
+        for reason in self.sources.iter().filter_map(|source| source.why_unknown(reference)) {
+            text.push_str(&format!("; {reason}"));
+        }
+
+        let names: Vec<Reference> = self.sources.iter().flat_map(|source| source.names()).collect();
+        let near = |known: &&Reference| {
+            let (wanted, known) = (reference.name.to_ascii_lowercase(), known.name.to_ascii_lowercase());
+            let distance = strsim::damerau_levenshtein(&wanted, &known);
+            distance <= 1 + wanted.len() / 4
+                || (wanted.len() >= 3 && (known.contains(&wanted) || wanted.contains(&known)))
+        };
+        let distance = |known: &&Reference| strsim::damerau_levenshtein(&reference.name, &known.name);
+        if let Some(nearest) = names.iter().filter(near).min_by_key(distance) {
+            text.push_str(&format!("; did you mean {nearest}?"));
+        }
+        text
     }
 
     /// Asks the sources in turn.

@@ -1,11 +1,12 @@
 //! What a session starts from, and what it did not take over from the environment of its process.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::bytes::ByteString;
-use crate::state::ShellState;
 use crate::state::environment::RemovedVariable;
+use crate::state::{ShellState, Variable};
 
 /// The state of a shell that was just started, and where it comes from.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ impl From<ShellState> for FreshState {
 pub struct Inherited {
     /// What was not taken over. Every response says so.
     pub(crate) withheld: Vec<RemovedVariable>,
+    /// What passes only as it is there.
+    pub(crate) own: BTreeMap<String, Variable>,
     /// The `PATH` that was taken over: one that a command has changed is its own business.
     pub(crate) path: Option<ByteString>,
     /// The home directory that was taken over.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::{ByteString, encode_hex};
 use crate::lock::Lock;
 use crate::process::helper::{self, Helper};
-use crate::state::environment::{EnvironmentPolicy, RemovedVariable};
+use crate::state::environment::{EnvironmentPolicy, TakenOver};
 use crate::state::{ShellState, Value, Variable};
 
 /// How the login shell is asked.
@@ -134,22 +134,26 @@ fn capture(
 /// Variables that say something about that shell and nothing about the user.
 const OWN: [&str; 5] = ["_", "SHLVL", "PWD", "OLDPWD", "BASH_EXECUTION_STRING"];
 
-/// Adds the login shell's variables to a state that lacks them. Gives what was kept back.
+/// Adds the login shell's variables to a state that lacks them. Gives what became of them.
 pub(crate) fn add(
     state: &mut ShellState,
     login: BTreeMap<String, ByteString>,
     policy: &EnvironmentPolicy,
-) -> Vec<RemovedVariable> {
-    let (mut login, removed) = policy.inherit(login);
-    if let Some(path) = login.remove("PATH") {
+) -> TakenOver {
+    let mut taken = policy.inherit(login);
+    if let Some(path) = taken.variables.remove("PATH") {
         let own = state.variables.get("PATH").and_then(Variable::scalar).unwrap_or_default();
         let joined = join_paths(&path, own);
         state.variables.insert("PATH".to_owned(), Variable::exported(Value::Scalar(joined.into())));
     }
-    for (name, value) in login {
-        state.variables.entry(name).or_insert_with(|| Variable::exported(Value::Scalar(value)));
+    for (name, value) in &taken.variables {
+        let variable = || Variable::exported(Value::Scalar(value.clone()));
+        state.variables.entry(name.clone()).or_insert_with(variable);
     }
-    removed
+    for (name, function) in &taken.functions {
+        state.functions.entry(name.clone()).or_insert_with(|| function.clone());
+    }
+    taken
 }
 
 /// The entries of `first`, then those of `second` that are not among them.
@@ -204,11 +208,11 @@ mod tests {
             ("PATH", "/login:/usr/bin"),
             ("LANG", "de_DE.UTF-8"),
             ("NEW", "1"),
-            ("API_TOKEN", "x"),
+            ("API_TOKEN", "x9y8"),
             ("LD_PRELOAD", "y"),
         ];
         let login = login.map(|(name, value)| (name.to_owned(), value.into())).into();
-        let removed = add(&mut state, login, &EnvironmentPolicy::default());
+        let removed = add(&mut state, login, &EnvironmentPolicy::default()).removed;
         let value = |name: &str| state.variables.get(name).and_then(Variable::scalar).map(<[u8]>::to_vec);
         assert_eq!(value("PATH"), Some(b"/login:/usr/bin:/own".to_vec()));
         assert_eq!((value("LANG"), value("NEW"), value("API_TOKEN")), (Some(b"C".to_vec()), Some(b"1".to_vec()), None));

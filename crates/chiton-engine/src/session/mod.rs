@@ -24,11 +24,11 @@ use std::time::SystemTime;
 use crate::consent::Bound;
 use crate::lock::Lock;
 use crate::state::change::Change;
-use crate::state::environment::EnvironmentPolicy;
+use crate::state::environment::{EnvironmentPolicy, RemovedVariable};
 use crate::state::{ShellState, Variable};
 use crate::warm::afterwork::{Afterwork, BranchNumber, Owed, OwedWork};
 use crate::warm::pool::Pool;
-use chiton_redact::Reference;
+use chiton_redact::{Reference, SecretValue};
 pub(crate) use inherited::Origin;
 pub use inherited::{FreshState, Inherited};
 use login::LoginEnvironment;
@@ -85,6 +85,8 @@ struct Shared {
     secrets: Lock<BTreeSet<Reference>>,
     /// What became of the environment that its first state was made from.
     inherited: Lock<Inherited>,
+    /// Variables whose absence was told.
+    told: Lock<BTreeSet<String>>,
     /// Whether the state has what the login shell says.
     is_logged_in: AtomicBool,
     afterwork: Arc<Afterwork>,
@@ -216,16 +218,20 @@ impl Session {
         *current = Arc::new(ShellState { cwd, real_cwd, ..ShellState::clone(&before) });
     }
 
-    /// Adds what the login shell says, once.
-    pub(crate) async fn log_in(&self, login: &LoginEnvironment, policy: &EnvironmentPolicy) {
+    /// Adds what the login shell says, once. Gives the passwords of its proxies, which are to be masked.
+    pub(crate) async fn log_in(
+        &self,
+        login: &LoginEnvironment,
+        policy: &EnvironmentPolicy,
+    ) -> Vec<(Reference, SecretValue)> {
         let Shared { is_logged_in, inherited, .. } = &*self.inner.shared;
         if is_logged_in.load(Ordering::Relaxed) {
-            return;
+            return Vec::new();
         }
         // A login shell that says nothing keeps no command from running; `chiton env` reports it.
-        let Ok(mut variables) = login.answer().await else { return };
+        let Ok(mut variables) = login.answer().await else { return Vec::new() };
         if is_logged_in.swap(true, Ordering::Relaxed) {
-            return;
+            return Vec::new();
         }
 
         let before = self.state();
@@ -235,8 +241,11 @@ impl Session {
             variables.remove("PATH");
         }
         let mut state = ShellState::clone(&before);
-        inherited.withhold(login::add(&mut state, variables, policy));
+        let taken = login::add(&mut state, variables, policy);
+        inherited.withhold(taken.removed);
+        inherited.own.extend(taken.own);
         self.commit(&Change::between(&before, state));
+        taken.masked
     }
 }
 
@@ -276,6 +285,12 @@ impl Session {
 
 /// What lasts as long as the session.
 impl Session {
+    /// Those of `missed` that it was not told about yet; from now on it was.
+    pub(crate) fn tell<'a>(&self, missed: Vec<&'a RemovedVariable>) -> Vec<&'a RemovedVariable> {
+        let mut told = self.inner.shared.told.lock();
+        missed.into_iter().filter(|variable| told.insert(variable.name.clone())).collect()
+    }
+
     pub(crate) fn agree(&self, bound: Bound) {
         self.inner.shared.agreed.lock().insert(bound);
     }

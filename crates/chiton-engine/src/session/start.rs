@@ -1,5 +1,6 @@
 //! What one command starts from: the session's state with what its call alone adds to it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -68,7 +69,8 @@ fn begin_from(
         return Ok(start);
     }
 
-    let start = prepare(&base, standing, change, policy)?;
+    let own = session.inner.shared.inherited.lock().own.clone();
+    let start = prepare(&base, standing, change, policy, &own)?;
     if adds_nothing && start.notices.is_empty() {
         *last.lock() = Some((base, start.clone()));
     }
@@ -86,6 +88,7 @@ fn prepare(
     standing: &Standing,
     change: &EnvironmentChange,
     policy: &EnvironmentPolicy,
+    own: &BTreeMap<String, Variable>,
 ) -> Result<StartingPoint, SessionError> {
     let mut state = base.clone();
     let (mut notices, mut removed) = (Vec::new(), Vec::new());
@@ -103,11 +106,8 @@ fn prepare(
             return Err(SessionError::NulInVariable(name.clone()));
         }
         if let Some(why) = policy.objection(name, value, Origin::Call) {
-            // What no call may set surprises nobody; what only this one may not set does.
-            if policy.objection(name, value, Origin::Session).is_none() {
-                notices.push(format!("{name} was kept from the command: it {why}"));
-            }
-            removed.push(RemovedVariable { name: name.clone(), why: why.to_owned() });
+            notices.push(format!("{name} was kept from the command: it {why}"));
+            removed.push(RemovedVariable { name: name.clone(), why: why.into_owned() });
             // What the call may not change stays as it is, also where it wants to start from nothing.
             if let Some(own) = base.variables.get(name) {
                 state.variables.insert(name.clone(), own.clone());
@@ -117,7 +117,7 @@ fn prepare(
         state.variables.insert(name.clone(), Variable::exported(Value::Scalar(value.clone())));
     }
 
-    removed.append(&mut policy.filter(&mut state.variables));
+    removed.append(&mut policy.filter(&mut state.variables, own));
     removed.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(StartingPoint { directory_id: standing.id, state: Arc::new(state), removed, notices })
 }

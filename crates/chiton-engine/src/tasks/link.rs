@@ -225,6 +225,16 @@ impl TaskLink {
         self.request(Control::Type { what, typist, masks: Vec::new() }, "nothing was typed").await
     }
 
+    /// These values are masked in its output from now on.
+    pub(crate) async fn mask(&mut self, masks: Vec<(String, ByteString)>) -> Result<(), SendError> {
+        // A keeper learns what to mask before it finds that there is nowhere to type, and that is all we want.
+        let what = Typing::Raw(ByteString::default());
+        match self.request(Control::Type { what, typist: Typist::Caller, masks }, "nothing was written").await {
+            Err(SendError::NoTerminal { .. }) => Ok(()),
+            done => done,
+        }
+    }
+
     /// Gives its terminal another size.
     pub async fn resize(&mut self, size: TerminalSize) -> Result<(), SendError> {
         self.request(Control::Resize(size), "its terminal keeps its size").await

@@ -304,7 +304,7 @@ impl Machine<'_> {
         let by_text = attributes.has(Attributes::ASSOCIATIVE) || matches!(name, "BASH_ALIASES" | "BASH_CMDS");
         let key = if by_text { key } else { self.expanding(world).calculated(&key) };
         if let ("BASH_ALIASES", Some(key), Some(value)) = (name, key.as_known(), text.as_known()) {
-            Rc::make_mut(&mut world.aliases).insert(key, value.into());
+            world.aliases.change().insert(key, value.into());
         }
         let Some(key) = key.as_known() else {
             // Any of its elements may be this from now on.
@@ -364,6 +364,9 @@ impl Machine<'_> {
 
     /// A link to a program, or a copy of one, is that program.
     fn under_its_own_name(&self, call: Call, world: &World) -> Call {
+        if self.links.is_empty() {
+            return call;
+        }
         let path = call.path.known_start();
         let original = if path.contains('/') {
             path::absolute(&path, world.cwd.as_deref()).and_then(|path| self.original_of(&path))
@@ -444,7 +447,7 @@ impl Machine<'_> {
     }
 
     fn call_function(&mut self, call: &Call, body: &Arc<Command>, mut world: World) -> Ran {
-        if let Some(entry) = self.defined.iter_mut().find(|(name, _, _)| *name == call.name) {
+        if let Some(entry) = self.defined.iter_mut().find(|(_, known, _)| Arc::ptr_eq(known, body)) {
             entry.2 = true;
         }
         // By its body: a function of the same name may be defined anew inside itself.

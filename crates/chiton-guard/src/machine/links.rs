@@ -24,6 +24,11 @@ pub(crate) struct Links {
 }
 
 impl Links {
+    /// Whether the command has made none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.symbolic.is_empty() && self.copies.is_empty() && self.mounted.is_empty()
+    }
+
     /// Notes that a file is written anew.
     pub(crate) fn forget_copy(&mut self, path: &str) {
         if !self.copies.is_empty() {

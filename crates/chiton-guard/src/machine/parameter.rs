@@ -177,7 +177,12 @@ impl Expansion<'_, '_> {
             _ => absent,
         };
         match (kind, absent) {
-            (Fallback::Replace, Some(true)) => Values::Texts(Vec::new()),
+            (Fallback::Replace, Some(true)) => {
+                // Whether it is set may depend on what is not followed, such as a loop: its word is judged in any case.
+                let mut aside = self.world.clone();
+                self.machine.expanding(&mut aside).single(word);
+                Values::Texts(Vec::new())
+            }
             (Fallback::Replace, _) | (Fallback::Use, Some(true)) => Values::Word(word),
             (Fallback::Assign, Some(true)) => {
                 let text = self.single(word);

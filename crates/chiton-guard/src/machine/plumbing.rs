@@ -11,7 +11,7 @@ use chiton_shell::tree::{Descriptor, List, Operator, Redirection, Span, Target a
 
 use crate::effect::{Effect, Kind, Writing};
 use crate::machine::address;
-use crate::machine::state::World;
+use crate::machine::state::{Shared, World};
 use crate::machine::{Machine, Ran};
 use crate::value::path;
 use crate::value::{Flow, Labels, Piece, Text, Unknown, What};
@@ -82,7 +82,7 @@ pub(crate) struct Plumbing {
 /// What held before the redirections of a command.
 struct Before {
     input: Rc<Flow>,
-    descriptors: Rc<BTreeMap<u32, Opened>>,
+    descriptors: Shared<BTreeMap<u32, Opened>>,
 }
 
 impl Plumbing {
@@ -95,7 +95,7 @@ impl Plumbing {
             };
             if let Some(sink) = sink.as_ref().filter(|sink| **sink != own) {
                 let opened = Opened { reads: None, writes: Some(sink.clone()) };
-                Rc::make_mut(&mut world.descriptors).insert(number, opened);
+                world.descriptors.change().insert(number, opened);
             }
         }
     }
@@ -108,7 +108,7 @@ impl Machine<'_> {
         if redirections.is_empty() && world.descriptors.is_empty() {
             return plumbing;
         }
-        let (input, descriptors) = (Rc::clone(&world.input), Rc::clone(&world.descriptors));
+        let (input, descriptors) = (Rc::clone(&world.input), world.descriptors.clone());
         plumbing.before = Some(Before { input, descriptors });
         let moved = |number: u32| world.descriptors.get(&number).and_then(|opened| opened.writes.clone());
         (plumbing.output, plumbing.errors) = (moved(1), moved(2));
@@ -117,7 +117,7 @@ impl Machine<'_> {
             self.redirection(redirection, world, &mut plumbing);
         }
         if world.descriptors.contains_key(&1) || world.descriptors.contains_key(&2) {
-            Rc::make_mut(&mut world.descriptors).retain(|number, _| *number > 2);
+            world.descriptors.change().retain(|number, _| *number > 2);
         }
         plumbing
     }
@@ -153,6 +153,9 @@ impl Machine<'_> {
                     Err(_) => self.expanded_again(&known, world),
                 }
             }
+            if known.contains("<(") || known.contains(">(") {
+                self.processes_again(&known, world);
+            }
             let number = text.as_known();
             let is_process = text.unknowns().any(|unknown| matches!(unknown.what, What::Sink(_) | What::Stream(_)));
             let is_number = |known: &String| known.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit());
@@ -169,6 +172,19 @@ impl Machine<'_> {
         self.open_file(redirection, &text, world, plumbing);
     }
 
+    /// Goes through the process substitutions in a text that the shell expands once more as a word.
+    fn processes_again(&mut self, text: &str, world: &mut World) {
+        match chiton_shell::parse_word_at(text.as_bytes(), self.here()) {
+            Ok(word) if self.step(self.here()) => {
+                self.expanding(world).single(&word);
+            }
+            _ => {
+                let reason = "A text is expanded a second time and cannot be parsed.".to_owned();
+                self.state(Kind::Unexamined, reason, self.here(), None);
+            }
+        }
+    }
+
     fn connect(&mut self, redirection: &Redirection, world: &mut World, plumbing: &mut Plumbing) {
         plumbing.connected = true;
         if world.input.labels.has(Labels::SECRET) {
@@ -179,7 +195,7 @@ impl Machine<'_> {
         {
             let reads = Some(Source::Flow(Rc::new(Flow::labelled(Labels::DOWNLOADED))));
             let opened = Opened { reads, writes: Some(Sink::Connection) };
-            Rc::make_mut(&mut world.descriptors).insert(number, opened);
+            world.descriptors.change().insert(number, opened);
         }
     }
 
@@ -289,7 +305,7 @@ impl Machine<'_> {
         let Some(Before { input, descriptors }) = plumbing.before else { return ran };
         for world in ran.success.0.iter_mut().chain(ran.failure.0.iter_mut()) {
             world.input = Rc::clone(&input);
-            world.descriptors = Rc::clone(&descriptors);
+            world.descriptors = descriptors.clone();
         }
         if plumbing.output.is_none() && plumbing.errors.is_none() {
             return ran;
@@ -376,7 +392,7 @@ impl Machine<'_> {
     pub(crate) fn start_coprocess(&mut self, name: &str, body: Arc<List>, world: &mut World) {
         let process = self.start_process(body, world);
         let (reading, writing) = (free_from(60, world), free_from(60, world) + 1);
-        let descriptors = Rc::make_mut(&mut world.descriptors);
+        let descriptors = world.descriptors.change();
         descriptors.insert(reading, Opened { reads: Some(Source::Process(process)), writes: None });
         descriptors.insert(writing, Opened { reads: None, writes: Some(Sink::Process(process)) });
         let items = [(0, reading), (1, writing)];
@@ -421,13 +437,13 @@ fn open(redirection: &Redirection, mut opened: Opened, world: &mut World, plumbi
             let number = free_from(10, world);
             world.set_text(name, Text::known(number.to_string()));
             if let Some(before) = &mut plumbing.before {
-                Rc::make_mut(&mut before.descriptors).insert(number, opened.clone());
+                before.descriptors.change().insert(number, opened.clone());
             }
             number
         }
         None => return,
     };
-    let descriptors = Rc::make_mut(&mut world.descriptors);
+    let descriptors = world.descriptors.change();
     if redirection.operator == Operator::ReadWrite
         && let Some(before) = descriptors.get(&number)
     {

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -19,6 +20,64 @@ pub(crate) enum Value {
     Array(Vec<(String, Text)>),
     /// Another variable.
     Reference(String),
+}
+
+/// Something that worlds share until one of them changes it. Most of it stays empty, which costs nothing.
+#[derive(Debug)]
+pub(crate) struct Shared<T>(Option<Rc<T>>);
+
+impl<T> Default for Shared<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T: Clone + Default> Shared<T> {
+    /// What it holds, to be changed for this world alone.
+    pub(crate) fn change(&mut self) -> &mut T {
+        Rc::make_mut(self.0.get_or_insert_default())
+    }
+}
+
+impl<T: Empty> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.as_deref().unwrap_or(T::EMPTY)
+    }
+}
+
+impl<T: Empty + PartialEq> PartialEq for Shared<T> {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (None, None) => true,
+            (Some(one), Some(two)) if Rc::ptr_eq(one, two) => true,
+            _ => **self == **other,
+        }
+    }
+}
+
+/// What can be empty.
+pub(crate) trait Empty: 'static {
+    const EMPTY: &'static Self;
+}
+
+impl<K: 'static, V: 'static> Empty for BTreeMap<K, V> {
+    const EMPTY: &'static Self = &Self::new();
+}
+
+impl<T: 'static> Empty for BTreeSet<T> {
+    const EMPTY: &'static Self = &Self::new();
+}
+
+impl<T: 'static> Empty for Vec<T> {
+    const EMPTY: &'static Self = &Self::new();
 }
 
 /// What `declare` says of a variable.
@@ -65,18 +124,18 @@ type Local = (Rc<str>, Option<Rc<Value>>);
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     variables: Rc<BTreeMap<Rc<str>, Rc<Value>>>,
-    attributes: Rc<BTreeMap<Rc<str>, Attributes>>,
+    attributes: Shared<BTreeMap<Rc<str>, Attributes>>,
     looked_up: LookedUp,
     /// Standard input.
     pub(crate) input: Rc<Flow>,
     /// Open descriptors from 3 on; 1 and 2 only where `exec` pointed them elsewhere.
-    pub(crate) descriptors: Rc<BTreeMap<u32, Opened>>,
+    pub(crate) descriptors: Shared<BTreeMap<u32, Opened>>,
     /// Variables that belong to the function that runs, and what they held before it; none outside of functions.
     locals: Option<Rc<Vec<Local>>>,
     /// Functions of the session that were removed.
-    removed_functions: Rc<BTreeSet<String>>,
+    removed_functions: Shared<BTreeSet<String>>,
     /// Functions that shells which this one starts have too.
-    pub(crate) exported_functions: Rc<BTreeSet<String>>,
+    pub(crate) exported_functions: Shared<BTreeSet<String>>,
     /// Whether the shell ends where a command fails: `set -e`.
     pub(crate) ends_on_failure: bool,
     /// The directory it would still be in if the last change of it had failed.
@@ -84,9 +143,9 @@ pub(crate) struct World {
     /// The working directory; none if it is not known.
     pub(crate) cwd: Option<String>,
     pub(crate) previous: Option<String>,
-    pub(crate) stack: Rc<Vec<Option<String>>>,
+    pub(crate) stack: Shared<Vec<Option<String>>>,
     functions: Rc<BTreeMap<String, Arc<Command>>>,
-    pub(crate) aliases: Rc<BTreeMap<String, Rc<str>>>,
+    pub(crate) aliases: Shared<BTreeMap<String, Rc<str>>>,
     /// `$1` and so on; none if they are not known.
     pub(crate) positional: Option<Rc<Vec<Text>>>,
     /// `$0`.
@@ -106,8 +165,8 @@ impl PartialEq for World {
         same(self, other)
             && (Rc::ptr_eq(&self.variables, &other.variables) || self.variables == other.variables)
             && (Rc::ptr_eq(&self.input, &other.input) || self.input == other.input)
-            && (Rc::ptr_eq(&self.descriptors, &other.descriptors) || self.descriptors == other.descriptors)
-            && (Rc::ptr_eq(&self.attributes, &other.attributes) || self.attributes == other.attributes)
+            && self.descriptors == other.descriptors
+            && self.attributes == other.attributes
             && self.stack == other.stack
             && self.aliases == other.aliases
             && (Rc::ptr_eq(&self.functions, &other.functions)
@@ -125,20 +184,20 @@ impl World {
         let cwd = crate::value::path::absolute(&context.cwd.to_string_lossy(), None);
         Self {
             variables: Rc::default(),
-            attributes: Rc::default(),
+            attributes: Shared::default(),
             looked_up: Rc::default(),
             input: Rc::new(Flow::empty()),
-            descriptors: Rc::default(),
+            descriptors: Shared::default(),
             locals: None,
-            removed_functions: Rc::default(),
-            exported_functions: Rc::default(),
+            removed_functions: Shared::default(),
+            exported_functions: Shared::default(),
             ends_on_failure: false,
             otherwise_at: None,
             cwd,
             previous: None,
-            stack: Rc::default(),
+            stack: Shared::default(),
             functions: Rc::default(),
-            aliases: Rc::default(),
+            aliases: Shared::default(),
             positional: context.knows_all_variables().then(Rc::default),
             script: None,
             ended: false,
@@ -179,7 +238,7 @@ impl World {
 
     pub(crate) fn declare(&mut self, name: &str, attributes: Attributes) {
         if self.attributes(name) != attributes {
-            Rc::make_mut(&mut self.attributes).insert(name.into(), attributes);
+            self.attributes.change().insert(name.into(), attributes);
         }
     }
 
@@ -199,10 +258,10 @@ impl World {
     /// Takes away functions and aliases that a new shell does not get.
     pub(crate) fn forget_what_is_not_exported(&mut self) {
         if !self.aliases.is_empty() {
-            self.aliases = Rc::default();
+            self.aliases = Shared::default();
         }
         if self.functions.keys().any(|name| !self.exported_functions.contains(name)) {
-            let exported = Rc::clone(&self.exported_functions);
+            let exported = self.exported_functions.clone();
             Rc::make_mut(&mut self.functions).retain(|name, _| exported.contains(name));
         }
     }
@@ -220,6 +279,8 @@ impl World {
         match name {
             "PWD" => return directory(&self.cwd),
             "OLDPWD" if self.previous.is_some() => return directory(&self.previous),
+            // The last word of the command before.
+            "_" => return Value::Scalar(Text::variable(name)),
             "PPID" => return Value::Scalar(Text::unknown(What::Parent, true)),
             "RANDOM" | "SRANDOM" | "SECONDS" | "EPOCHSECONDS" | "EPOCHREALTIME" | "UID" | "EUID" | "BASHPID"
             | "LINENO" | "HOSTNAME" | "BASH_VERSION" | "OSTYPE" | "HOSTTYPE" | "MACHTYPE" | "COLUMNS" | "LINES"
@@ -275,7 +336,7 @@ impl World {
 
     pub(crate) fn undefine(&mut self, name: &str) {
         Rc::make_mut(&mut self.functions).remove(name);
-        Rc::make_mut(&mut self.removed_functions).insert(name.to_owned());
+        self.removed_functions.change().insert(name.to_owned());
     }
 
     /// Whether a function of the session was removed.

@@ -101,20 +101,21 @@ impl Machine<'_> {
         let mut all = Ran::default();
         for world in worlds.0 {
             let mut flow = Rc::clone(&world.input);
-            let mut ran = Ran::same(world.clone(), Flow::empty());
+            let mut errors = Ran::default();
             for (at, stage) in stages.iter().enumerate() {
                 let mut own = world.clone();
                 // What `exec` did to the output is undone by the pipe.
                 if at + 1 < stages.len() && own.descriptors.contains_key(&1) {
-                    Rc::make_mut(&mut own.descriptors).remove(&1);
+                    own.descriptors.change().remove(&1);
                 }
                 let printed = self.command(stage, Worlds::one(own.reading(&flow)));
                 flow = Rc::new(printed.flow.passed_on());
-                if let Some(errors) = printed.errors {
-                    ran.add_errors(&errors);
+                if let Some(printed) = printed.errors {
+                    errors.add_errors(&printed);
                 }
             }
-            ran.flow = (*flow).clone();
+            let mut ran = Ran::same(world, (*flow).clone());
+            ran.errors = errors.errors;
             all.merge_first(ran);
         }
         self.nesting.pipes -= 1;
@@ -208,7 +209,8 @@ impl Machine<'_> {
             CommandKind::Function { name, body } => {
                 self.takes_the_name_of(name, body, span);
                 world.define(name, std::sync::Arc::clone(body));
-                if !self.defined.iter().any(|(known, _, _)| known == name) {
+                // By its body: on another way through the command an earlier one of the same name may be called.
+                if !self.defined.iter().any(|(_, known, _)| std::sync::Arc::ptr_eq(known, body)) {
                     self.defined.push((name.clone(), std::sync::Arc::clone(body), false));
                 }
                 Ran::same(world, Flow::empty())
@@ -359,7 +361,7 @@ impl Machine<'_> {
     pub(crate) fn captured(&mut self, list: &List, world: &World) -> Flow {
         let mut own = world.clone();
         if own.descriptors.contains_key(&1) {
-            Rc::make_mut(&mut own.descriptors).remove(&1);
+            own.descriptors.change().remove(&1);
         }
         self.nesting.substitutions += 1;
         let flow = self.list(list, Worlds::one(own)).flow;

@@ -90,6 +90,9 @@ pub(super) const ROWS: &[Program] = &[
             asks("rsync ~/.ssh/id_rsa host:", "exfiltration"),
             asks("rsync x /etc/hosts", "system-write"),
             denies("rsync --remove-source-files ~ backup/", "delete-home"),
+            asks("rsync -a --delete dist/ host:/var/www/", "remote-data"),
+            allows("rsync -an --delete dist/ host:/var/www/"),
+            allows("rsync -a dist/ host:/var/www/"),
             allows("rsync -n --delete empty/ /"),
             allows("rsync -a src/ backup/"),
         ],
@@ -256,11 +259,18 @@ fn rsync(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
     }
 
     let (target, sources) = options.operands.split_last()?;
-    if options.names().any(|name| name.starts_with("delete")) {
-        machine.deletes("With --delete this would empty", &target.text, Depth::Tree, world, target.span);
-    }
     let start = target.text.known_start();
-    if start.find(':').is_some_and(|at| !start[..at].contains('/')) {
+    let is_elsewhere = start.find(':').is_some_and(|at| !start[..at].contains('/'));
+    if options.names().any(|name| name.starts_with("delete")) {
+        if is_elsewhere {
+            let shown = target.text.display();
+            let reason = format!("With --delete this would delete on `{shown}` whatever is not here.");
+            machine.state(Kind::DropRemote, reason, target.span, Some(shown));
+        } else {
+            machine.deletes("With --delete this would empty", &target.text, Depth::Tree, world, target.span);
+        }
+    }
+    if is_elsewhere {
         super::network::sends(machine, sources, world, call);
     } else {
         for source in sources {

@@ -565,15 +565,15 @@ fn behind(call: &Call, count: usize) -> Vec<Arg> {
 
 /// What goes to a forge in texts and files, besides secrets that are meant for it.
 fn forge_sends(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
-    let verb = call.args.first()?;
-    if ["secret", "variable", "auth", "ssh-key", "gpg-key"].iter().any(|word| verb.text.is(word)) {
-        return None;
-    }
     const FORGE: Grammar = Grammar {
         short: "FfbtHRm",
         long: &["body-file", "notes-file", "body", "title", "field", "raw-field", "notes", "input", "repo"],
         ..Grammar::PLAIN
     };
+    let verb = call.args.first()?;
+    if ["secret", "variable", "auth", "ssh-key", "gpg-key"].iter().any(|word| verb.text.is(word)) {
+        return None;
+    }
     let options = Options::read(&call.args, &FORGE);
     let mut files: Vec<Arg> = Vec::new();
     for value in options.values(&["F", "body-file", "notes-file", "input", "field"]) {

@@ -10,7 +10,7 @@ use super::row::{On, PROGRAM, Prints, Program, Runs, allows, asks, denies};
 use crate::effect::Kind;
 use crate::machine::command::Call;
 use crate::machine::command::declared_attributes;
-use crate::machine::state::{Attributes, Value, World, Worlds};
+use crate::machine::state::{Attributes, Shared, Value, World, Worlds};
 use crate::machine::{Lasting, Machine, Ran};
 use crate::value::path;
 use crate::value::{Arg, Flow, Labels, Piece, Text, What};
@@ -186,8 +186,8 @@ pub(super) const ROWS: &[Program] = &[
         custom: Some(|_, call, world| {
             for name in call.args.iter().filter_map(|arg| arg.text.as_known()) {
                 match name.as_str() {
-                    "-a" => world.aliases = Rc::default(),
-                    name => drop(Rc::make_mut(&mut world.aliases).remove(name)),
+                    "-a" => world.aliases = Shared::default(),
+                    name => drop(world.aliases.change().remove(name)),
                 }
             }
             None
@@ -296,12 +296,12 @@ fn change_directory(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran
     let target = options.operands.first().map(|arg| arg.text.clone());
     match (call.name.as_str(), target) {
         ("popd", _) => {
-            let directory = Rc::make_mut(&mut moved.stack).pop();
+            let directory = moved.stack.change().pop();
             moved.enter(directory.flatten());
         }
         ("pushd", target) => {
             let cwd = moved.cwd.clone();
-            Rc::make_mut(&mut moved.stack).push(cwd);
+            moved.stack.change().push(cwd);
             let directory = target.and_then(|text| directory(&text, &world));
             moved.enter(directory);
         }
@@ -377,7 +377,7 @@ fn declare(machine: &mut Machine<'_>, call: &Call, world: &mut World) {
         }
         if is_function {
             if given.has(Attributes::EXPORTED) {
-                Rc::make_mut(&mut world.exported_functions).insert(start);
+                world.exported_functions.change().insert(start);
             }
             continue;
         }
@@ -577,7 +577,7 @@ fn alias(machine: &mut Machine<'_>, call: &Call, world: &mut World) {
                 let reason = format!("`{name}` would be another program from now on.");
                 machine.state(Kind::RunHidden, reason, arg.span, Some(first));
             }
-            Rc::make_mut(&mut world.aliases).insert(name.to_owned(), text.into());
+            world.aliases.change().insert(name.to_owned(), text.into());
         }
     }
 }
@@ -591,15 +591,9 @@ fn trap(machine: &mut Machine<'_>, call: &Call, world: &World) {
     if action.text.is("") {
         return;
     }
-    if operands.iter().any(|signal| signal.text.is("DEBUG"))
-        && let Some(why) = action.text.as_known().and_then(|text| suspicious_helper(&text))
-    {
-        let reason = format!("This runs before every command: {why}");
-        machine.state(Kind::RunHidden, reason, action.span, Some(action.text.display()));
-    }
     machine.run_text(&action, world.clone(), &Rc::new(Flow::empty()));
     let is_again = operands[1..].iter().any(|signal| signal.text.is("DEBUG") || signal.text.is("RETURN"));
-    let helper = action.text.as_known().filter(|_| is_again).and_then(|text| super::network::suspicious_helper(&text));
+    let helper = action.text.as_known().filter(|_| is_again).and_then(|text| suspicious_helper(&text));
     if let Some(reason) = helper {
         machine.state(Kind::RunHidden, reason, action.span, Some(action.text.display()));
     }

@@ -16,7 +16,7 @@ const DELETES: &[&str] = &[
     "delete", "destroy", "remove", "rm", "del", "purge", "terminate", "delete-*", "destroy-*", "remove-*", "undeploy",
 ];
 
-const GONE: &str = "This would delete{names} in a cloud{where}.";
+const GONE: &str = "This would delete{what} in a cloud{where}.";
 const ADMITS: &str = "This would change who may do what in a cloud account{where}.";
 
 /// Options of cloud tools that take a value, wherever they stand.
@@ -353,7 +353,7 @@ pub(super) const ROWS: &[Program] = &[
             ..Grammar::PLAIN
         },
         effects: &[
-            On(Says(&["rm"]), Is(DropRemote, "This would delete{names} of the warehouse{where}.")),
+            On(Says(&["rm"]), Is(DropRemote, "This would delete{what} of the warehouse{where}.")),
             On(
                 All(&[Says(&["load|cp|query"]), Has(&["--replace", "-f", "--replace=true"])]),
                 Is(DropRemote, "This would replace a table of the warehouse{where}."),
@@ -634,7 +634,7 @@ pub(super) const ROWS: &[Program] = &[
                     All(&[Called(&["stripe"]), Has(&["--live"])]),
                     All(&[Called(&["fastly"]), Says(&["purge", "purge *"])]),
                 ]),
-                Is(DropRemote, "This would delete or change{names} in a service that others use{where}."),
+                Is(DropRemote, "This would delete or change{what} in a service that others use{where}."),
             ),
             On(
                 All(&[Called(&["databricks"]), Says(&["fs rm", "workspace delete", "clusters permanent-delete"])]),

@@ -36,7 +36,7 @@ pub(super) const ROWS: &[Program] = &[
         effects: &[
             On(
                 All(&[Says(&["delete"]), Not(&All(&[Says(PODS), Not(&Given(&["all", "A", "all-namespaces"]))]))]),
-                Is(DropRemote, "This would delete{names} from a cluster{where}."),
+                Is(DropRemote, "This would delete{what} from a cluster{where}."),
             ),
             On(
                 Says(&["drain|cordon", "adm drain|cordon", "taint *"]),
@@ -44,7 +44,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
             On(
                 All(&[Says(&["scale|autoscale"]), Value(&["replicas"], &["0"])]),
-                Is(DropRemote, "This would stop{names} in a cluster{where}."),
+                Is(DropRemote, "This would stop{what} in a cluster{where}."),
             ),
             On(
                 Any(&[
@@ -183,7 +183,7 @@ pub(super) const ROWS: &[Program] = &[
                 ]),
                 All(&[Called(&["argocd"]), Says(&["app sync"]), Given(&["prune", "force"])]),
             ]),
-            Is(DropRemote, "This would take{names} out of a cluster{where}."),
+            Is(DropRemote, "This would take{what} out of a cluster{where}."),
         )],
         prints: Prints::Settings,
         spares: DRY,
@@ -223,7 +223,7 @@ pub(super) const ROWS: &[Program] = &[
                 All(&[Called(&["tilt"]), Says(&["down"]), Has(&["--delete-namespaces"])]),
                 All(&[Called(&["okteto"]), Says(&["destroy", "namespace delete"])]),
             ]),
-            Is(DropRemote, "This would take{names} out of a cluster{where}, or delete its backup."),
+            Is(DropRemote, "This would take{what} out of a cluster{where}, or delete its backup."),
         )],
         spares: DRY,
         examples: &[
@@ -291,7 +291,7 @@ pub(super) const ROWS: &[Program] = &[
                 ]),
                 All(&[Says(&["job stop"])]),
             ]),
-            Is(DropRemote, "This would stop or delete{names} in a cluster{where}."),
+            Is(DropRemote, "This would stop or delete{what} in a cluster{where}."),
         )],
         spares: DRY,
         examples: &[

@@ -67,7 +67,7 @@ pub(super) const ROWS: &[Program] = &[
                     ]),
                     All(&[Says(&["service scale|update"]), Starts(&["--replicas=0"])]),
                 ]),
-                Is(DropRemote, "This would take{names} out of the swarm{where}."),
+                Is(DropRemote, "This would take{what} out of the swarm{where}."),
             ),
             On(
                 All(&[Says(&["plugin install"]), Has(&["--grant-all-permissions"])]),
@@ -206,7 +206,7 @@ pub(super) const ROWS: &[Program] = &[
                 "delete|rm", "storage delete", "storage volume delete", "project delete", "network delete",
                 "profile delete", "cluster remove", "restore",
             ]),
-            Is(DropRemote, "This would delete{names} with its data."),
+            Is(DropRemote, "This would delete{what} with its data."),
         )],
         spares: DRY,
         prints: Prints::Labelled(Labels::PLAIN.with(Labels::UNKNOWN)),

@@ -277,7 +277,7 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &["fio", "ioping"],
-        custom: Some(writes_to_disk),
+        custom: Some(|machine, call, world| Some(writes_to_disk(machine, call, world))),
         prints: Prints::Plain,
         examples: &[
             denies("fio --filename=/dev/sda --rw=write --name=x", "disk"),
@@ -311,7 +311,7 @@ const WRITES: When =
 const ONLY_SHOWS: When = All(&[SHOWS, Not(&WRITES)]);
 
 /// Programs for benchmarks that write to what they are given.
-fn writes_to_disk(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+fn writes_to_disk(machine: &mut Machine<'_>, call: &Call, world: &World) -> Ran {
     let writes = call.args.iter().any(|arg| {
         let start = arg.text.known_start();
         matches!(start.as_str(), "-W" | "-WWW")
@@ -323,7 +323,7 @@ fn writes_to_disk(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> 
         let what = arg.text.skip(at);
         machine.does(Effect::Device { what: &what, doing: CHANGES }, world, arg.span);
     }
-    Some(Ran::same(world.clone(), Flow::labelled(Labels::PLAIN)))
+    Ran::same(world.clone(), Flow::labelled(Labels::PLAIN))
 }
 
 /// Verbs that only read say so.

@@ -201,11 +201,11 @@ fn answer(is_local: bool) -> Flow {
 }
 
 fn curl(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
+    const REDIRECTS: [&str; 8] =
+        ["resolve", "connect-to", "socks4", "socks4a", "socks5", "socks5-hostname", "preproxy", "doh-url"];
     let options = Options::read(&call.args, &CURL);
     let mut urls: Vec<Arg> = options.operands.clone();
     urls.extend(options.values(&["url"]).cloned());
-    const REDIRECTS: [&str; 8] =
-        ["resolve", "connect-to", "socks4", "socks4a", "socks5", "socks5-hostname", "preproxy", "doh-url"];
     let other_proxy = options.values(&["x", "proxy"]).any(|proxy| machine_of(&proxy.text) != address::Machine::This);
     let goes_away = options.has(&REDIRECTS) || other_proxy || goes_through_proxy(machine, world);
     let stays_here = (are_local(&urls) || options.has(&["unix-socket", "abstract-unix-socket"])) && !goes_away;

@@ -147,16 +147,15 @@ fn emacs(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
 /// A file of commands or code: known where this command wrote it, and suspicious where anybody may have put it.
 fn load(machine: &mut Machine<'_>, file: &Arg, language: Language, world: &World, call: &Call) {
     let flow = machine.read(&file.text, world);
-    match flow.text {
-        Some(text) => run_code(machine, &Arg::known(text, file.span), language, world, &call.input),
-        None => {
-            let shown = file.text.display();
-            if ["/tmp/", "/var/tmp/", "/dev/shm/"].iter().any(|place| shown.starts_with(place)) {
-                let reason = format!("{shown} would be loaded first, where anybody can put something.");
-                machine.state(Kind::RunHidden, reason, file.span, Some(shown));
-            }
-            machine.object_to_flow(&Flow::labelled(flow.labels.without(Labels::UNKNOWN)), file);
+    if let Some(text) = flow.text {
+        run_code(machine, &Arg::known(text, file.span), language, world, &call.input);
+    } else {
+        let shown = file.text.display();
+        if ["/tmp/", "/var/tmp/", "/dev/shm/"].iter().any(|place| shown.starts_with(place)) {
+            let reason = format!("{shown} would be loaded first, where anybody can put something.");
+            machine.state(Kind::RunHidden, reason, file.span, Some(shown));
         }
+        machine.object_to_flow(&Flow::labelled(flow.labels.without(Labels::UNKNOWN)), file);
     }
 }
 

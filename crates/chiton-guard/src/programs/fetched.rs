@@ -22,7 +22,7 @@ pub(super) fn look_at(machine: &mut Machine<'_>, call: &Call, world: &World) {
         "aws" | "gsutil" | "gcloud" | "s3cmd" | "s5cmd" | "mc" | "rclone" | "az" => from_bucket(machine, call, world),
         "tar" | "bsdtar" | "gtar" | "unzip" | "7z" | "cpio" => unpacked(machine, call, world),
         "pip" | "pip3" | "npm" | "yarn" | "pnpm" | "npx" | "gem" | "cargo" | "go" | "uv" | "bunx" => {
-            by_number(machine, call)
+            by_number(machine, call);
         }
         "deno" | "bun" => by_address(machine, call),
         _ => {}
@@ -88,7 +88,7 @@ fn from_address(machine: &mut Machine<'_>, call: &Call, world: &World) {
     };
     let prints = matches!(call.name.as_str(), "http" | "https" | "xh" | "httpie")
         && !options.has(&["d", "download", "o", "output"]);
-    if prints || options.operands.iter().any(|arg| stays_here(arg)) {
+    if prints || options.operands.iter().any(stays_here) {
         return;
     }
     match options.value(&["o", "O", "out", "output"]) {

@@ -767,7 +767,7 @@ pub(super) fn through_interpreter(machine: &mut Machine<'_>, call: &Call, words:
 /// Scripts of frameworks that an interpreter runs.
 const SCRIPTS: &[&str] = &[
     "manage.py", "artisan", "console", "rails", "rake", "craft", "magento", "occ", "spark", "yii", "cake", "ace",
-    "odoo-bin", "wp-cli.phar", "wp", "drush", "phinx", "django-admin", "django-admin.py", "bundle",
+    "odoo-bin", "wp-cli.phar", "wp", "drush", "phinx", "django-admin", "django-admin.py", "bundle", "setup.py",
 ];
 
 /// Whether a script is a tool that a package manager put there.

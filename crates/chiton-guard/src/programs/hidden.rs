@@ -790,14 +790,14 @@ fn judge(machine: &mut Machine<'_>, value: Value, arg: &Arg, at: usize, call: &C
             let words = call.args.get(at + 1..).unwrap_or_default();
             match words {
                 [only] if only.text.known_start().contains(' ') => {
-                    drop(machine.run_text(only, world.clone(), &call.input))
+                    drop(machine.run_text(only, world.clone(), &call.input));
                 }
                 words => drop(machine.run_words(call, words, world.clone())),
             }
         }
         Value::Loaded => load(machine, arg, None, call, world),
         Value::Code(Language::Lua) if matches!(call.name.as_str(), "nmap" | "nvim" | "vim") => {
-            load(machine, arg, Some(Value::Code(Language::Lua)), call, world)
+            load(machine, arg, Some(Value::Code(Language::Lua)), call, world);
         }
         Value::Recipes => load(machine, arg, Some(Value::Recipes), call, world),
         Value::Commands(starts) => {
@@ -1017,7 +1017,7 @@ fn go(machine: &mut Machine<'_>, call: &Call, world: &World) {
         let written: Vec<String> = machine
             .files
             .iter()
-            .filter(|(path, _)| path.ends_with(".go"))
+            .filter(|(path, _)| path.rsplit('.').next() == Some("go"))
             .filter_map(|(_, flow)| flow.text.clone())
             .collect();
         for text in written {
@@ -1029,7 +1029,7 @@ fn go(machine: &mut Machine<'_>, call: &Call, world: &World) {
         }
     }
     if matches!(verb.as_str(), "run" | "test" | "build") {
-        for file in words.iter().skip(1).filter(|file| file.text.known_end().ends_with(".go")) {
+        for file in words.iter().skip(1).filter(|file| file.text.known_end().rsplit('.').next() == Some("go")) {
             let flow = machine.read(&file.text, world);
             match flow.text {
                 Some(text) => run_code(machine, &Arg::known(text, file.span), Language::Braces, world, &call.input),
@@ -1252,7 +1252,7 @@ fn bus(machine: &mut Machine<'_>, call: &Call, _: &World) {
     }
     if says(&STOPS) {
         machine.asking_at_most(|machine| {
-            machine.state(Kind::Power, "This would stop or restart the machine.", call.span, None)
+            machine.state(Kind::Power, "This would stop or restart the machine.", call.span, None);
         });
     }
 }
@@ -1367,7 +1367,7 @@ fn m4(machine: &mut Machine<'_>, call: &Call, world: &World) {
     }
 }
 
-/// `.load`, `.output |command`, `load_extension(…)` and `edit(…)` of SQLite.
+/// `.load`, `.output |command`, `load_extension(…)` and `edit(…)` of `SQLite`.
 fn sqlite(machine: &mut Machine<'_>, call: &Call, world: &World) {
     let input = call.input.text.clone().unwrap_or_default();
     let lines: Vec<String> =

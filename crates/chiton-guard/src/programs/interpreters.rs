@@ -102,6 +102,7 @@ pub(super) const ROWS: &[Program] = &[
             asks("bun publish", "publish"),
             asks("deno publish", "publish"),
             asks("bun x prisma migrate reset", "remote-data"),
+            asks("bun prisma migrate reset", "remote-data"),
             asks("deno run -A npm:prisma migrate reset", "remote-data"),
             allows("deno publish --dry-run"),
             denies("bun x rimraf /", "delete-root"),
@@ -556,6 +557,9 @@ fn javascript_tool(machine: &mut Machine<'_>, call: &Call, world: &mut World) ->
     if works_on_project(call) {
         return super::packages::run_tool(machine, call, world);
     }
+    if call.args.first().is_some_and(super::packages::is_tool) {
+        return Some(machine.run_words(call, &call.args, world.clone()));
+    }
     interpret(machine, &with_verb(call, "eval"), world, &JAVASCRIPT)
 }
 
@@ -633,7 +637,7 @@ fn java(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran
         }
     }
     let source = call.args.iter().find(|arg| !arg.text.known_start().starts_with('-'));
-    if let Some(file) = source.filter(|file| file.text.known_end().ends_with(".java")) {
+    if let Some(file) = source.filter(|file| file.text.known_end().rsplit('.').next() == Some("java")) {
         run_script(machine, file, Language::Braces, world, call, &[]);
     }
     None

@@ -119,20 +119,21 @@ const ROWS: &[&[Program]] = &[
     wrappers::ROWS,
 ];
 
-/// Rows by name; those whose name ends with a `*` are looked for one by one.
+/// Rows by name.
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::new(|| {
     let rows = ROWS.iter().copied().flatten();
     rows.flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
 });
 
-/// Rows of which a name ends with a `*`.
-static BY_START: LazyLock<Vec<&'static Program>> = LazyLock::new(|| {
+/// Rows by how their names begin.
+static BY_START: LazyLock<Vec<(&'static str, &'static Program)>> = LazyLock::new(|| {
     let rows = ROWS.iter().copied().flatten();
-    rows.filter(|row| row.names.iter().any(|name| name.ends_with('*'))).collect()
+    let starts = |row: &'static Program| row.names.iter().filter_map(move |name| Some((name.strip_suffix('*')?, row)));
+    rows.flat_map(starts).collect()
 });
 
 fn row_of(name: &str) -> Option<&'static Program> {
-    let by_start = || BY_START.iter().copied().find(|row| row.is_named(name));
+    let by_start = || BY_START.iter().find(|(start, _)| name.starts_with(start)).map(|(_, row)| *row);
     BY_NAME.get(name).copied().or_else(by_start)
 }
 
@@ -286,9 +287,10 @@ fn text_of_option(call: &Call, at: usize) -> Option<Arg> {
     if !tells {
         return None;
     }
-    match start.len() > name.len() {
-        true => Some(Arg::new(arg.text.skip(name.len() + 1), arg.span)),
-        false => call.args.get(at + 1).cloned(),
+    if start.len() > name.len() {
+        Some(Arg::new(arg.text.skip(name.len() + 1), arg.span))
+    } else {
+        call.args.get(at + 1).cloned()
     }
 }
 
@@ -309,11 +311,11 @@ fn may_write_to_a_disk(machine: &mut Machine<'_>, call: &Call, world: &World) {
 /// A program given by its path: if this very command wrote it, or an earlier one of the session, what is in it is judged.
 fn written_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Option<Flow> {
     const SYSTEM: [&str; 4] = ["/usr/", "/bin/", "/sbin/", "/opt/"];
-    let path = call.path.known_start();
-    if !path.contains('/') || SYSTEM.iter().any(|place| path.starts_with(place)) {
+    if machine.files.is_empty() && machine.context.surroundings.is_none() {
         return None;
     }
-    if machine.files.is_empty() && machine.context.surroundings.is_none() {
+    let path = call.path.shown();
+    if !path.contains('/') || SYSTEM.iter().any(|place| path.starts_with(place)) {
         return None;
     }
     let content = machine.read(&call.path, world);

@@ -295,7 +295,7 @@ fn socat(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
 fn socat_files(machine: &mut Machine<'_>, call: &Call, world: &World) -> bool {
     let mut stays_here = true;
     let mut files = Vec::new();
-    for arg in call.args.iter().filter(|arg| !arg.text.known_start().starts_with("-")) {
+    for arg in call.args.iter().filter(|arg| !arg.text.known_start().starts_with('-')) {
         let start = arg.text.known_start();
         let Some((kind, _)) = start.split_once(':') else { continue };
         let rest = arg.text.skip(kind.len() + 1);

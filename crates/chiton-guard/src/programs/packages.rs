@@ -259,6 +259,11 @@ const TOOLS: &[&str] = &[
     "electron-forge", "eas", "expo", "convex", "vsce", "ovsx", "surge", "cdktf", "cross-env", "dotenv", "env-cmd",
 ];
 
+/// Whether a word is the name of a tool of projects.
+pub(super) fn is_tool(word: &Arg) -> bool {
+    TOOLS.iter().any(|tool| word.text.is(tool))
+}
+
 /// `npx tool@1.2 …`: the tool without its version and its scope.
 fn package_runner(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     const NPX: Grammar = Grammar {

@@ -9,7 +9,7 @@ use crate::machine::command::Call;
 use crate::machine::state::World;
 use crate::machine::{Machine, Ran};
 
-const GONE: &str = "This would delete{names} of what is deployed{where}.";
+const GONE: &str = "This would delete{what} of what is deployed{where}.";
 const LIVE: &str = "This would change what visitors of the live site see{where}.";
 
 /// Options of platforms that take a value.
@@ -338,7 +338,7 @@ pub(super) const ROWS: &[Program] = &[
                     ]),
                     Says(&["service|services power-off"]),
                 ]),
-                Is(DropRemote, "This would delete{names} of the database service{where}."),
+                Is(DropRemote, "This would delete{what} of the database service{where}."),
             ),
             On(All(&[Called(&["turso"]), Says(&["db shell"])]), Query(Which::OperandsFrom(3))),
         ],
@@ -373,7 +373,7 @@ pub(super) const ROWS: &[Program] = &[
                     Tree(&["delete", "terminate"]),
                     Says(&["clusters pause", "backups restores start"]),
                 ]),
-                Is(DropRemote, "This would drop or change{names} of a database{where}."),
+                Is(DropRemote, "This would drop or change{what} of a database{where}."),
             ),
             On(Says(&["dbusers|accessLists create"]), Is(Accounts, "This would change who may use a database{where}.")),
         ],

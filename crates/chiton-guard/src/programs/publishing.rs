@@ -38,6 +38,22 @@ pub(super) const ROWS: &[Program] = &[
         ..PROGRAM
     },
     Program {
+        names: &["setup.py"],
+        effects: &[On(
+            AnyOperand(&["upload", "register", "upload_docs"]),
+            Is(Publish, "This would publish the package to a registry."),
+        )],
+        spares: DRY,
+        examples: &[
+            asks("python setup.py sdist upload", "publish"),
+            asks("python3 setup.py register -r pypi sdist upload", "publish"),
+            allows("python setup.py sdist bdist_wheel"),
+            allows("./setup.py install --user"),
+            allows("python setup.py upload --help"),
+        ],
+        ..TOOL
+    },
+    Program {
         names: &["gem"],
         grammar: Grammar { short: "khv", long: &["key", "host", "version", "platform"], ..Grammar::PLAIN },
         effects: &[On(

@@ -71,7 +71,7 @@ pub(super) const ROWS: &[Program] = &[
                 "acl delete",
                 "topics|namespaces clear-backlog",
             ]),
-            Is(DropRemote, "This would delete{names} of the broker{where}, with the messages in it."),
+            Is(DropRemote, "This would delete{what} of the broker{where}, with the messages in it."),
         )],
         spares: DRY,
         examples: &[
@@ -134,7 +134,7 @@ pub(super) const ROWS: &[Program] = &[
                     "account purge|restore",
                     "server cluster peer-remove",
                 ]),
-                Is(DropRemote, "This would delete{names} of the broker{where}, with the messages in it."),
+                Is(DropRemote, "This would delete{what} of the broker{where}, with the messages in it."),
             ),
         ],
         spares: DRY,

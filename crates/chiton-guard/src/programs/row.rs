@@ -121,7 +121,7 @@ pub(crate) enum When {
 #[derive(Clone, Copy)]
 pub(crate) enum Does {
     /// This kind of thing, for this reason. `{program}` in it is the name that the program was called by, `{names}` the
-    /// operands behind the words of [`When::Says`] or [`When::Tree`], `{where}` the machine or account that options name.
+    /// operands behind the words of [`When::Says`] or [`When::Tree`], `{what}` the same or "something", `{where}` the machine or account that options name.
     Is(Kind, &'static str),
     /// They are statements for a database, which may drop data or run something.
     Query(Which),
@@ -403,13 +403,16 @@ impl<'c> Reading<'c> {
     fn reason(&self, when: &When, reason: &str) -> (String, Option<String>) {
         let mut full = reason.replace("{program}", &self.call.name);
         let mut names = Vec::new();
-        if full.contains("{names}") {
+        if full.contains("{names}") || full.contains("{what}") {
             let behind = self.options().operands.iter().skip(self.said(when).unwrap_or(0));
             names.extend(behind.map(|name| name.text.display()).filter(|name| !name.is_empty()));
-            full = full.replace("{names}", &quoted(&names));
+            let shown = quoted(&names);
+            full = full.replace("{what}", if names.is_empty() { " something" } else { &shown });
+            full = full.replace(":{names}", &if names.is_empty() { String::new() } else { format!(":{shown}") });
+            full = full.replace("{names}", &shown);
         }
         if full.contains("{where}") {
-            full = full.replace("{where}", &place(self.options()));
+            full = full.replace("{where}", &place(self.options(), self.grammar));
         }
         (full, names.into_iter().next())
     }
@@ -529,7 +532,7 @@ impl<'c> Reading<'c> {
                 machine.state(kind, reason, call.span, target);
             }
             Does::Query(which) => {
-                let place = place(self.options());
+                let place = place(self.options(), self.grammar);
                 for arg in self.chosen(which) {
                     super::sql::statements(machine, &arg, &super::sql::Database::named(&call.name, &place), world);
                 }
@@ -624,7 +627,7 @@ fn quoted(names: &[String]) -> String {
 }
 
 /// Where something happens, by the options that name it, with a blank before it.
-fn place(options: &Options) -> String {
+fn place(options: &Options, grammar: &Grammar) -> String {
     const PLACES: &[(&[&str], &str)] = &[
         (&["host", "hostname", "server", "endpoint", "endpoints", "endpoint-url", "bootstrap-server"], "on"),
         (&["context", "kube-context"], "in the context"),
@@ -637,7 +640,14 @@ fn place(options: &Options) -> String {
         (&["repo"], "in"),
         (&["region"], "in the region"),
     ];
-    let named = PLACES.iter().filter_map(|(names, phrase)| Some((phrase, options.value(names)?)));
+    // `-n` is a namespace where `--namespace` is an option, and `-h` a host.
+    let short = |names: &[&str]| match names[0] {
+        "namespace" if grammar.long.contains(&"namespace") => options.value(&["n"]),
+        "host" if grammar.long.contains(&"host") => options.value(&["h"]),
+        _ => None,
+    };
+    let value = |names: &'static [&'static str]| options.value(names).or_else(|| short(names));
+    let named = PLACES.iter().filter_map(|(names, phrase)| Some((phrase, value(names)?)));
     let mut all = String::new();
     for (phrase, value) in named.take(2) {
         all.extend([" ", phrase, " `", &value.text.shown(), "`"]);

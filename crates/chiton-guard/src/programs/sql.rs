@@ -219,6 +219,10 @@ impl Statement<'_> {
         if tests && matches!(kind, "DATABASE" | "SCHEMA") {
             return None;
         }
+        if kind == "OWNED" {
+            let owner = self.tokens.get(3).map(Token::text).unwrap_or_default();
+            return Some(format!("drop everything that `{owner}` owns"));
+        }
         Some(format!("drop the {}{}", kind.to_ascii_lowercase(), self.quoted_name()))
     }
 

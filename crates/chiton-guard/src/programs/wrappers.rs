@@ -542,6 +542,10 @@ fn as_unit(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<
 /// A command somewhere among the words: behind `--`, or from the first word on that is a program whose call would be
 /// stopped.
 pub(super) fn somewhere(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
+    const TELLING: [&str; 16] = [
+        "rm", "dd", "sh", "bash", "zsh", "dash", "chmod", "chown", "shred", "mkfs", "wipefs", "sudo", "env", "find",
+        "mv", "rimraf",
+    ];
     let behind = call.args.iter().position(|arg| arg.text.is("--")).map(|at| at + 1);
     let first = behind.and_then(|at| call.args.get(at));
     // `-- -c text` is for a shell, `--exec program -- arguments` for that program.
@@ -550,16 +554,10 @@ pub(super) fn somewhere(machine: &mut Machine<'_>, call: &Call, world: &mut Worl
             let text = call.args.get(at + 1)?;
             return Some(machine.run_text(text, world.clone(), &call.input));
         }
-        let program = super::options::Options::read(&call.args[..at - 1], &STARTED)
-            .value(&["x", "a", "exec", "startas"])
-            .cloned();
+        let program = Options::read(&call.args[..at - 1], &STARTED).value(&["x", "a", "exec", "startas"]).cloned();
         let words: Vec<Arg> = program.into_iter().chain(call.args[at..].iter().cloned()).collect();
         return Some(machine.run_words(call, &words, world.clone()));
     }
-    const TELLING: [&str; 16] = [
-        "rm", "dd", "sh", "bash", "zsh", "dash", "chmod", "chown", "shred", "mkfs", "wipefs", "sudo", "env", "find",
-        "mv", "rimraf",
-    ];
     let name = |arg: &Arg| crate::machine::command::program_name(&arg.text).unwrap_or_default();
     let at = call.args.iter().position(|arg| TELLING.contains(&name(arg).as_str()))?;
     Some(machine.run_words(call, &call.args[at..], world.clone()))

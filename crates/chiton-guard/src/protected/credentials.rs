@@ -275,6 +275,7 @@ const SYSTEM_STORES: &[&str] = &[
 ];
 
 /// How well `path` has to be kept, if it is something that proves who somebody is.
+#[expect(clippy::case_sensitive_file_extension_comparisons, reason = "names are what they are on Linux")]
 pub(crate) fn secrecy(path: &str, places: &Places) -> Option<Secrecy> {
     let name = path.rsplit('/').next().unwrap_or_default();
     if name.ends_with(".pub") || name.ends_with("_example") {
@@ -284,30 +285,49 @@ pub(crate) fn secrecy(path: &str, places: &Places) -> Option<Secrecy> {
         return Some(Secrecy::Kept);
     }
 
-    if path.split('/').any(is_pattern) && matches_store(path, &places.home) {
+    let inside = inside_home(path, &places.home);
+    if path.contains(['*', '?', '[']) && matches_store(path, inside, &places.home) {
         return Some(Secrecy::Kept);
     }
-    let inside = inside_home(path, &places.home);
-    if let Some(inside) = inside {
-        // A kubeconfig by another name, and directories of which every file matters.
-        let of_cluster = inside.starts_with(".kube/") && !inside.starts_with(".kube/cache");
-        if of_cluster || [".aws", ".kube", ".azure", ".oci", ".config/gh", ".config/gcloud"].contains(&inside) {
-            return Some(Secrecy::Kept);
-        }
+    // Of what people work on, none begins like this: most paths end here.
+    if let Some(inside) = inside.filter(|inside| inside.starts_with(['.', '_', 'L', 's'])) {
         if PUBLIC.iter().any(|public| is_within(inside, public)) {
             return None;
         }
-        if is_history(inside) || STORES.iter().any(|store| is_within(inside, store)) {
+        // A kubeconfig by another name, and directories of which every file matters.
+        let of_cluster = inside.starts_with(".kube/") && !inside.starts_with(".kube/cache");
+        let whole = [".aws", ".kube", ".azure", ".oci", ".config/gh", ".config/gcloud"].contains(&inside);
+        if of_cluster || whole || is_history(inside) || STORES.iter().any(|store| is_within(inside, store)) {
             return Some(Secrecy::Kept);
         }
     }
     by_name(path, name, places).or_else(|| holds_some(path, inside, &places.home))
 }
 
+/// Whether a word is the plain name of something in the workspace that cannot be a credential: most words are.
+pub(super) fn is_everyday(text: &str, cwd: Option<&str>, places: &Places) -> bool {
+    let Some(cwd) = cwd.filter(|cwd| is_within(cwd, &places.workspace) && !cwd.contains("/.")) else { return false };
+    if text.starts_with(['/', '.', '~']) || text.contains("/.") || cwd == places.home || places.workspace == "/" {
+        return false;
+    }
+    let name = text.rsplit('/').next().unwrap_or_default();
+    let is_key = name.rsplit_once('.').is_some_and(|(_, end)| KEY_ENDS.contains(&end));
+    !is_key && !name.starts_with("id_") && name != "wallet.dat"
+}
+
+/// How the names of files end that hold keys and passwords.
+const KEY_ENDS: [&str; 13] =
+    ["kdbx", "kdb", "agekey", "keytab", "ppk", "psafe3", "pem", "key", "p12", "pfx", "jks", "keystore", "p8"];
+
 /// Whether a pattern that says something matches a file that has to be kept: `/etc/sha*`, but not `~/.*rc`.
-fn matches_store(pattern: &str, home: &str) -> bool {
+fn matches_store(pattern: &str, inside: Option<&str>, home: &str) -> bool {
     let name = pattern.rsplit('/').next().unwrap_or_default();
-    if name.bytes().filter(u8::is_ascii_alphanumeric).count() < 3 {
+    let top = pattern.split('/').nth(1).unwrap_or_default();
+    let is_there = match inside {
+        Some(inside) => inside.starts_with(['.', '*', '?', '[']),
+        None => is_pattern(top) || ["etc", "var", "run", "root", "home", "proc"].contains(&top),
+    };
+    if !is_there || name.bytes().filter(u8::is_ascii_alphanumeric).count() < 3 {
         return false;
     }
     let keys = [".ssh/id_rsa", ".ssh/id_ed25519", ".ssh/id_ecdsa"];
@@ -326,8 +346,12 @@ fn of_system(path: &str, name: &str) -> bool {
 }
 
 /// Names that say what a file is, wherever it lies.
-#[expect(clippy::case_sensitive_file_extension_comparisons, reason = "names are what they are on Linux")]
 fn by_name(path: &str, name: &str, places: &Places) -> Option<Secrecy> {
+    const HANDLED: [&str; 17] = [
+        ".netrc", ".npmrc", ".pypirc", "credentials.json", "credentials", "secrets.yml", "secrets.yaml",
+        "secrets.json", "terraform.tfstate", "terraform.tfstate.backup", ".htpasswd", "kubeconfig",
+        "service-account.json", "service_account.json", "master.key", ".pgpass", "auth.json",
+    ];
     let stem = name.strip_suffix("_sk").unwrap_or(name);
     if ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_xmss", "wallet.dat"].contains(&stem)
         || [".kdbx", ".kdb", ".agekey", ".keytab", ".ppk", ".psafe3"].iter().any(|end| name.ends_with(end))
@@ -345,11 +369,6 @@ fn by_name(path: &str, name: &str, places: &Places) -> Option<Secrecy> {
         let is_private = ["private", "privkey", "secret", "_rsa", "id_"].iter().any(|word| name.contains(word));
         return Some(if is_private { elsewhere } else { Secrecy::Handled });
     }
-    const HANDLED: [&str; 17] = [
-        ".netrc", ".npmrc", ".pypirc", "credentials.json", "credentials", "secrets.yml", "secrets.yaml",
-        "secrets.json", "terraform.tfstate", "terraform.tfstate.backup", ".htpasswd", "kubeconfig",
-        "service-account.json", "service_account.json", "master.key", ".pgpass", "auth.json",
-    ];
     (HANDLED.contains(&name) || path == "/etc/passwd" || name.ends_with(".tfvars.secret")).then_some(Secrecy::Handled)
 }
 

@@ -20,8 +20,8 @@ use self::own::{OwnPlaces, Part};
 use crate::context::{Context, Surroundings};
 use crate::effect::{Certainty, Depth, Effect, Kind, Writing};
 use crate::rules::{self, Rule};
-use crate::value::Text;
 use crate::value::path::{self, Extent, Target};
+use crate::value::{Piece, Text};
 use crate::verdict::Decision::{self, Ask, Deny};
 use crate::verdict::Finding;
 
@@ -63,41 +63,50 @@ pub(crate) fn findings(
             on(what, Act::ChangesRights, doing, Certainty::Would, &|target| places.open_to_all(target))
         }
         Effect::Device { what, doing } => on(what, Act::Writes, doing, Certainty::Would, &changes_device),
-        Effect::Print { what, program } => reads(what, places, cwd, span)
-            .chain(
-                paths(what, cwd)
-                    .filter(|path| credentials::secrecy(path, places) == Some(Secrecy::Kept) && !is_written(path))
-                    .map(|path| {
-                        // What is not known of a path is shown as it was written.
-                        let named = if path.contains('\u{1}') || !what.is_decided() { what.display() } else { path };
-                        let reason = format!("`{program}` would print {named}, which holds credentials.");
-                        of_kind(Kind::Reveal, reason, span, Some(named))
-                    }),
-            )
-            .collect(),
-        Effect::Read { what } => reads(what, places, cwd, span).collect(),
+        Effect::Print { what, program } => prints(what, Some(program), places, cwd, is_written, span),
+        Effect::Read { what } => prints(what, None, places, cwd, is_written, span),
         Effect::Of { kind, reason, target } => vec![of_kind(kind, reason, span, target)],
     }
 }
 
-/// The paths that `what` may mean.
-fn paths(what: &Text, cwd: Option<&str>) -> impl Iterator<Item = String> {
-    let path_of = |target| if let Target::At { path, .. } = target { Some(path) } else { None };
-    path::targets(what, cwd).into_iter().filter_map(path_of)
-}
-
-/// What speaks against opening a file: the secrets of Chiton are not read by commands.
-fn reads<'a>(what: &'a Text, places: &'a Places, cwd: Option<&'a str>, span: Span) -> impl Iterator<Item = Finding> {
-    let by_variable = own::by_variable(what).filter(|part| *part == Part::Secrets).map(|_| what.display());
-    let is_own = |path: &String| {
-        let by_pattern = || places.own.matched_secret(path, &places.home);
-        let part = places.own.part_of(path, &places.home);
-        part == Some(Part::Secrets) || part.is_none() && path.split('/').any(path::is_pattern) && by_pattern()
-    };
-    by_variable.into_iter().chain(paths(what, cwd).filter(is_own)).map(move |path| {
+/// What speaks against opening a file, and against printing it where a program does: the secrets of Chiton are not read
+/// by commands, and what proves who somebody is is not printed without asking.
+fn prints(
+    what: &Text,
+    program: Option<&str>,
+    places: &Places,
+    cwd: Option<&str>,
+    is_written: &dyn Fn(&str) -> bool,
+    span: Span,
+) -> Vec<Finding> {
+    if let [Piece::Known(plain)] = what.0.as_slice()
+        && !places.own.lies_in_workspace(&places.workspace)
+        && credentials::is_everyday(plain, cwd, places)
+    {
+        return Vec::new();
+    }
+    let of_chiton = |path: String| {
         let reason = format!("This would read {path}, {}.", Part::Secrets.named());
         of_kind(Kind::Weaken, reason, span, Some(path))
-    })
+    };
+    if own::by_variable(what) == Some(Part::Secrets) {
+        return vec![of_chiton(what.display())];
+    }
+
+    let mut found = Vec::new();
+    for target in path::targets(what, cwd) {
+        let Target::At { path, .. } = target else { continue };
+        let is_shown = || credentials::secrecy(&path, places) == Some(Secrecy::Kept) && !is_written(&path);
+        if places.own.holds_secret(&path, &places.home) {
+            found.push(of_chiton(path));
+        } else if let Some(program) = program.filter(|_| is_shown()) {
+            // What is not known of a path is shown as it was written.
+            let named = if path.contains('\u{1}') || !what.is_decided() { what.display() } else { path };
+            let reason = format!("`{program}` would print {named}, which holds credentials.");
+            found.push(of_kind(Kind::Reveal, reason, span, Some(named)));
+        }
+    }
+    found
 }
 
 fn of_kind(kind: Kind, reason: String, span: Span, target: Option<String>) -> Finding {
@@ -307,7 +316,7 @@ impl Places {
         if path.ends_with("/bin/chiton") && !path::is_within(path, &self.workspace) {
             return Some((&rules::CHITON, Ask, "the program that judges commands"));
         }
-        let part = if path.split('/').any(path::is_pattern) {
+        let part = if path.contains(['*', '?', '[']) {
             self.own.matched(path, &self.home)
         } else {
             self.own.part_of(path, &self.home)

@@ -90,14 +90,22 @@ impl OwnPlaces {
         places.find(|(place, _)| matches_start(pattern, place)).map(|(_, part)| part)
     }
 
-    /// Whether a pattern may match one of the secrets.
-    pub(crate) fn matched_secret(&self, pattern: &str, home: &str) -> bool {
-        let name = pattern.rsplit('/').next().unwrap_or_default();
-        match self.matched(pattern, home) {
+    /// Whether `path`, which may be a pattern, is or may match one of the secrets.
+    pub(crate) fn holds_secret(&self, path: &str, home: &str) -> bool {
+        if !path.contains(['*', '?', '[']) {
+            return self.part_of(path, home) == Some(Part::Secrets);
+        }
+        let name = path.rsplit('/').next().unwrap_or_default();
+        match self.matched(path, home) {
             Some(Part::Secrets) => true,
             Some(Part::State) => crate::value::glob::matches(name, "http-token"),
             _ => false,
         }
+    }
+
+    /// Whether one of these places lies where people work.
+    pub(crate) fn lies_in_workspace(&self, workspace: &str) -> bool {
+        self.named.iter().any(|(place, _)| is_within(place, workspace))
     }
 
     /// Whether one of these places lies below the directory `path`.

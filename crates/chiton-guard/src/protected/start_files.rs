@@ -281,6 +281,7 @@ pub(crate) fn is_start_file(inside: &str) -> bool {
 }
 
 /// What a write to `path` would make run later, if anything.
+#[expect(clippy::case_sensitive_file_extension_comparisons, reason = "names are what they are on Linux")]
 pub(crate) fn starts_later(path: &str, home: &str, workspace: &str) -> Option<&'static str> {
     let in_workspace = workspace.len() > 1 && workspace != home && path.starts_with(workspace);
     if let Some(inside) = inside_home(path, home).filter(|_| !in_workspace) {

@@ -317,7 +317,6 @@ const ROWS: &[CallRow] = &[
         written: WrittenBy::Starting(&["."]),
         on_receiver: true,
         does: CallDoes::Run(&[Form::List]),
-        ..ROW
     },
     CallRow { names: &["kill", "killpg"], does: CallDoes::Kill, ..ROW },
     CallRow {

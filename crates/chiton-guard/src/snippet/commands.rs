@@ -105,21 +105,18 @@ impl Commands<'_, '_> {
     }
 
     fn code(&mut self, text: &Text) {
-        match text.as_known() {
-            Some(known) => {
-                let frame = self.machine.frame("code");
-                self.machine.frames.push(frame);
-                self.all(&known);
-                self.machine.frames.pop();
-            }
-            None => {
-                let labels = text.labels();
-                if labels.has(Labels::DOWNLOADED) {
-                    self.machine.object_to_flow(&Flow::labelled(labels), &Arg::new(text.clone(), self.span));
-                } else {
-                    let reason = format!("The text does not decide what this {} code runs.", self.language.name());
-                    self.machine.state(Kind::Code, reason, self.span, Some(text.display()));
-                }
+        if let Some(known) = text.as_known() {
+            let frame = self.machine.frame("code");
+            self.machine.frames.push(frame);
+            self.all(&known);
+            self.machine.frames.pop();
+        } else {
+            let labels = text.labels();
+            if labels.has(Labels::DOWNLOADED) {
+                self.machine.object_to_flow(&Flow::labelled(labels), &Arg::new(text.clone(), self.span));
+            } else {
+                let reason = format!("The text does not decide what this {} code runs.", self.language.name());
+                self.machine.state(Kind::Code, reason, self.span, Some(text.display()));
             }
         }
     }

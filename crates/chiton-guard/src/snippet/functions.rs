@@ -71,8 +71,8 @@ impl Functions {
         functions
     }
 
-    /// The same for other tokens: functions are known by their names alone.
-    pub(super) fn without_places(&self) -> Self {
+    /// No functions, for tokens that stand elsewhere.
+    pub(super) fn without_places() -> Self {
         Self { all: Vec::new(), by_start: HashMap::new(), by_name: HashMap::new() }
     }
 }
@@ -105,9 +105,9 @@ impl Finder<'_> {
             (Language::Python, Some("def")) => self.python(at),
             (Language::Python, Some("lambda")) => self.lambda(at),
             (Language::Ruby | Language::Elixir | Language::Julia, Some("def" | "defp" | "function")) => {
-                self.until_end(at)
+                Some(self.until_end(at))
             }
-            (Language::Lua, Some("function")) => self.until_end(at),
+            (Language::Lua, Some("function")) => Some(self.until_end(at)),
             (Language::Perl, Some("sub")) => self.perl(at),
             (Language::JavaScript | Language::Php | Language::R, Some("function" | "fn")) => self.braced(at),
             (Language::JavaScript, _) => self.arrow(at),
@@ -185,7 +185,7 @@ impl Finder<'_> {
     /// `name = lambda …`, `const name = …`.
     fn assigned_name(&self, at: usize) -> Option<String> {
         let equals = at.checked_sub(1)?;
-        if !self.sign(equals, '=') { None } else { self.name_at(equals.checked_sub(1)?) }
+        if self.sign(equals, '=') { self.name_at(equals.checked_sub(1)?) } else { None }
     }
 
     fn expression_end(&self, from: usize) -> usize {
@@ -200,7 +200,7 @@ impl Finder<'_> {
     }
 
     /// `def name(parameters) … end`: what opens must close.
-    fn until_end(&self, at: usize) -> Option<Defined> {
+    fn until_end(&self, at: usize) -> Defined {
         let is_named = matches!(self.tokens.get(at + 1), Some(Token::Name(_)));
         let name = if is_named { self.name_at(at + 1) } else { self.assigned_name(at) };
         let open = at + 1 + usize::from(is_named);
@@ -229,14 +229,14 @@ impl Finder<'_> {
                 break;
             }
         }
-        Some(Defined {
+        Defined {
             name,
             parameters,
             gathers,
             body: close + 1..end,
             end: (end + 1).min(self.tokens.len()),
             is_expression: false,
-        })
+        }
     }
 
     fn perl(&self, at: usize) -> Option<Defined> {

@@ -306,41 +306,7 @@ fn unknown_flow(labels: Labels) -> CodeValue {
 fn given(code: &Code<'_>, gives: Gives, name: &str, values: &[CodeValue], arguments: &[Argument]) -> CodeValue {
     let first = values.first();
     let text_at = |at: usize| values.get(at).and_then(CodeValue::as_known);
-    let of_first = |make: &dyn Fn(&str) -> Option<String>| -> CodeValue {
-        let one = |value: &CodeValue| match value {
-            CodeValue::Text(_) => {
-                value.as_known().and_then(|known| make(&known)).map_or_else(|| hidden_like(value), CodeValue::known)
-            }
-            other => hidden_like(other),
-        };
-        match first {
-            Some(CodeValue::Choice(choices)) => CodeValue::Choice(choices.iter().map(one).collect()),
-            Some(value) => one(value),
-            None => CodeValue::Unknown,
-        }
-    };
     match gives {
-        Gives::ExpandedPath => of_first(&|known| {
-            let tilde = usize::from(known.starts_with('~'));
-            Some(known.replacen('~', &code.around.home, tilde).replace("$HOME", &code.around.home))
-        }),
-        Gives::Home => CodeValue::known(code.around.home.clone()),
-        Gives::Variable => match (first, text_at(0)) {
-            (Some(map @ CodeValue::Map(_)), _) => text_at(1)
-                .and_then(|key| map.at_key(&key).cloned())
-                .or_else(|| values.get(2).cloned())
-                .unwrap_or(CodeValue::Unknown),
-            (_, Some(key)) if key == "HOME" => CodeValue::known(code.around.home.clone()),
-            (_, Some(key)) => {
-                let asked = Text::variable(&key);
-                CodeValue::one_of(vec![CodeValue::Text(asked), values.get(1).cloned().unwrap_or(CodeValue::Unknown)])
-            }
-            _ => CodeValue::Unknown,
-        },
-        Gives::WorkingDirectory => {
-            code.around.cwd.as_ref().map_or(CodeValue::Unknown, |cwd| CodeValue::known(cwd.clone()))
-        }
-        Gives::Temporary => CodeValue::Text(Text::unknown(What::Temporary, true)),
         // `Command.new`, `Pathname.new`, but nothing of a class that nobody knows.
         Gives::FirstArgument => match first {
             Some(CodeValue::Named(class)) if last_part(name) == "text" && class.is_empty() => CodeValue::Unknown,
@@ -348,46 +314,6 @@ fn given(code: &Code<'_>, gives: Gives, name: &str, values: &[CodeValue], argume
             Some(value) => value.clone(),
             None => arguments.first().map_or(CodeValue::Unknown, |argument| argument.value.clone()),
         },
-        Gives::Joined => join(values, code.language),
-        Gives::Pasted => {
-            let items: Vec<CodeValue> = values.iter().flat_map(CodeValue::items).collect();
-            CodeValue::Text(joined(items.iter().map(CodeValue::text), " "))
-        }
-        Gives::Concatenated => match first {
-            Some(CodeValue::List(_)) => CodeValue::List(values.iter().flat_map(CodeValue::items).collect()),
-            _ => CodeValue::Text(joined(values.iter().map(CodeValue::text), "")),
-        },
-        Gives::Characters => match values {
-            // `map(chr, …)` and `chr(x)` in a comprehension.
-            [CodeValue::Choice(choices)] => {
-                CodeValue::Choice(choices.iter().map(|choice| characters(std::slice::from_ref(choice))).collect())
-            }
-            [CodeValue::List(items)] => characters(items),
-            _ => characters(values),
-        },
-        Gives::Base64 => of_first(&decode::base64),
-        Gives::Hexadecimal => of_first(&decode::hex),
-        Gives::DecodedBy => decoded_by(first, text_at(1).as_deref()),
-        Gives::Rotated => of_first(&|known| Some(rotated(known))),
-        Gives::Percent => of_first(&|known| Some(percent(known))),
-        Gives::Reversed => reversed(first, values),
-        Gives::Replaced => match (first.and_then(CodeValue::as_known), text_at(1), text_at(2)) {
-            (Some(text), Some(from), Some(to)) if !from.is_empty() => CodeValue::known(text.replace(&from, &to)),
-            (Some(text), None, _) if !text.is_empty() => CodeValue::Text(Text::variable("replaced")),
-            _ => CodeValue::Unknown,
-        },
-        Gives::ReplacedInLast => match (text_at(0), text_at(1), text_at(2)) {
-            (Some(from), Some(to), Some(text)) if !from.is_empty() => CodeValue::known(text.replace(&from, &to)),
-            _ => CodeValue::Unknown,
-        },
-        Gives::Translated => match (text_at(0), text_at(1), text_at(2)) {
-            (Some(text), Some(from), Some(to)) => CodeValue::known(translated(&text, &from, &to)),
-            _ => CodeValue::Unknown,
-        },
-        Gives::Lower => of_first(&|known| Some(known.to_lowercase())),
-        Gives::Upper => of_first(&|known| Some(known.to_uppercase())),
-        Gives::Trimmed => of_first(&|known| Some(known.trim().to_owned())),
-        Gives::Split => split(values),
         Gives::Formatted => match first {
             Some(template) => {
                 let named: Vec<(String, CodeValue)> = arguments
@@ -399,15 +325,6 @@ fn given(code: &Code<'_>, gives: Gives, name: &str, values: &[CodeValue], argume
             None => CodeValue::Unknown,
         },
         Gives::List => CodeValue::List(values.iter().flat_map(CodeValue::items).collect()),
-        Gives::Repeated => match (first, values.get(1)) {
-            (Some(text), Some(times)) => repeated(text, times),
-            _ => CodeValue::Unknown,
-        },
-        Gives::Packed => packed(values),
-        Gives::Unpacked => match text_at(1).as_deref().or(text_at(0).as_deref()) {
-            Some("m" | "m0" | "u") => of_first(&decode::base64),
-            _ => unknown_flow(Labels::DECODED),
-        },
         Gives::Looked => match (first, text_at(1), text_at(0)) {
             (Some(CodeValue::Named(module)), Some(name), _) if module.is_empty() => CodeValue::Named(name),
             (Some(CodeValue::Named(module)), Some(name), _) => code.attribute(CodeValue::Named(module.clone()), &name),
@@ -441,6 +358,32 @@ fn given(code: &Code<'_>, gives: Gives, name: &str, values: &[CodeValue], argume
             ),
             _ => CodeValue::Unknown,
         },
+        _ => from_around(code, gives, name, values).unwrap_or_else(|| made_of_text(code, gives, values)),
+    }
+}
+
+/// What calls give back that look at what surrounds the code.
+fn from_around(code: &Code<'_>, gives: Gives, name: &str, values: &[CodeValue]) -> Option<CodeValue> {
+    let first = values.first();
+    let text_at = |at: usize| values.get(at).and_then(CodeValue::as_known);
+    Some(match gives {
+        Gives::Home => CodeValue::known(code.around.home.clone()),
+        Gives::Variable => match (first, text_at(0)) {
+            (Some(map @ CodeValue::Map(_)), _) => text_at(1)
+                .and_then(|key| map.at_key(&key).cloned())
+                .or_else(|| values.get(2).cloned())
+                .unwrap_or(CodeValue::Unknown),
+            (_, Some(key)) if key == "HOME" => CodeValue::known(code.around.home.clone()),
+            (_, Some(key)) => {
+                let asked = Text::variable(&key);
+                CodeValue::one_of(vec![CodeValue::Text(asked), values.get(1).cloned().unwrap_or(CodeValue::Unknown)])
+            }
+            _ => CodeValue::Unknown,
+        },
+        Gives::WorkingDirectory => {
+            code.around.cwd.as_ref().map_or(CodeValue::Unknown, |cwd| CodeValue::known(cwd.clone()))
+        }
+        Gives::Temporary => CodeValue::Text(Text::unknown(What::Temporary, true)),
         Gives::Input => code.input(),
         Gives::Content => {
             let from = first.map(|value| value.text().known_start()).unwrap_or_default();
@@ -455,11 +398,11 @@ fn given(code: &Code<'_>, gives: Gives, name: &str, values: &[CodeValue], argume
         Gives::Downloaded => unknown_flow(Labels::DOWNLOADED),
         Gives::Hidden => unknown_flow(Labels::DECODED),
         Gives::Matches => {
-            let Some(pattern) = values.iter().find_map(CodeValue::as_known) else { return CodeValue::Unknown };
+            let pattern = values.iter().find_map(CodeValue::as_known)?;
             let lists = !matches!(last_part(name), "glob" | "iglob" | "rglob");
             // What is done with the names of a listing is seldom done with all of them.
             if lists && !pattern.starts_with('/') {
-                return CodeValue::Text(Text::variable("entry"));
+                return Some(CodeValue::Text(Text::variable("entry")));
             }
             let pattern =
                 if lists && !pattern.contains('*') { format!("{}/*", pattern.trim_end_matches('/')) } else { pattern };
@@ -473,6 +416,82 @@ fn given(code: &Code<'_>, gives: Gives, name: &str, values: &[CodeValue], argume
             }
             _ => CodeValue::Text(Text::variable("argument")),
         },
+        _ => return None,
+    })
+}
+
+/// What calls give back that make one text of another.
+fn made_of_text(code: &Code<'_>, gives: Gives, values: &[CodeValue]) -> CodeValue {
+    let first = values.first();
+    let text_at = |at: usize| values.get(at).and_then(CodeValue::as_known);
+    let of_first = |make: &dyn Fn(&str) -> Option<String>| -> CodeValue {
+        let one = |value: &CodeValue| match value {
+            CodeValue::Text(_) => {
+                value.as_known().and_then(|known| make(&known)).map_or_else(|| hidden_like(value), CodeValue::known)
+            }
+            other => hidden_like(other),
+        };
+        match first {
+            Some(CodeValue::Choice(choices)) => CodeValue::Choice(choices.iter().map(one).collect()),
+            Some(value) => one(value),
+            None => CodeValue::Unknown,
+        }
+    };
+    match gives {
+        Gives::ExpandedPath => of_first(&|known| {
+            let tilde = usize::from(known.starts_with('~'));
+            Some(known.replacen('~', &code.around.home, tilde).replace("$HOME", &code.around.home))
+        }),
+        Gives::Base64 => of_first(&decode::base64),
+        Gives::Hexadecimal => of_first(&decode::hex),
+        Gives::DecodedBy => decoded_by(first, text_at(1).as_deref()),
+        Gives::Rotated => of_first(&|known| Some(rotated(known))),
+        Gives::Percent => of_first(&|known| Some(percent(known))),
+        Gives::Reversed => reversed(first, values),
+        Gives::Replaced => match (first.and_then(CodeValue::as_known), text_at(1), text_at(2)) {
+            (Some(text), Some(from), Some(to)) if !from.is_empty() => CodeValue::known(text.replace(&from, &to)),
+            (Some(text), None, _) if !text.is_empty() => CodeValue::Text(Text::variable("replaced")),
+            _ => CodeValue::Unknown,
+        },
+        Gives::ReplacedInLast => match (text_at(0), text_at(1), text_at(2)) {
+            (Some(from), Some(to), Some(text)) if !from.is_empty() => CodeValue::known(text.replace(&from, &to)),
+            _ => CodeValue::Unknown,
+        },
+        Gives::Translated => match (text_at(0), text_at(1), text_at(2)) {
+            (Some(text), Some(from), Some(to)) => CodeValue::known(translated(&text, &from, &to)),
+            _ => CodeValue::Unknown,
+        },
+        Gives::Lower => of_first(&|known| Some(known.to_lowercase())),
+        Gives::Upper => of_first(&|known| Some(known.to_uppercase())),
+        Gives::Trimmed => of_first(&|known| Some(known.trim().to_owned())),
+        Gives::Split => split(values),
+        Gives::Packed => packed(values),
+        Gives::Unpacked => match text_at(1).as_deref().or(text_at(0).as_deref()) {
+            Some("m" | "m0" | "u") => of_first(&decode::base64),
+            _ => unknown_flow(Labels::DECODED),
+        },
+        Gives::Repeated => match (first, values.get(1)) {
+            (Some(text), Some(times)) => repeated(text, times),
+            _ => CodeValue::Unknown,
+        },
+        Gives::Characters => match values {
+            // `map(chr, …)` and `chr(x)` in a comprehension.
+            [CodeValue::Choice(choices)] => {
+                CodeValue::Choice(choices.iter().map(|choice| characters(std::slice::from_ref(choice))).collect())
+            }
+            [CodeValue::List(items)] => characters(items),
+            _ => characters(values),
+        },
+        Gives::Pasted => {
+            let items: Vec<CodeValue> = values.iter().flat_map(CodeValue::items).collect();
+            CodeValue::Text(joined(items.iter().map(CodeValue::text), " "))
+        }
+        Gives::Concatenated => match first {
+            Some(CodeValue::List(_)) => CodeValue::List(values.iter().flat_map(CodeValue::items).collect()),
+            _ => CodeValue::Text(joined(values.iter().map(CodeValue::text), "")),
+        },
+        Gives::Joined => join(values, code.language),
+        _ => CodeValue::Unknown,
     }
 }
 
@@ -571,15 +590,13 @@ fn percent(text: &str) -> String {
     let mut at = 0;
     while at < bytes.len() {
         let digits = bytes.get(at + 1..at + 3).and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| bytes[at] == b'%') {
-            Some(byte) => {
-                out.push(byte);
-                at += 3;
-            }
-            None => {
-                out.push(bytes[at]);
-                at += 1;
-            }
+        if let Some(byte) = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| bytes[at] == b'%')
+        {
+            out.push(byte);
+            at += 3;
+        } else {
+            out.push(bytes[at]);
+            at += 1;
         }
     }
     String::from_utf8_lossy(&out).into_owned()
@@ -623,11 +640,10 @@ fn translated(text: &str, from: &str, to: &str) -> String {
 fn split(values: &[CodeValue]) -> CodeValue {
     let known: Vec<Option<String>> = values.iter().map(CodeValue::as_known).collect();
     let (text, separator) = match known.as_slice() {
-        [Some(text)] => (text, None),
         // `explode(" ", text)` and `split / /, text` name the separator first; it is the shorter one.
         [Some(first), Some(second), ..] if first.len() < second.len() && first.len() <= 1 => (second, Some(first)),
         [Some(text), Some(separator), ..] => (text, Some(separator)),
-        [Some(text), None, ..] | [None, Some(text), ..] => (text, None),
+        [Some(text)] | [Some(text), None, ..] | [None, Some(text), ..] => (text, None),
         _ => return values.first().cloned().unwrap_or(CodeValue::Unknown),
     };
     let parts: Vec<CodeValue> = match separator.map(String::as_str) {
@@ -740,9 +756,9 @@ fn formatted(template: &CodeValue, values: &[CodeValue], named: &[(String, CodeV
         {
             let Some(end) = inner.find([')', '}', '>']) else { break };
             (Some(inner[..end].to_owned()), end + 3 + usize::from(!field.starts_with("%{")))
-        } else if field.starts_with("%%") {
+        } else if let Some(behind) = field.strip_prefix("%%") {
             out.push(Piece::Known("%".to_owned()));
-            rest = &field[2..];
+            rest = behind;
             continue;
         } else {
             let length =
@@ -761,7 +777,7 @@ fn formatted(template: &CodeValue, values: &[CodeValue], named: &[(String, CodeV
         };
         match value {
             Some(value) => out.append(&value.text()),
-            None => out.push(Piece::Known(field[..length.min(field.len())].to_owned())),
+            None => out.push(Piece::Known(field.get(..length).unwrap_or(field).to_owned())),
         }
         rest = field.get(length..).unwrap_or_default();
     }
@@ -779,6 +795,15 @@ pub(super) fn path_below(left: &CodeValue, right: &CodeValue) -> CodeValue {
     }
 }
 
+fn cut<T: Clone>(all: &[T], start: usize, end: usize, step: Option<i64>) -> Vec<T> {
+    let middle = all.get(start..end.max(start)).unwrap_or_default();
+    match step {
+        Some(-1) => middle.iter().rev().cloned().collect(),
+        Some(step) if step > 1 => middle.iter().step_by(usize::try_from(step).unwrap_or(1)).cloned().collect(),
+        _ => middle.to_vec(),
+    }
+}
+
 /// `text[start:end:step]`.
 pub(super) fn sliced(value: &CodeValue, parts: &[Option<i64>]) -> CodeValue {
     let place = |at: usize, length: usize, otherwise: usize| -> usize {
@@ -788,14 +813,6 @@ pub(super) fn sliced(value: &CodeValue, parts: &[Option<i64>]) -> CodeValue {
             None => otherwise,
         }
     };
-    fn cut<T: Clone>(all: &[T], start: usize, end: usize, step: Option<i64>) -> Vec<T> {
-        let middle = all.get(start..end.max(start)).unwrap_or_default();
-        match step {
-            Some(-1) => middle.iter().rev().cloned().collect(),
-            Some(step) if step > 1 => middle.iter().step_by(usize::try_from(step).unwrap_or(1)).cloned().collect(),
-            _ => middle.to_vec(),
-        }
-    }
     let step = parts.get(2).copied().flatten();
     match value {
         CodeValue::List(items) => {
@@ -820,11 +837,10 @@ impl Code<'_> {
         let flow = &self.around.input;
         match &flow.text {
             Some(text) if !text.is_empty() => CodeValue::known(text.trim_end_matches('\n')),
-            Some(_) => CodeValue::Text(Text::variable("input")),
             None if flow.labels.has(Labels::DOWNLOADED) || flow.labels.has(Labels::DECODED) => {
                 unknown_flow(flow.labels)
             }
-            None => CodeValue::Text(Text::variable("input")),
+            _ => CodeValue::Text(Text::variable("input")),
         }
     }
 }

@@ -198,9 +198,8 @@ impl Scan<'_, '_> {
             }
         }
         let takes = match self.code.tokens.get(at + 1) {
-            Some(Token::Text(_) | Token::Number(_) | Token::Shell(_)) => true,
-            Some(Token::Sign('-')) => true,
-            Some(Token::Sign('[' | '$' | '*')) | Some(Token::Name(_)) => {
+            Some(Token::Text(_) | Token::Number(_) | Token::Shell(_) | Token::Sign('-')) => true,
+            Some(Token::Sign('[' | '$' | '*') | Token::Name(_)) => {
                 matches!(
                     self.language,
                     Language::Perl | Language::Ruby | Language::Haskell | Language::Ocaml | Language::AppleScript
@@ -564,8 +563,7 @@ impl Scan<'_, '_> {
         };
         let has_row = match &callee {
             CodeValue::Named(name) => calls::rows_of(name, self.language).next().is_some(),
-            CodeValue::Function(_) => true,
-            CodeValue::Method(..) => true,
+            CodeValue::Function(_) | CodeValue::Method(..) => true,
             _ => false,
         };
         if !has_row {
@@ -623,7 +621,7 @@ impl Scan<'_, '_> {
                             .collect();
                         self.inline(index, &values, arguments);
                     }
-                    _ => self.call_named(&format!(".{method}"), Some((**receiver).clone()), arguments),
+                    _ => self.call_named(&format!(".{method}"), Some(receiver), arguments),
                 }
             }
             CodeValue::Choice(choices) => {
@@ -639,7 +637,7 @@ impl Scan<'_, '_> {
         }
     }
 
-    fn call_named(&mut self, name: &str, receiver: Option<CodeValue>, arguments: &[Argument]) {
+    fn call_named(&mut self, name: &str, receiver: Option<&CodeValue>, arguments: &[Argument]) {
         // Where arguments are always named, they count by their place, too.
         let are_named = matches!(self.language, Language::Braces | Language::Lisp);
         let values = || {
@@ -671,7 +669,7 @@ impl Scan<'_, '_> {
                 _ => None,
             };
             let receiver =
-                receiver.clone().or_else(of_module).filter(|receiver| row.on_receiver && !is_idle(receiver, row.does));
+                receiver.cloned().or_else(of_module).filter(|receiver| row.on_receiver && !is_idle(receiver, row.does));
             let values = receiver.into_iter().chain(values()).collect();
             effects::report(self, row.does, &CodeCall { name, values, arguments });
         }

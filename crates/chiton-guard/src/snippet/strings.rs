@@ -109,12 +109,16 @@ impl CodeReader {
 
     fn in_double_quotes(&self) -> Inside {
         match self.language {
-            Language::JavaScript | Language::Lua | Language::Lisp | Language::Haskell | Language::Ocaml => {
-                Inside::Escapes
-            }
-            Language::Erlang | Language::R | Language::Octave | Language::AppleScript | Language::Awk => {
-                Inside::Escapes
-            }
+            Language::JavaScript
+            | Language::Lua
+            | Language::Lisp
+            | Language::Haskell
+            | Language::Ocaml
+            | Language::Erlang
+            | Language::R
+            | Language::Octave
+            | Language::AppleScript
+            | Language::Awk => Inside::Escapes,
             _ => Inside::Expands,
         }
     }
@@ -344,9 +348,8 @@ impl CodeReader {
         match (self.language, character) {
             (Language::JavaScript, '$') | (Language::Ruby | Language::Elixir, '#') => next == '{',
             (Language::Python, '{') => next != '{',
-            (Language::Perl, '$' | '@') => starts_name || next == '{',
             (Language::Php, '{') => next == '$',
-            (Language::Php | Language::Braces, '$') => starts_name || next == '{',
+            (Language::Perl, '$' | '@') | (Language::Php | Language::Braces, '$') => starts_name || next == '{',
             (Language::Julia | Language::PowerShell, '$') => starts_name || next == '(',
             (Language::Braces, '\\') => next == '(',
             _ => false,

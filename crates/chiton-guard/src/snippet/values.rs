@@ -64,7 +64,7 @@ pub(super) struct Code<'c> {
 /// Expressions that nest deeper say nothing.
 const DEEPEST: usize = 32;
 /// Expressions beyond this many say nothing.
-const MOST_WORK: usize = 60_000;
+const MOST_WORK: usize = 8_000;
 /// Values larger than this, in bytes and items, say nothing.
 const LARGEST: usize = 64 << 10;
 
@@ -463,7 +463,7 @@ impl Code<'_> {
             language: self.language,
             variables: self.variables.clone(),
             stars: self.stars.clone(),
-            functions: Rc::new(self.functions.without_places()),
+            functions: Rc::new(Functions::without_places()),
             around: Rc::clone(&self.around),
             depth: Rc::clone(&self.depth),
             work: Rc::clone(&self.work),
@@ -557,15 +557,12 @@ impl Reading<'_, '_> {
                 Operator::If => {
                     // `a if condition else b`; in a comprehension, `a for x in list`.
                     let otherwise = (self.at..self.end).find(|at| self.code.tokens[*at].is_name("else"));
-                    match otherwise {
-                        Some(at) => {
-                            self.at = at + 1;
-                            CodeValue::one_of(vec![value, self.expression()])
-                        }
-                        None => {
-                            self.at = self.end;
-                            value
-                        }
+                    if let Some(at) = otherwise {
+                        self.at = at + 1;
+                        CodeValue::one_of(vec![value, self.expression()])
+                    } else {
+                        self.at = self.end;
+                        value
                     }
                 }
                 Operator::For => {
@@ -678,7 +675,7 @@ impl Reading<'_, '_> {
                 }
                 Token::Sign('!') if self.code.language == Language::Braces => self.at += 1,
                 Token::Sign('\n') if matches!(self.peek(1), Some(Token::Name(name)) if name.starts_with('.')) => {
-                    self.at += 1
+                    self.at += 1;
                 }
                 Token::Name(name) if name.starts_with('.') => {
                     for part in name[1..].split('.') {
@@ -750,7 +747,7 @@ impl Reading<'_, '_> {
                 }
                 _ => CodeValue::Unknown,
             },
-            Token::Sign('\'' | '#' | '`') => self.primary(),
+            Token::Sign('\'' | '#' | '`' | '\\') => self.primary(),
             Token::Sign(':') if self.code.language == Language::Lisp => self.primary(),
             Token::Sign('[') if self.is_sign(0, '|') => {
                 // OCaml: `[|"a"; "b"|]`.
@@ -784,7 +781,6 @@ impl Reading<'_, '_> {
                 self.at = close + 1;
                 self.map(inside)
             }
-            Token::Sign('\\') => self.primary(),
             Token::Sign(_) => CodeValue::Unknown,
         }
     }

@@ -1,5 +1,8 @@
+use std::cmp::Reverse;
+
 use super::*;
 use crate::forms;
+use crate::forms::SHORTEST;
 use proptest::prelude::*;
 
 const VALUES: [(&str, &str); 6] = [
@@ -20,7 +23,11 @@ fn through(patterns: &Arc<Patterns>, pieces: &[&[u8]]) -> Vec<u8> {
     let mut redactor = Redactor::new(Arc::clone(patterns));
     for piece in pieces {
         redactor.push(piece, &mut out);
-        assert_eq!(redactor.held.len(), longest_beginning(patterns, &piece_end(pieces, piece)), "held back too long");
+        assert_eq!(
+            redactor.raw.held.len(),
+            longest_beginning(patterns, &piece_end(pieces, piece)),
+            "held back too long"
+        );
     }
     redactor.flush(&mut out);
     out
@@ -174,7 +181,7 @@ fn a_value_of_140000_characters_is_masked_and_a_monotonous_one_costs_no_more() {
 }
 
 /// Few letters and many beginnings: everything overlaps with everything.
-fn text_of(alphabet: &'static str, length: std::ops::Range<usize>) -> impl Strategy<Value = String> {
+fn text_of(alphabet: &'static str, length: Range<usize>) -> impl Strategy<Value = String> {
     let letters: Vec<char> = alphabet.chars().collect();
     proptest::collection::vec(proptest::sample::select(letters), length)
         .prop_map(|letters| letters.into_iter().collect())
@@ -184,7 +191,7 @@ proptest! {
     #[test]
     fn random_values_in_random_pieces_are_masked_as_by_trying_everything_everywhere(
         values in proptest::collection::vec(text_of("ab", 8..20), 1..4),
-        parts in proptest::collection::vec((any::<proptest::sample::Index>(), any::<proptest::sample::Index>(), text_of("ab=\n", 0..6)), 1..12),
+        parts in proptest::collection::vec((any::<proptest::sample::Index>(), any::<proptest::sample::Index>(), text_of("ab= ", 0..6)), 1..12),
         sizes in proptest::collection::vec(1usize..40, 1..8),
     ) {
         let masks: Vec<String> = (0..values.len()).map(|number| format!("<{number}>")).collect();
@@ -229,6 +236,138 @@ proptest! {
             }
         }
     }
+}
+
+/// What a view shows: no escape sequence, nothing that was drawn over, no line end.
+fn seen(text: &[u8]) -> Vec<u8> {
+    let mut out: Vec<u8> = Vec::new();
+    let mut rest = text;
+    while let [first, after @ ..] = rest {
+        rest = after;
+        match *first {
+            ESCAPE => rest = &rest[sequence(&[&[ESCAPE][..], after].concat()).unwrap_or(1) - 1..],
+            BACKSPACE => drop(out.pop()),
+            b'\n' | b'\r' => {}
+            byte => out.push(byte),
+        }
+    }
+    out
+}
+
+/// No eight characters of `value` in a row are seen, whatever the pieces in which `text` arrives.
+fn assert_unseen(value: &str, text: &[u8]) {
+    let all = patterns(&[("{{secret:x}}", value)]);
+    let parts: Vec<&[u8]> = forms::of(value.as_bytes()).iter().map(|form| form.clone().leak() as &[u8]).collect();
+    let check = |pieces: &[&[u8]]| {
+        let mut out = Vec::new();
+        let mut redactor = Redactor::new(Arc::clone(&all));
+        pieces.iter().for_each(|piece| redactor.push(piece, &mut out));
+        redactor.flush(&mut out);
+        let shown = seen(&out);
+        for form in &parts {
+            assert!(
+                memchr::memmem::find(&shown, form).is_none(),
+                "{} became {}",
+                pieces.concat().escape_ascii(),
+                out.escape_ascii()
+            );
+        }
+        assert!(memchr::memmem::find(&shown, b"{{secret:x}}").is_some(), "{}", out.escape_ascii());
+        assert!(memchr::memmem::find(&shown, &value.as_bytes()[SHORTEST..]).is_none_or(|_| value.len() < 2 * SHORTEST));
+    };
+    check(&[text]);
+    for split in 0..=text.len() {
+        check(&[&text[..split], &text[split..]]);
+    }
+    check(&text.chunks(1).collect::<Vec<_>>());
+}
+
+const TOKEN: &str = "S3CR3T-9f8a7b6c5d4e";
+
+#[test]
+fn colours_and_cursor_sequences_inside_a_value_do_not_show_it() {
+    for sequence in ["\x1b[01;31m\x1b[K", "\x1b[m", "\x1b[3C", "\x1b]0;title\x07", "\x1b(B", "\x1b7", "\x1b[?25l"] {
+        for place in 1..TOKEN.len() {
+            let (first, second) = TOKEN.split_at(place);
+            assert_unseen(TOKEN, format!("key={first}{sequence}{second} end\n").as_bytes());
+        }
+    }
+    let coloured: String = TOKEN.chars().map(|character| format!("\x1b[3{}m{character}", 1)).collect();
+    assert_unseen(TOKEN, format!("{coloured}\x1b[0m\n").as_bytes());
+}
+
+#[test]
+fn sequences_are_kept_in_order_around_the_mask() {
+    let all = patterns(&[("<1>", TOKEN)]);
+    let text = "a\x1b[1mS3CR3T-\x1b[31m9f8a7b\x1b[m6c5d4e\x1b[0m b";
+    assert_eq!(all.masked(text.as_bytes()), b"a\x1b[1m<1>\x1b[31m\x1b[m\x1b[0m b");
+    let other = "\x1b[1mnothing\x1b[0m here\r\nat\x08 all\x1b[";
+    for split in 0..=other.len() {
+        let mut out = Vec::new();
+        let mut redactor = Redactor::new(Arc::clone(&all));
+        redactor.push(&other.as_bytes()[..split], &mut out);
+        redactor.push(&other.as_bytes()[split..], &mut out);
+        redactor.flush(&mut out);
+        assert_eq!(out.escape_ascii().to_string(), other.as_bytes().escape_ascii().to_string(), "at {split}");
+    }
+    assert_eq!(all.masked(format!("\x1b]0;{TOKEN}\x07x").as_bytes()), b"\x1b]0;<1>\x07x");
+}
+
+#[test]
+fn overstrikes_do_not_show_a_value() {
+    for under in ["_", ""] {
+        let struck = |character: char| {
+            let below = if under.is_empty() { character.to_string() } else { under.to_owned() };
+            format!("{below}\x08{character}")
+        };
+        let text: String = TOKEN.chars().map(struck).collect();
+        assert_unseen(TOKEN, format!("x {text} y\n").as_bytes());
+    }
+}
+
+#[test]
+fn a_value_that_was_wrapped_is_masked_as_one() {
+    let all = patterns(&[("<1>", TOKEN)]);
+    for width in 1..TOKEN.len() {
+        for end in ["\n", "\r\n"] {
+            let lines: Vec<String> =
+                TOKEN.as_bytes().chunks(width).map(|line| String::from_utf8_lossy(line).into()).collect();
+            let text = lines.join(end);
+            assert_eq!(all.masked(text.as_bytes()), b"<1>", "width {width}");
+        }
+    }
+}
+
+#[test]
+fn wrapped_hexadecimal_and_base64_are_masked_wherever_the_value_begins() {
+    let value = "S3CR3T-0123456789-abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLM";
+    let all = patterns(&[("<1>", value)]);
+    for before in 0..100 {
+        let plain = format!("{}{value} and more", "p".repeat(before));
+        let hex = data_encoding::HEXLOWER.encode(plain.as_bytes());
+        let base64 = data_encoding::BASE64.encode(plain.as_bytes());
+        for (text, width) in [(&hex, 60), (&hex, 64), (&base64, 76), (&base64, 64)] {
+            let wrapped = text.as_bytes().chunks(width).collect::<Vec<_>>().join(&b'\n');
+            let out = all.masked(&wrapped);
+            assert!(memchr::memmem::find(&out, b"<1>").is_some(), "{before}: {}", out.escape_ascii());
+            let flat: Vec<u8> = out.iter().copied().filter(|byte| *byte != b'\n').collect();
+            assert!(
+                all.forms.iter().all(|form| memchr::memmem::find(&flat, &form.bytes).is_none()),
+                "{before} {width}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_line_that_ends_like_a_value_begins_is_not_held_back() {
+    let all = patterns(&[("<1>", TOKEN)]);
+    let mut out = Vec::new();
+    let mut redactor = Redactor::new(Arc::clone(&all));
+    redactor.push(b"Listening on S3C\n", &mut out);
+    assert_eq!(out, b"Listening on S3C\n");
+    redactor.push(b"R3T-9f8a7b6c5d4e\n", &mut out);
+    assert_eq!(out, b"Listening on S3C\n<1>\n");
 }
 
 /// `cargo test --release -p chiton-engine --lib measure_ -- --ignored --nocapture`

@@ -451,6 +451,10 @@ impl SecretSource for AgeFile {
             }
         }
     }
+
+    fn names(&self) -> Vec<Reference> {
+        self.list().unwrap_or_default().into_iter().map(|listed| listed.reference).collect()
+    }
 }
 
 impl std::fmt::Debug for AgeFile {

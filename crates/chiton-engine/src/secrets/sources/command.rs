@@ -35,8 +35,11 @@ pub struct CommandConfig {
 pub struct CommandSource {
     config: CommandConfig,
     environment: Vec<(String, Vec<u8>)>,
-    answers: Lock<HashMap<String, (Instant, Option<Secret>)>>,
+    answers: Lock<HashMap<String, (Instant, Result<Secret, Unanswered>)>>,
 }
+
+/// Why there is no answer.
+type Unanswered = Option<String>;
 
 impl CommandSource {
     /// A source that runs these programs, with this environment.
@@ -44,22 +47,22 @@ impl CommandSource {
         Self { config, environment, answers: Lock::default() }
     }
 
-    fn ask(&self, name: &str) -> Result<Option<Secret>, SourceError> {
+    fn ask(&self, name: &str) -> Result<Result<Secret, Unanswered>, SourceError> {
         let named = self.config.named.get(name);
         let Some(template) = named.or(Some(&self.config.any)).filter(|words| !words.is_empty()) else {
-            return Ok(None);
+            return Ok(Err(None));
         };
         let words: Vec<String> = template.iter().map(|word| word.replace("{name}", name)).collect();
         let limit = self.config.timeout_ms.map_or(TIMEOUT, Duration::from_millis);
         let helper = Helper { words: &words, environment: &self.environment, directory: "/", limit };
         let answer = helper::ask(&helper).map_err(|error| SourceError(format!("{}: {error}", words[0])))?;
         match answer.code {
-            Some(0) => Ok(Some(Secret::masked(without_line_end(&answer.output)))),
-            // A program that is asked for everything says by its status that it does not know a name.
-            _ if named.is_none() => Ok(None),
+            Some(0) => Ok(Ok(Secret::masked(without_line_end(&answer.output)))),
             code => {
                 let how = code.map_or("was ended by a signal".to_owned(), |code| format!("exited with code {code}"));
-                Err(SourceError(format!("{} {how}", words[0])))
+                let why = format!("{} {how}", words[0]);
+                // A program that is asked for everything says by its status that it does not know a name.
+                if named.is_none() { Ok(Err(Some(why))) } else { Err(SourceError(why)) }
             }
         }
     }
@@ -82,11 +85,21 @@ impl SecretSource for CommandSource {
         let remembered = self.config.remembered_seconds.map_or(REMEMBERED, Duration::from_secs);
         let mut answers = self.answers.lock();
         if let Some((_, answer)) = answers.get(&reference.name).filter(|(since, _)| since.elapsed() < remembered) {
-            return Ok(answer.clone());
+            return Ok(answer.clone().ok());
         }
         let answer = self.ask(&reference.name)?;
         answers.insert(reference.name.clone(), (Instant::now(), answer.clone()));
-        Ok(answer)
+        Ok(answer.ok())
+    }
+
+    fn why_unknown(&self, reference: &Reference) -> Option<String> {
+        let answers = self.answers.lock();
+        let (_, answer) = answers.get(&reference.name).filter(|_| reference.kind == ReferenceKind::Secret)?;
+        answer.as_ref().err()?.clone()
+    }
+
+    fn names(&self) -> Vec<Reference> {
+        self.config.named.keys().filter_map(|name| Reference::secret(name)).collect()
     }
 }
 

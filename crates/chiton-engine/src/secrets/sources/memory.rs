@@ -11,6 +11,8 @@ use chiton_redact::value::Secret;
 pub struct MemorySource {
     title: Option<String>,
     secrets: BTreeMap<Reference, Secret>,
+    /// Secrets that it should know, and why it does not.
+    missing: BTreeMap<Reference, String>,
 }
 
 impl MemorySource {
@@ -32,6 +34,13 @@ impl MemorySource {
         self.secrets.insert(reference, secret);
         self
     }
+
+    /// The same, where a secret is missing for this reason.
+    #[must_use]
+    pub fn without(mut self, reference: Reference, why: impl Into<String>) -> Self {
+        self.missing.insert(reference, why.into());
+        self
+    }
 }
 
 impl SecretSource for MemorySource {
@@ -41,5 +50,13 @@ impl SecretSource for MemorySource {
 
     fn get(&self, reference: &Reference) -> Result<Option<Secret>, SourceError> {
         Ok(self.secrets.get(reference).cloned())
+    }
+
+    fn why_unknown(&self, reference: &Reference) -> Option<String> {
+        self.missing.get(reference).cloned()
+    }
+
+    fn names(&self) -> Vec<Reference> {
+        self.secrets.keys().cloned().collect()
     }
 }
