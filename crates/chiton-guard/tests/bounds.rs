@@ -12,25 +12,10 @@ use chiton_guard::{Context, Decision, judge};
 fn shapes() -> Vec<(String, Option<Decision>)> {
     const START: &str = "x=aaaaaaaaaa; a=(aaaaaaaaaa); set -- aaaaaaaaaa; echo aaaaaaaaaa > f;";
     let doubling = [
-        "x+=$x;",
-        "x=$x$x;",
-        "x=\"$x$x$x$x\";",
-        "a+=(\"${a[@]}\");",
-        "a=(\"${a[@]}\" \"${a[@]}\");",
-        "a=(${a[*]} ${a[*]});",
-        "x=$(echo $x$x);",
-        "x=`echo $x$x`;",
-        "set -- \"$@\" \"$@\";",
-        "set -- \"$*$*\";",
-        "read x <<< \"$x$x\";",
-        "mapfile -t x <<< \"$x$x\";",
-        "eval x=$x$x;",
-        "declare x=$x$x;",
-        "export x=\"$x$x\";",
-        "alias x=\"$x$x\"; x=$x$x;",
-        "x=$(echo \"$x$x\" | tee g h);",
-        "x=${x@Q}${x@Q};",
-        "u=$u$u; echo $u;",
+        "x+=$x;", "x=$x$x;", "x=\"$x$x$x$x\";", "a+=(\"${a[@]}\");", "a=(\"${a[@]}\" \"${a[@]}\");",
+        "a=(${a[*]} ${a[*]});", "x=$(echo $x$x);", "x=`echo $x$x`;", "set -- \"$@\" \"$@\";", "set -- \"$*$*\";",
+        "read x <<< \"$x$x\";", "mapfile -t x <<< \"$x$x\";", "eval x=$x$x;", "declare x=$x$x;", "export x=\"$x$x\";",
+        "alias x=\"$x$x\"; x=$x$x;", "x=$(echo \"$x$x\" | tee g h);", "x=${x@Q}${x@Q};", "u=$u$u; echo $u;",
         "f() { x=$x$x; }; f;",
     ];
     let transformed = [

@@ -167,6 +167,15 @@ fn another_repository_is_not_deleted_without_asking() {
 }
 
 #[test]
+fn a_program_that_asks_itself_is_trusted_only_where_nobody_can_answer() {
+    assert_eq!(verdict("rm -ri ~/Documents").decision, Decision::Allow);
+    let terminal = context().with_variable("TERM", "xterm-256color");
+    assert_eq!(judge("rm -ri ~/Documents", &terminal).decision, Decision::Ask);
+    let later = Context { input: chiton_guard::Input::Later, ..context() };
+    assert_eq!(judge("rm -ri ~/Documents", &later).decision, Decision::Ask);
+}
+
+#[test]
 fn directories_below_tmp_are_judged_by_who_may_write_there() {
     for command in
         ["PATH=/tmp/mine/bin:$PATH x", "export LD_LIBRARY_PATH=/tmp/mine/lib", "PYTHONPATH=/tmp/mine python3 x.py"]

@@ -143,7 +143,7 @@ fn dumps(value: &[u8], forms: &mut Vec<Vec<u8>>) {
             let visible = |byte: &u8| char::from(if (b' '..=b'~').contains(byte) { *byte } else { b'.' });
             let text: String = line.iter().map(visible).collect();
             // It begins with the place in the dump: a prompt that ends like a value begins would wait otherwise.
-            let spaced: String = line.iter().map(|byte| format!("   {}", visible(byte))).collect();
+            let spaced: String = line.iter().flat_map(|byte| [' ', ' ', ' ', visible(byte)]).collect();
             forms.push(format!("{:07o}{}", number * DUMP_LINE, spaced.trim_end_matches([' ', '.'])).into_bytes());
             forms.push(format!("{pairs:39}  {text}").into_bytes());
             forms.push(format!("{halves:48}  |{text}|").into_bytes());

@@ -91,13 +91,12 @@ impl Redactor {
         while let Some(place) = rest.iter().position(|byte| matches!(*byte, ESCAPE | BACKSPACE | b'\n' | b'\r')) {
             self.visible.extend_from_slice(&rest[..place]);
             rest = &rest[place..];
-            match self.take_out(rest) {
-                Some(length) => rest = &rest[length..],
-                None => {
-                    self.unfinished = rest.to_vec();
-                    rest = b"";
-                }
-            }
+            let Some(length) = self.take_out(rest) else {
+                self.unfinished = rest.to_vec();
+                rest = b"";
+                break;
+            };
+            rest = &rest[length..];
         }
         self.visible.extend_from_slice(rest);
 

@@ -17,7 +17,7 @@ use super::{PlaceArguments, absolute};
 use crate::surroundings;
 
 /// Variables that follow from the place.
-const OF_THE_PLACE: [&str; 7] = ["HOME", "USER", "LOGNAME", "PWD", "OLDPWD", "SHLVL", "_"];
+const OF_THE_PLACE: [&str; 8] = ["HOME", "USER", "LOGNAME", "PWD", "OLDPWD", "SHLVL", "TERM", "_"];
 
 /// What every command is assumed to find, where nothing else is said of it.
 pub(super) struct Assumed {

@@ -63,8 +63,11 @@ fn told(finding: &Finding, command: &[u8]) -> String {
 }
 
 fn waits(judged: &Judged) -> String {
-    let waits = judged.verdict.waits.iter();
-    waits.map(|wait| format!("note: {} waits for a person: {}.\n", escaped(&wait.program), wait.hint)).collect()
+    let mut text = String::new();
+    for wait in &judged.verdict.waits {
+        text.push_str(&format!("note: {} waits for a person: {}.\n", escaped(&wait.program), wait.hint));
+    }
+    text
 }
 
 /// The line of the command that holds the start of `span`, with marks below it; of a long line only what is near.

@@ -76,6 +76,11 @@ impl Surroundings for MachineSurroundings {
     }
 
     fn link(&self, path: &Path) -> Option<PathBuf> {
+        // `/dev/stdin` and the like lead somewhere else in each process: here to what this one has open.
+        let is_own = ["/proc", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd"];
+        if is_own.iter().any(|place| path.starts_with(place)) {
+            return None;
+        }
         fs::read_link(path).ok()
     }
 
@@ -352,6 +357,17 @@ mod tests {
         let work = surroundings().uncommitted(folder.path()).unwrap();
         assert!(work.changed.contains(&"a".to_owned()));
         assert!(!mark.exists());
+    }
+
+    #[test]
+    fn links_are_read_but_not_those_of_this_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("/usr", &link).unwrap();
+        assert_eq!(surroundings().link(&link), Some("/usr".into()));
+        for path in ["/dev/stdin", "/dev/stderr", "/dev/fd", "/proc/self/fd/0", "/proc/self"] {
+            assert_eq!(surroundings().link(Path::new(path)), None, "{path}");
+        }
     }
 
     #[test]

@@ -256,9 +256,10 @@ pub(super) const ROWS: &[Program] = &[
 
 fn remove(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     let options = Options::read(&call.args, &RM);
-    let (depth, doing) = match options.has(&["r", "R", "recursive"]) {
-        true => (Depth::Tree, "This would recursively delete"),
-        false => (Depth::Entry, "This would delete"),
+    let (depth, doing) = if options.has(&["r", "R", "recursive"]) {
+        (Depth::Tree, "This would recursively delete")
+    } else {
+        (Depth::Entry, "This would delete")
     };
     let delete = |machine: &mut Machine<'_>| {
         for arg in &options.operands {

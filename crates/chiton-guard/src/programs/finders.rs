@@ -114,9 +114,11 @@ fn find(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
     flow_of(&found)
 }
 
-/// Whether a question on standard input gets no answer, which counts as no.
+/// Whether a question on standard input gets no answer, which counts as no. A call with a terminal sets `TERM`, and
+/// whoever made it can answer there.
 pub(super) fn is_unanswered(machine: &Machine<'_>, call: &Call) -> bool {
-    machine.context.input == Input::Nothing && *call.input == Flow::empty()
+    let has_terminal = machine.context.variables.contains_key("TERM");
+    machine.context.input == Input::Nothing && *call.input == Flow::empty() && !has_terminal
 }
 
 fn finds_directories(expression: &[Arg]) -> bool {

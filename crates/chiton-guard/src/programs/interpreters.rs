@@ -732,6 +732,10 @@ fn interpret(machine: &mut Machine<'_>, call: &Call, world: &World, interpreter:
     }
 
     if let Some(ran) = super::frameworks::through_interpreter(machine, call, &options.operands, world) {
+        // A script that this command wrote is judged by what is in it, too, whatever its name.
+        if let Some(file) = options.operands.first() {
+            run_script(machine, file, language, world, call, operands.get(1..).unwrap_or_default());
+        }
         return Some(ran);
     }
     match options.operands.first() {

@@ -295,7 +295,10 @@ impl Places {
         let objection =
             if recursive || found { self.delete_tree(path, *extent) } else { self.delete_file(path, *extent) };
         let holds_own = || {
-            let below = (recursive || found) && !*doubtful && self.own.lies_below(path, *extent, &self.home);
+            // What was chosen among files that come and go is not what Chiton keeps there for a while.
+            let is_chosen = found && is_disposable(path);
+            let below = (recursive || found) && !is_chosen && !*doubtful;
+            let below = below && self.own.lies_below(path, *extent, &self.home);
             below.then_some((&rules::CHITON, Ask, "a directory that Chiton keeps things in"))
         };
         objection.or_else(holds_own).and_then(|(rule, decision, place)| match (doubtful, rule.id) {

@@ -135,10 +135,11 @@ fn is_rooted(value: &str) -> bool {
     ];
     let mut pieces = value[1..].split('/');
     let first = pieces.next().unwrap_or_default();
-    ROOTS.contains(&first)
-        || value == "/"
-        || !value[1..].split('/').any(|piece| piece.len() >= 16 && is_random(piece))
-            && !(value.len() >= 30 && value.bytes().any(|byte| matches!(byte, b'+' | b'=')))
+    let is_encoded = || {
+        value[1..].split('/').any(|piece| piece.len() >= 16 && is_random(piece))
+            || (value.len() >= 30 && value.bytes().any(|byte| matches!(byte, b'+' | b'=')))
+    };
+    ROOTS.contains(&first) || value == "/" || !is_encoded()
 }
 
 /// `certs/server.key`, `config/master`: pieces that somebody named.

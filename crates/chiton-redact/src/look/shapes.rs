@@ -515,7 +515,7 @@ fn bare_login(value: &str) -> bool {
         && !odd(password)
         && is_host
         && !is_reference(password)
-        && !password.starts_with(|first: char| first == ':')
+        && !password.starts_with(':')
 }
 
 /// Addresses that let everybody act who knows them.

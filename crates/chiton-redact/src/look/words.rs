@@ -179,7 +179,7 @@ fn unglue(word: &str, words: &mut Vec<String>) {
         let rest = word.strip_suffix(end)?;
         let mut before = Vec::new();
         unglue(rest, &mut before);
-        before.last().is_some_and(|last| is_secret_word(last)).then(|| (before, *end))
+        before.last().is_some_and(|last| is_secret_word(last)).then_some((before, *end))
     }) {
         words.extend(found.0);
         return words.push(found.1.to_owned());

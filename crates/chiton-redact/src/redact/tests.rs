@@ -261,7 +261,9 @@ fn assert_unseen(value: &str, text: &[u8]) {
     let check = |pieces: &[&[u8]]| {
         let mut out = Vec::new();
         let mut redactor = Redactor::new(Arc::clone(&all));
-        pieces.iter().for_each(|piece| redactor.push(piece, &mut out));
+        for piece in pieces {
+            redactor.push(piece, &mut out);
+        }
         redactor.flush(&mut out);
         let shown = seen(&out);
         for form in &parts {
@@ -292,7 +294,7 @@ fn colours_and_cursor_sequences_inside_a_value_do_not_show_it() {
             assert_unseen(TOKEN, format!("key={first}{sequence}{second} end\n").as_bytes());
         }
     }
-    let coloured: String = TOKEN.chars().map(|character| format!("\x1b[3{}m{character}", 1)).collect();
+    let coloured: String = TOKEN.chars().flat_map(|character| ["\x1b[31m".to_owned(), character.to_string()]).collect();
     assert_unseen(TOKEN, format!("{coloured}\x1b[0m\n").as_bytes());
 }
 
