@@ -10,7 +10,7 @@
 //! - `until`, a call that is made again until all of that holds, for what takes a moment;
 //! - `ended` (the command with this id has ended), `gone` (no process has this in its command line), `alive`,
 //!   `absent` and `present` (files), `holds` (a file and a part of it), `write` (an empty file, for a command that waits
-//!   for it), `restart`;
+//!   for it), `swap` (a folder moved away, with an empty file in its place), `restart`;
 //! - `nowhere` (no file of the state directory holds this, nor what the server said on standard error), `encrypt` (a
 //!   value, and the name under which the reference to it is kept);
 //! - `tools` (the names of the tools), `schema` (tool, pointer, value), `describes` (tool, part of its description).
@@ -251,6 +251,11 @@ impl Client {
         if let Some(id) = step["ended"].as_str() {
             let ending = place.folder.path().join("state/chiton/runs").join(id).join("ending.json");
             return check(eventually(PATIENCE, || ending.exists()), || format!("{id} does not end"));
+        }
+        if step.get("swap").is_some() {
+            let path = file("swap");
+            let moved = std::fs::rename(&path, path.with_extension("away")).and_then(|()| std::fs::write(&path, ""));
+            return moved.map_err(|error| error.to_string());
         }
         if step.get("write").is_some() {
             return std::fs::write(file("write"), "").map_err(|error| error.to_string());

@@ -91,6 +91,9 @@ fn what_cannot_be_a_secret_is_refused_in_words() {
     assert_eq!(text(&place.run(&["echo {{secret:short}}"]).stdout), "1234567\n");
     let refused = place.run(&["{{secret:short}}"]);
     assert_eq!(refused.status.code(), Some(125));
+    assert!(text(&refused.stderr).contains("unknown-run"), "the guard first: {}", text(&refused.stderr));
+    let refused = place.run(&["--guard", "off", "{{secret:short}}"]);
+    assert_eq!(refused.status.code(), Some(125));
     assert!(text(&refused.stderr).contains("name of a command"), "{}", text(&refused.stderr));
 }
 

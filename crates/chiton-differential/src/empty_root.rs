@@ -4,7 +4,8 @@
 //!
 //! 1. As root: a root directory of its own, a user of its own, no network, no other processes in sight.
 //! 2. Otherwise the same inside a user namespace, the directory mounted read-only.
-//! 3. Otherwise a restricted bash in an empty directory, with an empty `PATH`.
+//! 3. Otherwise, unless it would be root, a bash in an empty directory in which it may not write, with a `PATH` where
+//!    nothing is, and without the builtins that end processes or start programs.
 //!
 //! In the first two the directory holds a copy of bash and its libraries only until bash runs; then it is emptied. Each
 //! text runs in a subshell of its own, with limits on time, memory, processes and the size of files (none at all).
@@ -28,8 +29,9 @@ pub enum Confinement {
     OwnRoot,
     /// The same in a user namespace.
     UserNamespace,
-    /// A restricted bash in an empty directory. Some constructs cannot run there: nothing can be redirected to a file.
-    Restricted,
+    /// A bash in an empty directory that finds no programs. It could still reach what a text names by its whole path;
+    /// the texts name nothing.
+    EmptyDirectory,
 }
 
 impl std::fmt::Display for Confinement {
@@ -37,10 +39,7 @@ impl std::fmt::Display for Confinement {
         formatter.write_str(match self {
             Self::OwnRoot => "in an empty root, as a user of its own",
             Self::UserNamespace => "in an empty root, in a user namespace",
-            Self::Restricted => {
-                "restricted, in an empty directory: this machine has no namespaces to offer, so redirections to files \
-                 are not compared"
-            }
+            Self::EmptyDirectory => "in an empty directory, since this machine has no namespaces to offer",
         })
     }
 }
@@ -75,7 +74,7 @@ cat() { local l; while IFS= builtin read -r l; do builtin echo "$l"; done; built
 unset zl _
 builtin printf 'ready\n' >&197
 while IFS= builtin read -r -d '' zn <&198 && IFS= builtin read -r -d '' zt <&198; do
-  ( exec 198<&-; ulimit -t 1; zc=0; builtin eval "$zt" )
+  ( exec 198<&-; ulimit -t 1; zc=0; $zr; builtin eval "$zt" )
   builtin printf '%s .\n' "$zn" >&197
 done
 "#;
@@ -94,7 +93,7 @@ impl EmptyRoot {
     /// Starts a worker in the best way that works here.
     pub fn start() -> Result<Self> {
         let mut reasons = Vec::new();
-        for confinement in [Confinement::OwnRoot, Confinement::UserNamespace, Confinement::Restricted] {
+        for confinement in [Confinement::OwnRoot, Confinement::UserNamespace, Confinement::EmptyDirectory] {
             match Self::confined(confinement) {
                 Ok(worker) => return Ok(worker),
                 Err(error) => reasons.push(format!("{confinement:?}: {error:#}")),
@@ -116,7 +115,7 @@ impl EmptyRoot {
         fs::set_permissions(&empty, Permissions::from_mode(0o555))?;
 
         let mut command = match confinement {
-            Confinement::Restricted => restricted(&empty),
+            Confinement::EmptyDirectory => in_directory(&empty)?,
             Confinement::OwnRoot => {
                 copy_bash(root)?;
                 // A user whom nobody else is, so that its processes can be counted.
@@ -141,12 +140,12 @@ impl EmptyRoot {
         };
 
         command.env_clear();
-        if confinement != Confinement::Restricted {
+        if confinement != Confinement::EmptyDirectory {
             // For `chroot` and its like; the worker itself sets another.
             command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
         }
         command.env("LC_ALL", "C.UTF-8").current_dir("/");
-        if confinement == Confinement::Restricted {
+        if confinement == Confinement::EmptyDirectory {
             command.env("PATH", "/nonexistent").current_dir(&empty);
         }
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
@@ -170,7 +169,7 @@ impl EmptyRoot {
 
         let worker = Self { confinement, child, texts, events, folder };
         ensure!(worker.next(PATIENCE) == Event::Done(u64::MAX), "bash did not start");
-        if confinement != Confinement::Restricted {
+        if confinement != Confinement::EmptyDirectory {
             worker.empty()?;
         }
         Ok(worker)
@@ -237,10 +236,15 @@ fn event_of(line: &[u8]) -> Option<Event> {
     }
 }
 
-fn restricted(empty: &Path) -> Command {
-    let mut command = Command::new(bash().unwrap_or_else(|_| PathBuf::from("/bin/bash")));
-    command.args(["--norc", "--noprofile", "-c"]).arg(format!("cd '{}' || exit\nset -r\n{WORKER}", empty.display()));
-    command
+/// Bash in `empty`. As root it could write there.
+fn in_directory(empty: &Path) -> Result<Command> {
+    let probe = empty.join("probe");
+    ensure!(fs::write(&probe, "").is_err(), "only an ordinary user can be kept from writing");
+    let mut command = Command::new(bash()?);
+    let start = "ulimit -u 1000\nzr='builtin enable -n exec kill source . suspend ulimit'\n";
+    command.args(["--norc", "--noprofile", "-c"]).arg(format!("{start}{WORKER}"));
+    command.current_dir(empty);
+    Ok(command)
 }
 
 fn bash() -> Result<PathBuf> {

@@ -110,7 +110,10 @@ impl Lexer<'_> {
     fn braces_change_name(&self, start: usize, end: usize) -> bool {
         let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
         let rest = self.source.get(end..).unwrap_or_default();
-        let rest = &rest[..rest.iter().position(|byte| is_metacharacter(*byte)).unwrap_or(rest.len())];
+        let word = &rest[..rest.iter().position(|byte| is_metacharacter(*byte)).unwrap_or(rest.len())];
+        // Where quotes may hold blanks, the word may go on up to anywhere.
+        let is_plain = !word.iter().any(|byte| matches!(byte, b'\'' | b'"' | b'\\' | b'`' | b'$'));
+        let rest = if is_plain { word } else { rest };
         // A dollar sign alone may become anything.
         let goes_on = |byte: &u8| is_name(byte) || end == start + 1;
         match rest.first() {

@@ -1,6 +1,6 @@
 //! Addresses of machines, read as the programs that connect to them read them.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// Names of this machine, besides `localhost` and what ends with it.
 const OWN_NAMES: [&str; 5] =

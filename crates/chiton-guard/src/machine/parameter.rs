@@ -101,7 +101,8 @@ impl Expansion<'_, '_> {
     }
 
     fn indirect(&mut self, values: Option<&[Text]>) -> Option<Vec<Text>> {
-        let Some([name]) = values else { return None };
+        // Without a name bash gives up the whole command, and whoever reads its output gets nothing.
+        let Some([name]) = values else { return Some(vec![Text::variable("!")]) };
         let Some(known) = name.as_known() else {
             self.named(name);
             return Some(vec![Text::variable("!")]);

@@ -503,6 +503,8 @@ fn read_variables(machine: &mut Machine<'_>, call: &Call, mut world: World) -> R
     });
     let unknown = || Text::of_flow(&Flow { text: None, ..(*input).clone() });
     let separators = machine.expanding(&mut world).separators();
+    let trims = |arg: &Arg| arg.text.as_known().is_some_and(|text| text.starts_with('-') && text.contains('t'));
+    let keeps_ends = separator == Some('\n') && !call.args.iter().any(trims);
     if !is_read || array.is_some() {
         let name = array.unwrap_or_else(|| names.remove(0));
         let value = match lines {
@@ -510,7 +512,8 @@ fn read_variables(machine: &mut Machine<'_>, call: &Call, mut world: World) -> R
                 let line = lines.into_iter().next().unwrap_or_default();
                 array_of(split_line(&line, &separators, usize::MAX))
             }
-            Some(lines) => array_of(lines),
+            Some(lines) if !keeps_ends => array_of(lines),
+            Some(lines) => array_of(lines.into_iter().map(|line| line + "\n").collect()),
             None => Value::Array(vec![("0".to_owned(), unknown())]),
         };
         world.set(&name, value);

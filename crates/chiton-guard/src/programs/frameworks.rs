@@ -760,6 +760,10 @@ fn executed(machine: &mut Machine<'_>, call: &Call, world: &World) {
 /// A script of a framework that an interpreter runs: `python manage.py flush`, `php artisan db:wipe`.
 pub(super) fn through_interpreter(machine: &mut Machine<'_>, call: &Call, words: &[Arg], world: &World) -> Option<Ran> {
     let name = words.first().and_then(|file| crate::machine::command::program_name(&file.text))?;
+    // One that this very command wrote is judged by what is in it.
+    if machine.read(&words[0].text, world).text.is_some() {
+        return None;
+    }
     let is_ours = super::row_of(&name).is_some() && SCRIPTS.iter().any(|script| *script == name) || is_tool(&words[0]);
     is_ours.then(|| machine.run_words(call, words, world.clone()))
 }
