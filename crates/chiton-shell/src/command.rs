@@ -390,7 +390,14 @@ impl Lexer<'_> {
                 return Err(self.unexpected());
             }
             let word_start = self.at;
-            let word = self.word()?;
+            let duplicates = matches!(operator, Operator::DuplicateInput | Operator::DuplicateOutput);
+            let word = if duplicates && self.take(b"-") {
+                // The dash stands alone, whatever follows it: `>&-#` ends in a comment.
+                self.fresh_at = self.at;
+                Word { parts: vec![Part::Literal("-".to_owned())], span: self.since(word_start) }
+            } else {
+                self.word()?
+            };
             let role = if operator == Operator::HereString { Role::HereString } else { Role::RedirectionTarget };
             self.note(word_start, Region::Role(role));
             Target::Word(word)

@@ -40,7 +40,11 @@ impl Lexer<'_> {
                 if !self.take(b"))") {
                     return Err(self.close_error(start, "`$((`"));
                 }
-                let text = &self.source[start + 3..self.at];
+                let text = &self.source[start + 3..self.at - 2];
+                // Bash counts the parentheses once more, those of substitutions in there included.
+                if !is_balanced(text) || text.windows(4).any(|word| word == b"esac") {
+                    self.uncertain(start, MAYBE_ARITHMETIC);
+                }
                 if memchr::memchr_iter(b'#', text).any(|at| at > 0 && matches!(text[at - 1], b' ' | b'\t' | b'\n')) {
                     self.uncertain(start, "a `#` behind a blank in `$((…))` may begin a comment");
                 }
@@ -181,6 +185,11 @@ impl Lexer<'_> {
                 Some(b'`') => break,
                 Some(b'\\') => {
                     let next = self.source.get(at + 1).copied();
+                    // Gone before anybody looks for comments or quotes in there.
+                    if next == Some(b'\n') {
+                        at += 2;
+                        continue;
+                    }
                     if matches!(next, Some(b'$' | b'`' | b'\\')) || (quoted && next == Some(b'"')) {
                         at += 1;
                     } else {
@@ -449,6 +458,27 @@ impl Lexer<'_> {
         }
         Ok(Word { parts: parts.finish(), span: self.since(from) })
     }
+}
+
+/// Whether each parenthesis outside quotes has its counterpart.
+fn is_balanced(text: &[u8]) -> bool {
+    let (mut open, mut at) = (0_usize, 0);
+    let mut quote = None;
+    while let Some(&byte) = text.get(at) {
+        match (quote, byte) {
+            (None | Some(b'"'), b'\\') => at += 1,
+            (Some(kind), byte) => quote = Some(kind).filter(|kind| *kind != byte),
+            (None, b'\'' | b'"') => quote = Some(byte),
+            (None, b'(') => open += 1,
+            (None, b')') => match open.checked_sub(1) {
+                Some(less) => open = less,
+                None => return false,
+            },
+            _ => {}
+        }
+        at += 1;
+    }
+    open == 0 && quote.is_none()
 }
 
 /// Whether the `#` that opens `rest`, inside braces, asks for a length. Otherwise it is the number of arguments.

@@ -111,6 +111,8 @@ pub(super) struct Lexer<'a> {
     /// Whether here documents wait for their bodies outside the substitution that is being read.
     pub(super) pending_outside: bool,
     pub(super) places: Places,
+    /// Where something ended that no word goes on behind, although nothing else separates it.
+    pub(super) fresh_at: usize,
     /// Up to where continued lines have been looked for.
     looked_until: usize,
     /// Where lines are continued in the middle of a word or an operator. The text has to be read again without them.
@@ -169,6 +171,7 @@ impl<'a> Lexer<'a> {
             pending: Vec::new(),
             pending_outside: false,
             places: Places::default(),
+            fresh_at: 0,
             looked_until: 0,
             joins: Vec::new(),
             substitutions: HashMap::new(),
@@ -327,7 +330,7 @@ impl<'a> Lexer<'a> {
             match self.peek() {
                 Some(b' ' | b'\t') => self.at += 1,
                 Some(b'\\') if self.peek_at(1) == Some(b'\n') => self.at += 2,
-                Some(b'#') if is_word_start(&self.source[..self.at]) => {
+                Some(b'#') if self.at == self.fresh_at || is_word_start(&self.source[..self.at]) => {
                     let start = self.at;
                     let rest = &self.source[self.at..];
                     self.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
