@@ -83,8 +83,8 @@ pub fn classes_of_just(name: &str) -> impl Iterator<Item = Class> {
 /// Whether a variable that is kept from commands passes where it comes from the environment of the person who runs us.
 /// It is part of how their own session works, or its value can do no harm.
 pub fn is_persons_own(name: &str, value: &[u8]) -> bool {
-    let fits = |own: &&str| own.strip_suffix('*').map_or(*own == name, |start| name.starts_with(start));
-    if PERSONS_OWN.iter().any(|own| fits(&own)) {
+    let fits = |own: &str| own.strip_suffix('*').map_or(own == name, |start| name.starts_with(start));
+    if PERSONS_OWN.iter().any(|own| fits(own)) {
         return true;
     }
     let Ok(value) = std::str::from_utf8(value) else { return false };

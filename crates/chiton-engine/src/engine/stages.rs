@@ -312,7 +312,7 @@ impl Engine {
         let reports = hold(session, request, &run, &ending, reports).await;
         let owed = owed.filter(|_| reports.is_some());
 
-        let mention = self.mention(session, request, &start, &ending, &views);
+        let mention = mention_missed(session, request, &start, &ending, &views);
         let output_bytes = views.output_bytes();
         let line = AuditEntry::end_of(run.folder.id(), &ending, output_bytes);
         let unwritten = if ending.outcome == Outcome::Lost && !run.folder.claim_lost() {
@@ -347,28 +347,6 @@ impl Engine {
         }
         self.sweep_after(output_bytes, request.answer);
         response
-    }
-
-    /// What a command that failed may have lacked, said once in a session.
-    fn mention(
-        &self,
-        session: &Session,
-        request: &CommandRequest,
-        start: &StartingPoint,
-        ending: &Ending,
-        views: &Views,
-    ) -> Option<String> {
-        let failed = matches!(ending.outcome, Outcome::Exited(code) if code != 0);
-        if !failed || start.removed.is_empty() {
-            return None;
-        }
-        let texts = [&views.stdout, &views.stderr].map(|view| [Some(view.head.as_str()), view.tail.as_deref()]);
-        let texts: Vec<&str> = texts.into_iter().flatten().flatten().collect();
-        let missed = mention::missed(&start.removed, &request.command, &texts);
-        // What the call itself set was told already.
-        let own = request.environment.variables();
-        let missed = missed.into_iter().filter(|variable| !own.contains_key(&variable.name)).collect();
-        mention::notice(&session.tell(missed))
     }
 
     /// Waits until the session's tasks are known, and refuses one more where enough of them run. They stay locked.
@@ -450,4 +428,25 @@ async fn hold(
         return None;
     }
     (!is_handed_back && ending.leftovers.is_empty()).then_some(reports)
+}
+
+/// What a command that failed may have lacked, said once in a session.
+fn mention_missed(
+    session: &Session,
+    request: &CommandRequest,
+    start: &StartingPoint,
+    ending: &Ending,
+    views: &Views,
+) -> Option<String> {
+    let failed = matches!(ending.outcome, Outcome::Exited(code) if code != 0);
+    if !failed || start.removed.is_empty() {
+        return None;
+    }
+    let texts = [&views.stdout, &views.stderr].map(|view| [Some(view.head.as_str()), view.tail.as_deref()]);
+    let texts: Vec<&str> = texts.into_iter().flatten().flatten().collect();
+    let missed = mention::missed(&start.removed, &request.command, &texts);
+    // What the call itself set was told already.
+    let own = request.environment.variables();
+    let missed = missed.into_iter().filter(|variable| !own.contains_key(&variable.name)).collect();
+    mention::notice(&session.tell(missed))
 }

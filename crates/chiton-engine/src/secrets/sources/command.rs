@@ -35,11 +35,11 @@ pub struct CommandConfig {
 pub struct CommandSource {
     config: CommandConfig,
     environment: Vec<(String, Vec<u8>)>,
-    answers: Lock<HashMap<String, (Instant, Result<Secret, Unanswered>)>>,
+    answers: Lock<HashMap<String, (Instant, Answer)>>,
 }
 
-/// Why there is no answer.
-type Unanswered = Option<String>;
+/// A secret, or why there is none.
+type Answer = Result<Secret, Option<String>>;
 
 impl CommandSource {
     /// A source that runs these programs, with this environment.
@@ -47,7 +47,7 @@ impl CommandSource {
         Self { config, environment, answers: Lock::default() }
     }
 
-    fn ask(&self, name: &str) -> Result<Result<Secret, Unanswered>, SourceError> {
+    fn ask(&self, name: &str) -> Result<Answer, SourceError> {
         let named = self.config.named.get(name);
         let Some(template) = named.or(Some(&self.config.any)).filter(|words| !words.is_empty()) else {
             return Ok(Err(None));

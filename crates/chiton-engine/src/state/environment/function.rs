@@ -14,7 +14,8 @@ const WRAPPERS: &[&str] = &["module", "ml", "scl", "which", "spack", "conda", "m
 pub(crate) fn function_of(name: &str, value: &[u8]) -> Option<(ByteString, Function)> {
     let name = name.strip_prefix("BASH_FUNC_")?.strip_suffix("%%")?;
     let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte));
-    if !is_name || !value.starts_with(b"()") || !(WRAPPERS.contains(&name) || !is_program(name)) {
+    let is_trap = !WRAPPERS.contains(&name) && is_program(name);
+    if !is_name || !value.starts_with(b"()") || is_trap {
         return None;
     }
     let text = [name.as_bytes(), b" ", value].concat();

@@ -1,6 +1,6 @@
 //! Says that a variable was kept back where a command fails that may have needed it.
 //!
-//! A command needs a variable if its text names it, if its output does ("GITHUB_TOKEN is not set"), or if it runs a
+//! A command needs a variable if its text names it, if its output does (`GITHUB_TOKEN is not set`), or if it runs a
 //! program that is known to read it.
 
 use super::RemovedVariable;
