@@ -14,12 +14,14 @@
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
 
 /// How well bash is locked up.
@@ -71,18 +73,28 @@ FUNCNEST=40
 _mark() { builtin printf '%s %s\n' "$zn" "$1" >&197; (( ++zc > 30 )) && builtin exit; return 0; }
 for zl in a b c d e f g h i j; do builtin eval "zz$zl() { _mark $zl; }"; done
 cat() { local l; while IFS= builtin read -r l; do builtin echo "$l"; done; builtin printf %s "$l"; }
+# In a process namespace of its own this shell is process 1, and can end all others there: what texts leave behind, and,
+# once nobody listens any more, everything.
+watch() { [[ $$ == 1 ]] || return; coproc zw { trap '' PIPE
+  while builtin read -t 3; (( $? > 128 )); do builtin printf '\n' >&197 || builtin kill -9 -1; done; }; }
+sweep() { [[ $$ == 1 ]] || return; builtin kill -9 -1; builtin wait; watch; }
+watch
 unset zl _
 builtin printf 'ready\n' >&197
 while IFS= builtin read -r -d '' zn <&198 && IFS= builtin read -r -d '' zt <&198; do
   ( exec 198<&-; ulimit -t 1; zc=0; $zr; builtin eval "$zt" )
   builtin printf '%s .\n' "$zn" >&197
+  (( ++zk % 200 )) || sweep
 done
 "#;
 
 /// A bash that runs texts, one after the other.
 pub struct EmptyRoot {
     confinement: Confinement,
+    /// What started bash, or bash itself; the leader of a process group.
     child: Child,
+    /// Process 1 of the namespace, where there is one. Everything in there ends with it.
+    first: Option<Pid>,
     texts: ChildStdin,
     events: Receiver<Event>,
     /// Removed with everything in it when the worker goes.
@@ -144,7 +156,7 @@ impl EmptyRoot {
             // For `chroot` and its like; the worker itself sets another.
             command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
         }
-        command.env("LC_ALL", "C.UTF-8").current_dir("/");
+        command.env("LC_ALL", "C.UTF-8").current_dir("/").process_group(0);
         if confinement == Confinement::EmptyDirectory {
             command.env("PATH", "/nonexistent").current_dir(&empty);
         }
@@ -167,8 +179,9 @@ impl EmptyRoot {
             }
         });
 
-        let worker = Self { confinement, child, texts, events, folder };
+        let mut worker = Self { confinement, child, first: None, texts, events, folder };
         ensure!(worker.next(PATIENCE) == Event::Done(u64::MAX), "bash did not start");
+        worker.first = worker.child_of_child();
         if confinement != Confinement::EmptyDirectory {
             worker.empty()?;
         }
@@ -186,6 +199,13 @@ impl EmptyRoot {
             }
         }
         Ok(())
+    }
+
+    /// Bash, where another program started it and waits for it.
+    fn child_of_child(&self) -> Option<Pid> {
+        let parent = self.child.id();
+        let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;
+        Pid::from_raw(children.split_whitespace().next()?.parse().ok()?)
     }
 
     /// How well it is locked up.
@@ -216,8 +236,14 @@ impl EmptyRoot {
 
 impl Drop for EmptyRoot {
     fn drop(&mut self) {
-        // Everything that it started is in its process namespace, and goes with it.
-        let _ = self.child.kill();
+        // By its own id: whoever started it cannot pass the end on, since bash runs as another user.
+        let first = self.first.or_else(|| self.child_of_child());
+        if let Some(first) = first.filter(|_| self.confinement != Confinement::EmptyDirectory) {
+            let _ = kill_process(first, Signal::KILL);
+        }
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
         let _ = self.child.wait();
     }
 }

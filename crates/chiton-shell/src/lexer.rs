@@ -162,6 +162,8 @@ impl<'a> Lexer<'a> {
 
     pub(super) fn new(source: &'a [u8], positions: Positions, depth: usize) -> Parsed<Self> {
         let patience = 1_000_000 + 16 * source.len();
+        let is_broken = |at: usize| at > 0 && source[at - 1] == b'\\';
+        let has_broken_lines = memchr::memchr_iter(b'\n', source).any(is_broken);
         let lexer = Self {
             source,
             at: 0,
@@ -172,7 +174,7 @@ impl<'a> Lexer<'a> {
             pending_outside: false,
             places: Places::default(),
             fresh_at: 0,
-            looked_until: 0,
+            looked_until: if has_broken_lines { 0 } else { usize::MAX },
             joins: Vec::new(),
             substitutions: HashMap::new(),
             inside: 0,
@@ -205,10 +207,14 @@ impl<'a> Lexer<'a> {
 
     /// Looks for lines that are continued in the middle of a word or an operator, from here up to where quotes, a
     /// comment or the next line may begin. A break behind a blank needs no care: no word goes on over it.
+    #[inline]
     pub(super) fn look_for_joins(&mut self) {
-        if self.at < self.looked_until || !self.joins.is_empty() {
-            return;
+        if self.at >= self.looked_until && self.joins.is_empty() {
+            self.look_for_joins_here();
         }
+    }
+
+    fn look_for_joins_here(&mut self) {
         let mut at = self.at;
         let mut before = at.checked_sub(1).and_then(|at| self.source.get(at)).copied().unwrap_or(b' ');
         while let Some(byte) = self.source.get(at) {

@@ -78,7 +78,8 @@ impl Lexer<'_> {
         let text = &self.source[start..self.at];
         let brackets =
             || memchr::memchr_iter(b'$', text).any(|at| matches!(text.get(at + 1), Some(b'{' | b'[' | b'(')));
-        let patterns = || text.windows(2).any(|pair| matches!(pair, [b'?' | b'*' | b'+' | b'@' | b'!', b'(']));
+        let is_pattern = |at: usize| at > 0 && matches!(text[at - 1], b'?' | b'*' | b'+' | b'@' | b'!');
+        let patterns = || memchr::memchr_iter(b'(', text).any(is_pattern);
         if (is_regex || brackets() || patterns()) && !self.ends_alike(start, is_regex) {
             self.uncertain(start, TWO_ENDS);
         }
