@@ -377,7 +377,10 @@ impl Lexer<'_> {
     fn operation(&mut self, start: usize, surrounding: Surrounding, indirect: bool) -> Parsed<Operation> {
         let Some(first) = self.peek() else { return Ok(Operation::Plain) };
         let second = self.peek_at(1);
-        let inner = if surrounding == Surrounding::Bare { Surrounding::Bare } else { Surrounding::BracedDouble };
+        let inner = match surrounding {
+            Surrounding::Bare | Surrounding::Subscript => surrounding,
+            _ => Surrounding::BracedDouble,
+        };
         match first {
             b'}' => Ok(Operation::Plain),
             b'*' | b'@' if indirect && second == Some(b'}') => {
@@ -449,7 +452,10 @@ impl Lexer<'_> {
                 Some(b'}') => break,
                 Some(byte) if ends.contains(&byte) && self.at > from => break,
                 Some(byte) if ends == b":" && byte == b':' => break,
-                Some(b'<' | b'>') if self.peek_at(1) == Some(b'(') && surrounding == Surrounding::Bare => {
+                Some(b'<' | b'>')
+                    if self.peek_at(1) == Some(b'(')
+                        && matches!(surrounding, Surrounding::Bare | Surrounding::Subscript) =>
+                {
                     let part = self.process_substitution()?;
                     parts.push(part);
                 }

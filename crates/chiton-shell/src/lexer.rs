@@ -408,11 +408,8 @@ pub(super) fn name_length(text: &[u8]) -> usize {
     if starts { text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count() } else { 0 }
 }
 
-/// Whether a word would start behind `before`, rather than go on.
+/// Whether a word would start behind `before`, rather than go on. Lines that are broken in the middle of a word have been
+/// joined by then.
 fn is_word_start(before: &[u8]) -> bool {
-    let mut at = before.len();
-    while at >= 2 && before[at - 1] == b'\n' && before[at - 2] == b'\\' {
-        at -= 2;
-    }
-    at == 0 || is_metacharacter(before[at - 1]) || before[at - 1] == b'`'
+    before.last().is_none_or(|byte| is_metacharacter(*byte) || *byte == b'`')
 }

@@ -147,6 +147,11 @@ impl Expansion<'_, '_> {
         values: Option<Vec<Text>>,
         (kind, colon, word): (Fallback, bool, &'p Word),
     ) -> Values<'p> {
+        if parameter.name == "!" && !parameter.indirect {
+            // Without a command in the background it is not set, and nobody knows here.
+            self.single(word);
+            return Values::Texts(vec![Text::unknown(What::Plain, false)]);
+        }
         let absent = match &values {
             None => Some(true),
             Some(values) if colon => match values.as_slice() {
