@@ -219,7 +219,7 @@ fn commands_of_one_session_at_the_same_time_commit_only_what_they_changed() {
             runtime.spawn(async move {
                 let request =
                     CommandRequest::new(format!("sleep 0.0{number}; V{number}={number}; f{number}() {{ :; }}"));
-                let (mut silent, control) = (chiton_engine::Silent, chiton_engine::RunControl::new());
+                let (mut silent, control) = (Silent, RunControl::new());
                 engine.run(&session, request, &mut silent, &control).await.unwrap().into_ran().unwrap()
             })
         })
