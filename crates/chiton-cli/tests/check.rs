@@ -1,4 +1,5 @@
 //! `chiton check` as a person or a script uses it. It runs nothing, whatever it is given.
+#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;

@@ -42,7 +42,7 @@ impl Question {
     pub fn text(&self) -> String {
         let mut text = on_one_line(&self.verdict.reason);
         text.push_str("\n\n");
-        self.frame(&mut text, &self.command, self.verdict.span, &self.verdict.commands);
+        frame(&mut text, &self.command, self.verdict.span, &self.verdict.commands);
 
         let mut say = |what: &str, value: &str| {
             let _ = write!(text, "\n{what} {}", on_one_line(value));
@@ -62,41 +62,42 @@ impl Question {
         }
         if let Some(input) = &self.input {
             let _ = write!(text, "\ninput, {} bytes:\n", input.len());
-            self.frame(&mut text, input, None, &[]);
+            frame(&mut text, input, None, &[]);
         }
         text
     }
+}
 
-    /// Adds `source` line by line behind a bar. Of a long one the beginning, the end and what decided are shown, and
-    /// the rest is named.
-    fn frame(&self, text: &mut String, source: &str, decided: Option<Span>, commands: &[SeenCommand]) {
-        let lines: Vec<&str> = source.split('\n').collect();
-        let decided = decided.map(|span| source.as_bytes()[..span.start.min(source.len())].iter());
-        let decided = decided.map(|before| before.filter(|byte| **byte == b'\n').count());
-        let is_shown = |at: usize| {
-            at < FIRST_LINES
-                || at + LAST_LINES >= lines.len()
-                || decided.is_some_and(|line| at.abs_diff(line) <= LINES_AROUND)
-        };
+/// Adds `source` line by line behind a bar. Of a long one the beginning, the end and what decided are shown, and
+/// the rest is named.
+fn frame(text: &mut String, source: &str, decided: Option<Span>, commands: &[SeenCommand]) {
+    let lines: Vec<&str> = source.split('\n').collect();
+    let line_of =
+        |span: Span| String::from_utf8_lossy(&source.as_bytes()[..span.start.min(source.len())]).matches('\n').count();
+    let decided = decided.map(line_of);
+    let is_shown = |at: usize| {
+        at < FIRST_LINES
+            || at + LAST_LINES >= lines.len()
+            || decided.is_some_and(|line| at.abs_diff(line) <= LINES_AROUND)
+    };
 
-        let mut start_of_line = 0;
-        let mut at = 0;
-        while at < lines.len() {
-            if is_shown(at) {
-                let _ = writeln!(text, "| {}", shown_line(lines[at]));
-                start_of_line += lines[at].len() + 1;
-                at += 1;
-                continue;
-            }
-            let from = at;
-            let start = start_of_line;
-            while at < lines.len() && !is_shown(at) {
-                start_of_line += lines[at].len() + 1;
-                at += 1;
-            }
-            let hidden = Span { start, end: start_of_line };
-            let _ = writeln!(text, "... {}", named(from + 1, at, hidden, commands));
+    let mut start_of_line = 0;
+    let mut at = 0;
+    while at < lines.len() {
+        if is_shown(at) {
+            let _ = writeln!(text, "| {}", shown_line(lines[at]));
+            start_of_line += lines[at].len() + 1;
+            at += 1;
+            continue;
         }
+        let from = at;
+        let start = start_of_line;
+        while at < lines.len() && !is_shown(at) {
+            start_of_line += lines[at].len() + 1;
+            at += 1;
+        }
+        let hidden = Span { start, end: start_of_line };
+        let _ = writeln!(text, "... {}", named(from + 1, at, hidden, commands));
     }
 }
 

@@ -147,7 +147,7 @@ impl Engine {
         if let Some(login) = &self.inner.config.login {
             self.inner.known.learn(session.log_in(login, &self.inner.config.environment).await);
         }
-        let (state, standing) = self.standing(session, &request)?;
+        let (state, standing) = standing(session, &request)?;
         match review::review(request, self.reviewers(), session, state, standing).await? {
             Reviewed::Approved(approved) => Ok(*approved),
             Reviewed::DryRun(description) => Err(NotRun::Described(description)),
@@ -157,24 +157,6 @@ impl Engine {
     fn reviewers(&self) -> Reviewers<'_> {
         let EngineInner { config, verdicts, consents, .. } = &*self.inner;
         Reviewers { guard: &config.guard, verdicts, consents, environment: &config.environment, shell: &config.shell }
-    }
-
-    /// The state that a command starts from, and its directory. A session whose directory is gone is left there, unless
-    /// the command itself begins by going elsewhere.
-    fn standing(
-        &self,
-        session: &Session,
-        request: &AcceptedRequest,
-    ) -> Result<(Arc<ShellState>, Standing), SessionError> {
-        let (state, request) = (session.state(), request.get());
-        let found = Standing::of_call(&state, request.directory.as_deref());
-        let lost = matches!(found, Err(SessionError::DirectoryGone { .. } | SessionError::DirectorySwapped { .. }));
-        let leaves = || review::leaves_for(&request.command);
-        if lost && let Some(standing) = leaves().and_then(|there| Standing::of_call(&state, Some(&there)).ok()) {
-            session.move_to(&standing);
-            return Ok((session.state(), standing));
-        }
-        found.map(|standing| (state, standing))
     }
 
     /// Stage 3: with what values.
@@ -398,6 +380,20 @@ impl Engine {
         let task = tasks.get(run.folder.id()).map_err(|_| StartError::KeeperVanished(config.keeper.clone()))?;
         Ok(StartedTask::Started(Box::new(task)))
     }
+}
+
+/// The state that a command starts from, and its directory. A session whose directory is gone is left there, unless
+/// the command itself begins by going elsewhere.
+fn standing(session: &Session, request: &AcceptedRequest) -> Result<(Arc<ShellState>, Standing), SessionError> {
+    let (state, request) = (session.state(), request.get());
+    let found = Standing::of_call(&state, request.directory.as_deref());
+    let lost = matches!(found, Err(SessionError::DirectoryGone { .. } | SessionError::DirectorySwapped { .. }));
+    let leaves = || review::leaves_for(&request.command);
+    if lost && let Some(standing) = leaves().and_then(|there| Standing::of_call(&state, Some(&there)).ok()) {
+        session.move_to(&standing);
+        return Ok((session.state(), standing));
+    }
+    found.map(|standing| (state, standing))
 }
 
 /// What the answer does not wait for.

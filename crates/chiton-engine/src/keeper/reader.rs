@@ -41,15 +41,13 @@ impl Given {
     pub(super) fn note(&mut self, reader: Option<i32>, bytes: &[u8]) {
         self.writes += 1;
         let Some(id) = reader.and_then(|pid| Some((pid, started(pid)?))) else { return };
-        let lines = match self.lines.iter().position(|(known, _)| *known == id) {
-            Some(at) => &mut self.lines[at].1,
-            None => {
-                self.lines.truncate(MOST_READERS - 1);
-                self.lines.push_front((id, Lines::default()));
-                &mut self.lines[0].1
-            }
-        };
-        lines.add(bytes);
+        let known = self.lines.iter().position(|(known, _)| *known == id);
+        let at = known.unwrap_or_else(|| {
+            self.lines.truncate(MOST_READERS - 1);
+            self.lines.push_front((id, Lines::default()));
+            0
+        });
+        self.lines[at].1.add(bytes);
     }
 
     /// What a reader was given so far.

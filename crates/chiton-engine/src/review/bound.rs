@@ -78,10 +78,14 @@ impl Parts {
                 None | Some(Value::Unset) => self.add("unset"),
                 Some(Value::Scalar(value)) => self.add(&value[..]),
                 Some(Value::Indexed(items)) => {
-                    items.iter().for_each(|(key, value)| self.add([key.to_string().as_bytes(), b"=", value].concat()));
+                    for (key, value) in items {
+                        self.add([key.to_string().as_bytes(), b"=", value].concat());
+                    }
                 }
                 Some(Value::Associative(items)) => {
-                    items.iter().for_each(|(key, value)| self.add([&key[..], b"=", value].concat()));
+                    for (key, value) in items {
+                        self.add([&key[..], b"=", value].concat());
+                    }
                 }
             }
         }

@@ -418,7 +418,7 @@ mod tests {
         fs::write(&file, "echo").unwrap();
         let read = |since| MachineSurroundings::new(since, [("", "")]).recent_file(&file);
         assert_eq!(read(UNIX_EPOCH).as_deref(), Some(b"echo".as_slice()));
-        assert_eq!(read(SystemTime::now() + Duration::from_secs(60)), None);
+        assert_eq!(read(SystemTime::now() + Duration::from_mins(1)), None);
         fs::write(&file, vec![b'x'; 257 << 10]).unwrap();
         assert_eq!(read(UNIX_EPOCH), None);
     }

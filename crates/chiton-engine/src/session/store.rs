@@ -61,12 +61,11 @@ impl SessionStore {
 
     /// When the session `name` began; one that there is not yet is written down from `start`.
     pub fn begin(&self, name: &str, start: &ShellState) -> Result<SystemTime, StoreError> {
-        let began = match self.read(name)? {
-            Some(written) => written.began,
-            None => {
-                self.change(name, start, |_| {})?;
-                seconds(self.opened)
-            }
+        let began = if let Some(written) = self.read(name)? {
+            written.began
+        } else {
+            self.change(name, start, |_| {})?;
+            seconds(self.opened)
         };
         Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(began))
     }

@@ -214,8 +214,8 @@ mod tests {
     fn what_a_person_is_told_to_list_is_one_line_of_the_settings() {
         let verdict = crate::judge("cd x && git push --force && echo 'a b' >> ~/.bashrc", &context());
         let expected = r#"guard.allow = ["git push --force", "echo 'a b' >> ~/.bashrc"]"#;
-        let expected = expected.replace("~", "/home/dev");
-        assert_eq!(verdict.permit.as_deref().map(|line| line.replace("~", "/home/dev")), Some(expected));
+        let expected = expected.replace('~', "/home/dev");
+        assert_eq!(verdict.permit.as_deref().map(|line| line.replace('~', "/home/dev")), Some(expected));
         assert_eq!(crate::judge("rm -rf /", &context()).permit, None);
         assert_eq!(in_settings("a\"b\\c\nd\u{1b}"), r#""a\"b\\c\nd\u001B""#);
     }
