@@ -117,6 +117,8 @@ impl Hunt {
         let mut next = 0;
         // Numbers of the texts that bash has and is not done with, the oldest first.
         let mut on_the_way: VecDeque<u64> = VecDeque::new();
+        // A text that multiplies its processes reports markers for a long time, and never that it is done.
+        let mut done = Instant::now();
         loop {
             let goes_on = next < bounds.texts && start.elapsed() < bounds.time;
             while goes_on && on_the_way.len() < WINDOW && next < bounds.texts {
@@ -127,15 +129,21 @@ impl Hunt {
             if on_the_way.is_empty() {
                 break;
             }
-            match self.root.next(EmptyRoot::patience()) {
-                Event::Ran(number, letter) => self.note(number, letter),
+            let event = self.root.next(EmptyRoot::patience());
+            if let Event::Ran(number, letter) = event {
+                self.note(number, letter);
+            }
+            match event {
+                Event::Ran(..) if done.elapsed() < 2 * EmptyRoot::patience() => {}
                 Event::Done(number) => {
+                    done = Instant::now();
                     on_the_way.retain(|other| *other > number);
                     if number % 1024 == 0 {
                         report(&self.counts);
                     }
                 }
-                Event::Silent => {
+                Event::Ran(..) | Event::Silent => {
+                    done = Instant::now();
                     self.counts.stuck += 1;
                     on_the_way.pop_front();
                     self.root = EmptyRoot::start()?;
@@ -241,8 +249,10 @@ pub fn ran(root: &mut EmptyRoot, text: &str) -> Result<Vec<char>> {
     root.send(NUMBER, text)?;
     let mut letters = Vec::new();
     let mut patience = EmptyRoot::patience();
+    let start = Instant::now();
     loop {
-        match root.next(patience) {
+        let event = if start.elapsed() < 2 * EmptyRoot::patience() { root.next(patience) } else { Event::Silent };
+        match event {
             Event::Ran(NUMBER, letter) => letters.push(letter),
             // Commands in the background may need a moment.
             Event::Done(NUMBER) => patience = Duration::from_millis(if text.contains(['&', '(']) { 3 } else { 0 }),
