@@ -120,6 +120,9 @@ impl Machine<'_> {
     /// What was read before it was written, by a process beside the shell or through a named pipe, is known now: the
     /// command is gone through once more with that.
     fn awaited_files(&mut self, script: &Script, world: &World) {
+        if self.awaited.is_empty() {
+            return;
+        }
         let awaited: Vec<String> = std::mem::take(&mut self.awaited).into_iter().collect();
         if !awaited.iter().any(|path| self.files.contains_key(path)) {
             return;

@@ -422,6 +422,9 @@ impl Lexer<'_> {
             (b">", Operator::Write),
         ];
 
+        if !matches!(self.peek(), Some(b'<' | b'>' | b'&')) {
+            return None;
+        }
         let (text, operator) = OPERATORS.into_iter().find(|(text, _)| self.starts_with(text))?;
         let opens_process = matches!(operator, Operator::Read | Operator::Write) && self.peek_at(1) == Some(b'(');
         if opens_process && !with_descriptor {

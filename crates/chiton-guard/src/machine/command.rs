@@ -473,23 +473,26 @@ impl Machine<'_> {
 
 /// The name of the program that `text` is, without directories; versions are left out.
 pub(crate) fn program_name(text: &Text) -> Option<String> {
-    let whole = if let Some(known) = text.as_known() {
-        known
+    let whole = if text.is_decided() && !text.has_glob() {
+        text.shown()
     } else {
         // `$DIR/bin/rm` is decided by its end.
         let end = text.known_end();
         let (_, name) = end.rsplit_once('/')?;
-        name.to_owned()
+        Cow::Owned(name.to_owned())
     };
     let name = whole.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     if name.is_empty() && !whole.is_empty() {
-        return Some(whole);
+        return Some(whole.into_owned());
     }
     Some(plain_name(name).to_owned())
 }
 
 /// `python3.12` is python, `gcc-13` stays what it is.
 fn plain_name(name: &str) -> &str {
+    if !name.ends_with(|last: char| last.is_ascii_digit() || matches!(last, '.' | '-')) {
+        return name;
+    }
     for family in ["python", "ipython", "pypy", "perl", "ruby", "lua", "php", "node", "pip", "tclsh", "gawk"] {
         if let Some(version) = name.strip_prefix(family)
             && version.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'))

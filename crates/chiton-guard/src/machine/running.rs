@@ -169,6 +169,14 @@ impl Machine<'_> {
         }
     }
 
+    /// Whether reading a file may give its text, or has to be noted.
+    pub(crate) fn may_know_files(&self) -> bool {
+        !self.files.is_empty()
+            || self.context.surroundings.is_some()
+            || !self.pipes.is_empty()
+            || self.nesting.background > 0
+    }
+
     /// What is in the file that `text` names.
     pub(crate) fn read(&mut self, text: &Text, world: &World) -> Flow {
         if let [Piece::Unknown(Unknown { what: What::Stream(flow), .. })] = text.0.as_slice() {
@@ -270,22 +278,27 @@ impl Machine<'_> {
 
     /// Notes that a program shows or takes along what comes in, where that proves who somebody is.
     pub(crate) fn reveals_input(&mut self, program: &str, input: &Flow, span: Span) {
-        self.reveals(input, format!("`{program}` would print what it reads, which proves who somebody is."), span);
+        if input.labels.has(Labels::KEPT) {
+            self.reveals(format!("`{program}` would print what it reads, which proves who somebody is."), span);
+        }
     }
 
     /// Notes that what is printed is shown or kept in a file, where that proves who somebody is.
     pub(crate) fn reveals_output(&mut self, output: &Flow, span: Span) {
+        if !output.labels.has(Labels::KEPT) {
+            return;
+        }
         let (reason, span) = match &self.kept {
             Some((program, span)) => (format!("What `{program}` prints proves who somebody is."), *span),
             None => ("What this prints proves who somebody is.".to_owned(), span),
         };
-        self.reveals(output, reason, span);
+        self.reveals(reason, span);
     }
 
     /// What one program of a pipeline shows, the next need not be told about.
-    fn reveals(&mut self, flow: &Flow, reason: String, span: Span) {
+    fn reveals(&mut self, reason: String, span: Span) {
         let is_told = |finding: &Finding| matches!(finding.rule.as_str(), "credentials" | "exfiltration");
-        if flow.labels.has(Labels::KEPT) && !self.findings.iter().any(is_told) {
+        if !self.findings.iter().any(is_told) {
             self.state(Kind::Reveal, reason, span, None);
         }
     }

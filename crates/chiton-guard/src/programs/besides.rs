@@ -625,7 +625,7 @@ fn attaches(machine: &mut Machine<'_>, call: &Call, _: &mut World) -> Option<Ran
     }
     for (at, arg) in call.args.iter().enumerate() {
         let start = arg.text.known_start();
-        match start.as_str() {
+        match &*start {
             "-p" | "--pid" | "-pid" | "--attach-pid" | "attach" => processes.extend(call.args.get(at + 1).cloned()),
             _ if start.starts_with("-p") || start.starts_with("--pid=") => {
                 let skip = if start.starts_with("--") { 6 } else { 2 };

@@ -33,7 +33,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["export", "declare", "typeset", "local", "readonly"],
         custom: Some(|machine, call, world| {
             declare(machine, call, world);
-            let lists = |arg: &Arg| matches!(arg.text.known_start().as_str(), "-p" | "-x" | "-px" | "-xp");
+            let lists = |arg: &Arg| matches!(&*arg.text.known_start(), "-p" | "-x" | "-px" | "-xp");
             let flow = if call.args.iter().all(lists) { Flow::labelled(Labels::SECRET) } else { Flow::empty() };
             let world = world.clone();
             Some(if call.name == "export" { Ran::succeeded(world, flow) } else { Ran::same(world, flow) })
@@ -377,14 +377,13 @@ fn declare(machine: &mut Machine<'_>, call: &Call, world: &mut World) {
         }
         if is_function {
             if given.has(Attributes::EXPORTED) {
-                world.exported_functions.change().insert(start);
+                world.exported_functions.change().insert(start.into_owned());
             }
             continue;
         }
         let equals = start.find('=').filter(|equals| !start[..*equals].contains('[') || start[..*equals].contains(']'));
         let equals = equals.or_else(|| start.find("]=").map(|at| at + 1));
-        let written =
-            equals.map_or(start.as_str(), |equals| start[..equals].strip_suffix('+').unwrap_or(&start[..equals]));
+        let written = equals.map_or(&*start, |equals| start[..equals].strip_suffix('+').unwrap_or(&start[..equals]));
         let append = equals.is_some_and(|equals| start[..equals].ends_with('+'));
         let (name, index) = match written.split_once('[') {
             Some((name, index)) => (name.to_owned(), Some(Text::known(index.trim_end_matches(']')))),

@@ -314,7 +314,7 @@ const ONLY_SHOWS: When = All(&[SHOWS, Not(&WRITES)]);
 fn writes_to_disk(machine: &mut Machine<'_>, call: &Call, world: &World) -> Ran {
     let writes = call.args.iter().any(|arg| {
         let start = arg.text.known_start();
-        matches!(start.as_str(), "-W" | "-WWW")
+        matches!(&*start, "-W" | "-WWW")
             || start.contains("rw=") && (start.contains("write") || start.contains("rw=rw") || start.contains("trim"))
     });
     for arg in call.args.iter().filter(|_| writes) {

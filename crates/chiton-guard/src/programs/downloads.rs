@@ -153,7 +153,7 @@ const WGET: Grammar = Grammar {
 /// Which machine an address means, of which the text may leave the end open: `http://localhost:$PORT/`.
 pub(super) fn machine_of(text: &Text) -> address::Machine {
     let start = text.known_start();
-    let rest = start.split_once("://").map_or(start.as_str(), |(_, rest)| rest);
+    let rest = start.split_once("://").map_or(&*start, |(_, rest)| rest);
     let is_whole = text.is_decided() || rest.contains(['/', '?', '#']) || rest.ends_with(':');
     match address::machine_at(&start) {
         address::Machine::This if !is_whole => address::Machine::Other,

@@ -34,10 +34,10 @@ pub(super) fn only_explains(call: &Call) -> bool {
     };
     let asks = last.text.is("--help")
         || last.text.is("--version")
-        || SHORT.contains(&call.name.as_str()) && ["-h", "-help", "help"].iter().any(|word| last.text.is(word));
+        || ["-h", "-help", "help"].iter().any(|word| last.text.is(word)) && SHORT.contains(&call.name.as_str());
     let has_verbs =
-        before.len() <= 4 && before.iter().all(|arg| arg.text.as_known().is_some_and(|word| is_verb(&word)));
-    asks && has_verbs || is_dry_run(call)
+        || before.len() <= 4 && before.iter().all(|arg| arg.text.as_known().is_some_and(|word| is_verb(&word)));
+    asks && has_verbs() || is_dry_run(call)
 }
 
 /// Whether a call says only what it would do.
@@ -46,7 +46,10 @@ fn is_dry_run(call: &Call) -> bool {
     let is_known = || DRY.iter().copied().flatten().any(|row| row.is_named(&call.name));
     let mut options = call.args.iter().take_while(|arg| !arg.text.is("--"));
     options.any(|arg| {
-        let Some(word) = arg.text.as_known().filter(|word| word.starts_with("--")) else { return false };
+        if !arg.text.shown().starts_with("--") {
+            return false;
+        }
+        let Some(word) = arg.text.as_known() else { return false };
         let (name, value) = word.split_once('=').unwrap_or((&word, ""));
         OPTIONS.contains(&name) && !matches!(value, "none" | "false" | "no" | "0")
     }) && is_known()

@@ -84,7 +84,7 @@ fn from_address(machine: &mut Machine<'_>, call: &Call, world: &World) {
     let options = Options::read(&call.args, &FETCH);
     let stays_here = |arg: &Arg| {
         let start = arg.text.known_start();
-        is_local(start.split_once("://").map_or(start.as_str(), |(_, rest)| rest).split('/').next().unwrap_or_default())
+        is_local(start.split_once("://").map_or(&*start, |(_, rest)| rest).split('/').next().unwrap_or_default())
     };
     let prints = matches!(call.name.as_str(), "http" | "https" | "xh" | "httpie")
         && !options.has(&["d", "download", "o", "output"]);

@@ -129,7 +129,7 @@ fn finds_directories(expression: &[Arg]) -> bool {
 fn find_roots(call: &Call) -> (Vec<Arg>, &[Arg]) {
     let starts_expression = |arg: &Arg| {
         let start = arg.text.known_start();
-        start.starts_with('-') && start.len() > 1 || matches!(start.as_str(), "(" | "!" | ",")
+        start.starts_with('-') && start.len() > 1 || matches!(&*start, "(" | "!" | ",")
     };
     let is_option = |arg: &&Arg| ["-H", "-L", "-P"].iter().any(|option| arg.text.is(option));
 

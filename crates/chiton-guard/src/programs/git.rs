@@ -241,7 +241,7 @@ fn verb_of(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> (Option
     let mut rest = call.args.iter();
     while let Some(arg) = rest.next() {
         let start = arg.text.known_start();
-        match start.as_str() {
+        match &*start {
             "-c" | "--config-env" => {
                 if let Some(setting) = rest.next() {
                     git_settings::assign(machine, setting, world);
@@ -265,7 +265,7 @@ fn verb_of(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> (Option
             }
             _ if start.starts_with("--exec-path=") => {
                 let reason = "git would take its own programs from another place.";
-                machine.state(RunHidden, reason, arg.span, Some(start));
+                machine.state(RunHidden, reason, arg.span, Some(start.into_owned()));
             }
             _ if start.starts_with("-c") && start.len() > 2 => {
                 git_settings::assign(machine, &Arg::new(arg.text.skip(2), arg.span), world);
@@ -363,7 +363,7 @@ fn push(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran
         return None;
     }
 
-    let starts: Vec<String> = call.args.iter().map(|arg| arg.text.known_start()).collect();
+    let starts: Vec<_> = call.args.iter().map(|arg| arg.text.known_start()).collect();
     let any = |test: &dyn Fn(&str) -> bool| starts.iter().any(|start| test(start));
     let is_short = |start: &str| start.starts_with('-') && !start.starts_with("--");
     let forces = any(&|start| ["--force", "--mirror", "--prune"].contains(&start) || start.starts_with('+'))

@@ -299,7 +299,7 @@ fn socat_files(machine: &mut Machine<'_>, call: &Call, world: &World) -> bool {
         let start = arg.text.known_start();
         let Some((kind, _)) = start.split_once(':') else { continue };
         let rest = arg.text.skip(kind.len() + 1);
-        let name = rest.known_start();
+        let name = rest.known_start().into_owned();
         let plain = Arg::new(
             if rest.is_decided() { Text::known(name.split(',').next().unwrap_or_default()) } else { rest },
             arg.span,

@@ -288,7 +288,7 @@ fn package_runner(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> 
     let start = first.text.known_start();
     if start.starts_with("http://") || start.starts_with("https://") && !start.starts_with("https://github.com/") {
         let reason = format!("The program {start} comes from the network.");
-        machine.state(crate::effect::Kind::RunDownloaded, reason, first.span, Some(start));
+        machine.state(crate::effect::Kind::RunDownloaded, reason, first.span, Some(start.into_owned()));
         return None;
     }
     let words = without_version(&words);

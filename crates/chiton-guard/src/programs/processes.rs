@@ -141,7 +141,7 @@ fn kill(machine: &mut Machine<'_>, call: &Call, _: &mut World) -> Option<Ran> {
             break;
         }
 
-        match start.as_str() {
+        match &*start {
             "-l" | "-L" | "--list" | "-t" | "--table" => return None,
             "-s" | "-n" | "--signal" | "-q" | "--queue" => {
                 rest.next();

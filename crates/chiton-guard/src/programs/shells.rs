@@ -56,7 +56,7 @@ pub(super) fn start(machine: &mut Machine<'_>, call: &Call, mut world: World) ->
     let (mut takes_text, mut reads_input) = (false, false);
     while let Some(arg) = rest.peek() {
         let option = arg.text.known_start();
-        match option.as_str() {
+        match &*option {
             "--" => {
                 rest.next();
                 break;

@@ -150,7 +150,7 @@ fn ssh_option(machine: &mut Machine<'_>, option: &Arg, world: &World) {
         "securitykeyprovider",
     ];
     let start = option.text.known_start();
-    let (name, _) = start.split_once(['=', ' ']).unwrap_or((start.as_str(), ""));
+    let (name, _) = start.split_once(['=', ' ']).unwrap_or((&*start, ""));
     let value = option.text.skip((name.len() + 1).min(start.len()));
     if !PROGRAMS.contains(&name.to_ascii_lowercase().as_str()) || value.is("none") || value.is("no") {
         return;

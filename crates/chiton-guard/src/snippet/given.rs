@@ -386,7 +386,7 @@ fn from_around(code: &Code<'_>, gives: Gives, name: &str, values: &[CodeValue]) 
         Gives::Temporary => CodeValue::Text(Text::unknown(What::Temporary, true)),
         Gives::Input => code.input(),
         Gives::Content => {
-            let from = first.map(|value| value.text().known_start()).unwrap_or_default();
+            let from = first.map(|value| value.text().known_start().into_owned()).unwrap_or_default();
             if from == "0" || from.ends_with("/dev/stdin") || from == "php://stdin" {
                 code.input()
             } else if from.starts_with("http://") || from.starts_with("https://") || from.starts_with("ftp://") {

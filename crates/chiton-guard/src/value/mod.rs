@@ -141,13 +141,16 @@ impl Text {
     }
 
     /// The known text at the start.
-    pub(crate) fn known_start(&self) -> String {
+    pub(crate) fn known_start(&self) -> Cow<'_, str> {
+        if let [Piece::Known(text)] = self.0.as_slice() {
+            return Cow::Borrowed(text);
+        }
         let mut start = String::new();
         for piece in &self.0 {
             let Piece::Known(text) = piece else { break };
             start.push_str(text);
         }
-        start
+        Cow::Owned(start)
     }
 
     /// The known text at the end.

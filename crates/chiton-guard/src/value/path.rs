@@ -45,6 +45,9 @@ pub(crate) fn targets(text: &Text, cwd: Option<&str>) -> Vec<Target> {
         };
     }
     if text.is_decided() {
+        if let [Piece::Known(known)] = text.0.as_slice() {
+            return vec![resolve(known, false, cwd, false)];
+        }
         return vec![resolve(&pattern_of(text, ""), text.has_glob(), cwd, false)];
     }
     let mut all = Vec::new();
@@ -114,9 +117,9 @@ fn resolve(path: &str, globs: bool, cwd: Option<&str>, doubtful: bool) -> Target
             Target::Somewhere
         };
     };
-    let full = full.replace(SOMETHING, "\u{1}");
+    let full = if full.contains(SOMETHING) { full.replace(SOMETHING, "\u{1}") } else { full };
     if !globs {
-        return at(&full, Extent::Itself, doubtful);
+        return Target::At { path: full, extent: Extent::Itself, doubtful };
     }
     let components: Vec<&str> = full.split('/').filter(|component| !component.is_empty()).collect();
     let Some(first) = components.iter().position(|component| is_pattern(component)) else {
@@ -182,25 +185,57 @@ fn leaves(path: &str) -> bool {
 
 /// `path` as seen from `cwd`, absolute and normalised; none if it is relative and `cwd` is not known.
 pub(crate) fn absolute(path: &str, cwd: Option<&str>) -> Option<String> {
-    let joined = if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", cwd?) };
-    let mut components: Vec<&str> = Vec::new();
-    for component in joined.split('/') {
+    let mut full = String::with_capacity(path.len() + cwd.map_or(0, str::len) + 1);
+    if !path.starts_with('/') {
+        go_on(&mut full, cwd?, cwd);
+    }
+    go_on(&mut full, path, cwd);
+    if full.is_empty() {
+        full.push('/');
+    }
+    Some(full)
+}
+
+/// Goes on from `full`, which is normalised, along `path`.
+fn go_on(full: &mut String, path: &str, cwd: Option<&str>) {
+    if full.is_empty() && is_plain(path) {
+        full.push_str(path);
+        return;
+    }
+    for component in path.split('/') {
         match component {
             "" | "." => {}
-            ".." => {
-                components.pop();
-            }
-            other => components.push(other),
+            ".." => full.truncate(full.rfind('/').unwrap_or_default()),
+            other => enter(full, other),
         }
         // Other names of the root and of the working directory.
-        if let ["proc", process, link @ ("root" | "cwd")] = components.as_slice()
-            && (matches!(*process, "self" | "thread-self") || process.bytes().all(|byte| byte.is_ascii_digit()))
+        if let Some((process, link @ ("root" | "cwd"))) =
+            full.strip_prefix("/proc/").and_then(|rest| rest.split_once('/'))
+            && (matches!(process, "self" | "thread-self") || process.bytes().all(|byte| byte.is_ascii_digit()))
         {
-            let directory = if *link == "cwd" { cwd.unwrap_or_default() } else { "" };
-            components = directory.split('/').filter(|component| !component.is_empty()).collect();
+            let directory = if link == "cwd" { cwd.unwrap_or_default() } else { "" };
+            full.clear();
+            for component in directory.split('/').filter(|component| !component.is_empty()) {
+                enter(full, component);
+            }
         }
     }
-    Some(format!("/{}", components.join("/")))
+}
+
+fn enter(full: &mut String, component: &str) {
+    full.push('/');
+    full.push_str(component);
+}
+
+/// Whether an absolute path is certainly normalised. Most are.
+fn is_plain(path: &str) -> bool {
+    let mut after_slash = false;
+    let is_simple = path.bytes().all(|byte| {
+        let is_simple = !after_slash || !matches!(byte, b'/' | b'.');
+        after_slash = byte == b'/';
+        is_simple
+    });
+    is_simple && !after_slash && path.starts_with('/') && !path.starts_with("/proc/")
 }
 
 /// A path for people: what is not known of it stands as an ellipsis.
