@@ -368,6 +368,10 @@ impl Lexer<'_> {
             parameter.index = self.subscript()?;
         }
         parameter.operation = self.operation(start, surrounding, parameter.indirect)?;
+        let is_alternative = matches!(parameter.operation, Operation::Alternative { .. });
+        if parameter.name == "!" && !parameter.indirect && is_alternative {
+            self.uncertain(start, "nobody can say whether `$!` is set here");
+        }
         if !self.take(b"}") {
             return Err(self.close_error(start, "`${`"));
         }

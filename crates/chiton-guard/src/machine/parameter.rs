@@ -134,8 +134,9 @@ impl Expansion<'_, '_> {
         }
         let values = values.unwrap_or_default();
         if values.is_empty() {
-            // What stands behind the operator is expanded all the same.
-            self.transform(&parameter.operation, Text::default());
+            // What stands behind the operator may be expanded all the same.
+            let mut aside = self.world.clone();
+            self.machine.expanding(&mut aside).transform(&parameter.operation, Text::default());
             return Values::Texts(Vec::new());
         }
         Values::Texts(values.into_iter().map(|value| self.transform(&parameter.operation, value)).collect())
@@ -332,6 +333,11 @@ fn patterned(text: &str, like: &Text) -> Text {
 }
 
 fn unknown_like(value: &Text) -> Text {
+    // Text that may still be expanded once more stays in sight.
+    let known = value.known_pieces();
+    if value.as_literal().is_none() && (known.contains(['$', '`']) || known.contains("<(") || known.contains(">(")) {
+        return value.clone();
+    }
     let what = value.unknowns().next().map_or(What::Variable("?".to_owned()), |unknown| unknown.what.clone());
     Text::unknown(what, false)
 }

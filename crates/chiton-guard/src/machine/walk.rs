@@ -330,6 +330,10 @@ impl Machine<'_> {
             chosen.extend(values.iter().take(2));
             chosen
         };
+        if chosen.is_empty() {
+            // The shell never enters it, as far as is known here, but it is judged all the same.
+            self.list(body, worlds.clone());
+        }
         for value in chosen {
             let mut entered = Worlds::default();
             for mut world in worlds.0 {

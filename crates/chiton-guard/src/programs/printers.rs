@@ -303,6 +303,10 @@ fn printf_or_assign(machine: &mut Machine<'_>, call: &Call, world: &mut World) -
         [dashes, values @ ..] if dashes.text.is("--") => printf(values),
         values => printf(values),
     };
+    // It fails without a format, and where a number is none.
+    if call.args.is_empty() || flow.text.is_none() {
+        return Ran::same(world.clone(), flow);
+    }
     Ran::succeeded(world.clone(), flow)
 }
 
