@@ -326,7 +326,7 @@ fn the_keeper_of_the_command_line_is_small_too() {
     let shell = marked(&mark).into_iter().find(|process| process.command.starts_with("bash")).unwrap();
     let stat = fs::read_to_string(format!("/proc/{}/stat", shell.pid)).unwrap();
     let keeper: u32 = stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().parse().unwrap();
-    let small = eventually(seconds(5), || (1..3_000_000).contains(&resident_memory(keeper)));
+    let small = eventually(seconds(5), || (1..3_500_000).contains(&resident_memory(keeper)));
     let memory = resident_memory(keeper);
     Command::new("kill").arg(child.id().to_string()).status().unwrap();
     child.wait().unwrap();
