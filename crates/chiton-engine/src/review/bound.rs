@@ -1,10 +1,8 @@
 //! What a consent to a request is bound to.
 
-use std::path::Path;
-
 use chiton_guard::{RestsOn, Scope, Verdict};
 
-use super::Grounds;
+use super::{Grounds, surroundings};
 use crate::consent::Bound;
 use crate::request::{CommandInput, CommandRequest, EnvironmentChange};
 use crate::state::{ShellState, Value};
@@ -96,18 +94,15 @@ impl Parts {
         }
         for path in &rests_on.files {
             self.add(path.as_os_str().as_encoded_bytes());
-            self.add(content(path));
+            self.add(surroundings::content(path));
         }
     }
-}
-
-fn content(path: &Path) -> Vec<u8> {
-    std::fs::read(path).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::path::Path;
     use std::sync::Arc;
 
     use super::*;

@@ -45,6 +45,8 @@ impl Guard {
             // A shell reads line after line: it waits where a command is not finished, and goes on behind a mistake.
             verdict = judge(&Input::Text(finished_commands(text).into()));
         }
+        // No rule of the settings names a text that is typed, so none can be offered.
+        verdict.findings.iter_mut().for_each(|finding| finding.permit = None);
         let Some(worst) = verdict.findings.iter().find(is_new).cloned() else {
             return Some(Verdict { decision: Decision::Allow, findings: Vec::new(), ..verdict });
         };
@@ -56,7 +58,7 @@ impl Guard {
             span: None,
             target: worst.target.clone(),
             alternative: worst.alternative.clone(),
-            permit: worst.permit.clone(),
+            permit: None,
             findings: verdict.findings.iter().filter(is_new).cloned().collect(),
             ..verdict
         })

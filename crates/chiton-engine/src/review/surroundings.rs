@@ -6,12 +6,13 @@
 use std::fmt;
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use chiton_guard::{Surroundings, Uncommitted};
+use rustix::fs::OFlags;
 use rustix::process::{getegid, geteuid};
 
 use crate::process::helper::{self, Helper};
@@ -59,14 +60,14 @@ impl MachineSurroundings {
 
 impl Surroundings for MachineSurroundings {
     fn recent_file(&self, path: &Path) -> Option<Arc<[u8]>> {
-        let mut file = fs::File::open(path).ok().filter(|_| is_file(path))?;
+        let mut file = open_file(path)?;
         let data = file.metadata().ok()?;
         let since = self.since.duration_since(UNIX_EPOCH).unwrap_or_default();
         let changed = Duration::new(
             u64::try_from(data.ctime()).unwrap_or_default(),
             u32::try_from(data.ctime_nsec()).unwrap_or_default(),
         );
-        if !data.is_file() || data.len() > LARGEST_FILE || changed < since {
+        if data.len() > LARGEST_FILE || changed < since {
             return None;
         }
 
@@ -235,9 +236,21 @@ fn has_stash(root: &Path) -> bool {
         || fs::read_to_string(common.join("packed-refs")).is_ok_and(|refs| refs.contains(" refs/stash\n"))
 }
 
-fn is_file(path: &Path) -> bool {
-    // Before it is opened: opening a pipe would wait for whoever writes to it.
-    fs::metadata(path).is_ok_and(|data| data.is_file())
+/// What is in a file, as far as it is judged; empty where there is none.
+pub(super) fn content(path: &Path) -> Vec<u8> {
+    let mut content = Vec::new();
+    let _ = open_file(path).map(|file| file.take(LARGEST_FILE).read_to_end(&mut content));
+    content
+}
+
+/// Opens a file, and nothing else: a pipe would wait for whoever writes to it, and a device may do anything.
+fn open_file(path: &Path) -> Option<fs::File> {
+    let is_file = |data: &fs::Metadata| data.is_file();
+    fs::metadata(path).ok().filter(is_file)?;
+    // It may have become a pipe since then.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = fs::OpenOptions::new().read(true).custom_flags(i32::try_from(flags.bits()).ok()?).open(path).ok()?;
+    file.metadata().ok().filter(is_file).map(|_| file)
 }
 
 /// Whether somebody other than the user and root may put something there. Above the directory in question the sticky
@@ -420,6 +433,10 @@ mod tests {
         assert_eq!(read(UNIX_EPOCH).as_deref(), Some(b"echo".as_slice()));
         assert_eq!(read(SystemTime::now() + Duration::from_mins(1)), None);
         fs::write(&file, vec![b'x'; 257 << 10]).unwrap();
+        assert_eq!(read(UNIX_EPOCH), None);
+        // A pipe that nobody writes to holds nobody up.
+        fs::remove_file(&file).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
         assert_eq!(read(UNIX_EPOCH), None);
     }
 }
