@@ -270,7 +270,7 @@ impl Expansion<'_, '_> {
             ('P', known) => {
                 let text = value.known_pieces();
                 self.machine.expanded_again(&text, self.world);
-                let decoded = crate::programs::codec::escapes(&text);
+                let decoded = crate::decode::escapes(&text);
                 if decoded != text {
                     self.machine.expanded_again(&decoded, self.world);
                 }
@@ -279,7 +279,7 @@ impl Expansion<'_, '_> {
             ('U', Some(text)) => patterned(&text.to_uppercase(), &value),
             ('L', Some(text)) => patterned(&text.to_lowercase(), &value),
             ('u', Some(text)) => patterned(&recase(&text, CaseChange::Upper, false), &value),
-            ('E', Some(text)) => Text::known(crate::programs::codec::escapes(&text)),
+            ('E', Some(text)) => Text::known(crate::decode::escapes(&text)),
             ('Q', Some(text)) => Text::known(format!("'{}'", text.replace('\'', "'\\''"))),
             ('E', _) => unknown_like(&value),
             ('Q' | 'A' | 'K' | 'k' | 'a', _) => Text::unknown(What::Plain, false),

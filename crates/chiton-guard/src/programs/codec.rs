@@ -1,7 +1,7 @@
 //! Programs that turn one text into another, so that what comes out can be judged: `base64 -d`, `xxd -r`, `tr`.
 
 use super::row::{PROGRAM, Prints, Program, allows, asks, denies};
-use crate::decode::{base32, base64, hex};
+use crate::decode::{base32, base64, escapes, hex};
 use crate::effect::{Effect, Writing};
 use crate::machine::Machine;
 use crate::machine::command::Call;
@@ -272,58 +272,4 @@ fn tr_set(set: &str) -> Option<Vec<char>> {
         }
     }
     (out.len() < 2000).then_some(out)
-}
-
-/// The escapes of `echo -e` and `printf`.
-pub(crate) fn escapes(text: &str) -> String {
-    let mut out = Vec::new();
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at] != b'\\' || at + 1 == bytes.len() {
-            out.push(bytes[at]);
-            at += 1;
-            continue;
-        }
-        at += 2;
-        let single = match bytes[at - 1] {
-            b'n' => Some(b'\n'),
-            b't' => Some(b'\t'),
-            b'r' => Some(b'\r'),
-            b'a' => Some(0x07),
-            b'e' | b'E' => Some(0x1b),
-            b'\\' => Some(b'\\'),
-            _ => None,
-        };
-        if let Some(byte) = single {
-            out.push(byte);
-            continue;
-        }
-        let (radix, from, most) = match bytes[at - 1] {
-            b'x' => (16, at, 2),
-            b'u' => (16, at, 4),
-            b'U' => (16, at, 8),
-            b'0' => (8, at, 3),
-            b'1'..=b'7' => (8, at - 1, 3),
-            other => {
-                out.extend([b'\\', other]);
-                continue;
-            }
-        };
-
-        let is_digit = |byte: &&u8| char::from(**byte).is_digit(radix);
-        let count = bytes[from..].iter().take(most).take_while(is_digit).count();
-        let number = std::str::from_utf8(&bytes[from..from + count])
-            .ok()
-            .and_then(|text| u32::from_str_radix(text, radix).ok())
-            .unwrap_or(0);
-        at = from + count;
-        if most > 3 {
-            let character = char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER);
-            out.extend(character.encode_utf8(&mut [0; 4]).as_bytes());
-        } else {
-            out.push(u8::try_from(number & 0xff).unwrap_or_default());
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }

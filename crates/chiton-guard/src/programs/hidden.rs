@@ -371,7 +371,7 @@ pub(super) const ROWS: &[Hidden] = &[
         files: &[("build.rs", Value::Code(Language::Braces))],
         examples: &[
             denies("cargo watch -s 'rm -rf /'", "delete-root"),
-            denies("echo 'fn main() { std::fs::remove_dir_all(\"/\"); }' > build.rs; cargo build", "delete-root"),
+            denies("echo 'fn main() { fs::remove_dir_all(\"/\"); }' > build.rs; cargo build", "delete-root"),
             allows("cargo watch -x test"),
         ],
         ..HIDDEN

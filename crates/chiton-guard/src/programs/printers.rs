@@ -1,10 +1,10 @@
 //! Programs that print what their words say, or what is known of the machine: `echo`, `printf`, `seq`, `pwd`.
 
-use super::codec::escapes;
 use super::options::{Grammar, Options};
 use super::row::Does::Print;
 use super::row::When::{Always, Called};
 use super::row::{On, PROGRAM, Prints, Program, Which, allows, asks, denies};
+use crate::decode::escapes;
 use crate::machine::command::Call;
 use crate::machine::state::{Value, World};
 use crate::machine::{Machine, Ran};
