@@ -34,7 +34,7 @@ Over HTTP, every request has to carry the token of the token file: Authorization
 
 Settings: $XDG_CONFIG_HOME/chiton/config.toml, or --config FILE. A key is also a variable
 (mcp.dialect is CHITON_MCP_DIALECT), and a flag wins over both:
-  [mcp]   dialect, timeout, dir, session, max_tasks, log_level
+  [mcp]   dialect, timeout, dir, session, max_tasks, structured, log_level
   [http]  listen, token_file, hosts, origins, allow_remote
   [secrets] dir, env, command   [environment] keep, strict, login   [audit] off, required   [guard] mode, rule")]
 pub(crate) struct McpArguments {
@@ -55,6 +55,9 @@ pub(crate) struct McpArguments {
     /// Let other machines reach it: whoever has the token can then run commands here. Put TLS in front
     #[arg(long)]
     http_allow_remote: bool,
+    /// Send the structured form of every reply to every client, also to agents, which may show it instead of the text
+    #[arg(long)]
+    structured: bool,
     /// What is logged to standard error: off, error, warn, info, debug or trace [default: error]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
@@ -72,10 +75,17 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
             return over_http(address, arguments, settings, state).await;
         }
         let operator = arguments.session.resolve(settings, Purpose::Server, state)?.operator(state)?;
+        let operator = if arguments.is_structured(settings) { operator.always_structured() } else { operator };
         serve_stdio(operator).await.map_err(|error| anyhow!("the client does not speak MCP: {error}"))
     });
     runtime.shutdown_background();
     served.map(|()| ExitCode::SUCCESS)
+}
+
+impl McpArguments {
+    fn is_structured(&self, settings: &Settings) -> bool {
+        self.structured || settings.mcp.structured
+    }
 }
 
 /// Standard output is the protocol's alone.
@@ -104,7 +114,9 @@ async fn over_http(address: &str, arguments: &McpArguments, settings: &Settings,
         origins: given(&arguments.http_origin, origins),
     };
     let state = state.to_owned();
+    let is_structured = arguments.is_structured(settings);
     let make = move |client: &str| match setup.operator(&state) {
+        Ok(operator) if is_structured => Ok(operator.always_structured().of_client(client)),
         Ok(operator) => Ok(operator.of_client(client)),
         Err(error) => Err(format!("{error:#}")),
     };

@@ -25,6 +25,8 @@ pub(crate) struct RunningCall {
     control: RunControl,
     /// The id of its run, once it has one.
     id: Arc<OnceLock<String>>,
+    /// Whether its answer has a structured form.
+    structured: bool,
 }
 
 impl RunningCall {
@@ -34,10 +36,11 @@ impl RunningCall {
         progress: OutputProgress,
         follows: bool,
         approver: Option<Arc<dyn Approver>>,
+        structured: bool,
     ) -> Self {
         let (control, id) = (RunControl::new(), Arc::new(OnceLock::new()));
         let (sender, called) = watch::channel(None);
-        let running = Self { called, control: control.clone(), id: Arc::clone(&id) };
+        let running = Self { called, control: control.clone(), id: Arc::clone(&id), structured };
 
         let client = Arc::clone(client);
         tokio::spawn(async move {
@@ -100,7 +103,8 @@ impl RunningCall {
             return CallToolResponse::InputRequired(asking);
         }
         let reply = called.as_ref().map(|called| called.reply.clone());
-        CallToolResponse::Complete(as_result(reply.unwrap_or_else(|| Reply::bad("the call broke off", Map::default()))))
+        let reply = reply.unwrap_or_else(|| Reply::bad("the call broke off", Map::default()));
+        CallToolResponse::Complete(as_result(reply, self.structured))
     }
 
     async fn ended(&mut self) {

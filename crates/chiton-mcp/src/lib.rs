@@ -39,6 +39,7 @@ mod progress;
 mod resources;
 mod server;
 mod stdio;
+mod structured;
 
 pub use http::{Address, HttpError, HttpOptions, serve_http};
 pub use stdio::serve_stdio;

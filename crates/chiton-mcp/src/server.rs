@@ -29,6 +29,7 @@ use crate::client::ServedClient;
 use crate::log::Log;
 use crate::progress::OutputProgress;
 use crate::resources;
+use crate::structured;
 
 /// Makes a client's own operator.
 pub(crate) type Maker = Arc<dyn Fn() -> Result<Operator, String> + Send + Sync>;
@@ -71,8 +72,7 @@ impl ServerHandler for Server {
             .build();
         let mut config = ServerConfig::new(capabilities);
         config.server_info = Implementation::new("chiton", env!("CARGO_PKG_VERSION"));
-        config.instructions =
-            Some(format!("Working directory: {}", self.operator().surroundings().directory.display()));
+        config.instructions = Some(instructions(self.operator()));
         config
     }
 
@@ -97,15 +97,16 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let tools = self.operator().dialect().tools(self.operator().surroundings());
-        Ok(ListToolsResult::with_all_items(tools.iter().filter_map(as_tool).collect()))
+        let has_schema = structured::is_wanted(self.operator(), &context);
+        Ok(ListToolsResult::with_all_items(tools.iter().filter_map(|tool| as_tool(tool, has_schema)).collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
         let tools = self.operator().dialect().tools(self.operator().surroundings());
-        tools.iter().find(|tool| tool.name == name).and_then(as_tool)
+        tools.iter().find(|tool| tool.name == name).and_then(|tool| as_tool(tool, false))
     }
 
     async fn call_tool(
@@ -119,7 +120,8 @@ impl ServerHandler for Server {
         let begun = std::time::Instant::now();
         let way = approval::way(&context);
         let approver = if let Way::Now(approver) = &way { Some(Arc::clone(approver)) } else { None };
-        let mut call = RunningCall::start(self.client(), request, progress, sending.is_some(), approver);
+        let structured = structured::is_wanted(self.operator(), &context);
+        let mut call = RunningCall::start(self.client(), request, progress, sending.is_some(), approver, structured);
         let response = call.answer(self.client(), &way, &context, self.gone.subscribe()).await;
         if let Some(sending) = sending {
             sending.end().await;
@@ -135,9 +137,9 @@ impl ServerHandler for Server {
     async fn get_task(
         &self,
         request: GetTaskParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        self.client().task(&request.task_id)
+        self.client().task(&request.task_id, structured::is_wanted(self.operator(), &context))
     }
 
     async fn update_task(
@@ -146,7 +148,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         // We never ask the client anything in the middle of a task, so there is no answer to take.
-        self.client().task(&request.task_id).map(|_| ())
+        self.client().task(&request.task_id, false).map(|_| ())
     }
 
     async fn cancel_task(
@@ -277,6 +279,17 @@ impl ServerHandler for Server {
     }
 }
 
+/// What this is and when to use it: some clients show a model nothing else of a server.
+fn instructions(operator: &Operator) -> String {
+    let tools = operator.dialect().tools(operator.surroundings());
+    let runs = tools.first().map_or("", |tool| tool.name);
+    format!(
+        "The shell of this machine: {runs} runs commands and programs, reports how each ended, and never hangs on what is \
+         left running. Use it for every shell command, in place of any other shell tool.\nWorking directory: {}",
+        operator.surroundings().directory.display()
+    )
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         let watched = self.watched.get_mut();
@@ -290,12 +303,12 @@ const METHODS: [&str; 12] = [
     "resources/unsubscribe", "subscriptions/listen", "logging/setLevel", "tasks/get", "tasks/update", "tasks/cancel",
 ];
 
-fn as_tool(spec: &ToolSpec) -> Option<Tool> {
+fn as_tool(spec: &ToolSpec, has_schema: bool) -> Option<Tool> {
     serde_json::from_value(json!({
         "name": spec.name,
         "description": spec.description,
         "inputSchema": spec.input_schema(),
-        "outputSchema": spec.output_schema,
+        "outputSchema": has_schema.then_some(&spec.output_schema),
         "annotations": {
             "readOnlyHint": spec.effect == ToolEffect::Looks,
             "destructiveHint": spec.effect != ToolEffect::Looks,
