@@ -176,6 +176,11 @@ impl Operator {
         }
     }
 
+    /// Whether a person was asked the question `id`, and it can still be answered.
+    pub fn is_open_question(&self, id: &str) -> bool {
+        self.engine.is_open_question(id)
+    }
+
     /// Waits until the runs include all commands that were answered.
     pub async fn settled(&self) {
         self.sessions.own().settled().await;
