@@ -29,14 +29,20 @@
 )]
 
 mod approval;
+mod batch;
 mod call;
 mod client;
 mod gate;
 mod http;
+mod http_answer;
+mod http_batch;
+mod identity;
 mod log;
+mod message;
 mod peer;
 mod progress;
 mod resources;
+mod revision;
 mod server;
 mod stdio;
 

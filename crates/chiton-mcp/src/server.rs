@@ -11,12 +11,12 @@ use chiton_operator::Operator;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult, ErrorCode, GetTaskParams,
-    GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ResourceUpdatedNotification, ResourceUpdatedNotificationParam, ServerCapabilities,
-    ServerConfig, ServerNotification, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams, UpdateTaskParams,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, ErrorCode, GetTaskParams, GetTaskResult, InitializeRequestParams, InitializeResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ResourceUpdatedNotification,
+    ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, ServerNotification, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::json;
@@ -26,9 +26,11 @@ use tokio::task::AbortHandle;
 use crate::approval::{self, Way};
 use crate::call::RunningCall;
 use crate::client::ServedClient;
+use crate::identity;
 use crate::log::Log;
 use crate::progress::OutputProgress;
 use crate::resources;
+use crate::revision::Revision;
 
 /// Makes a client's own operator.
 pub(crate) type Maker = Arc<dyn Fn() -> Result<Operator, String> + Send + Sync>;
@@ -58,6 +60,22 @@ impl Server {
     fn operator(&self) -> &Operator {
         &self.client().operator
     }
+
+    /// Whether the state that a call brings back is one that it was given, and what else it brings can be read.
+    fn check_state(&self, request: &CallToolRequestParams) -> Result<(), ErrorData> {
+        let refuse = |problem: &'static str| Err(ErrorData::invalid_params(problem, None));
+        if let Some(state) = &request.request_state
+            && !self.operator().is_open_question(state)
+        {
+            return refuse(
+                "this requestState was not given here, was used before, or has expired; call again without it",
+            );
+        }
+        if !approval::is_readable(request) {
+            return refuse("the response to 'consent' is not the result of an elicitation");
+        }
+        Ok(())
+    }
 }
 
 impl ServerHandler for Server {
@@ -70,7 +88,7 @@ impl ServerHandler for Server {
             .enable_tasks()
             .build();
         let mut config = ServerConfig::new(capabilities);
-        config.server_info = Implementation::new("chiton", env!("CARGO_PKG_VERSION"));
+        config.server_info = identity::implementation();
         config.instructions =
             Some(format!("Working directory: {}", self.operator().surroundings().directory.display()));
         config
@@ -86,7 +104,10 @@ impl ServerHandler for Server {
             let _ = self.own.set(Arc::new(ServedClient::new(operator)));
         }
         context.peer.set_peer_info(request.clone());
-        self.negotiate_initialize(&request)
+        let mut hello = self.negotiate_initialize(&request)?;
+        let revision = Revision::new(hello.protocol_version.as_str());
+        revision.trim(&mut hello, request.capabilities.extensions.is_some());
+        Ok(hello)
     }
 
     /// The client will call soon, so this starts what its first command needs.
@@ -97,10 +118,15 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        let revision = Revision::of(&context);
         let tools = self.operator().dialect().tools(self.operator().surroundings());
-        Ok(ListToolsResult::with_all_items(tools.iter().filter_map(as_tool).collect()))
+        let tools = tools.iter().filter_map(as_tool).map(|mut tool| {
+            revision.trim_tool(&mut tool);
+            tool
+        });
+        Ok(ListToolsResult::with_all_items(tools.collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -113,6 +139,7 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        self.check_state(&request)?;
         let (progress, tool) = (OutputProgress::default(), request.name.clone());
         self.log.send(&context, LoggingLevel::Debug, || json!({"event": "call", "tool": tool})).await;
         let sending = context.meta.get_progress_token().map(|token| progress.send(context.peer.clone(), token));
@@ -160,10 +187,30 @@ impl ServerHandler for Server {
     async fn list_resources(
         &self,
         request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         self.operator().settled().await;
-        resources::list(self.operator(), request.and_then(|page| page.cursor).as_deref())
+        let mut list = resources::list(self.operator(), request.and_then(|page| page.cursor).as_deref())?;
+        let revision = Revision::of(&context);
+        list.resources.iter_mut().for_each(|resource| revision.trim_resource(resource));
+        Ok(list)
+    }
+
+    // These two would be answered by default, with nothing, although nobody has declared them.
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(no_method("prompts/list"))
+    }
+
+    async fn complete(
+        &self,
+        _request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(no_method("completion/complete"))
     }
 
     async fn list_resource_templates(
@@ -264,17 +311,20 @@ impl ServerHandler for Server {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         // A method that exists ends up here if the library could not read its parameters.
-        let known = METHODS.contains(&request.method.as_str());
-        let (code, problem) = if known {
-            (ErrorCode::INVALID_PARAMS, format!("the parameters of {} are not what it takes", request.method))
-        } else {
-            (ErrorCode::METHOD_NOT_FOUND, format!("there is no method '{}'", request.method))
-        };
-        Err(ErrorData::new(code, problem, None))
+        let method = request.method.as_str();
+        if METHODS.contains(&method) && !Revision::of(&context).has_removed(method) {
+            let problem = format!("the parameters of {method} are not what it takes");
+            return Err(ErrorData::invalid_params(problem, None));
+        }
+        Err(no_method(method))
     }
+}
+
+fn no_method(name: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method '{name}'"), None)
 }
 
 impl Drop for Server {
@@ -293,6 +343,7 @@ const METHODS: [&str; 12] = [
 fn as_tool(spec: &ToolSpec) -> Option<Tool> {
     serde_json::from_value(json!({
         "name": spec.name,
+        "title": spec.title(),
         "description": spec.description,
         "inputSchema": spec.input_schema(),
         "outputSchema": spec.output_schema,
