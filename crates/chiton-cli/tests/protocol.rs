@@ -368,3 +368,129 @@ fn without_a_token_nothing_looks_like_an_oauth_server() {
         (401, Some("www-authenticate: bearer"))
     );
 }
+
+/// A server that was started in the home directory, and a folder with a project in it.
+fn at_home(place: &Place, arguments: &[&str]) -> (Wire, std::path::PathBuf) {
+    let project = place.folder.path().join("a project");
+    std::fs::create_dir_all(project.join("sub")).unwrap();
+    (place.wire(arguments), project.canonicalize().unwrap())
+}
+
+fn roots_of(paths: &[&std::path::Path]) -> Value {
+    let uri = |path: &&std::path::Path| json!({"uri": format!("file://{}", path.display()).replace(' ', "%20")});
+    json!({"roots": paths.iter().map(uri).collect::<Vec<_>>()})
+}
+
+/// Answers the question for roots that comes next.
+fn give_roots(wire: &mut Wire, roots: &Value) {
+    let asked = wire.message();
+    assert_eq!(asked["method"], "roots/list", "{asked}");
+    wire.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": roots}));
+}
+
+fn said(result: &Value) -> String {
+    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
+}
+
+#[test]
+fn a_client_that_starts_servers_anywhere_says_by_its_roots_where_to_start() {
+    let place = Place::new();
+    let (mut wire, project) = at_home(&place, &[]);
+    wire.greet("2025-06-18", &json!({"roots": {"listChanged": true}}));
+    // The list waits for the answer, which names the directory.
+    let list = wire.request("tools/list", json!({}));
+    let missing = std::path::Path::new("/no/such/place");
+    give_roots(&mut wire, &roots_of(&[missing, &project]));
+    let tools = wire.answer(list).to_string();
+    assert!(tools.contains(&format!("starts in {}", project.display())), "{tools}");
+    // They change before anything has run.
+    let sub = project.join("sub");
+    wire.send(&json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}));
+    give_roots(&mut wire, &roots_of(&[&sub]));
+    let call = wire.request("tools/call", json!({"name": "Bash", "arguments": {"command": "pwd"}}));
+    let first = said(&wire.answer(call)["result"]);
+    assert!(first.lines().any(|line| line == sub.to_str().unwrap()), "{first}");
+    assert!(first.contains(&format!("[working directory: {}]", sub.display())), "it is told once: {first}");
+    let second = said(&wire.call("Bash", &json!({"command": "pwd"})));
+    assert!(second.contains("/sub") && !second.contains("[working directory"), "{second}");
+    // And afterwards, when it is too late.
+    wire.send(&json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}));
+    assert!(said(&wire.call("Bash", &json!({"command": "pwd"}))).contains("/sub"));
+    assert!(wire.other.iter().all(|message| message["method"] != "roots/list"), "nobody is asked for nothing");
+}
+
+#[test]
+fn roots_change_nothing_where_the_directory_is_chosen_or_in_one_of_them() {
+    let place = Place::new();
+    let (mut chosen, project) = at_home(&place, &["--dir", "/usr"]);
+    chosen.greet("2025-06-18", &json!({"roots": {}}));
+    assert!(said(&chosen.call("Bash", &json!({"command": "pwd"}))).contains("/usr"));
+    assert!(chosen.other.is_empty(), "{:?}", chosen.other);
+
+    let mut command = place.server(&[]);
+    command.current_dir(project.join("sub"));
+    let mut inside = Wire::start(command);
+    inside.greet("2025-06-18", &json!({"roots": {}}));
+    let call = inside.request("tools/call", json!({"name": "Bash", "arguments": {"command": "pwd"}}));
+    let other = std::path::Path::new("/etc");
+    give_roots(&mut inside, &roots_of(&[other, &project]));
+    assert!(said(&inside.answer(call)["result"]).contains("/sub"));
+}
+
+#[test]
+fn a_client_that_does_not_answer_for_its_roots_holds_nothing_up() {
+    let place = Place::new();
+    let (mut wire, _) = at_home(&place, &[]);
+    wire.greet("2025-06-18", &json!({"roots": {}}));
+    let home = place.folder.path().canonicalize().unwrap();
+    let reply = said(&wire.call("Bash", &json!({"command": "pwd -P"})));
+    assert!(reply.lines().any(|line| line == home.to_str().unwrap()), "{reply}");
+    assert_eq!(wire.message()["method"], "roots/list", "it was asked");
+}
+
+#[test]
+fn the_newest_revision_is_asked_for_roots_by_the_answer_to_a_call() {
+    let place = Place::new();
+    let (mut wire, project) = at_home(&place, &[]);
+    wire.modern(&json!({"roots": {}}));
+    let call = json!({"name": "Bash", "arguments": {"command": "pwd"}});
+    let asked = wire.ask("tools/call", call.clone())["result"].clone();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    assert_eq!(asked["inputRequests"]["roots"]["method"], "roots/list", "{asked}");
+    let mut again = call.clone();
+    again["inputResponses"] = json!({"roots": roots_of(&[&project])});
+    let reply = said(&wire.ask("tools/call", again)["result"]);
+    assert!(reply.lines().any(|line| line == project.to_str().unwrap()), "{reply}");
+
+    // One that calls again without an answer is not asked again.
+    let (mut silent, _) = at_home(&place, &[]);
+    silent.modern(&json!({"roots": {}}));
+    assert_eq!(silent.ask("tools/call", call.clone())["result"]["resultType"], "input_required");
+    assert_eq!(silent.ask("tools/call", call.clone())["result"]["resultType"], "complete");
+
+    // And one that was started in a project is not asked at all.
+    let mut command = place.server(&[]);
+    command.current_dir(&project);
+    let mut inside = Wire::start(command);
+    inside.modern(&json!({"roots": {}}));
+    assert_eq!(inside.ask("tools/call", call)["result"]["resultType"], "complete");
+}
+
+#[test]
+fn roots_are_asked_for_over_http_as_well() {
+    let place = Place::new();
+    let project = place.folder.path().join("project");
+    std::fs::create_dir(&project).unwrap();
+    let server = Server::start(&place, "127.0.0.1:0", &[]);
+    let session = Session::of(&server, "2025-06-18", &json!({"roots": {}}));
+    let mut stream = session.listen();
+    let asked = stream.find(|message| message["method"] == "roots/list").expect("it is asked");
+    let project = project.canonicalize().unwrap();
+    let told = session.post(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": roots_of(&[&project])}));
+    assert_eq!(status(&told), 202, "{told}");
+    // The list is not held up, so it may still be the old one; no command has run, so it becomes the new one.
+    let starts_there = || session.ask("tools/list", &json!({})).to_string().contains("/project");
+    assert!(chiton_testkit::processes::eventually(chiton_testkit::wire::LIMIT, starts_there));
+    let reply = said(&session.call("Bash", &json!({"command": "pwd"})));
+    assert!(reply.lines().any(|line| line == project.to_str().unwrap()), "{reply}");
+}

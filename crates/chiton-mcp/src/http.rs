@@ -32,7 +32,8 @@ use crate::http_answer::{HttpAnswer, empty, object};
 use crate::http_batch::{self, BatchSessions};
 use crate::message::{self, Found, Objection};
 use crate::peer::{Peer, Place, Places};
-use crate::server::{Maker, Server};
+use crate::roots::StartDirectory;
+use crate::server::{Clientele, Maker, Server};
 
 /// How long a client may take for the head of a request, and for its body.
 const HEAD: Duration = Duration::from_secs(10);
@@ -69,6 +70,8 @@ pub struct HttpOptions {
     pub hosts: Vec<String>,
     /// Web pages that may talk to it.
     pub origins: Vec<String>,
+    /// Where the commands of a client start. Roots of other machines are not looked at.
+    pub start: StartDirectory,
 }
 
 /// Why HTTP cannot be served.
@@ -94,21 +97,23 @@ pub enum HttpError {
     Taken(PathBuf),
 }
 
-/// Serves clients over HTTP until `over` is done. `make` makes the operator of a client with this name; `ready` receives
-/// the address.
+/// Serves clients over HTTP until `over` is done. `make` makes the operator of a client with this name, which starts in
+/// a directory, or where the server was started; `ready` receives the address.
 ///
 /// # Errors
 /// When the address may not or cannot be used.
 pub async fn serve_http(
     options: HttpOptions,
-    make: impl Fn(&str) -> Result<Operator, String> + Send + Sync + 'static,
+    make: impl Fn(&str, Option<&Path>) -> Result<Operator, String> + Send + Sync + 'static,
     ready: impl FnOnce(&str),
     over: impl Future<Output = ()>,
 ) -> Result<(), HttpError> {
     let (listener, place, mut hosts) = HttpListener::open(&options).await?;
     hosts.extend(options.hosts);
     let gate = Arc::new(Gate { hosts, origins: options.origins, token: options.token });
-    let endpoint = endpoint(make).map_err(|problem| HttpError::Listen(place.clone(), io::Error::other(problem)))?;
+    let start = if options.remote { StartDirectory::Chosen } else { options.start };
+    let endpoint =
+        endpoint(make, start).map_err(|problem| HttpError::Listen(place.clone(), io::Error::other(problem)))?;
     let endpoint = Arc::new(endpoint);
     ready(&place);
     let places = Places::default();
@@ -146,11 +151,16 @@ struct Endpoint {
 
 /// Sessions of the older revisions have an operator each; requests of the newest, which knows none, share one: the
 /// token says whose they are.
-fn endpoint(make: impl Fn(&str) -> Result<Operator, String> + Send + Sync + 'static) -> Result<Endpoint, String> {
-    let shared = Arc::new(ServedClient::new(make("http")?));
-    let make = Arc::new(make);
-    let maker: Maker = Arc::new(move || make(&format!("http-{}", random())));
-    let factory = move || Ok(Server::new(Arc::clone(&shared), Some(Arc::clone(&maker)), watch::Sender::new(false)));
+fn endpoint(
+    make: impl Fn(&str, Option<&Path>) -> Result<Operator, String> + Send + Sync + 'static,
+    start: StartDirectory,
+) -> Result<Endpoint, String> {
+    let shared = Arc::new(ServedClient::new(make("http", None)?));
+    let maker: Maker = Arc::new(move |directory| make(&format!("http-{}", random()), directory));
+    let factory = move || {
+        let (shared, maker, gone) = (Arc::clone(&shared), Arc::clone(&maker), watch::Sender::new(false));
+        Ok(Server::new(Clientele::Sessions, shared, Some(maker), start.clone(), gone))
+    };
     let mut sessions = SessionConfig::default();
     sessions.keep_alive = Some(SESSION);
     let mut manager = LocalSessionManager::default();

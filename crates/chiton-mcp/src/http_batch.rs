@@ -11,7 +11,7 @@ use std::time::Duration;
 use chiton_engine::Lock;
 use http::request::Parts;
 use http::{HeaderMap, Request, StatusCode};
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Collected, Full};
 use hyper::body::Bytes;
 use rmcp::model::{ClientNotification, ClientRequest, ErrorCode, JsonRpcMessage, ProtocolVersion, RequestId};
 use rmcp::transport::streamable_http_server::StreamableHttpService;
@@ -155,7 +155,7 @@ fn request_id(element: &Element) -> Option<RequestId> {
 
 /// The answer to a request that the library did not accept.
 async fn not_accepted(id: &RequestId, answer: HttpAnswer) -> Value {
-    let body = answer.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let body = answer.into_body().collect().await.map(Collected::to_bytes).unwrap_or_default();
     if let Ok(answer) = serde_json::from_slice::<Value>(&body)
         && answer.get("error").is_some()
     {

@@ -25,7 +25,7 @@
 //! ```
 #![expect(
     deprecated,
-    reason = "the newest revision drops log messages and resources/subscribe, the older ones have them"
+    reason = "the newest revision drops log messages, roots and resources/subscribe, the older ones have them"
 )]
 
 mod approval;
@@ -43,8 +43,10 @@ mod peer;
 mod progress;
 mod resources;
 mod revision;
+mod roots;
 mod server;
 mod stdio;
 
 pub use http::{Address, HttpError, HttpOptions, serve_http};
-pub use stdio::serve_stdio;
+pub use roots::StartDirectory;
+pub use stdio::{serve_stdio, serve_stdio_from};

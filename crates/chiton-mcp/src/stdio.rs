@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use chiton_operator::Operator;
@@ -20,7 +21,8 @@ use crate::batch::{self, Batch};
 use crate::client::ServedClient;
 use crate::message::{self, Found, Message, Objection};
 use crate::revision::Revision;
-use crate::server::Server;
+use crate::roots::StartDirectory;
+use crate::server::{Clientele, Maker, Server};
 
 /// The longest line that is read. Larger than any command that can be run.
 const MOST_BYTES: usize = 64 << 20;
@@ -34,10 +36,28 @@ const MOST_WAITING: usize = 256;
 /// # Errors
 /// In words, when the client does not speak MCP.
 pub async fn serve_stdio(operator: Operator) -> Result<(), String> {
+    serve(operator, None, StartDirectory::Chosen).await
+}
+
+/// The same where the client may have a say in where its commands start: `make` makes an operator that starts in a
+/// directory of the client's instead.
+///
+/// # Errors
+/// In words, when the client does not speak MCP.
+pub async fn serve_stdio_from(
+    operator: Operator,
+    start: StartDirectory,
+    make: impl Fn(Option<&Path>) -> Result<Operator, String> + Send + Sync + 'static,
+) -> Result<(), String> {
+    serve(operator, Some(Arc::new(make)), start).await
+}
+
+async fn serve(operator: Operator, maker: Option<Maker>, start: StartDirectory) -> Result<(), String> {
     let (reader, writer) = rmcp::transport::stdio_pipes();
     let gone = watch::Sender::new(false);
     let transport = Lines::new(reader, writer, gone.clone());
-    let server = Server::new(Arc::new(ServedClient::new(operator)), None, gone.clone());
+    let client = Arc::new(ServedClient::new(operator));
+    let server = Server::new(Clientele::One, client, maker, start, gone.clone());
     let running = match server.serve(transport).await {
         Ok(running) => running,
         // A client that only looked and left has done nothing wrong.

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 
-use chiton_testkit::wire::modern_meta;
+use chiton_testkit::wire::{LIMIT, modern_meta};
 use serde_json::{Value, json};
 
 use super::{Place, text};
@@ -153,6 +153,20 @@ impl<'a> Session<'a> {
             headers.push(("MCP-Protocol-Version".to_owned(), self.revision.clone()));
         };
         self.server.send(&self.server.raw_request(body, with))
+    }
+
+    /// The messages that the server sends by itself, as they come.
+    pub fn listen(&self) -> impl Iterator<Item = Value> {
+        let mut stream = TcpStream::connect(&self.server.host).unwrap();
+        let head = format!(
+            "GET /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nAccept: text/event-stream\r\nMcp-Session-Id: \
+             {}\r\nMCP-Protocol-Version: {}\r\n\r\n",
+            self.server.host, self.server.token, self.id, self.revision
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
+        let lines = BufReader::new(stream).lines().map_while(Result::ok);
+        lines.filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok())
     }
 
     /// Sends a request; gives the answer to it.
