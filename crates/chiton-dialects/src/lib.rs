@@ -35,6 +35,7 @@ pub mod schema;
 pub mod shape;
 pub mod text;
 pub mod timeouts;
+pub mod title;
 pub mod tool;
 
 pub use action::{Action, Done, Keeps, ReadAction, RunAction};

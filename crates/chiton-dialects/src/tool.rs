@@ -9,6 +9,7 @@ use crate::action::{Action, Done, Ran};
 use crate::arguments::{Arguments, short};
 use crate::call_error::CallError;
 use crate::reply::Reply;
+use crate::title;
 
 /// One tool as a client sees it.
 #[derive(Clone, Debug)]
@@ -38,6 +39,11 @@ impl ToolSpec {
     /// Whether it has a parameter of this name.
     pub fn has(&self, parameter: &str) -> bool {
         self.parameters.iter().any(|(name, _)| *name == parameter)
+    }
+
+    /// What people call it.
+    pub fn title(&self) -> &'static str {
+        title::of(self.name).unwrap_or(self.name)
     }
 
     /// The names of its parameters.

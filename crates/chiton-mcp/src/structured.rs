@@ -7,8 +7,7 @@ use chiton_dialects::Structured;
 use chiton_operator::Operator;
 use rmcp::service::{RequestContext, RoleServer};
 
-/// The first revision of the protocol that has it.
-const FIRST_REVISION: &str = "2025-06-18";
+use crate::revision::Revision;
 
 /// Clients in which a model reads the answers, by a part of the name that they give themselves.
 const AGENTS: [&str; 21] = [
@@ -18,9 +17,8 @@ const AGENTS: [&str; 21] = [
 
 /// Whether the answer to this request has a structured form, and the tools that are listed have a schema for it.
 pub(crate) fn is_wanted(operator: &Operator, context: &RequestContext<RoleServer>) -> bool {
-    let is_known = context.protocol_version().is_none_or(|version| version.as_str() >= FIRST_REVISION);
     let is_agent = || context.client_info().is_some_and(|client| is_agent(&client.name));
-    is_known
+    Revision::of(context).has_structured()
         && match operator.structured() {
             Structured::Always => true,
             Structured::ForPrograms => !is_agent(),

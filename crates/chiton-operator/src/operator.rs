@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chiton_dialects::action::{Failure, Message, Ran, TaskRef};
@@ -31,6 +32,8 @@ pub struct Operator {
     sessions: Sessions,
     tasks: ClientTasks,
     structured: Structured,
+    /// Whether the client was told of another directory than the one it is in.
+    untold: AtomicBool,
 }
 
 impl Operator {
@@ -40,7 +43,8 @@ impl Operator {
         let sessions = Sessions::new(start, NamedSessions::new(&engine.config().state_directory));
         let tasks = ClientTasks::new(engine.clone(), sessions.own().clone());
         let structured = dialect.structured();
-        Self { engine, dialect, tools: OnceLock::new(), around, sessions, tasks, structured }
+        let untold = AtomicBool::new(false);
+        Self { engine, dialect, tools: OnceLock::new(), around, sessions, tasks, structured, untold }
     }
 
     /// The same for one client of several, which knows its own tasks and no others.
@@ -71,6 +75,13 @@ impl Operator {
     /// Who gets the structured form of replies.
     pub fn structured(&self) -> Structured {
         self.structured
+    }
+
+    /// The same for a client that may believe to be elsewhere: the first reply says where it is.
+    #[must_use]
+    pub fn telling_its_directory(self) -> Self {
+        self.untold.store(true, Ordering::Relaxed);
+        self
     }
 
     /// The dialect it speaks.
@@ -179,7 +190,7 @@ impl Operator {
             // What this reply shows is not new to the next read, except for half a character at its end.
             self.tasks.read_up_to(&report.run_id, counts.cursor());
         }
-        let moved = kept.cwd != opened.before.cwd;
+        let moved = kept.cwd != opened.before.cwd || self.untold.swap(false, Ordering::Relaxed);
         Ok(Done::Ran(Box::new(counts.into_ran(report, kept, moved))))
     }
 
@@ -197,6 +208,11 @@ impl Operator {
             StartedTask::Refused(refused) => Ok(Done::Ran(Box::new(Ran::unrun(Response::Refused(refused))))),
             StartedTask::Described(dry_run) => Ok(Done::Ran(Box::new(Ran::unrun(Response::Described(dry_run))))),
         }
+    }
+
+    /// Whether a person was asked the question `id`, and it can still be answered.
+    pub fn is_open_question(&self, id: &str) -> bool {
+        self.engine.is_open_question(id)
     }
 
     /// Waits until the runs include all commands that were answered.
