@@ -2,8 +2,9 @@
 
 import { places } from "./model.mjs";
 
-// A result longer than this is shown with its beginning and its end.
-const LONG = 4000;
+// A result of more than 40 lines, or of more than 4000 characters, is shown with its beginning, its end, and the lines in
+// brackets between: those say what was left out.
+const LONG = { lines: 40, characters: 4000 };
 const LINES = 12;
 
 // The calls of a script and their results, in order. Of a turn that came again and again only the last one.
@@ -20,15 +21,16 @@ export function transcript({ script, calls }, seen) {
 }
 
 function short(text) {
-  if (text.length <= LONG) {
+  const lines = text.split("\n");
+  if (text.length <= LONG.characters && lines.length <= LONG.lines) {
     return text;
   }
-  const lines = text.split("\n");
   const cut = (line) => (line.length > 300 ? `${line.slice(0, 150)} [… ${line.length - 300} characters …] ${line.slice(-150)}` : line);
   const head = lines.slice(0, LINES).map(cut);
   const tail = lines.length > LINES ? lines.slice(Math.max(LINES, lines.length - LINES)).map(cut) : [];
-  const between = lines.length - head.length - tail.length;
-  return [...head, `[… ${between} more lines, ${text.length} characters in all …]`, ...tail].join("\n");
+  const between = lines.slice(head.length, lines.length - tail.length);
+  const said = between.filter((line) => /^\s*[[<.(].*[a-z]/.test(line)).map(cut);
+  return [...head, `<< ${between.length} more lines here, ${text.length} characters in all; among them: >>`, ...said, "<< … >>", ...tail].join("\n");
 }
 
 // The tools that the first request had, and what it said about the server.
@@ -88,7 +90,7 @@ export function normalised(text, { root, home, project, program }) {
     .replaceAll(project.replaceAll("/", "-"), "-project")
     .replaceAll(home, "/home")
     .replaceAll(root, "/root")
-    .replace(/\b((?:shell|bash|task|run)_)[0-9a-z]{6,}\b/g, (all, kind) => `${kind}${id(all)}`)
+    .replace(/\b((?:shell|bash|task|run)_)(?!metadata\b)[0-9a-z]{6,}\b/g, (all, kind) => `${kind}${id(all)}`)
     .replace(/\btool_[0-9A-Za-z]{20,}\b/g, (all) => `tool_${id(all)}`)
     .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, id)
     .replace(/(chunk_id":"|Chunk ID: )([0-9a-f]{6})/gi, (all, before, it) => `${before}${chunk(it)}`)
