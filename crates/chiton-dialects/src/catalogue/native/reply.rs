@@ -1,5 +1,6 @@
 //! How `native` answers.
 
+use chiton_engine::terminal::text::{ScreenAtEnd, outside_full_screen};
 use chiton_engine::{Look, Outcome, Task, TimeLimit};
 use serde_json::{Value, json};
 
@@ -37,11 +38,14 @@ pub(super) fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     } else {
         ran.stdout().to_text()
     };
+    let output = if run.request.terminal.is_some() { outside_full_screen(&output, ScreenAtEnd::Main) } else { output };
     let output = without_escapes(&output);
 
     let mut lines = vec![first_line(run, ran)];
     lines.extend(run.notes.iter().map(|note| format!("[{note}]")));
-    if !output.is_empty() {
+    if let Some(look) = &ran.screen {
+        lines.extend(screen_lines(look));
+    } else if !output.is_empty() {
         lines.push(output.strip_suffix('\n').unwrap_or(&output).to_owned());
     }
     if ran.moved {
@@ -66,6 +70,9 @@ fn first_line(run: &RunAction, ran: &Ran) -> String {
         Some(Outcome::TimedOut) if ran.limit() != Some(TimeLimit::Silence) => {
             format!("[timed out after {} ms; stopped with everything it started]", run.limit_ms())
         }
+        Some(Outcome::Running) if ran.waits().is_some() => {
+            format!("[running as {0}, {millis} ms; BashInput with bash_id {0} types]", ran.run_id())
+        }
         Some(Outcome::Running) => {
             format!("[still running as {0}, {millis} ms; BashOutput with bash_id {0} reads on]", ran.run_id())
         }
@@ -74,7 +81,8 @@ fn first_line(run: &RunAction, ran: &Ran) -> String {
     }
 }
 
-pub(super) fn read_reply(read: &TaskOutput) -> Reply {
+/// The task, why a wait is over, the output, what was left out. `filter` is the one that the call gave.
+pub(super) fn read_reply(read: &TaskOutput, filter: Option<&str>) -> Reply {
     let output = if read.view == OutputView::Raw { read.output.clone() } else { without_escapes(&read.output) };
     let mut lines = vec![line(&read.task)];
     lines.extend(read.waited.as_ref().map(|why| format!("[waited: {why}]")));
@@ -90,8 +98,11 @@ pub(super) fn read_reply(read: &TaskOutput) -> Reply {
         }
     }
     if read.left_out > 0 {
-        let (left, id, end) = (read.left_out, &read.task.id, read.end);
-        lines.push(format!("[{left} more bytes: BashOutput with bash_id {id} and since {end}, or a narrower part]"));
+        let (left, id, rest) = (read.left_out, &read.task.id, read.rest);
+        let same = if filter.is_some() { ", the same filter" } else { "" };
+        lines.push(format!(
+            "[{left} more bytes: BashOutput with bash_id {id}{same} and since {rest}, or a narrower part]"
+        ));
     }
     if read.not_kept > 0 {
         lines.push(format!("[{} bytes of this are not kept any more]", read.not_kept));
