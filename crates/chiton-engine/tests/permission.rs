@@ -175,28 +175,3 @@ fn a_dry_run_says_what_would_happen_and_starts_nothing() {
     }
     assert_eq!(harness.engine.tasks().ids(), Vec::<String>::new(), "nothing was started");
 }
-
-#[test]
-fn a_program_that_would_wait_for_a_person_is_named_once_and_only_where_it_failed_for_that() {
-    let harness = with(guard(Decision::Ask));
-    let cases = [
-        ("true", None),
-        ("true || vim notes", None),
-        ("read -r answer", Some("read would wait for a person")),
-        ("read -r one; read -r two; false", None),
-        ("read -r answer || true", None),
-        ("less notes; less notes", None),
-        ("passwd() { echo 'passwd: not a terminal' >&2; return 3; }; passwd; su nobody -c 'exit 4'", None),
-        ("no-such-program-here; ssh -V; exit 5", None),
-        ("ssh() { command false; }; ssh host; echo 'the input device is not a TTY'; command -v ssh; exit 6", None),
-        ("unset -f less; more notes; less missing; echo 'Inappropriate ioctl for device'; exit 7", Some("more would wait")),
-        ("sudo-no-such; sudo -n no-such-program; exit 127", None),
-    ];
-    std::fs::write(harness.folder.path().join("notes"), "a line\n").unwrap();
-    for (command, expected) in cases {
-        let response = runtime().block_on(harness.run(&harness.session(), command));
-        let hints: Vec<&String> = response.notices.iter().filter(|notice| notice.contains("wait for a person")).collect();
-        assert_eq!(hints.len(), usize::from(expected.is_some()), "{command}: {:?} {:?}", response.outcome, response.notices);
-        assert!(hints.iter().all(|hint| hint.starts_with(expected.unwrap_or_default())), "{command}: {hints:?}");
-    }
-}

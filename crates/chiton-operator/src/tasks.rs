@@ -38,13 +38,15 @@ pub(crate) struct ClientTasks {
     session: Session,
     /// How far each task was read.
     cursors: Lock<Remembered<Cursor>>,
+    /// Whether what each task printed last was drawn on its screen.
+    drawn: Lock<Remembered<bool>>,
     /// Tasks that were read to their end in a dialect that forgets them then.
     forgotten: Lock<Remembered<()>>,
 }
 
 impl ClientTasks {
     pub(crate) fn new(engine: Engine, session: Session) -> Self {
-        Self { engine, session, cursors: Lock::default(), forgotten: Lock::default() }
+        Self { engine, session, cursors: Lock::default(), drawn: Lock::default(), forgotten: Lock::default() }
     }
 
     /// Reads a task, after a wait where the call asks for one.
@@ -68,7 +70,8 @@ impl ClientTasks {
             return Err(send_failure(SendError::NoTerminal { id: task.id }));
         }
         let output = self.output(task, read, filter)?;
-        Ok(Done::Read(Box::new(with_look(TaskOutput { waited, ..output }, read, look))))
+        let draws = look.is_some() && self.draws(&output.task, &output.output);
+        Ok(Done::Read(Box::new(with_look(TaskOutput { waited, ..output }, read, look, draws))))
     }
 
     /// Reads a task as it is now, without a look at its terminal.
@@ -88,7 +91,17 @@ impl ClientTasks {
         let task = self.engine.tasks().get(&report.run_id).ok()?;
         let look = self.look(&task).await?;
         let end = report.stdout.tail.as_deref().unwrap_or(&report.stdout.head);
-        (look.screen.alternate || draws_on_screen(end)).then_some(look)
+        (self.draws(&task, end) || look.screen.alternate).then_some(look)
+    }
+
+    /// Whether a task draws on its screen, by what it printed last: `new`, or where that is nothing, what was new before.
+    fn draws(&self, task: &Task, new: &str) -> bool {
+        let mut drawn = self.drawn.lock();
+        let drawn = drawn.of(&task.id, || self.engine.tasks().ids());
+        if !new.is_empty() {
+            *drawn = draws_on_screen(new);
+        }
+        *drawn
     }
 
     /// The answer to something sent: what comes of it, where the task has a terminal or the call asks to wait.
@@ -175,6 +188,7 @@ impl ClientTasks {
         wanted.input = read.until_input && task.terminal.is_some() && pattern.is_none();
         match read.view {
             Some(OutputView::Screen) if task.terminal.is_some() => wanted.screen = pattern,
+            None if task.terminal.is_some() && self.draws(&task, "") => wanted.screen = pattern,
             None if task.terminal.is_some() => (wanted.full_screen, wanted.pattern) = (pattern.clone(), pattern),
             _ => wanted.pattern = pattern,
         }
@@ -335,9 +349,9 @@ fn in_words(waited: &Waited) -> String {
 
 /// The output with what the terminal shows. The screen is what there is to see of a full-screen program; its output is
 /// how it got there. Once it has ended, there is nothing to see but what it printed.
-fn with_look(mut output: TaskOutput, read: &ReadAction, look: Option<Box<Look>>) -> TaskOutput {
+fn with_look(mut output: TaskOutput, read: &ReadAction, look: Option<Box<Look>>, draws: bool) -> TaskOutput {
     let alternate = look.as_ref().is_some_and(|look| look.screen.alternate);
-    let draws = output.task.status.is_running() && (alternate || look.is_some() && draws_on_screen(&output.output));
+    let draws = output.task.status.is_running() && (alternate || draws);
     let view = read.view.unwrap_or(if draws { OutputView::Screen } else { OutputView::Plain });
     if look.is_some() && read.view.is_none() && view == OutputView::Plain {
         let end = if alternate { ScreenAtEnd::Alternate } else { ScreenAtEnd::Main };

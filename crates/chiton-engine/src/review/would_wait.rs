@@ -31,26 +31,42 @@ pub(crate) fn hint(
         return Some(in_words(program, what));
     }
 
-    let waiting = waits.first().filter(|_| !matches!(request.input, CommandInput::Open))?;
-    let is_for_it = match ending.outcome {
-        Outcome::TimedOut => true,
+    if matches!(request.input, CommandInput::Open) {
+        return None;
+    }
+    let waiting = match ending.outcome {
+        Outcome::TimedOut => waits.first(),
         // Not found, or not to be run.
-        Outcome::Exited(0 | 126 | 127) => false,
-        Outcome::Exited(_) => says_so(views) || (is_alone(waiting, request) && views.output_bytes() == 0),
-        _ => false,
+        Outcome::Exited(0 | 126 | 127) => None,
+        Outcome::Exited(_) => failed_for_it(waits, request, views),
+        _ => None,
     };
-    is_for_it.then(|| in_words(&waiting.program, &waiting.hint))
+    waiting.map(|waiting| in_words(&waiting.program, &waiting.hint))
+}
+
+/// The program that failed because nobody was there: the one that its message names, or else the last, whose code it is.
+fn failed_for_it<'a>(
+    waits: &'a [WaitingCommand],
+    request: &CommandRequest,
+    views: &Views,
+) -> Option<&'a WaitingCommand> {
+    if views.output_bytes() == 0 {
+        return waits.first().filter(|waiting| is_alone(waiting, request));
+    }
+    let line = complaint(views)?;
+    waits.iter().rev().find(|waiting| line.contains(&waiting.program)).or(waits.last())
 }
 
 fn in_words(program: &str, hint: &str) -> String {
     format!("{program} would wait for a person: {hint}; or run it in a terminal (pty)")
 }
 
-fn says_so(views: &Views) -> bool {
+/// The last line that says that somebody was missed.
+fn complaint(views: &Views) -> Option<&str> {
     static WORDS: OnceLock<Option<Regex>> = OnceLock::new();
-    let words = WORDS.get_or_init(|| Regex::new(SIGNS).ok());
+    let words = WORDS.get_or_init(|| Regex::new(SIGNS).ok()).as_ref()?;
     let texts = [&views.stdout, &views.stderr].map(|view| [Some(view.head.as_str()), view.tail.as_deref()]);
-    texts.into_iter().flatten().flatten().any(|text| words.as_ref().is_some_and(|words| words.is_match(text)))
+    texts.into_iter().flatten().flatten().flat_map(str::lines).filter(|line| words.is_match(line)).last()
 }
 
 /// Whether the command is nothing but the call of this program: then it is the one that failed.
