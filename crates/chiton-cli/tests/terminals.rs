@@ -34,11 +34,11 @@ impl Hands {
         reply["structuredContent"].clone()
     }
 
-    /// Types and waits until the screen shows something; gives the screen.
+    /// Types and waits until something is shown; gives the screen of a full-screen program, or what is new.
     fn until(&mut self, mut call: Value, pattern: &str) -> String {
         call["wait_for"] = json!(pattern);
         let reply = self.input(call.clone());
-        let screen = reply["screen"].as_str().unwrap_or_default().to_owned();
+        let screen = reply["screen"].as_str().or(reply["output"].as_str()).unwrap_or_default().to_owned();
         assert!(regex::Regex::new(&format!("(?m){pattern}")).unwrap().is_match(&screen), "{call}\n{screen}");
         screen
     }

@@ -8,7 +8,7 @@ use crate::action::{Action, Done, FailureKind, Keeps, ReadAction, RunAction, Tas
 use crate::arguments::Arguments;
 use crate::bash_like::{LIMIT, both_streams, ended_by_itself};
 use crate::call_error::CallError;
-use crate::facts::{failure, ran, run_facts, task, task_facts, with};
+use crate::facts::{TaskForm, failure, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of};
 use crate::text::first_characters;
@@ -16,6 +16,10 @@ use crate::timeouts::{self, DEFAULT_TIMEOUT, MAXIMUM_MS};
 use crate::tool::{Dialect, Surroundings, ToolEffect, ToolSpec, string};
 
 pub(crate) struct Boris;
+
+/// How it reports a task.
+const FORM: TaskForm =
+    TaskForm { ids: &["task_id"], fields: &["status", "exit_code", "signal", "duration_ms", "protection"] };
 
 const TASKS: usize = 10;
 
@@ -56,8 +60,8 @@ impl Dialect for Boris {
                 required: &["command"],
                 effect: ToolEffect::Runs,
                 output_schema: any_of([
-                    ran(&[&streams[..], &[Field::integer("timeout_ms").or_null()]].concat()),
-                    task(&[]),
+                    ran(&[&streams[..], &[Field::integer("timeout_ms").or_absent()]].concat()),
+                    task(FORM, &[]),
                 ]),
             },
             ToolSpec {
@@ -67,7 +71,7 @@ impl Dialect for Boris {
                 parameters: vec![("task_id", string("The id that bash gave."))],
                 required: &["task_id"],
                 effect: ToolEffect::Runs,
-                output_schema: any_of([task(&streams)]),
+                output_schema: any_of([task(FORM, &streams)]),
             },
         ]
     }
@@ -111,7 +115,7 @@ impl Dialect for Boris {
                 }
             }
             (_, Done::Started { task, .. }) => {
-                Reply::good(format!("task_id: {}\nCommand started in background.", task.id), task_facts(task))
+                Reply::good(format!("task_id: {}\nCommand started in background.", task.id), task_facts(task, FORM))
             }
             (_, Done::Read(read)) => {
                 let status = if read.task.status.is_running() { "running" } else { "completed" };
@@ -125,7 +129,7 @@ impl Dialect for Boris {
                 };
                 let facts = json!({"status": status, "stdout": stdout, "stderr": stderr, "truncated": cut || also_cut});
                 let text = format!("status: {status}{ending}\n\nstdout:\n{stdout}\nstderr:\n{stderr}");
-                Reply::good(text, with(task_facts(&read.task), &facts))
+                Reply::good(text, with(task_facts(&read.task, FORM), &facts))
             }
             (_, Done::Failed(problem)) => {
                 let code = match problem.kind {

@@ -13,11 +13,11 @@ use serde_json::{Map, Value, json};
 use crate::action::{Action, Amount, Done, Exchange, Failure, FailureKind, Keeps, Message, RunAction, TaskRef};
 use crate::arguments::{Arguments, short};
 use crate::call_error::CallError;
-use crate::facts::{failure, object};
+use crate::facts::{failure, unusual, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of, shape};
 use crate::text::both_ends;
-use crate::tool::{Dialect, Surroundings, ToolEffect, ToolSpec, arguments_of, boolean, choice, string};
+use crate::tool::{Dialect, Structured, Surroundings, ToolEffect, ToolSpec, arguments_of, boolean, choice, string};
 
 pub(crate) struct Codex;
 
@@ -52,6 +52,10 @@ impl Dialect for Codex {
 
     fn about(&self) -> &'static str {
         "exec_command, write_stdin as Codex has them: a command that takes long is handed back as a session"
+    }
+
+    fn structured(&self) -> Structured {
+        Structured::OnRequest
     }
 
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
@@ -166,7 +170,6 @@ impl Dialect for Codex {
                     left,
                     notes: &[&run.notes[..], &ran.notices[..]].concat(),
                     protection: Some(ran.response.protection().to_string()),
-                    refused: ran.response.refusal().map(|refusal| json!(refusal.facts())),
                 }
                 .reply()
             }
@@ -181,7 +184,6 @@ impl Dialect for Codex {
                 left: None,
                 notes: &exchange.notes,
                 protection: answer.task.protection.clone(),
-                refused: None,
             }
             .reply(),
             (Action::Run(run), Done::Failed(problem)) => {
@@ -208,8 +210,6 @@ struct ChunkReply<'a> {
     left: Option<(u32, usize)>,
     notes: &'a [String],
     protection: Option<String>,
-    /// Why it may not run, part by part.
-    refused: Option<Value>,
 }
 
 impl ChunkReply<'_> {
@@ -235,16 +235,19 @@ impl ChunkReply<'_> {
         }
         lines.extend(self.notes.iter().map(|note| format!("Note: {note}")));
         let output = self.body(tokens);
-        let mut facts = object(&json!({
-            "chunk_id": chunk,
-            "wall_time_seconds": seconds,
-            "original_token_count": tokens,
-            "output": output,
-            "outcome": self.outcome.as_ref().map_or("described", Outcome::word),
-            "notes": self.notes,
-            "protection": self.protection,
-        }));
-        facts.extend(self.refused.clone().map(|refused| ("refused".to_owned(), refused)));
+        let notes = Some(self.notes).filter(|notes| !notes.is_empty());
+        let mut facts = with(
+            Map::new(),
+            &json!({
+                "chunk_id": chunk,
+                "wall_time_seconds": seconds,
+                "original_token_count": tokens,
+                "output": output,
+                "outcome": self.outcome.as_ref().map_or("described", Outcome::word),
+                "notes": notes,
+                "protection": self.protection.as_deref().map(unusual),
+            }),
+        );
         if self.outcome == Some(Outcome::Running) {
             facts.insert("session_id".to_owned(), session.into());
         }
@@ -286,9 +289,8 @@ fn replies() -> Value {
         Field::text("outcome"),
         Field::text("signal").or_absent(),
         Field::integer("left_session_id").or_absent(),
-        Field::texts("notes"),
-        Field::text("protection").or_null(),
-        Field::object("refused").or_absent(),
+        Field::texts("notes").or_absent(),
+        Field::text("protection").or_absent(),
     ])])
 }
 
@@ -301,7 +303,7 @@ fn write_failed(exchange: &Exchange, problem: &Failure) -> Reply {
         _ => problem.message.clone(),
     };
     let text = format!("write_stdin failed: {reason}");
-    Reply::bad(text.clone(), failure(&Failure { kind: problem.kind, message: text }))
+    Reply::bad(text.clone(), failure(&Failure { message: text, ..problem.clone() }))
 }
 
 const SHELLS: [&str; 3] = ["bash", "sh", "dash"];
@@ -383,6 +385,7 @@ fn chunk_id(id: &str, took: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::object;
 
     #[test]
     fn every_session_number_is_one_task_and_every_task_one_number() {
@@ -412,7 +415,6 @@ mod tests {
             left: None,
             notes: &[],
             protection: None,
-            refused: None,
         };
         assert_eq!(chunk(text.len()).reply().structured["output"], text);
         let cut = chunk(400).reply().text;

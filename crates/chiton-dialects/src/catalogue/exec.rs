@@ -12,7 +12,7 @@ use crate::action::{Action, Done, Keeps, OutputView, Ran, ReadAction, RunAction,
 use crate::arguments::Arguments;
 use crate::bash_like::{both_streams, ended_by_itself, kill_replies};
 use crate::call_error::CallError;
-use crate::facts::{ran, run_facts, task, task_facts, with};
+use crate::facts::{TaskForm, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of};
 use crate::text::without_escapes;
@@ -21,6 +21,12 @@ use crate::tool::{
 };
 
 pub(crate) struct Exec;
+
+/// How it reports a task.
+const FORM: TaskForm = TaskForm {
+    ids: &["id", "session_id"],
+    fields: &["command", "status", "is_running", "exit_code", "signal", "duration_ms", "protection"],
+};
 
 /// What a command may take where neither the call nor the server says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -63,7 +69,7 @@ impl Dialect for Exec {
                 description: "Run a shell command and wait for it. Gives stdout, stderr and the exit code.".to_owned(),
                 parameters: command_parameters(
                     around,
-                    vec![("timeout_ms", integer("Stop it after this many milliseconds.")), ansi()],
+                    vec![("timeout_ms", integer(1, "Stop it after this many milliseconds.")), ansi()],
                 ),
                 required: &["command"],
                 effect: ToolEffect::Runs,
@@ -80,7 +86,7 @@ impl Dialect for Exec {
                 parameters: command_parameters(around, Vec::new()),
                 required: &["command"],
                 effect: ToolEffect::Runs,
-                output_schema: any_of([task(&[Field::text("id")])]),
+                output_schema: any_of([task(FORM, &[])]),
             },
             ToolSpec {
                 name: "exec_status",
@@ -88,13 +94,10 @@ impl Dialect for Exec {
                 parameters: vec![("id", string("The id that exec_bg gave.")), ansi()],
                 required: &["id"],
                 effect: ToolEffect::Looks,
-                output_schema: any_of([task(&[
-                    Field::text("id"),
-                    Field::text("output"),
-                    Field::text("stdout"),
-                    Field::text("stderr"),
-                    Field::boolean("done"),
-                ])]),
+                output_schema: any_of([task(
+                    FORM,
+                    &[Field::text("output"), Field::text("stdout"), Field::text("stderr"), Field::boolean("done")],
+                )]),
             },
             ToolSpec {
                 name: "exec_stop",
@@ -102,7 +105,7 @@ impl Dialect for Exec {
                 parameters: vec![("id", string("The id that exec_bg gave."))],
                 required: &["id"],
                 effect: ToolEffect::Stops,
-                output_schema: kill_replies(),
+                output_schema: kill_replies(FORM),
             },
         ]
     }
@@ -140,18 +143,21 @@ impl Dialect for Exec {
             (Action::Run(run), Done::Ran(ran)) => ran_reply(run, ran),
             (_, Done::Started { task, .. }) => {
                 let text = format!("Started in the background.\nid: {}", task.id);
-                Reply::good(text, with(task_facts(task), &json!({"id": task.id})))
+                Reply::good(text, task_facts(task, FORM))
             }
             (_, Done::Read(read)) => {
                 let [output, stdout, stderr] =
                     [&read.output, &read.stdout, &read.stderr].map(|text| shown(text, read.view));
                 let text = format!("{}\n{output}", state(&read.task));
-                let facts = json!({"id": read.task.id, "output": output, "stdout": stdout, "stderr": stderr, "done": !read.task.status.is_running()});
-                Reply::good(text, with(task_facts(&read.task), &facts))
+                let facts = json!({"output": output, "stdout": stdout, "stderr": stderr, "done": !read.task.status.is_running()});
+                Reply::good(text, with(task_facts(&read.task, FORM), &facts))
             }
             (_, Done::Killed { task, already }) => {
                 let word = if *already { "had ended before" } else { "stopped" };
-                Reply::good(format!("{} {word}", task.id), with(task_facts(task), &json!({"already_stopped": already})))
+                Reply::good(
+                    format!("{} {word}", task.id),
+                    with(task_facts(task, FORM), &json!({"already_stopped": already})),
+                )
             }
             (_, done) => Reply::otherwise(done),
         }
