@@ -46,7 +46,7 @@ impl Hands {
     fn ended(&mut self) -> Value {
         let reply = self.wire.call("BashOutput", &json!({"bash_id": self.id, "wait": 20000, "view": "plain"}));
         let facts = reply["structuredContent"].clone();
-        assert_eq!(facts["is_running"], false, "{}", facts["screen"].as_str().unwrap_or_default());
+        assert_ne!(facts["status"], "running", "{reply}");
         facts
     }
 
@@ -171,7 +171,7 @@ fn a_password_by_reference_and_never_by_text_and_masked_in_every_view() {
         (&json!("Password:"), &json!(false)),
         "{reply}"
     );
-    let id = facts["run_id"].as_str().unwrap().to_owned();
+    let id = facts["bash_id"].as_str().unwrap().to_owned();
     let mut hands = Hands { wire, id: id.clone() };
     for typed in [json!({"text": "hunter2\n"}), json!({"keys": "h u n t e r enter"}), json!({"paste": "hunter2"})] {
         let mut call = typed.clone();
@@ -250,7 +250,7 @@ fn a_killed_server_with_vim_open_loses_nothing() {
 #[test]
 fn codex_types_into_a_terminal() {
     let place = Place::new();
-    let mut wire = place.session(&["--dialect", "codex"]);
+    let mut wire = place.session(&["--dialect", "codex", "--structured"]);
     let call = json!({"cmd": "tty; read -p 'name? ' x; echo hello $x; sleep 100", "tty": true, "yield_time_ms": 1000});
     let reply = wire.call("exec_command", &call);
     let session = &reply["structuredContent"]["session_id"];
@@ -289,7 +289,7 @@ fn a_person_attaches_types_and_detaches_and_the_agent_sees_it() {
     assert_eq!(place.call(&["wait", "--timeout", "20s", &person]).status.code(), Some(0));
     assert!(text(&place.call(&["logs", "--plain", &person]).stdout).contains("detached"));
     let reply = hands.input(json!({"keys": "enter"}));
-    assert_eq!(reply["people_attached"], 0, "{reply}");
+    assert_eq!(reply["people_attached"], Value::Null, "{reply}");
     assert_eq!(hands.ended()["exit_code"], 0);
 }
 
@@ -329,7 +329,7 @@ fn who_only_watches_changes_nothing() {
     assert_eq!(shows("^hello me"), Some(0), "what comes is seen");
     let reply = hands.wire.call("BashOutput", &json!({"bash_id": hands.id, "view": "screen"}));
     let facts = &reply["structuredContent"];
-    assert_eq!((&facts["people_attached"], &facts["typed_by_people"]), (&json!(0), &json!(0)), "{reply}");
+    assert_eq!((&facts["people_attached"], &facts["typed_by_people"]), (&Value::Null, &Value::Null), "{reply}");
     assert_eq!(facts["size"]["columns"], 80, "{reply}");
     place.call(&["send", "--keys", "ctrl-c", &watcher]);
     assert_eq!(place.call(&["wait", "--timeout", "20s", &watcher]).status.code(), Some(0));
@@ -355,7 +355,8 @@ fn a_line_mode_program_answers_with_what_is_new() {
     let shown = answer(&mut hands, json!({"text": "print(6 * 7)\n"}));
     assert!(shown.contains("print(6 * 7)\n42\n>>>") && !shown.contains("[screen of"), "{shown}");
     // The prompt that was read before does not end a wait for one.
-    let shown = answer(&mut hands, json!({"text": "import time; time.sleep(0.3); print('slept')\n", "wait_for": "^>>>"}));
+    let shown =
+        answer(&mut hands, json!({"text": "import time; time.sleep(0.3); print('slept')\n", "wait_for": "^>>>"}));
     assert!(shown.contains("slept\n>>>"), "{shown}");
     let shown = answer(&mut hands, json!({"text": "exit()\n"}));
     assert!(shown.contains("exited with code 0") && shown.lines().count() <= 3, "{shown}");

@@ -257,7 +257,16 @@ impl Ran {
         let amount = Amount { bytes: text.len() as u64, lines: text.lines().count() as u64 };
         let characters = text.chars().count() as u64;
         let (cwd, notices) = (response.cwd().to_owned(), response.notices().to_vec());
-        Self { stdout_characters: characters, stderr_characters: 0, amount, moved: false, screen: None, response, cwd, notices }
+        Self {
+            stdout_characters: characters,
+            stderr_characters: 0,
+            amount,
+            moved: false,
+            screen: None,
+            response,
+            cwd,
+            notices,
+        }
     }
 
     /// The id of the run; empty where there was none.

@@ -171,7 +171,8 @@ pub(crate) struct RunParts<'a> {
 
 /// Puts together everything that is known about a run.
 pub(crate) fn compose(parts: RunParts<'_>) -> RunReport {
-    let RunParts { run_id, pid, warm, ending, waits, views, start, commit, mention, hint, unwritten, protection } = parts;
+    let RunParts { run_id, pid, warm, ending, waits, views, start, commit, mention, hint, unwritten, protection } =
+        parts;
     let lost = |totals: StreamTotals| totals.written - totals.kept;
     let mut removed_variables = start.removed;
     for not_carried in commit.not_carried {

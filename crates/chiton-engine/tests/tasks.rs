@@ -269,7 +269,8 @@ fn a_wait_for_a_line_is_for_one_that_its_reader_does_not_have() {
 fn what_a_filter_had_no_room_for_is_read_from_where_it_says() {
     let harness = Harness::new();
     runtime().block_on(async {
-        let response = harness.run(&harness.session(), "for i in {1..2000}; do echo line $i; echo other $i >&2; done").await;
+        let response =
+            harness.run(&harness.session(), "for i in {1..2000}; do echo line $i; echo other $i >&2; done").await;
         let task = harness.engine.tasks().get(&response.run_id).unwrap();
         let (mut found, mut part, mut reads) = (String::new(), Part::All, 0);
         loop {

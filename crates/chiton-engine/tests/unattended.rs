@@ -35,8 +35,15 @@ fn a_program_that_would_wait_for_a_person_is_named_once_and_only_where_it_failed
     std::fs::write(harness.folder.path().join("notes"), "a line\n").unwrap();
     for (command, expected) in cases {
         let response = runtime().block_on(harness.run(&harness.session(), command));
-        let hints: Vec<&String> = response.notices.iter().filter(|notice| notice.contains("wait for a person")).collect();
-        assert_eq!(hints.len(), usize::from(expected.is_some()), "{command}: {:?} {:?}", response.outcome, response.notices);
+        let hints: Vec<&String> =
+            response.notices.iter().filter(|notice| notice.contains("wait for a person")).collect();
+        assert_eq!(
+            hints.len(),
+            usize::from(expected.is_some()),
+            "{command}: {:?} {:?}",
+            response.outcome,
+            response.notices
+        );
         assert!(hints.iter().all(|hint| hint.starts_with(expected.unwrap_or_default())), "{command}: {hints:?}");
     }
 }

@@ -46,13 +46,7 @@ impl OutputCounts {
     }
 
     /// The report with what was counted and kept.
-    pub(crate) fn into_ran(
-        self,
-        report: Box<RunReport>,
-        kept: Kept,
-        moved: bool,
-        screen: Option<Box<Look>>,
-    ) -> Ran {
+    pub(crate) fn into_ran(self, report: Box<RunReport>, kept: Kept, moved: bool, screen: Option<Box<Look>>) -> Ran {
         let [stdout_characters, stderr_characters] = self.characters;
         let Cursor { stdout, stderr } = self.cursor();
         let bytes = if report.outcome == Outcome::Running { stdout + stderr } else { self.bytes.iter().sum() };

@@ -82,9 +82,8 @@ impl Unattended {
     }
 
     fn find(&self) -> Option<BlockedReader> {
-        let in_vain = |targets: &[PathBuf]| {
-            !targets.is_empty() && targets.iter().all(|target| self.pipes.contains(target))
-        };
+        let in_vain =
+            |targets: &[PathBuf]| !targets.is_empty() && targets.iter().all(|target| self.pipes.contains(target));
         let mut found = None;
         for pid in descendants() {
             let Some(status) = ProcessStatus::of(pid) else { continue };

@@ -249,7 +249,8 @@ impl Task {
             cursor.stderr = reached[1].max(cursor.stderr) - held_back[1];
         }
         let end = before + cut.end - held_back[0] - held_back[1];
-        let rest = if matches!(request.part, Part::Tail(_)) && cut.start > wanted.start { before + wanted.start } else { end };
+        let rest =
+            if matches!(request.part, Part::Tail(_)) && cut.start > wanted.start { before + wanted.start } else { end };
         Ok(Output { chunks, left_out: wanted.end - wanted.start - length, not_kept, matches: 0, end, rest })
     }
 }
@@ -394,7 +395,8 @@ impl OutputView {
     fn search(&self, range: &Range<u64>, filter: &Filter, limit: u64) -> io::Result<Output> {
         let mut search = Search { filter, limit, output: Output::default(), before: Vec::new(), after: 0 };
         // A line belongs to a stream as a whole, so each stream has its own unfinished one.
-        let mut unfinished = [Stream::Stdout, Stream::Stderr].map(|stream| FoundLine { stream, bytes: Vec::new(), start: 0 });
+        let mut unfinished =
+            [Stream::Stdout, Stream::Stderr].map(|stream| FoundLine { stream, bytes: Vec::new(), start: 0 });
         let mut place = range.start;
         while place < range.end {
             let (pieces, not_kept) = self.read(place..(place + STEP).min(range.end))?;

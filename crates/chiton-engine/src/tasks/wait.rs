@@ -119,7 +119,8 @@ impl TaskLink {
     /// The end of a wait in which no line matched.
     fn without_match(reason: WaitReason, task: Task, wanted: &WaitFor) -> Result<Waited, SendError> {
         let pattern = wanted.pattern.as_ref().filter(|_| matches!(reason, WaitReason::Ended | WaitReason::TimedOut));
-        let earlier = pattern.map(|pattern| LineSearch::last_before(&task, wanted.from, pattern)).transpose()?.flatten();
+        let earlier =
+            pattern.map(|pattern| LineSearch::last_before(&task, wanted.from, pattern)).transpose()?.flatten();
         Ok(Waited { reason, task, earlier })
     }
 

@@ -77,7 +77,10 @@ pub(super) fn output() -> ToolSpec {
             .to_owned(),
         parameters: vec![
             id(),
-            ("wait", integer(0, "Milliseconds to wait at most; alone: until it ends; with wait_for 120000 if left out.")),
+            (
+                "wait",
+                integer(0, "Milliseconds to wait at most; alone: until it ends; with wait_for 120000 if left out."),
+            ),
             (
                 "wait_for",
                 string(
