@@ -22,7 +22,7 @@ impl Hands {
         let mut wire = place.session(arguments);
         let reply = wire.call("Bash", call);
         let facts = &reply["structuredContent"];
-        let id = facts["run_id"].as_str().or(facts["bash_id"].as_str()).unwrap_or_else(|| panic!("{reply}")).to_owned();
+        let id = facts["bash_id"].as_str().unwrap_or_else(|| panic!("{reply}")).to_owned();
         (Self { wire, id }, reply)
     }
 
@@ -329,7 +329,7 @@ fn who_only_watches_changes_nothing() {
     assert_eq!(shows("^hello me"), Some(0), "what comes is seen");
     let reply = hands.wire.call("BashOutput", &json!({"bash_id": hands.id, "view": "screen"}));
     let facts = &reply["structuredContent"];
-    assert_eq!((&facts["people_attached"], &facts["typed_by_people"]), (&Value::Null, &Value::Null), "{reply}");
+    assert_eq!((facts.get("people_attached"), facts.get("typed_by_people")), (None, None), "{reply}");
     assert_eq!(facts["size"]["columns"], 80, "{reply}");
     place.call(&["send", "--keys", "ctrl-c", &watcher]);
     assert_eq!(place.call(&["wait", "--timeout", "20s", &watcher]).status.code(), Some(0));
