@@ -112,7 +112,7 @@ fn complaint(views: &Views) -> Option<&str> {
     static WORDS: OnceLock<Option<Regex>> = OnceLock::new();
     let words = WORDS.get_or_init(|| Regex::new(SIGNS).ok()).as_ref()?;
     let texts = [&views.stdout, &views.stderr].map(|view| [Some(view.head.as_str()), view.tail.as_deref()]);
-    texts.into_iter().flatten().flatten().flat_map(str::lines).filter(|line| words.is_match(line)).last()
+    texts.into_iter().flatten().flatten().flat_map(str::lines).rfind(|line| words.is_match(line))
 }
 
 /// Whether the command is nothing but the call of this program: then it is the one that failed.
