@@ -32,6 +32,9 @@ pub enum CallError {
         /// Those there are.
         known: Vec<String>,
     },
+    /// A command that this surface does not run.
+    #[error("Blocked: {0}")]
+    Blocked(String),
     /// An argument with a value it cannot have.
     #[error("'{name}' {problem}")]
     BadValue {

@@ -52,7 +52,17 @@ impl OutputCounts {
         let bytes = if report.outcome == Outcome::Running { stdout + stderr } else { self.bytes.iter().sum() };
         let amount = Amount { bytes, lines: self.lines.lines() };
         let (response, Kept { cwd, notices }) = (Response::Ran(report), kept);
-        Ran { response, cwd, notices, stdout_characters, stderr_characters, amount, moved }
+        Ran {
+            response,
+            cwd,
+            notices,
+            stdout_characters,
+            stderr_characters,
+            amount,
+            moved,
+            transcript: None,
+            number: None,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 use chiton_dialects::action::{
-    Amount, Exchange, Exchanged, Failure, FailureKind, Message, OutputView, TaskOutput, TaskRef,
+    Amount, Exchange, Exchanged, Failure, FailureKind, Message, OutputView, TaskOutput, TaskRef, WhenLong,
 };
 use chiton_dialects::text::LineCount;
 use chiton_dialects::{Done, ReadAction};
@@ -14,9 +14,11 @@ use chiton_engine::tasks::link::Killed;
 use chiton_engine::tasks::{
     Cursor, Filter, NotFound, Output, Part, ReadRequest, SendError, WaitFor, WaitReason, Waited,
 };
-use chiton_engine::{Engine, Lock, Look, RunControl, Session, Signal, Stream, Task, Typing};
+use chiton_engine::{Engine, Lock, Look, RunControl, Session, Signal, Task, Typing};
 
+use crate::ends::Ends;
 use crate::failure::{not_found, read_failure, send_failure, system};
+use crate::numbers::Numbers;
 use crate::remembered::Remembered;
 
 /// How much of a stream is in memory for a reply: more than any dialect shows, so that each can cut it in its own way.
@@ -37,11 +39,13 @@ pub(crate) struct ClientTasks {
     cursors: Lock<Remembered<Cursor>>,
     /// Tasks that were read to their end in a dialect that forgets them then.
     forgotten: Lock<Remembered<()>>,
+    /// The short numbers of tasks.
+    numbers: Lock<Numbers>,
 }
 
 impl ClientTasks {
     pub(crate) fn new(engine: Engine, session: Session) -> Self {
-        Self { engine, session, cursors: Lock::default(), forgotten: Lock::default() }
+        Self { engine, session, cursors: Lock::default(), forgotten: Lock::default(), numbers: Lock::default() }
     }
 
     /// Reads a task, after a wait where the call asks for one.
@@ -103,24 +107,40 @@ impl ClientTasks {
     /// The part of a task's output that is asked for. Its state is older than its output: one that has ended has printed
     /// all of it.
     fn output(&self, task: Task, read: &ReadAction, filter: Option<Filter>) -> Result<TaskOutput, Failure> {
-        let limit = read.limit.unwrap_or(READ_BYTES);
-        let request = ReadRequest { part: read.part.clone(), filter, limit, ..ReadRequest::default() };
-        let output = self.advance(&task, &request)?;
+        let ends = self.ends(&task, read, filter)?;
         if read.forgets && !task.status.is_running() {
             self.lock_forgotten().of(&task.id, || self.engine.tasks().ids());
         }
         Ok(TaskOutput {
-            stdout: self.engine.masked_view(output.of(Stream::Stdout)),
-            stderr: self.engine.masked_view(output.of(Stream::Stderr)),
-            output: self.engine.masked_view(output.to_text()),
-            left_out: output.left_out,
-            not_kept: output.not_kept,
-            end: output.end,
+            stdout: ends.stdout,
+            stderr: ends.stderr,
+            output: ends.output,
+            left_out: ends.left_out,
+            not_kept: ends.not_kept,
+            end: ends.end,
+            transcript: Some(transcript(&task)).filter(|file| file.exists()),
             waited: None,
             view: read.view.unwrap_or(OutputView::Plain),
             look: None,
             task,
         })
+    }
+
+    fn ends(&self, task: &Task, read: &ReadAction, filter: Option<Filter>) -> Result<Ends, Failure> {
+        let limit = read.limit.unwrap_or(READ_BYTES);
+        let mask = |text| self.engine.masked_view(text);
+        // Of what matches there is no end to be found without all of it.
+        if read.when_long == WhenLong::Beginning || filter.is_some() {
+            let request = ReadRequest { part: read.part.clone(), filter, limit, ..ReadRequest::default() };
+            return Ok(Ends::whole(&self.advance(task, &request)?, &mask));
+        }
+        let ends = if read.part == Part::New {
+            let mut cursors = self.lock_cursors();
+            Ends::of_new(task, cursors.of(&task.id, || self.engine.tasks().ids()), limit, &mask)
+        } else {
+            Ends::of_part(task, &read.part, limit, &mask)
+        };
+        ends.map_err(read_failure)
     }
 
     /// The client has read the task `id` up to here.
@@ -133,6 +153,11 @@ impl ClientTasks {
         let mut cursors = self.lock_cursors();
         let cursor = cursors.of(&task.id, || self.engine.tasks().ids());
         task.read(cursor, request).map_err(read_failure)
+    }
+
+    /// The short number of the task `id`.
+    pub(crate) fn number(&self, id: &str) -> u32 {
+        self.numbers.lock().of(id, || self.engine.tasks().ids())
     }
 
     fn lock_cursors(&self) -> MutexGuard<'_, Remembered<Cursor>> {
@@ -163,6 +188,10 @@ impl ClientTasks {
         wanted.input = read.until_input && task.terminal.is_some() && pattern.is_none();
         let shown = task.terminal.is_some() && matches!(read.view, Some(OutputView::Screen));
         *(if shown { &mut wanted.screen } else { &mut wanted.pattern }) = pattern;
+        if read.until_output {
+            wanted.from = *self.lock_cursors().of(&task.id, || self.engine.tasks().ids());
+            wanted.bytes = Some(1);
+        }
 
         let waited = self.wait_for(&task.id, wanted, control).await?;
         let why = match waited.reason {
@@ -248,7 +277,8 @@ impl ClientTasks {
             left = Some(still);
         }
         let amount = Amount { bytes: kept.total() + not_kept, lines: lines.lines() };
-        Ok(Done::Exchanged(Box::new(Exchanged { task, output: kept.into(), amount, not_kept, took: begun.elapsed() })))
+        let (number, took) = (self.number(&task.id), begun.elapsed());
+        Ok(Done::Exchanged(Box::new(Exchanged { task, output: kept.into(), amount, not_kept, took, number })))
     }
 
     /// Stops a task with everything it started.
@@ -279,6 +309,7 @@ impl ClientTasks {
         let id = match task {
             TaskRef::Id(id) => id.clone(),
             TaskRef::Pid(pid) => self.by_pid(*pid)?,
+            TaskRef::Number(number) => self.by_number(*number)?,
         };
         let unknown = |id| not_found(NotFound { id, nearest: Vec::new(), reason: None });
         match self.engine.tasks().get(&id) {
@@ -290,6 +321,12 @@ impl ClientTasks {
         }
     }
 
+    fn by_number(&self, number: u64) -> Result<String, Failure> {
+        let id = self.numbers.lock().id(number).map(str::to_owned);
+        let message = format!("no task has the number {number}");
+        id.ok_or(Failure { kind: FailureKind::NotFound, message })
+    }
+
     fn by_pid(&self, pid: u64) -> Result<String, Failure> {
         // The newest come first: a number that was used twice is that of the last task.
         let found =
@@ -297,6 +334,11 @@ impl ClientTasks {
         let message = format!("no task has the process id {pid}");
         found.map(|task| task.id).ok_or(Failure { kind: FailureKind::NotFound, message })
     }
+}
+
+/// Where the plain file with the output of a task is, if it has one.
+pub(crate) fn transcript(task: &Task) -> std::path::PathBuf {
+    task.folder().join("output.log")
 }
 
 fn filter(read: &ReadAction) -> Result<Option<Filter>, Failure> {
