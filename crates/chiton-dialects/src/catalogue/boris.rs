@@ -109,7 +109,7 @@ impl Dialect for Boris {
                 };
                 let head = run.notes.iter().cloned().chain([ending]).collect::<Vec<_>>().join("\n");
                 let facts = json!({
-                    "stdout": stdout.text, "stderr": stderr.text, "truncated": stdout.is_cut || stderr.is_cut,
+                    "stdout": stdout.text, "stderr": stderr.text, "truncated": stdout.truncated || stderr.truncated,
                     "timeout_ms": limit,
                 });
                 Reply {
@@ -133,7 +133,7 @@ impl Dialect for Boris {
                 };
                 let facts = json!({
                     "status": status, "stdout": stdout.text, "stderr": stderr.text,
-                    "truncated": stdout.is_cut || stderr.is_cut,
+                    "truncated": stdout.truncated || stderr.truncated,
                 });
                 let text = format!("status: {status}{ending}\n\n{}", streams(&stdout, &stderr));
                 Reply::good(text, with(task_facts(&read.task), &facts))
@@ -154,7 +154,7 @@ impl Dialect for Boris {
 /// A stream as it is given: its first characters, and apart from them its end where it has more.
 struct Cut {
     text: String,
-    is_cut: bool,
+    truncated: bool,
     end: String,
 }
 
@@ -162,12 +162,12 @@ impl Cut {
     fn of(id: &str, view: &TextView, characters: Option<u64>) -> Self {
         let shown = view.head.chars().count() + view.tail.as_ref().map_or(0, |tail| tail.chars().count());
         let total = characters.unwrap_or(shown as u64 + view.omitted);
-        let (text, is_cut) = first_characters(&view.head, total, LIMIT);
-        if !is_cut {
-            return Self { text, is_cut, end: String::new() };
+        let (text, truncated) = first_characters(&view.head, total, LIMIT);
+        if !truncated {
+            return Self { text, truncated, end: String::new() };
         }
         let last = ending(view.tail.as_deref().unwrap_or(&view.head), END, usize::MAX);
-        Self { text: format!("{text}\n[all of it: chiton logs {id}]"), is_cut, end: last.to_owned() }
+        Self { text: format!("{text}\n[all of it: chiton logs {id}]"), truncated, end: last.to_owned() }
     }
 }
 
@@ -175,7 +175,7 @@ impl Cut {
 fn streams(stdout: &Cut, stderr: &Cut) -> String {
     let mut text = format!("stdout:\n{}\nstderr:\n{}", stdout.text, stderr.text);
     for (name, stream) in [("stdout", stdout), ("stderr", stderr)] {
-        if stream.is_cut {
+        if stream.truncated {
             text += &format!("\nend of {name}:\n{}", stream.end);
         }
     }

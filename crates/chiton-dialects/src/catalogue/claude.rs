@@ -83,7 +83,7 @@ impl Dialect for Claude {
                 ),
                 parameters: vec![
                     ("command", json!({"type": "string", "minLength": 1, "description": "The command."})),
-                    ("timeout", number(1, format!("Milliseconds; {DEFAULT_MS} if left out, at most {MAXIMUM_MS}."))),
+                    ("timeout", number(1, &format!("Milliseconds; {DEFAULT_MS} if left out, at most {MAXIMUM_MS}."))),
                     ("description", string("What it does, in 5 to 10 plain words.")),
                     (
                         "run_in_background",
@@ -112,7 +112,7 @@ impl Dialect for Claude {
                         "timeout_ms",
                         number(
                             MONITOR_LEAST_MS,
-                            format!("Milliseconds; {MONITOR_MS} if left out, at most {MONITOR_MOST_MS}."),
+                            &format!("Milliseconds; {MONITOR_MS} if left out, at most {MONITOR_MOST_MS}."),
                         ),
                     ),
                 ],
@@ -175,7 +175,7 @@ impl Dialect for Claude {
     }
 }
 
-fn number(minimum: u64, description: String) -> Value {
+fn number(minimum: u64, description: &str) -> Value {
     json!({"type": "number", "minimum": minimum, "description": description})
 }
 
