@@ -4,6 +4,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 
 use chiton_engine::consent::{Answer, Approver, Asking, Question};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::surroundings;
 
 /// Asks on the terminal that this process was started from, whatever its streams are.
 #[derive(Debug)]
@@ -13,9 +16,23 @@ impl Approver for Terminal {
     fn ask<'a>(&'a self, question: &'a Question) -> Asking<'a> {
         let text = question.text();
         Box::pin(async move {
-            let asked = tokio::task::spawn_blocking(move || ask(&text)).await;
-            asked.map_err(|error| error.to_string())?
+            // The read itself goes on after Ctrl-C; nobody waits for it then.
+            tokio::select! {
+                asked = tokio::task::spawn_blocking(move || ask(&text)) => asked.map_err(|error| error.to_string())?,
+                () = interrupted() => Ok(Answer::Undecided),
+            }
         })
+    }
+}
+
+/// Waits for Ctrl-C, unless whoever started this process wants it ignored.
+async fn interrupted() {
+    let kind = SignalKind::interrupt();
+    // A handler takes the place of "ignore", so this comes first.
+    let is_ignored = surroundings::is_ignored(kind.as_raw_value());
+    match signal(kind) {
+        Ok(mut interrupts) if !is_ignored => drop(interrupts.recv().await),
+        _ => std::future::pending().await,
     }
 }
 
@@ -26,9 +43,12 @@ fn ask(text: &str) -> Result<Answer, String> {
     // There is no "always": this process ends with the command, and an agreement in a file could be written by a command.
     let shown = format!("{text}\n\nRun it? [y] yes, this once, [N] no: ");
     terminal.write_all(shown.as_bytes()).map_err(open)?;
-    let answer = lines.next().and_then(Result::ok).unwrap_or_default();
+    // The end of the input is no answer: the person has closed the terminal, or pressed Ctrl-D.
+    let Some(Ok(answer)) = lines.next() else { return Ok(Answer::Undecided) };
     Ok(match answer.trim().to_lowercase().as_str() {
         "y" | "yes" => Answer::Once,
+        // A terminal in raw mode passes Ctrl-C and Ctrl-D on.
+        keys if keys.contains(['\u{3}', '\u{4}']) => Answer::Undecided,
         _ => Answer::No,
     })
 }

@@ -33,6 +33,10 @@ enum FormatArgument {
     Mcp,
     /// `OpenAI`: functions
     Openai,
+    /// `OpenAI`: functions of Chat Completions with `strict`
+    OpenaiStrict,
+    /// `OpenAI`: functions of the Responses API with `strict`
+    OpenaiResponses,
     /// Anthropic: tools
     Anthropic,
     /// Gemini: function declarations
@@ -51,6 +55,8 @@ pub(crate) fn print_schema(arguments: &SchemaArguments) -> Result<ExitCode> {
     let format = match arguments.format {
         FormatArgument::Mcp => SchemaFormat::Mcp,
         FormatArgument::Openai => SchemaFormat::Openai,
+        FormatArgument::OpenaiStrict => SchemaFormat::OpenaiStrict,
+        FormatArgument::OpenaiResponses => SchemaFormat::OpenaiResponses,
         FormatArgument::Anthropic => SchemaFormat::Anthropic,
         FormatArgument::Gemini => SchemaFormat::Gemini,
     };

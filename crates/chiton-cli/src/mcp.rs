@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use chiton_mcp::{Address, HttpOptions, serve_http, serve_stdio};
+use chiton_mcp::{Address, HttpOptions, serve_http, serve_stdio_from};
+use chiton_operator::Operator;
 use clap::Args;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::messages::remark;
-use crate::session_arguments::{Purpose, SessionArguments};
+use crate::session_arguments::{Purpose, SessionArguments, SessionSetup};
 use crate::settings::{HttpSettings, Settings};
 
 /// Serve an agent over MCP, on standard input and output or over HTTP
@@ -71,11 +72,29 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
         if let Some(address) = arguments.http.as_deref().or(settings.http.listen.as_deref()) {
             return over_http(address, arguments, settings, state).await;
         }
-        let operator = arguments.session.resolve(settings, Purpose::Server, state)?.operator(state)?;
-        serve_stdio(operator).await.map_err(|error| anyhow!("the client does not speak MCP: {error}"))
+        let setup = arguments.session.resolve(settings, Purpose::Server, state)?;
+        let (operator, start) = (setup.operator(state)?, setup.start());
+        let make = maker(setup, settings, state);
+        serve_stdio_from(operator, start, make).await.map_err(|error| anyhow!("the client does not speak MCP: {error}"))
     });
     runtime.shutdown_background();
     served.map(|()| ExitCode::SUCCESS)
+}
+
+/// Makes operators for clients, in a directory of theirs or where the server was started.
+fn maker(
+    setup: SessionSetup,
+    settings: &Settings,
+    state: &Path,
+) -> impl Fn(Option<&Path>) -> Result<Operator, String> + Send + Sync + 'static {
+    let (settings, state) = (settings.clone(), state.to_owned());
+    move |directory| {
+        let made = match directory {
+            Some(directory) => setup.operator_in(directory, &settings, &state),
+            None => setup.operator(&state),
+        };
+        made.map_err(|error| format!("{error:#}"))
+    }
 }
 
 /// Standard output is the protocol's alone.
@@ -102,12 +121,10 @@ async fn over_http(address: &str, arguments: &McpArguments, settings: &Settings,
         token: token(&file)?,
         hosts: given(&arguments.http_host, hosts),
         origins: given(&arguments.http_origin, origins),
+        start: setup.start(),
     };
-    let state = state.to_owned();
-    let make = move |client: &str| match setup.operator(&state) {
-        Ok(operator) => Ok(operator.of_client(client)),
-        Err(error) => Err(format!("{error:#}")),
-    };
+    let make = maker(setup, settings, state);
+    let make = move |client: &str, directory: Option<&Path>| Ok(make(directory)?.of_client(client));
     let ready = |place: &str| remark(&format!("serving at {place}; the token is in {}", file.display()));
     let (mut interrupted, mut ended) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let over = async {

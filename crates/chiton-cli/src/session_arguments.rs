@@ -9,6 +9,7 @@ use chiton_engine::review::Guard;
 use chiton_engine::secrets::UnknownReference;
 use chiton_engine::session::login::LoginConfig;
 use chiton_engine::{Engine, EngineConfig, WarmLimits, WarmRoom};
+use chiton_mcp::StartDirectory;
 use chiton_operator::Operator;
 use clap::Args;
 
@@ -48,6 +49,8 @@ pub(crate) struct SessionSetup {
     dialect: &'static dyn Dialect,
     timeout: Option<Duration>,
     directory: PathBuf,
+    /// Whether a person chose the directory, or a session that was left in one.
+    chosen: bool,
     session: Option<String>,
     max_tasks: Option<usize>,
     protection: ProtectionArguments,
@@ -100,12 +103,14 @@ impl SessionArguments {
             None => dialect(given.dialect.as_deref().unwrap_or("native"))?,
         };
         let guard = self.protection.guard(settings, &directory, state)?;
+        let session = self.session.clone().or_else(|| given.session.clone());
         Ok(SessionSetup {
             dialect,
             guard,
             timeout: self.timeout.or(given.timeout).map(Duration::from_secs),
             directory,
-            session: self.session.clone().or_else(|| given.session.clone()),
+            chosen: self.dir.is_some() || given.dir.is_some() || session.is_some(),
+            session,
             max_tasks: self.max_tasks.or(given.max_tasks),
             protection: self.protection.with(settings)?,
             login: self.login_env || settings.environment.login,
@@ -116,6 +121,25 @@ impl SessionArguments {
 }
 
 impl SessionSetup {
+    /// Where commands start, as far as it is for a client to say.
+    pub(crate) fn start(&self) -> StartDirectory {
+        if self.chosen { StartDirectory::Chosen } else { StartDirectory::Open { home: surroundings::home() } }
+    }
+
+    /// An operator that starts in `directory` instead, by the rules that hold there.
+    pub(crate) fn operator_in(&self, directory: &Path, settings: &Settings, state: &Path) -> Result<Operator> {
+        let guard = self.protection.guard(settings, directory, state)?;
+        let there = Self {
+            directory: directory.to_owned(),
+            guard,
+            session: self.session.clone(),
+            protection: self.protection.clone(),
+            room: self.room.clone(),
+            ..*self
+        };
+        there.operator(state)
+    }
+
     pub(crate) fn operator(&self, state: &Path) -> Result<Operator> {
         let mut config = EngineConfig::new(state)?;
         config.room = self.room.clone();

@@ -24,6 +24,11 @@ pub(crate) fn state_directory() -> Result<PathBuf> {
     }
 }
 
+/// The home directory, where there is one.
+pub(crate) fn home() -> Option<PathBuf> {
+    env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
 /// Where things are kept that somebody who clears the state does not mean to lose: `$XDG_DATA_HOME/chiton`, or below the
 /// home directory.
 pub(crate) fn data_directory() -> Option<PathBuf> {

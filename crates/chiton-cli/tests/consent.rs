@@ -49,21 +49,34 @@ fn an_older_client_is_asked_while_the_call_waits() {
     let call = |wire: &mut Wire, command: &str| {
         wire.request("tools/call", json!({"name": "Bash", "arguments": {"command": command}}))
     };
+    let (said_no, undecided) = (Some("a person said no"), Some("nobody decided"));
     let cases = [
-        ("touch canary.no", json!({"action": "decline"}), false),
-        ("touch canary.never", json!({"action": "cancel"}), false),
-        ("touch canary.choice", accept("no"), false),
-        ("touch canary.empty", json!({"action": "accept"}), false),
-        ("touch canary.once", accept("once"), true),
+        ("touch canary.no", json!({"action": "decline"}), said_no),
+        ("touch canary.never", json!({"action": "cancel"}), undecided),
+        ("touch canary.choice", accept("no"), said_no),
+        ("touch canary.empty", json!({"action": "accept"}), undecided),
+        ("touch canary.once", accept("once"), None),
     ];
-    for (command, given, runs) in cases {
+    for (command, given, refusal) in cases {
+        let runs = refusal.is_none();
         let id = call(&mut wire, command);
         let question = answer(&mut wire, &given);
         assert!(question.contains(command) && question.contains("Canaries sing."), "{question}");
         let result = wire.answer(id)["result"].clone();
         assert_eq!(result["isError"], !runs, "{command}: {result}");
         assert_eq!(sings(&place, &command["touch ".len()..]), runs, "{command}");
+        let said = result["content"][0]["text"].as_str().unwrap().to_owned();
+        for words in ["a person said no", "nobody decided"] {
+            assert_eq!(said.contains(words), refusal == Some(words), "{command}: {said}");
+        }
+        let advice = said.contains("not a refusal by a person");
+        assert_eq!(advice, refusal == undecided, "what can be done then: {said}");
     }
+    let id = call(&mut wire, "touch canary.broken");
+    let asked = wire.message();
+    wire.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32603, "message": "no window"}}));
+    let said = wire.answer(id)["result"].to_string();
+    assert!(said.contains("nobody decided") && said.contains("no window") && !said.contains("said no"), "{said}");
     // Once is once; for the session it is for exactly this.
     let id = call(&mut wire, "touch canary.once");
     answer(&mut wire, &accept("session"));
@@ -120,8 +133,19 @@ fn a_newer_client_gets_the_question_as_the_answer_and_calls_again() {
     assert_eq!(done["isError"], false, "{done}");
     assert!(sings(&place, "canary"));
     std::fs::remove_file(place.folder.path().join("work/canary")).unwrap();
-    let replayed = again(&mut wire, canary.clone(), &state, accept("once"));
-    assert!(replayed["isError"] == true && !sings(&place, "canary"), "a consent is for one run: {replayed}");
+    let foreign = |wire: &mut Wire, state: &str, arguments: &Value, given: Value| {
+        let params = json!({"name": "Bash", "arguments": arguments, "requestState": state, "inputResponses": {"consent": given}});
+        wire.ask("tools/call", params)["error"]["code"].clone()
+    };
+    assert_eq!(foreign(&mut wire, &state, &canary, accept("once")), -32602, "a consent is for one run");
+    assert_eq!(foreign(&mut wire, "not ours", &canary, accept("once")), -32602);
+    let harmless = json!({"command": "touch harmless"});
+    assert_eq!(foreign(&mut wire, "not ours", &harmless, accept("once")), -32602, "whatever the call is");
+    assert!(!sings(&place, "canary") && !sings(&place, "harmless"), "nothing has run");
+    let state = ask(&mut wire, canary.clone());
+    assert_eq!(foreign(&mut wire, &state, &canary, json!({"action": "perhaps"})), -32602, "not an answer");
+    let cancelled = again(&mut wire, canary.clone(), &state, json!({"action": "cancel"}));
+    assert!(cancelled["isError"] == true && cancelled.to_string().contains("nobody decided"), "{cancelled}");
     // The directory of the session is part of what was agreed to.
     let state = ask(&mut wire, canary.clone());
     wire.call("Bash", &json!({"command": "mkdir sub; cd sub"}));
@@ -171,6 +195,55 @@ fn where_nobody_can_be_asked_nothing_runs_and_that_is_said() {
     let refused = command.output().unwrap();
     assert_eq!(refused.status.code(), Some(125), "{}", text(&refused.stderr));
     assert!(!sings(&place, "canary"));
+}
+
+#[test]
+fn a_form_is_sent_to_nobody_who_cannot_show_one() {
+    let cases = [
+        (json!({"elicitation": {}}), true),
+        (json!({"elicitation": {"form": {}}}), true),
+        (json!({"elicitation": {"form": {}, "url": {}}}), true),
+        (json!({"elicitation": {"url": {}}}), false),
+        (json!({}), false),
+    ];
+    for (capabilities, is_asked) in cases {
+        let (place, arguments) = asking();
+        let mut older = start(&place, &arguments);
+        older.greet("2025-11-25", &capabilities);
+        older.request("tools/call", json!({"name": "Bash", "arguments": {"command": "touch canary"}}));
+        let message = older.message();
+        assert_eq!(message["method"] == "elicitation/create", is_asked, "{capabilities}: {message}");
+        let mut newer = start(&place, &arguments);
+        newer.modern(&capabilities);
+        let result = newer.call("Bash", &json!({"command": "touch canary"}));
+        assert_eq!(result["resultType"] == "input_required", is_asked, "{capabilities}: {result}");
+        assert!(is_asked || result.to_string().contains("nobody here who could be asked"), "{result}");
+    }
+}
+
+#[test]
+fn a_question_on_the_terminal_that_is_left_is_not_answered_with_no() {
+    // Ctrl-D, Ctrl-C, and an answer.
+    for (typed, words) in [("\u{4}", "nobody decided"), ("\u{3}", "nobody decided"), ("n\n", "a person said no")] {
+        let (place, arguments) = asking();
+        let work = place.folder.path().join("work");
+        let mut wire = place.wire(&["--guard", "off", "--dir", work.to_str().unwrap()]);
+        wire.greet("2025-06-18", &json!({}));
+        let chiton = env!("CARGO_BIN_EXE_chiton");
+        let command = format!("{chiton} --config {} run 'touch canary'; echo ended:$?", arguments[1]);
+        // The shell outlives what the keys end.
+        let wide =
+            json!({"command": format!("trap : INT; {command}"), "run_in_background": true, "pty": true, "cols": 200});
+        let started = wire.call("Bash", &wide);
+        let id = started["structuredContent"]["bash_id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned();
+        wire.call("BashOutput", &json!({"bash_id": id, "wait_for": "Run it", "wait": 20_000, "view": "screen"}));
+        wire.call("BashInput", &json!({"bash_id": id, "text": typed}));
+        let ended =
+            wire.call("BashOutput", &json!({"bash_id": id, "wait_for": "ended:", "wait": 20_000, "view": "screen"}));
+        let screen = ended.to_string();
+        assert!(screen.contains("ended:") && screen.contains(words), "{typed:?}: {screen}");
+        assert!(!sings(&place, "canary"));
+    }
 }
 
 #[test]

@@ -4,149 +4,16 @@
 
 mod place;
 
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
-use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use chiton_testkit::processes::{eventually, with_command};
-use chiton_testkit::wire::{LIMIT, modern_meta};
+use chiton_testkit::wire::LIMIT;
+use place::web::{Headers, Server, Session, modern_call, modern_headers, status};
 use place::{Place, text};
-use serde_json::{Value, json};
-
-/// The head of a request.
-type Headers = Vec<(String, String)>;
-
-struct Server {
-    child: Child,
-    /// `127.0.0.1:PORT`, or `localhost` for a socket.
-    host: String,
-    socket: Option<String>,
-    token: String,
-}
-
-impl Server {
-    fn start(place: &Place, address: &str, arguments: &[&str]) -> Self {
-        let mut command = place.command();
-        command.args(["mcp", "--http", address]).args(arguments).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-        let line = said.find(|line| line.contains("serving at ")).expect("it serves");
-        let found = line.split_once("serving at ").unwrap().1;
-        let (at, file) = found.trim().split_once("; the token is in ").unwrap();
-        let token = std::fs::read_to_string(file).unwrap();
-        let socket = at.strip_prefix("unix:").map(str::to_owned);
-        let host = at.strip_prefix("http://").map_or("localhost", |rest| rest.trim_end_matches("/mcp")).to_owned();
-        Self { child, host, socket, token }
-    }
-
-    fn send(&self, request: &[u8]) -> String {
-        let mut answer = Vec::new();
-        match &self.socket {
-            Some(path) => exchange(UnixStream::connect(path).unwrap(), request, &mut answer),
-            None => exchange(TcpStream::connect(&self.host).unwrap(), request, &mut answer),
-        }
-        text(&answer)
-    }
-
-    /// A request with everything in order, but for what `change` does to its headers.
-    fn request(&self, body: &Value, change: impl FnOnce(&mut Headers)) -> String {
-        let mut headers = vec![
-            ("Host".to_owned(), self.host.clone()),
-            ("Authorization".to_owned(), format!("Bearer {}", self.token)),
-            ("Content-Type".to_owned(), "application/json".to_owned()),
-            ("Accept".to_owned(), "application/json, text/event-stream".to_owned()),
-            ("Connection".to_owned(), "close".to_owned()),
-        ];
-        change(&mut headers);
-        let body = body.to_string();
-        let head = headers.iter().fold(String::new(), |head, (name, value)| head + name + ": " + value + "\r\n");
-        format!("POST /mcp HTTP/1.1\r\n{head}Content-Length: {}\r\n\r\n{body}", body.len())
-    }
-
-    /// A call of the newest revision, which needs no session.
-    fn call_modern(&self, arguments: &Value) -> Value {
-        let body = modern_call(arguments);
-        let answer = self.send(self.request(&body, modern_headers).as_bytes());
-        events(&answer).into_iter().find(|message| message["id"] == 1).unwrap_or_else(|| panic!("{answer}"))
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn exchange(mut stream: impl Read + Write, request: &[u8], answer: &mut Vec<u8>) {
-    // It may hang up before it has heard everything: that is an answer, too.
-    let _ = stream.write_all(request);
-    let _ = stream.flush();
-    if let Err(error) = stream.read_to_end(answer) {
-        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
-    }
-}
-
-fn modern_call(arguments: &Value) -> Value {
-    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "Bash", "arguments": arguments, "_meta": modern_meta(&json!({}))}})
-}
-
-fn modern_headers(headers: &mut Headers) {
-    for (name, value) in [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "Bash")] {
-        headers.push((name.to_owned(), value.to_owned()));
-    }
-}
-
-fn status(answer: &str) -> u16 {
-    answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0)
-}
-
-/// The messages of an answer, whether it is one or a stream of them.
-fn events(answer: &str) -> Vec<Value> {
-    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    let lines = body.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
-    lines.filter_map(|line| serde_json::from_str(line).ok()).filter(Value::is_object).collect()
-}
-
-/// A session of an older revision.
-struct Session<'a> {
-    server: &'a Server,
-    id: String,
-}
-
-impl<'a> Session<'a> {
-    fn open(server: &'a Server) -> Self {
-        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
-            "capabilities": {}, "clientInfo": {"name": "http", "version": "1"}}});
-        let answer = server.send(server.request(&hello, |_| {}).as_bytes());
-        let id =
-            answer.lines().find_map(|line| line.to_lowercase().strip_prefix("mcp-session-id: ").map(str::to_owned));
-        let session = Self { server, id: id.unwrap_or_else(|| panic!("no session: {answer}")) };
-        let told = session.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        assert_eq!(status(&told), 202, "{told}");
-        session
-    }
-
-    fn post(&self, body: &Value) -> String {
-        let id = self.id.clone();
-        let with = |headers: &mut Headers| {
-            headers.push(("Mcp-Session-Id".to_owned(), id));
-            headers.push(("MCP-Protocol-Version".to_owned(), "2025-06-18".to_owned()));
-        };
-        self.server.send(self.server.request(body, with).as_bytes())
-    }
-
-    fn call(&self, tool: &str, arguments: &Value) -> Value {
-        let params = json!({"name": tool, "arguments": arguments});
-        let answer = self.post(&json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}));
-        let found = events(&answer).into_iter().find(|message| message["id"] == 7);
-        found.unwrap_or_else(|| panic!("{answer}"))["result"].clone()
-    }
-}
+use serde_json::json;
 
 #[test]
 fn of_twelve_requests_only_the_right_one_runs_anything() {

@@ -83,6 +83,13 @@ fn schemas_are_printed_for_each_provider() {
         let schemas: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(schemas.pointer(pointer), Some(&json!("command")), "{format}");
     }
+    for (format, function) in [("openai-strict", "/0/function"), ("openai-responses", "/0")] {
+        let output = place.call(&["schema", "--format", format]);
+        let schemas: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let function = schemas.pointer(function).unwrap();
+        assert_eq!((&function["name"], &function["strict"]), (&json!("Bash"), &json!(true)), "{format}");
+        assert_eq!(function["parameters"]["properties"]["env"]["type"], json!(["array", "null"]), "{format}");
+    }
     let dialects = text(&place.call(&["dialects"]).stdout);
     for name in ["native", "exec", "modes", "boris", "wave", "opencode", "claude", "codex", "gemini", "anthropic"] {
         assert!(dialects.contains(name), "{name}");

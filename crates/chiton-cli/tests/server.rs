@@ -237,7 +237,7 @@ fn a_long_list_of_runs_comes_in_pages_without_a_gap() {
     let place = Place::new();
     let mut wire = place.session(&[]);
     let requests: Vec<u64> = (0..120)
-        .map(|_| wire.request("tools/call", json!({"name": "Bash", "arguments": {"command": "true"}})))
+        .map(|_| wire.request("tools/call", json!({"name": "Bash", "arguments": {"command": "seq 10000"}})))
         .collect();
     for id in requests {
         wire.answer(id);
@@ -282,6 +282,17 @@ fn a_call_that_takes_long_becomes_a_task_for_a_client_that_knows_tasks() {
     }));
     assert_eq!(got["result"]["structuredContent"]["output"], "slow\n", "{got}");
     assert_eq!(got["result"]["isError"], false);
+    let times = |got: &Value| (got["createdAt"].clone(), got["lastUpdatedAt"].clone());
+    let (created, updated) = times(&got);
+    assert!(created.as_str().unwrap() < updated.as_str().unwrap(), "it changed when it ended: {got}");
+    assert_eq!(times(&slow), (created.clone(), created), "and not before");
+    let later = wire.ask("tasks/get", json!({"taskId": task}))["result"].clone();
+    assert_eq!(times(&later), times(&got), "nor after");
+    let mut other = place.wire(&[]);
+    other.modern(&capabilities);
+    let stored = other.ask("tasks/get", json!({"taskId": task}))["result"].clone();
+    assert_eq!(times(&other.ask("tasks/get", json!({"taskId": task}))["result"]), times(&stored));
+    assert!(stored["lastUpdatedAt"].as_str().unwrap() <= updated.as_str().unwrap(), "{stored} {updated}");
     assert_eq!(
         wire.call("Bash", &json!({"command": "pwd"}))["structuredContent"]["output"],
         "/usr\n",

@@ -36,6 +36,7 @@ pub mod shape;
 mod simple;
 pub mod text;
 pub mod timeouts;
+pub mod title;
 pub mod tool;
 
 pub use action::{Action, Done, Keeps, ReadAction, RunAction};

@@ -190,7 +190,7 @@ mod tests {
         let red = "\u{1b}[31m".repeat(50);
         assert_eq!(fitted(&view(&red), room, Escapes::Removed, note), (String::new(), false), "nothing visible is cut");
 
-        let lines: String = (100..200).map(|number| format!("{number}\n")).collect();
+        let lines = (100..200).map(|number| number.to_string()).collect::<Vec<_>>().join("\n") + "\n";
         let (text, cut) = fitted(&view(&lines), room, Escapes::Kept, note);
         assert!(cut);
         let missing = "[368 bytes from 16]\n";

@@ -9,6 +9,7 @@ use crate::action::{Action, Done};
 use crate::arguments::{Arguments, short};
 use crate::call_error::CallError;
 use crate::reply::Reply;
+use crate::title;
 
 /// One tool as a client sees it.
 #[derive(Clone, Debug)]
@@ -33,6 +34,11 @@ impl ToolSpec {
         let properties: Map<String, Value> =
             self.parameters.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
         json!({"type": "object", "properties": properties, "required": self.required, "additionalProperties": false})
+    }
+
+    /// What people call it.
+    pub fn title(&self) -> &'static str {
+        title::of(self.name).unwrap_or(self.name)
     }
 
     /// The names of its parameters.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use chiton_dialects::schema::{self, SchemaFormat};
-use chiton_dialects::{Dialect, Surroundings, ToolSpec, catalogue};
+use chiton_dialects::{Dialect, Surroundings, ToolSpec, catalogue, title};
 use serde_json::{Value, json};
 
 fn around() -> Surroundings {
@@ -73,8 +73,10 @@ fn good_name(name: &Value) -> bool {
     name.as_str().is_some_and(|name| (1..=64).contains(&name.len()) && name.chars().all(good))
 }
 
-fn keys(value: &Value) -> Vec<&str> {
-    value.as_object().unwrap().keys().map(String::as_str).collect()
+fn sorted_keys(value: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
 }
 
 #[test]
@@ -83,23 +85,36 @@ fn every_tool_keeps_the_rules_of_each_provider() {
         for (format, kind) in SchemaFormat::ALL {
             let declared = schema::of(&tool, kind);
             let place = format!("{dialect} {} for {format}: {declared}", tool.name);
-            let function = if kind == SchemaFormat::Openai { &declared["function"] } else { &declared };
+            let is_wrapped = matches!(kind, SchemaFormat::Openai | SchemaFormat::OpenaiStrict);
+            let function = if is_wrapped { &declared["function"] } else { &declared };
             assert!(good_name(&function["name"]), "{place}");
             assert!(function["description"].as_str().is_some_and(|text| (1..=1024).contains(&text.len())), "{place}");
             match kind {
                 SchemaFormat::Mcp => {
-                    assert_eq!(keys(&declared), ["description", "inputSchema", "name", "outputSchema"], "{place}");
+                    let expected = ["description", "inputSchema", "name", "outputSchema", "title"];
+                    assert_eq!(sorted_keys(&declared), expected, "{place}");
+                    assert!(title::of(tool.name).is_some_and(|title| title != tool.name), "no title for {place}");
                     check_object(&declared["inputSchema"], &place);
                     assert_eq!(declared["outputSchema"]["type"], "object", "{place}");
                 }
                 SchemaFormat::Openai => {
-                    assert_eq!(keys(&declared), ["function", "type"], "{place}");
+                    assert_eq!(sorted_keys(&declared), ["function", "type"], "{place}");
                     assert_eq!(declared["type"], "function", "{place}");
-                    assert_eq!(keys(function), ["description", "name", "parameters"], "{place}");
+                    assert_eq!(sorted_keys(function), ["description", "name", "parameters"], "{place}");
                     check_object(&function["parameters"], &place);
                 }
+                SchemaFormat::OpenaiStrict => {
+                    assert_eq!(sorted_keys(&declared), ["function", "type"], "{place}");
+                    assert_eq!(sorted_keys(function), ["description", "name", "parameters", "strict"], "{place}");
+                    check_strict(&function["parameters"], &place);
+                }
+                SchemaFormat::OpenaiResponses => {
+                    let expected = ["description", "name", "parameters", "strict", "type"];
+                    assert_eq!(sorted_keys(&declared), expected, "{place}");
+                    check_strict(&declared["parameters"], &place);
+                }
                 SchemaFormat::Anthropic => {
-                    assert_eq!(keys(&declared), ["description", "input_schema", "name"], "{place}");
+                    assert_eq!(sorted_keys(&declared), ["description", "input_schema", "name"], "{place}");
                     check_object(&declared["input_schema"], &place);
                 }
                 SchemaFormat::Gemini => match declared.get("parameters") {
@@ -119,6 +134,64 @@ fn check_object(schema: &Value, place: &str) {
     let required = schema["required"].as_array().unwrap();
     assert!(required.iter().all(|name| properties.contains_key(name.as_str().unwrap())), "{place}");
     assert!(!schema.to_string().contains("$ref"), "{place}");
+}
+
+/// The words that `strict` takes, and the rules for them: an object names all its properties, all are required, nothing
+/// else may be there.
+const STRICT: &str = "type description enum properties required additionalProperties items minimum maximum pattern \
+                      minItems maxItems";
+
+fn check_strict(schema: &Value, place: &str) {
+    for (word, _) in schema.as_object().unwrap() {
+        assert!(STRICT.split(' ').any(|known| known == word), "{word} in {place}");
+    }
+    let kinds: Vec<&str> = match &schema["type"] {
+        Value::String(kind) => vec![kind],
+        Value::Array(kinds) => kinds.iter().map(|kind| kind.as_str().unwrap()).collect(),
+        other => panic!("the type {other} in {place}"),
+    };
+    let known = ["string", "number", "integer", "boolean", "array", "object", "null"];
+    assert!(!kinds.is_empty() && kinds.iter().all(|kind| known.contains(kind)), "{kinds:?} in {place}");
+    let is_nullable = kinds.contains(&"null");
+    if let Some(words) = schema.get("enum") {
+        assert_eq!(words.as_array().unwrap().contains(&Value::Null), is_nullable, "{words} in {place}");
+    }
+    if kinds.contains(&"object") {
+        assert_eq!(schema["additionalProperties"], json!(false), "{place}");
+        let mut required: Vec<&str> =
+            schema["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        required.sort_unstable();
+        assert_eq!(required, sorted_keys(&schema["properties"]), "{place}");
+        schema["properties"].as_object().unwrap().values().for_each(|property| check_strict(property, place));
+    }
+    if kinds.contains(&"array") {
+        check_strict(&schema["items"], place);
+    }
+}
+
+#[test]
+fn what_fits_a_strict_schema_is_read() {
+    for dialect in catalogue::all() {
+        for tool in dialect.tools(&around()) {
+            let declared = schema::of(&tool, SchemaFormat::OpenaiResponses);
+            let properties = declared["parameters"]["properties"].as_object().unwrap();
+            // The least that a model may send: a word where one has to be there, and null everywhere else.
+            let least = properties.iter().map(|(name, property)| (name.clone(), least_of(property))).collect();
+            let read = dialect.read(tool.name, &least, &around());
+            let place = format!("{} {}: {least:?}", dialect.name(), tool.name);
+            let problem = read.err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(!problem.contains("null") && !problem.contains("type"), "{place}: {problem}");
+        }
+    }
+}
+
+fn least_of(property: &Value) -> Value {
+    match &property["type"] {
+        Value::Array(_) => Value::Null,
+        kind if kind == "integer" || kind == "number" => property.get("minimum").cloned().unwrap_or(json!(1)),
+        kind if kind == "boolean" => json!(false),
+        _ => property["enum"].as_array().and_then(|words| words.first()).cloned().unwrap_or(json!("x")),
+    }
 }
 
 /// The part of `OpenAPI` that Gemini takes.

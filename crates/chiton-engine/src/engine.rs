@@ -144,6 +144,11 @@ impl Engine {
         &self.inner.config
     }
 
+    /// Whether a person was asked the question `id`, and it can still be answered.
+    pub fn is_open_question(&self, id: &str) -> bool {
+        self.inner.consents.is_open(id)
+    }
+
     /// The tasks of this engine's state directory, whoever started them.
     pub fn tasks(&self) -> &Tasks {
         &self.inner.tasks

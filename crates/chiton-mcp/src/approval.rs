@@ -8,11 +8,13 @@ use std::sync::Arc;
 use chiton_engine::consent::{Answer, Approver, Asking, Question};
 use chiton_operator::Consent;
 use rmcp::model::{
-    CallToolRequestParams, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
-    InputRequest, InputRequests, InputRequiredResult, ServerRequest,
+    CallToolRequestParams, ClientCapabilities, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult,
+    ElicitationAction, InputRequest, InputRequests, InputRequiredResult, ServerRequest,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Value, json};
+
+use crate::revision::Revision;
 
 /// The name of the question among the requests of a call.
 const KEY: &str = "consent";
@@ -28,20 +30,32 @@ pub(crate) enum Way {
 }
 
 pub(crate) fn way(context: &RequestContext<RoleServer>) -> Way {
-    let can = context.client_capabilities().is_some_and(|capabilities| capabilities.elicitation.is_some());
-    let modern = context.protocol_version().is_some_and(|version| version.as_str() >= "2026-07-28");
-    match (can, modern) {
+    let can = context.client_capabilities().is_some_and(|capabilities| shows_forms(&capabilities));
+    match (can, Revision::of(context).is_modern()) {
         (false, _) => Way::No,
         (true, true) => Way::Later,
         (true, false) => Way::Now(Arc::new(ClientApprover(context.peer.clone()))),
     }
 }
 
+/// Whether a client shows forms to a person. One that says nothing more of its elicitation does.
+fn shows_forms(capabilities: &ClientCapabilities) -> bool {
+    capabilities.elicitation.as_ref().is_some_and(|kinds| kinds.form.is_some() || kinds.url.is_none())
+}
+
 /// The consent that a call brings along.
 pub(crate) fn brought(request: &CallToolRequestParams) -> Option<Consent> {
-    let answer = request.input_responses.as_ref()?.get(KEY)?;
-    let answer = serde_json::to_value(answer).ok().and_then(|value| serde_json::from_value(value).ok())?;
+    let answer = serde_json::from_value(response(request)?.clone()).ok()?;
     Some(Consent { id: request.request_state.clone()?, answer: read(&answer) })
+}
+
+/// Whether what a call brings along can be read, if it brings anything.
+pub(crate) fn is_readable(request: &CallToolRequestParams) -> bool {
+    response(request).is_none_or(|answer| serde_json::from_value::<ElicitResult>(answer.clone()).is_ok())
+}
+
+fn response(request: &CallToolRequestParams) -> Option<&Value> {
+    request.input_responses.as_ref()?.get(KEY)
 }
 
 /// The answer to a call that cannot be carried out without a consent.
@@ -73,7 +87,9 @@ fn read(result: &ElicitResult) -> Answer {
     match (&result.action, chosen) {
         (ElicitationAction::Accept, Some("once")) => Answer::Once,
         (ElicitationAction::Accept, Some("session")) => Answer::Session,
-        _ => Answer::No,
+        (ElicitationAction::Decline, _) | (ElicitationAction::Accept, Some("no")) => Answer::No,
+        // Closed, or sent without a choice. Clients without a person close it by themselves.
+        _ => Answer::Undecided,
     }
 }
 

@@ -6,14 +6,15 @@ use std::time::Duration;
 use chiton_dialects::Reply;
 use chiton_engine::consent::Approver;
 use chiton_engine::{RunControl, RunEvent};
-use chiton_operator::{Called, Caller};
+use chiton_operator::Caller;
+use jiff::Timestamp;
 use rmcp::model::{CallToolRequestParams, CallToolResponse};
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Map;
 use tokio::sync::watch;
 
 use crate::approval::{self, Way};
-use crate::client::{ServedClient, as_result};
+use crate::client::{EndedCall, ServedClient, as_result};
 use crate::progress::OutputProgress;
 
 /// A call that takes longer than this becomes a task, where the client knows tasks.
@@ -21,10 +22,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A call that is being carried out, by a task of its own.
 pub(crate) struct RunningCall {
-    called: watch::Receiver<Option<Called>>,
+    ended: watch::Receiver<Option<EndedCall>>,
     control: RunControl,
-    /// The id of its run, once it has one.
-    id: Arc<OnceLock<String>>,
+    /// Its run, once it has one.
+    run: Arc<OnceLock<StartedRun>>,
+}
+
+struct StartedRun {
+    id: String,
+    at: Timestamp,
 }
 
 impl RunningCall {
@@ -35,28 +41,30 @@ impl RunningCall {
         follows: bool,
         approver: Option<Arc<dyn Approver>>,
     ) -> Self {
-        let (control, id) = (RunControl::new(), Arc::new(OnceLock::new()));
-        let (sender, called) = watch::channel(None);
-        let running = Self { called, control: control.clone(), id: Arc::clone(&id) };
+        let (control, run) = (RunControl::new(), Arc::new(OnceLock::new()));
+        let (sender, ended) = watch::channel(None);
+        let running = Self { ended, control: control.clone(), run: Arc::clone(&run) };
 
         let client = Arc::clone(client);
         tokio::spawn(async move {
             let on_event = Arc::new(move |event: &RunEvent<'_>| match event {
-                RunEvent::Started { run_id, .. } => drop(id.set((*run_id).to_owned())),
+                RunEvent::Started { run_id, .. } => {
+                    let _ = run.set(StartedRun { id: (*run_id).to_owned(), at: Timestamp::now() });
+                }
                 RunEvent::Output { bytes, .. } => progress.add(bytes),
                 RunEvent::Passed { .. } => {}
             });
             let consent = approval::brought(&request);
             let caller = Caller { on_event, follows, control, approver, consent };
             let called = client.operator.call(&request.name, &request.arguments.unwrap_or_default(), &caller).await;
-            sender.send_replace(Some(called));
+            sender.send_replace(Some(EndedCall { called, at: Timestamp::now() }));
         });
         running
     }
 
     /// The id of its run, once it has one.
     pub(crate) fn id(&self) -> Option<&String> {
-        self.id.get()
+        self.run.get().map(|run| &run.id)
     }
 
     /// Waits for the answer. Where it takes long and the client knows tasks, the call becomes one; where the client is
@@ -80,8 +88,9 @@ impl RunningCall {
                 () = closed(&mut gone), if !stopping => stopping = true,
                 () = &mut patience, if patient && !stopping => {
                     patient = false;
-                    if let Some(id) = self.id.get() {
-                        return CallToolResponse::Task(client.keep(id, self.called.clone(), self.control.clone()));
+                    if let Some(run) = self.run.get() {
+                        let (ended, control) = (self.ended.clone(), self.control.clone());
+                        return CallToolResponse::Task(client.keep(&run.id, run.at, ended, control));
                     }
                 }
             }
@@ -93,19 +102,20 @@ impl RunningCall {
     }
 
     fn response(&self, way: &Way) -> CallToolResponse {
-        let called = self.called.borrow();
-        if let (Way::Later, Some(question)) = (way, called.as_ref().and_then(|called| called.question.as_ref()))
+        let ended = self.ended.borrow();
+        let called = ended.as_ref().map(|ended| &ended.called);
+        if let (Way::Later, Some(question)) = (way, called.and_then(|called| called.question.as_ref()))
             && let Some(asking) = approval::ask_later(question)
         {
             return CallToolResponse::InputRequired(asking);
         }
-        let reply = called.as_ref().map(|called| called.reply.clone());
+        let reply = called.map(|called| called.reply.clone());
         CallToolResponse::Complete(as_result(reply.unwrap_or_else(|| Reply::bad("the call broke off", Map::default()))))
     }
 
     async fn ended(&mut self) {
         // The guard of the value is dropped at once: it must not live across a wait.
-        let _ = self.called.wait_for(Option::is_some).await.map(|_| ());
+        let _ = self.ended.wait_for(Option::is_some).await.map(|_| ());
     }
 }
 

@@ -7,12 +7,12 @@ use chiton_dialects::Reply;
 use chiton_dialects::action::TaskRef;
 use chiton_engine::{Lock, RunControl, TaskStatus};
 use chiton_operator::{Called, Operator};
+use jiff::Timestamp;
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolResult, ContentBlock, CreateTaskResult, DetailedTask, GetTaskResult, JsonObject, Task, TaskPayload,
     TaskStatus as Status,
 };
-use rmcp::task_manager::current_timestamp;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -29,11 +29,17 @@ pub(crate) struct ServedClient {
 
 /// A call that goes on although its request was answered.
 struct KeptCall {
-    called: watch::Receiver<Option<Called>>,
+    ended: watch::Receiver<Option<EndedCall>>,
     control: RunControl,
     cancelled: bool,
     begun: Instant,
-    created: String,
+    created: Timestamp,
+}
+
+/// What came of a call, and when.
+pub(crate) struct EndedCall {
+    pub(crate) called: Called,
+    pub(crate) at: Timestamp,
 }
 
 impl ServedClient {
@@ -41,31 +47,33 @@ impl ServedClient {
         Self { operator, calls: Lock::default() }
     }
 
-    /// Makes a task of a call that runs as `id`; `called` gets its answer.
+    /// Makes a task of a call that has run as `id` since `created`; `ended` gets its answer.
     pub(crate) fn keep(
         &self,
         id: &str,
-        called: watch::Receiver<Option<Called>>,
+        created: Timestamp,
+        ended: watch::Receiver<Option<EndedCall>>,
         control: RunControl,
     ) -> CreateTaskResult {
-        let created = current_timestamp();
-        let call = KeptCall { called, control, cancelled: false, begun: Instant::now(), created: created.clone() };
+        let call = KeptCall { ended, control, cancelled: false, begun: Instant::now(), created };
         let mut calls = self.calls.lock();
-        calls.retain(|_, call| call.called.borrow().is_none() || call.begun.elapsed() < KEPT);
+        calls.retain(|_, call| call.ended.borrow().is_none() || call.begun.elapsed() < KEPT);
         calls.insert(id.to_owned(), call);
-        CreateTaskResult::new(task(id, Status::Working, &created))
+        CreateTaskResult::new(task(id, Status::Working, created, created))
     }
 
     /// The state of a task.
     pub(crate) fn task(&self, id: &str) -> Result<GetTaskResult, ErrorData> {
         let calls = self.calls.lock();
         if let Some(call) = calls.get(id) {
-            let payload = match &*call.called.borrow() {
+            let ended = call.ended.borrow();
+            let payload = match &*ended {
                 None => TaskPayload::Working,
                 Some(_) if call.cancelled => TaskPayload::Cancelled,
-                Some(called) => TaskPayload::Completed { result: entries(&as_result(called.reply.clone())) },
+                Some(ended) => TaskPayload::Completed { result: entries(&as_result(ended.called.reply.clone())) },
             };
-            let task = task(id, payload.status(), &call.created);
+            let changed = ended.as_ref().map_or(call.created, |ended| ended.at);
+            let task = task(id, payload.status(), call.created, changed);
             return Ok(GetTaskResult::new(DetailedTask::new(task, payload)));
         }
         drop(calls);
@@ -77,7 +85,9 @@ impl ServedClient {
     fn stored(&self, id: &str) -> Result<GetTaskResult, ErrorData> {
         let unknown = |error: String| ErrorData::invalid_params(error, None);
         let (found, reply) = self.operator.look_up(id).map_err(|failure| unknown(failure.message))?;
-        let started = jiff::Timestamp::try_from(found.started_at).unwrap_or_default().to_string();
+        let started = Timestamp::try_from(found.started_at).unwrap_or_default();
+        let ended = Timestamp::try_from(found.started_at + found.duration).unwrap_or(started);
+        let changed = if found.status.is_running() { started } else { ended };
         let payload = match found.status {
             TaskStatus::Pending | TaskStatus::Running => TaskPayload::Working,
             TaskStatus::Killed => TaskPayload::Cancelled,
@@ -88,13 +98,13 @@ impl ServedClient {
             },
             _ => TaskPayload::Completed { result: entries(&as_result(reply)) },
         };
-        Ok(GetTaskResult::new(DetailedTask::new(task(&found.id, payload.status(), &started), payload)))
+        Ok(GetTaskResult::new(DetailedTask::new(task(&found.id, payload.status(), started, changed), payload)))
     }
 
     /// Asks for the end of a task.
     pub(crate) async fn cancel(&self, id: &str) -> Result<(), ErrorData> {
         if let Some(call) = self.calls.lock().get_mut(id) {
-            if call.called.borrow().is_none() {
+            if call.ended.borrow().is_none() {
                 call.cancelled = true;
                 call.control.cancel();
             }
@@ -108,9 +118,10 @@ impl ServedClient {
     }
 }
 
-fn task(id: &str, status: Status, created: &str) -> Task {
+/// A task that started at `created`; its state is what it is since `changed`.
+fn task(id: &str, status: Status, created: Timestamp, changed: Timestamp) -> Task {
     let kept = u64::try_from(KEPT.as_millis()).unwrap_or(u64::MAX);
-    Task::new(id, status, created, current_timestamp()).with_ttl_ms(kept).with_poll_interval_ms(POLL_MS)
+    Task::new(id, status, created.to_string(), changed.to_string()).with_ttl_ms(kept).with_poll_interval_ms(POLL_MS)
 }
 
 fn entries(value: &impl serde::Serialize) -> JsonObject {

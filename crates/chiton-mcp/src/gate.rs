@@ -34,14 +34,16 @@ impl Gate {
         {
             return Err((StatusCode::FORBIDDEN, "requests of that Origin are not accepted"));
         }
+        // Before the token: a client without one looks for an OAuth server at well-known paths, and takes any answer but
+        // 404 for a sign that there is one to register with.
+        if head.uri.path() != PATH {
+            return Err((StatusCode::NOT_FOUND, "there is only /mcp here"));
+        }
         let given = only(head, &AUTHORIZATION, "there is more than one Authorization header")?;
         let given = given.and_then(|given| given.split_once(' '));
         let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
         if !given.is_some_and(|given| same(given.as_bytes(), self.token.as_bytes())) {
             return Err((StatusCode::UNAUTHORIZED, "a bearer token is needed; it is in the server's token file"));
-        }
-        if head.uri.path() != PATH {
-            return Err((StatusCode::NOT_FOUND, "there is only /mcp here"));
         }
         if head.method == Method::POST {
             let kind = only(head, &CONTENT_TYPE, "there is more than one Content-Type header")?.unwrap_or_default();
@@ -132,6 +134,25 @@ mod tests {
             assert_eq!(judge(&headers, PATH, Method::POST), expected, "{headers:?}");
         }
         assert_eq!(judge(&good, "/", Method::POST), 404);
+        for path in [
+            "/.well-known/oauth-protected-resource",
+            "/.well-known/oauth-protected-resource/mcp",
+            "/.well-known/oauth-authorization-server/mcp",
+            "/.well-known/openid-configuration",
+            "/mcp/.well-known/openid-configuration",
+            "/register",
+            "/authorize",
+            "/token",
+            "/",
+            "/mcp/",
+            "/other",
+        ] {
+            for headers in [without("authorization"), good.to_vec(), with("authorization", "Bearer wrong")] {
+                assert_eq!(judge(&headers, path, Method::GET), 404, "{path} {headers:?}");
+            }
+            assert_eq!(judge(&with("host", "evil.example"), path, Method::GET), 403, "{path}");
+            assert_eq!(judge(&with("origin", "https://evil.example"), path, Method::GET), 403, "{path}");
+        }
         assert_eq!(judge(&good, "http://evil.example/mcp", Method::POST), 403);
         assert_eq!(judge(&without("content-type"), PATH, Method::DELETE), 200);
     }

@@ -12,14 +12,15 @@ use chiton_operator::Operator;
 use http::header::{CONNECTION, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::model::ErrorCode;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
@@ -27,8 +28,12 @@ use tokio::time::timeout;
 
 use crate::client::ServedClient;
 use crate::gate::{Gate, MOST_BYTES, PATH, Turned};
+use crate::http_answer::{HttpAnswer, empty, object};
+use crate::http_batch::{self, BatchSessions};
+use crate::message::{self, Found, Objection};
 use crate::peer::{Peer, Place, Places};
-use crate::server::{Maker, Server};
+use crate::roots::StartDirectory;
+use crate::server::{Clientele, Maker, Server};
 
 /// How long a client may take for the head of a request, and for its body.
 const HEAD: Duration = Duration::from_secs(10);
@@ -38,6 +43,8 @@ const BODY: Duration = Duration::from_mins(1);
 /// The largest head.
 const HEAD_BYTES: usize = 64 << 10;
 const MOST_HEADERS: usize = 64;
+/// The header that names the revision of a request.
+const REVISION: &str = "mcp-protocol-version";
 /// How long a session waits for a silent client. Long, since a client says nothing while its command runs for an hour.
 const SESSION: Duration = Duration::from_hours(24);
 
@@ -63,6 +70,8 @@ pub struct HttpOptions {
     pub hosts: Vec<String>,
     /// Web pages that may talk to it.
     pub origins: Vec<String>,
+    /// Where the commands of a client start. Roots of other machines are not looked at.
+    pub start: StartDirectory,
 }
 
 /// Why HTTP cannot be served.
@@ -88,21 +97,24 @@ pub enum HttpError {
     Taken(PathBuf),
 }
 
-/// Serves clients over HTTP until `over` is done. `make` makes the operator of a client with this name; `ready` receives
-/// the address.
+/// Serves clients over HTTP until `over` is done. `make` makes the operator of a client with this name, which starts in
+/// a directory, or where the server was started; `ready` receives the address.
 ///
 /// # Errors
 /// When the address may not or cannot be used.
 pub async fn serve_http(
     options: HttpOptions,
-    make: impl Fn(&str) -> Result<Operator, String> + Send + Sync + 'static,
+    make: impl Fn(&str, Option<&Path>) -> Result<Operator, String> + Send + Sync + 'static,
     ready: impl FnOnce(&str),
     over: impl Future<Output = ()>,
 ) -> Result<(), HttpError> {
     let (listener, place, mut hosts) = HttpListener::open(&options).await?;
     hosts.extend(options.hosts);
     let gate = Arc::new(Gate { hosts, origins: options.origins, token: options.token });
-    let service = service(make).map_err(|problem| HttpError::Listen(place.clone(), io::Error::other(problem)))?;
+    let start = if options.remote { StartDirectory::Chosen } else { options.start };
+    let endpoint =
+        endpoint(make, start).map_err(|problem| HttpError::Listen(place.clone(), io::Error::other(problem)))?;
+    let endpoint = Arc::new(endpoint);
     ready(&place);
     let places = Places::default();
     tokio::pin!(over);
@@ -113,7 +125,7 @@ pub async fn serve_http(
                 // One for whom there is no place is hung up on.
                 Ok(Some(connection)) => {
                     if let Some(place) = places.enter(connection.peer) {
-                        connection.serve(Arc::clone(&gate), service.clone(), place);
+                        connection.serve(Arc::clone(&gate), Arc::clone(&endpoint), place);
                     }
                 }
                 // Not the same user, or gone again.
@@ -129,15 +141,26 @@ pub async fn serve_http(
     Ok(())
 }
 
-type Service = StreamableHttpService<Server, LocalSessionManager>;
+pub(crate) type Service = StreamableHttpService<Server, LocalSessionManager>;
+
+/// What requests are given to once the gate has let them in.
+struct Endpoint {
+    service: Service,
+    batches: BatchSessions,
+}
 
 /// Sessions of the older revisions have an operator each; requests of the newest, which knows none, share one: the
 /// token says whose they are.
-fn service(make: impl Fn(&str) -> Result<Operator, String> + Send + Sync + 'static) -> Result<Service, String> {
-    let shared = Arc::new(ServedClient::new(make("http")?));
-    let make = Arc::new(make);
-    let maker: Maker = Arc::new(move || make(&format!("http-{}", random())));
-    let factory = move || Ok(Server::new(Arc::clone(&shared), Some(Arc::clone(&maker)), watch::Sender::new(false)));
+fn endpoint(
+    make: impl Fn(&str, Option<&Path>) -> Result<Operator, String> + Send + Sync + 'static,
+    start: StartDirectory,
+) -> Result<Endpoint, String> {
+    let shared = Arc::new(ServedClient::new(make("http", None)?));
+    let maker: Maker = Arc::new(move |directory| make(&format!("http-{}", random()), directory));
+    let factory = move || {
+        let (shared, maker, gone) = (Arc::clone(&shared), Arc::clone(&maker), watch::Sender::new(false));
+        Ok(Server::new(Clientele::Sessions, shared, Some(maker), start.clone(), gone))
+    };
     let mut sessions = SessionConfig::default();
     sessions.keep_alive = Some(SESSION);
     let mut manager = LocalSessionManager::default();
@@ -148,7 +171,9 @@ fn service(make: impl Fn(&str) -> Result<Operator, String> + Send + Sync + 'stat
         .enforce_origin_validation()
         .disable_allowed_origins()
         .with_max_request_body_bytes(MOST_BYTES);
-    Ok(StreamableHttpService::new(factory, Arc::new(manager), config))
+    let manager = Arc::new(manager);
+    let batches = BatchSessions::new(Arc::clone(&manager));
+    Ok(Endpoint { service: StreamableHttpService::new(factory, manager, config), batches })
 }
 
 /// Sixteen hexadecimal digits that nobody can guess.
@@ -240,13 +265,13 @@ struct Connection {
 }
 
 impl Connection {
-    fn serve(self, gate: Arc<Gate>, service: Service, place: Place) {
+    fn serve(self, gate: Arc<Gate>, endpoint: Arc<Endpoint>, place: Place) {
         let Self { stream, peer } = self;
         tokio::spawn(async move {
             // Before anything is read: whoever sends a request and hangs up could not be found afterwards.
             let is_of_a_command = tokio::task::spawn_blocking(move || peer.is_of_a_command()).await.unwrap_or(true);
             let caller = Arc::new(HttpCaller { gate, is_of_a_command, place });
-            let answer = service_fn(move |request| answer(Arc::clone(&caller), service.clone(), request));
+            let answer = service_fn(move |request| answer(Arc::clone(&caller), Arc::clone(&endpoint), request));
             let mut server = http1::Builder::new();
             server
                 .timer(TokioTimer::new())
@@ -291,11 +316,9 @@ fn head_bytes(head: &Parts) -> usize {
     first + headers + "\r\n".len()
 }
 
-type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
-
 async fn answer(
     caller: Arc<HttpCaller>,
-    service: Service,
+    endpoint: Arc<Endpoint>,
     request: Request<Incoming>,
 ) -> Result<HttpAnswer, Infallible> {
     let (head, body) = request.into_parts();
@@ -310,13 +333,45 @@ async fn answer(
         Ok(Err(_)) => return Ok(turn_away(StatusCode::BAD_REQUEST, "the body broke off")),
         Err(_) => return Ok(turn_away(StatusCode::REQUEST_TIMEOUT, "the body took too long")),
     };
-    let ends = head.method == Method::DELETE;
-    let mut answer = service.handle(Request::from_parts(head, Full::new(body))).await;
-    if ends && answer.status() == StatusCode::ACCEPTED {
-        // The session has ended by now, and some clients take "accepted" for a failure.
-        *answer.status_mut() = StatusCode::NO_CONTENT;
+    Ok(match head.method {
+        Method::POST => endpoint.receive(head, &body).await,
+        _ => endpoint.pass_on(head, body).await,
+    })
+}
+
+impl Endpoint {
+    /// Answers what a client has sent.
+    async fn receive(&self, head: Parts, body: &[u8]) -> HttpAnswer {
+        let text = message::text_of(body);
+        if text.is_empty() {
+            return object(&Objection::new(Value::Null, ErrorCode::PARSE_ERROR, "there is no message in the body"));
+        }
+        let declared = head.headers.get(REVISION).and_then(|revision| revision.to_str().ok());
+        match message::read(&text, declared) {
+            Err(objection) => object(&objection),
+            Ok(Found::Nothing) => empty(StatusCode::ACCEPTED),
+            Ok(Found::Batch(elements)) => http_batch::answer(&self.service, &self.batches, &head, &elements).await,
+            Ok(Found::Message(message)) => {
+                self.batches.withdraw(&head, &message);
+                let answer = self.pass_on(head, Bytes::from(text.into_owned())).await;
+                self.batches.note(&message, &answer).await;
+                answer
+            }
+        }
     }
-    Ok(answer)
+
+    async fn pass_on(&self, head: Parts, body: Bytes) -> HttpAnswer {
+        let ends = head.method == Method::DELETE;
+        if ends {
+            self.batches.forget(&head);
+        }
+        let mut answer = self.service.handle(Request::from_parts(head, Full::new(body))).await;
+        if ends && answer.status() == StatusCode::ACCEPTED {
+            // The session has ended by now, and some clients take "accepted" for a failure.
+            *answer.status_mut() = StatusCode::NO_CONTENT;
+        }
+        answer
+    }
 }
 
 /// Refuses and closes the connection, so that nobody has to read the rest of the request.
@@ -326,6 +381,7 @@ fn turn_away(status: StatusCode, why: &'static str) -> HttpAnswer {
     let headers = response.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
     if status == StatusCode::UNAUTHORIZED {
+        // It names no OAuth metadata: there is no server to get a token from.
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     response

@@ -25,20 +25,28 @@
 //! ```
 #![expect(
     deprecated,
-    reason = "the newest revision drops log messages and resources/subscribe, the older ones have them"
+    reason = "the newest revision drops log messages, roots and resources/subscribe, the older ones have them"
 )]
 
 mod approval;
+mod batch;
 mod call;
 mod client;
 mod gate;
 mod http;
+mod http_answer;
+mod http_batch;
+mod identity;
 mod log;
+mod message;
 mod peer;
 mod progress;
 mod resources;
+mod revision;
+mod roots;
 mod server;
 mod stdio;
 
 pub use http::{Address, HttpError, HttpOptions, serve_http};
-pub use stdio::serve_stdio;
+pub use roots::StartDirectory;
+pub use stdio::{serve_stdio, serve_stdio_from};

@@ -16,6 +16,8 @@ const TEMPLATE: &str = "chiton://runs/{id}/output{?tail}";
 const MIME: &str = "text/plain";
 /// Resources on one page of the list.
 const PAGE: usize = 100;
+/// Output that is longer than this was cut in the reply to its call, in most dialects.
+const SHOWN_BYTES: u64 = 30_000;
 /// What one read gives at most.
 const READ_BYTES: u64 = 1 << 20;
 /// The least time between two notifications of a change.
@@ -49,9 +51,11 @@ pub(crate) fn find(operator: &Operator, uri: &str) -> Result<Task, ErrorData> {
     operator.known(&TaskRef::Id(name.id.to_owned())).map_err(|_| unknown(uri))
 }
 
-/// One page of all of them, the newest first; `cursor` is where the page before ended.
+/// One page of those that are worth a look, the newest first; `cursor` is where the page before ended. Any other run can
+/// still be read by its id.
 pub(crate) fn list(operator: &Operator, cursor: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
-    let runs = operator.runs().map_err(|failure| ErrorData::internal_error(failure.message, None))?;
+    let mut runs = operator.runs().map_err(|failure| ErrorData::internal_error(failure.message, None))?;
+    runs.retain(is_worth_listing);
     let start = match cursor {
         None => 0,
         Some(last) => {
@@ -67,6 +71,13 @@ pub(crate) fn list(operator: &Operator, cursor: Option<&str>) -> Result<ListReso
         result.next_cursor = page.last().map(|run| run.id.clone());
     }
     Ok(result)
+}
+
+/// Whether a client may not have seen all of its output: its call did not wait for it, it still runs, or it printed more
+/// than a reply shows.
+fn is_worth_listing(run: &Task) -> bool {
+    let printed = run.totals.map_or(0, |(stdout, stderr)| stdout.written + stderr.written);
+    run.background || run.status.is_running() || run.leftover_of.is_some() || printed > SHOWN_BYTES
 }
 
 fn resource(run: &Task) -> Resource {

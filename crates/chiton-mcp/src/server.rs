@@ -1,7 +1,10 @@
 //! The methods of the protocol.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use chiton_dialects::ToolSpec;
 use chiton_dialects::tool::ToolEffect;
@@ -11,34 +14,56 @@ use chiton_operator::Operator;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult, ErrorCode, GetTaskParams,
-    GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ResourceUpdatedNotification, ResourceUpdatedNotificationParam, ServerCapabilities,
-    ServerConfig, ServerNotification, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, ErrorCode, GetTaskParams, GetTaskResult, InitializeRequestParams, InitializeResult,
+    InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListRootsResult,
+    ListToolsResult, LoggingLevel, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ResourceUpdatedNotification, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
+    ServerNotification, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
     UnsubscribeRequestParams, UpdateTaskParams,
 };
-use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 
 use crate::approval::{self, Way};
 use crate::call::RunningCall;
 use crate::client::ServedClient;
+use crate::identity;
 use crate::log::Log;
 use crate::progress::OutputProgress;
 use crate::resources;
+use crate::revision::Revision;
+use crate::roots::{self, RootsWait, StartDirectory};
 
-/// Makes a client's own operator.
-pub(crate) type Maker = Arc<dyn Fn() -> Result<Operator, String> + Send + Sync>;
+/// How long the answer to a question for roots is of use.
+const ROOTS: Duration = Duration::from_secs(30);
+
+/// Makes an operator: one that starts in this directory, or where the server was started.
+pub(crate) type Maker = Arc<dyn Fn(Option<&Path>) -> Result<Operator, String> + Send + Sync>;
+
+/// Whom a server is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clientele {
+    /// One client, for as long as it lives.
+    One,
+    /// Each session is a client of its own; calls without a session share one.
+    Sessions,
+}
 
 pub(crate) struct Server {
+    clientele: Clientele,
     /// The client of calls that belong to no session.
     shared: Arc<ServedClient>,
-    /// The client of this session, where sessions have their own.
-    own: OnceLock<Arc<ServedClient>>,
+    /// The client of this session, where it is another.
+    own: Lock<OwnClient>,
     maker: Option<Maker>,
+    start: StartDirectory,
+    roots: RootsWait,
+    /// Whether a call was answered with a question for the roots.
+    asked_for_roots: AtomicBool,
     /// Whether the client has closed its end.
     gone: watch::Sender<bool>,
     log: Log,
@@ -46,17 +71,111 @@ pub(crate) struct Server {
     watched: Lock<HashMap<String, AbortHandle>>,
 }
 
+#[derive(Default)]
+struct OwnClient {
+    client: Option<Arc<ServedClient>>,
+    /// Whether it has called a tool: then it stays where it is.
+    has_called: bool,
+}
+
 impl Server {
-    pub(crate) fn new(shared: Arc<ServedClient>, maker: Option<Maker>, gone: watch::Sender<bool>) -> Self {
-        Self { shared, own: OnceLock::new(), maker, gone, log: Log::new(), watched: Lock::default() }
+    pub(crate) fn new(
+        clientele: Clientele,
+        shared: Arc<ServedClient>,
+        maker: Option<Maker>,
+        start: StartDirectory,
+        gone: watch::Sender<bool>,
+    ) -> Self {
+        Self {
+            clientele,
+            shared,
+            own: Lock::default(),
+            maker,
+            start,
+            roots: RootsWait::new(),
+            asked_for_roots: AtomicBool::new(false),
+            gone,
+            log: Log::new(),
+            watched: Lock::default(),
+        }
     }
 
-    fn client(&self) -> &Arc<ServedClient> {
-        self.own.get().unwrap_or(&self.shared)
+    fn client(&self) -> Arc<ServedClient> {
+        Arc::clone(self.own.lock().client.as_ref().unwrap_or(&self.shared))
     }
 
-    fn operator(&self) -> &Operator {
-        &self.client().operator
+    /// The client of a tool call, which from now on stays where it is.
+    fn calling(&self) -> Arc<ServedClient> {
+        let mut own = self.own.lock();
+        own.has_called = true;
+        Arc::clone(own.client.as_ref().unwrap_or(&self.shared))
+    }
+
+    /// Whether the client's roots can still decide where it starts.
+    fn is_open(&self) -> bool {
+        self.start.is_open() && self.maker.is_some() && !self.own.lock().has_called
+    }
+
+    /// Asks a client of an older revision for its roots, and starts in one of them if there is reason to.
+    async fn follow_roots(&self, peer: &Peer<RoleServer>) {
+        let has_roots = peer.peer_info().is_some_and(|client| client.capabilities.roots.is_some());
+        if has_roots && self.is_open() {
+            self.roots.begin();
+            if let Ok(Ok(listed)) = timeout(ROOTS, peer.list_roots()).await {
+                self.start_in_one_of(&listed);
+            }
+        }
+        self.roots.end();
+    }
+
+    fn start_in_one_of(&self, listed: &ListRootsResult) {
+        let directory = self.client().operator.surroundings().directory.clone();
+        let chosen = self.start.choose(&directory, listed.roots.iter().map(|root| root.uri.as_str()));
+        let (Some(chosen), Some(maker)) = (chosen, &self.maker) else { return };
+        // If it cannot be had there, for example because the settings lie in there, it stays where it is.
+        let Ok(operator) = maker(Some(&chosen)) else { return };
+        let moved = Arc::new(ServedClient::new(operator.telling_its_directory()));
+        let mut own = self.own.lock();
+        if !own.has_called {
+            own.client = Some(moved);
+        }
+    }
+
+    /// The newest revision has no other way to ask for roots than by answering a call with the question. That costs a
+    /// round, so it is done once, and only where the current directory says nothing.
+    fn ask_for_roots(
+        &self,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<InputRequiredResult> {
+        if let Some(listed) = roots::brought(request).filter(|_| self.is_open()) {
+            self.start_in_one_of(&listed);
+            self.roots.end();
+        }
+        let has_roots = context.client_capabilities().is_some_and(|capabilities| capabilities.roots.is_some());
+        let is_asked = self.clientele == Clientele::One && Revision::of(context).is_modern() && has_roots;
+        let is_nowhere = || self.start.is_nowhere(&self.client().operator.surroundings().directory);
+        if !is_asked || !self.is_open() || !is_nowhere() || self.asked_for_roots.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        self.roots.begin();
+        roots::ask_later()
+    }
+
+    /// Whether the state that a call brings back is one that it was given, and what else it brings can be read.
+    fn check_state(&self, request: &CallToolRequestParams) -> Result<(), ErrorData> {
+        let refuse = |problem: &'static str| Err(ErrorData::invalid_params(problem, None));
+        if let Some(state) = &request.request_state
+            && !self.client().operator.is_open_question(state)
+        {
+            return refuse(
+                "this requestState was not given here, was used before, or has expired; call again without it",
+            );
+        }
+        if !approval::is_readable(request) {
+            return refuse("the response to 'consent' is not the result of an elicitation");
+        }
+        Ok(())
     }
 }
 
@@ -70,9 +189,9 @@ impl ServerHandler for Server {
             .enable_tasks()
             .build();
         let mut config = ServerConfig::new(capabilities);
-        config.server_info = Implementation::new("chiton", env!("CARGO_PKG_VERSION"));
+        config.server_info = identity::implementation();
         config.instructions =
-            Some(format!("Working directory: {}", self.operator().surroundings().directory.display()));
+            Some(format!("Working directory: {}", self.client().operator.surroundings().directory.display()));
         config
     }
 
@@ -81,30 +200,53 @@ impl ServerHandler for Server {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        if let Some(maker) = &self.maker {
-            let operator = maker().map_err(|problem| ErrorData::internal_error(problem, None))?;
-            let _ = self.own.set(Arc::new(ServedClient::new(operator)));
+        if let (Clientele::Sessions, Some(maker)) = (self.clientele, &self.maker) {
+            let operator = maker(None).map_err(|problem| ErrorData::internal_error(problem, None))?;
+            self.own.lock().client.get_or_insert_with(|| Arc::new(ServedClient::new(operator)));
+        }
+        if request.capabilities.roots.is_some() && self.is_open() {
+            self.roots.begin();
         }
         context.peer.set_peer_info(request.clone());
-        self.negotiate_initialize(&request)
+        let mut hello = self.negotiate_initialize(&request)?;
+        let revision = Revision::new(hello.protocol_version.as_str());
+        revision.trim(&mut hello, request.capabilities.extensions.is_some());
+        Ok(hello)
     }
 
-    /// The client will call soon, so this starts what its first command needs.
-    async fn on_initialized(&self, _: NotificationContext<RoleServer>) {
+    /// The client will call soon, so this starts what its first command needs, once it is clear where.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let mut following = std::pin::pin!(self.follow_roots(&context.peer));
+        if timeout(roots::PATIENCE, &mut following).await.is_err() {
+            self.client().operator.warm();
+            following.await;
+        }
         self.client().operator.warm();
+    }
+
+    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
+        self.follow_roots(&context.peer).await;
     }
 
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.operator().dialect().tools(self.operator().surroundings());
-        Ok(ListToolsResult::with_all_items(tools.iter().filter_map(as_tool).collect()))
+        // Some tools say where they start.
+        self.roots.over().await;
+        let (revision, client) = (Revision::of(&context), self.client());
+        let tools = client.operator.dialect().tools(client.operator.surroundings());
+        let tools = tools.iter().filter_map(as_tool).map(|mut tool| {
+            revision.trim_tool(&mut tool);
+            tool
+        });
+        Ok(ListToolsResult::with_all_items(tools.collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let tools = self.operator().dialect().tools(self.operator().surroundings());
+        let client = self.client();
+        let tools = client.operator.dialect().tools(client.operator.surroundings());
         tools.iter().find(|tool| tool.name == name).and_then(as_tool)
     }
 
@@ -113,14 +255,20 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        self.check_state(&request)?;
+        if let Some(asking) = self.ask_for_roots(&request, &context) {
+            return Ok(CallToolResponse::InputRequired(asking));
+        }
+        self.roots.over().await;
+        let client = self.calling();
         let (progress, tool) = (OutputProgress::default(), request.name.clone());
         self.log.send(&context, LoggingLevel::Debug, || json!({"event": "call", "tool": tool})).await;
         let sending = context.meta.get_progress_token().map(|token| progress.send(context.peer.clone(), token));
         let begun = std::time::Instant::now();
         let way = approval::way(&context);
         let approver = if let Way::Now(approver) = &way { Some(Arc::clone(approver)) } else { None };
-        let mut call = RunningCall::start(self.client(), request, progress, sending.is_some(), approver);
-        let response = call.answer(self.client(), &way, &context, self.gone.subscribe()).await;
+        let mut call = RunningCall::start(&client, request, progress, sending.is_some(), approver);
+        let response = call.answer(&client, &way, &context, self.gone.subscribe()).await;
         if let Some(sending) = sending {
             sending.end().await;
         }
@@ -160,10 +308,31 @@ impl ServerHandler for Server {
     async fn list_resources(
         &self,
         request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.operator().settled().await;
-        resources::list(self.operator(), request.and_then(|page| page.cursor).as_deref())
+        let client = self.client();
+        client.operator.settled().await;
+        let mut list = resources::list(&client.operator, request.and_then(|page| page.cursor).as_deref())?;
+        let revision = Revision::of(&context);
+        list.resources.iter_mut().for_each(|resource| revision.trim_resource(resource));
+        Ok(list)
+    }
+
+    // These two would be answered by default, with nothing, although nobody has declared them.
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(no_method("prompts/list"))
+    }
+
+    async fn complete(
+        &self,
+        _request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(no_method("completion/complete"))
     }
 
     async fn list_resource_templates(
@@ -179,8 +348,9 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.operator().settled().await;
-        resources::read(self.operator(), &request.uri).map(Into::into)
+        let client = self.client();
+        client.operator.settled().await;
+        resources::read(&client.operator, &request.uri).map(Into::into)
     }
 
     async fn subscribe(
@@ -188,9 +358,10 @@ impl ServerHandler for Server {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.operator().settled().await;
-        let task = resources::find(self.operator(), &request.uri)?;
-        let (tasks, uri) = (self.operator().tasks().clone(), request.uri.clone());
+        let client = self.client();
+        client.operator.settled().await;
+        let task = resources::find(&client.operator, &request.uri)?;
+        let (tasks, uri) = (client.operator.tasks().clone(), request.uri.clone());
         let watching = tokio::spawn(async move {
             let mut seen = Cursor::default();
             loop {
@@ -224,17 +395,19 @@ impl ServerHandler for Server {
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let mut filter = SubscriptionFilter::new();
-        let known = |uri: &&String| resources::find(self.operator(), uri).is_ok();
+        let client = self.client();
+        let known = |uri: &&String| resources::find(&client.operator, uri).is_ok();
         filter.resource_subscriptions =
             requested.resource_subscriptions.as_ref().map(|uris| uris.iter().filter(known).cloned().collect());
         Some(filter)
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let client = self.client();
         let mut watching = tokio::task::JoinSet::new();
         for uri in context.accepted().resource_subscriptions.clone().unwrap_or_default() {
-            let task = resources::find(self.operator(), &uri)?;
-            let (tasks, sink) = (self.operator().tasks().clone(), context.sink().clone());
+            let task = resources::find(&client.operator, &uri)?;
+            let (tasks, sink) = (client.operator.tasks().clone(), context.sink().clone());
             watching.spawn(async move {
                 let mut seen = Cursor::default();
                 loop {
@@ -264,17 +437,20 @@ impl ServerHandler for Server {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         // A method that exists ends up here if the library could not read its parameters.
-        let known = METHODS.contains(&request.method.as_str());
-        let (code, problem) = if known {
-            (ErrorCode::INVALID_PARAMS, format!("the parameters of {} are not what it takes", request.method))
-        } else {
-            (ErrorCode::METHOD_NOT_FOUND, format!("there is no method '{}'", request.method))
-        };
-        Err(ErrorData::new(code, problem, None))
+        let method = request.method.as_str();
+        if METHODS.contains(&method) && !Revision::of(&context).has_removed(method) {
+            let problem = format!("the parameters of {method} are not what it takes");
+            return Err(ErrorData::invalid_params(problem, None));
+        }
+        Err(no_method(method))
     }
+}
+
+fn no_method(name: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method '{name}'"), None)
 }
 
 impl Drop for Server {
@@ -293,6 +469,7 @@ const METHODS: [&str; 12] = [
 fn as_tool(spec: &ToolSpec) -> Option<Tool> {
     serde_json::from_value(json!({
         "name": spec.name,
+        "title": spec.title(),
         "description": spec.description,
         "inputSchema": spec.input_schema(),
         "outputSchema": spec.output_schema,

@@ -1,22 +1,28 @@
 //! Messages as lines on standard input and output.
 //!
-//! The library's own reader ignores a line that is not JSON, drops a long one silently, and reports the end of input
-//! only after a wait. This one answers the first two and reports the third at once.
+//! The library's own reader ignores a line that is not JSON, drops a long one silently, knows no arrays of messages, and
+//! reports the end of input only after a wait. This one answers the first three and reports the fourth at once.
 
+use std::collections::VecDeque;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use chiton_operator::Operator;
 use rmcp::RoleServer;
-use rmcp::model::{ErrorData, JsonRpcMessage};
+use rmcp::model::{ClientNotification, ErrorCode, JsonRpcMessage, RequestId, ServerResult};
 use rmcp::service::{RxJsonRpcMessage, ServiceExt, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Mutex, Semaphore, watch};
 
+use crate::batch::{self, Batch};
 use crate::client::ServedClient;
-use crate::server::Server;
+use crate::message::{self, Found, Message, Objection};
+use crate::revision::Revision;
+use crate::roots::StartDirectory;
+use crate::server::{Clientele, Maker, Server};
 
 /// The longest line that is read. Larger than any command that can be run.
 const MOST_BYTES: usize = 64 << 20;
@@ -30,10 +36,28 @@ const MOST_WAITING: usize = 256;
 /// # Errors
 /// In words, when the client does not speak MCP.
 pub async fn serve_stdio(operator: Operator) -> Result<(), String> {
+    serve(operator, None, StartDirectory::Chosen).await
+}
+
+/// The same where the client may have a say in where its commands start: `make` makes an operator that starts in a
+/// directory of the client's instead.
+///
+/// # Errors
+/// In words, when the client does not speak MCP.
+pub async fn serve_stdio_from(
+    operator: Operator,
+    start: StartDirectory,
+    make: impl Fn(Option<&Path>) -> Result<Operator, String> + Send + Sync + 'static,
+) -> Result<(), String> {
+    serve(operator, Some(Arc::new(make)), start).await
+}
+
+async fn serve(operator: Operator, maker: Option<Maker>, start: StartDirectory) -> Result<(), String> {
     let (reader, writer) = rmcp::transport::stdio_pipes();
     let gone = watch::Sender::new(false);
     let transport = Lines::new(reader, writer, gone.clone());
-    let server = Server::new(Arc::new(ServedClient::new(operator)), None, gone.clone());
+    let client = Arc::new(ServedClient::new(operator));
+    let server = Server::new(Clientele::One, client, maker, start, gone.clone());
     let running = match server.serve(transport).await {
         Ok(running) => running,
         // A client that only looked and left has done nothing wrong.
@@ -52,6 +76,12 @@ struct Lines<R, W> {
     room: Arc<Semaphore>,
     /// Set once the client has closed its end.
     gone: watch::Sender<bool>,
+    /// What was agreed upon, where anything was.
+    revision: Option<Revision>,
+    /// Messages of an array that the server has not taken yet.
+    taken_apart: VecDeque<Message>,
+    /// Arrays that are not answered yet.
+    batches: Vec<Batch>,
 }
 
 /// What was found on the input.
@@ -71,6 +101,9 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             writer,
             room,
             gone,
+            revision: None,
+            taken_apart: VecDeque::new(),
+            batches: Vec::new(),
         }
     }
 
@@ -101,37 +134,116 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
         }
     }
 
-    /// Answers what cannot be given to the server.
-    fn object(&self, id: &Value, error: &ErrorData) {
+    /// Writes an answer that does not come from the server.
+    fn reply(&self, answer: &Value) {
         let (writer, place) = (Arc::clone(&self.writer), Arc::clone(&self.room).try_acquire_owned());
-        let answer = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
+        let answer = answer.to_string().into_bytes();
         // Nobody waits for it here: the reader may be dropped at any moment, and the answer with it.
         tokio::spawn(async move {
             let _place = place;
-            let _ = write(&writer, answer.into_bytes()).await;
+            let _ = write(&writer, answer).await;
         });
     }
 
-    async fn next_message(&mut self) -> io::Result<Option<RxJsonRpcMessage<RoleServer>>> {
+    async fn next_message(&mut self) -> io::Result<Option<Message>> {
         loop {
+            if let Some(message) = self.taken_apart.pop_front() {
+                return Ok(Some(message));
+            }
             match self.next_line().await? {
                 InputLine::End => return Ok(None),
                 InputLine::TooLong => {
                     let problem = format!("a message may have {MOST_BYTES} bytes at most; this one was skipped");
-                    self.object(&Value::Null, &ErrorData::invalid_request(problem, None));
+                    self.reply(&Objection::new(Value::Null, ErrorCode::INVALID_REQUEST, problem).to_json());
                 }
                 InputLine::Line => {
-                    let read = read(&self.line);
+                    let found = message::read(&message::text_of(&self.line), None);
                     self.line.clear();
                     self.line.shrink_to(KEPT_BYTES);
-                    match read {
-                        Ok(Some(message)) => return Ok(Some(message)),
-                        Ok(None) => {}
-                        Err((id, error)) => self.object(&id, &error),
+                    match found {
+                        Ok(Found::Message(message)) => self.taken_apart.push_back(*message),
+                        Ok(Found::Batch(elements)) => self.take_apart(&elements),
+                        Ok(Found::Nothing) => {}
+                        Err(objection) => self.reply(&objection.to_json()),
                     }
                 }
             }
         }
+    }
+
+    fn take_apart(&mut self, elements: &[Value]) {
+        let has_batches = self.revision.as_ref().is_some_and(Revision::has_batches);
+        if let Some(objection) = batch::refusal(elements, has_batches) {
+            return self.reply(&objection.to_json());
+        }
+        let (elements, batch) = Batch::open(elements);
+        self.taken_apart.extend(elements.into_iter().map(|element| element.message));
+        if !batch.is_complete() {
+            self.batches.push(batch);
+        } else if let Some(answer) = batch.into_answer() {
+            self.reply(&answer);
+        }
+    }
+
+    /// A request that is withdrawn is not answered, so its array does not wait for it.
+    fn withdraw(&mut self, message: &Message) {
+        let JsonRpcMessage::Notification(told) = message else { return };
+        let ClientNotification::CancelledNotification(withdrawn) = &told.notification else { return };
+        let Some(id) = &withdrawn.params.request_id else { return };
+        if let Some(place) = self.batches.iter().position(|batch| batch.waits_for(id)) {
+            self.batches[place].withdraw(id);
+            if let Some(answer) = self.completed(place) {
+                self.reply(&answer);
+            }
+        }
+    }
+
+    /// The answer to the array at `place`, once all of it is there.
+    fn completed(&mut self, place: usize) -> Option<Value> {
+        let is_complete = self.batches.get(place).is_some_and(Batch::is_complete);
+        is_complete.then(|| self.batches.swap_remove(place)).and_then(Batch::into_answer)
+    }
+
+    /// What is to be written for a message of the server: the message, or nothing while its array is not complete.
+    fn outgoing(&mut self, message: TxJsonRpcMessage<RoleServer>) -> Outgoing {
+        if let JsonRpcMessage::Response(response) = &message
+            && let ServerResult::InitializeResult(hello) = &response.result
+        {
+            self.revision = Some(Revision::new(hello.protocol_version.as_str()));
+        }
+        let place = answered(&message).and_then(|id| self.batches.iter().position(|batch| batch.waits_for(id)));
+        let Some(place) = place else { return Outgoing::Message(Box::new(message)) };
+        if let (Some(id), Ok(answer)) = (answered(&message), serde_json::to_value(&message)) {
+            self.batches[place].answer(id, answer);
+        }
+        self.completed(place).map_or(Outgoing::Nothing, Outgoing::Answers)
+    }
+}
+
+/// What is written.
+enum Outgoing {
+    Message(Box<TxJsonRpcMessage<RoleServer>>),
+    /// All answers to an array.
+    Answers(Value),
+    Nothing,
+}
+
+impl Outgoing {
+    fn into_text(self) -> io::Result<Option<Vec<u8>>> {
+        Ok(match self {
+            Self::Message(message) => Some(serde_json::to_vec(&message)?),
+            Self::Answers(answers) => Some(serde_json::to_vec(&answers)?),
+            Self::Nothing => None,
+        })
+    }
+}
+
+/// The request that a message answers.
+fn answered(message: &TxJsonRpcMessage<RoleServer>) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        _ => None,
     }
 }
 
@@ -146,11 +258,13 @@ where
         let (writer, room) = (Arc::clone(&self.writer), Arc::clone(&self.room));
         // Taken now and not at the first poll: a message counts as waiting from the moment it exists.
         let place = room.try_acquire_owned();
+        let outgoing = self.outgoing(item);
         async move {
             let _place = place;
-            let text = serde_json::to_vec(&item)?;
-            drop(item);
-            write(&writer, text).await
+            match outgoing.into_text()? {
+                Some(text) => write(&writer, text).await,
+                None => Ok(()),
+            }
         }
     }
 
@@ -159,8 +273,11 @@ where
         let room = Arc::clone(&self.room);
         drop(room.acquire().await);
         let message = self.next_message().await.ok().flatten();
-        if message.is_none() {
-            self.gone.send_replace(true);
+        match &message {
+            Some(message) => self.withdraw(message),
+            None => {
+                self.gone.send_replace(true);
+            }
         }
         message
     }
@@ -175,74 +292,4 @@ async fn write<W: AsyncWrite + Unpin>(writer: &Mutex<W>, mut text: Vec<u8>) -> i
     let mut writer = writer.lock().await;
     writer.write_all(&text).await?;
     writer.flush().await
-}
-
-/// One line as a message; `None` if it is to be ignored; what to answer if it cannot be read.
-fn read(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, (Value, ErrorData)> {
-    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
-    if line.is_empty() {
-        return Ok(None);
-    }
-    let notification = match serde_json::from_slice(line) {
-        // The library takes a request with senseless parameters for a notification, which nobody would answer.
-        Ok(message @ JsonRpcMessage::Notification(_)) => Some(message),
-        Ok(message) => return Ok(Some(message)),
-        Err(_) => None,
-    };
-    let value: Value = match serde_json::from_slice(line) {
-        Ok(value) => value,
-        Err(error) => return Err((Value::Null, ErrorData::parse_error(format!("this is not JSON: {error}"), None))),
-    };
-    if notification.is_some() && value.get("id").is_none() {
-        return Ok(notification);
-    }
-    let Value::Object(entries) = &value else {
-        let problem = if value.is_array() { "batches are not supported: send one message a line" } else { NO_MESSAGE };
-        return Err((Value::Null, ErrorData::invalid_request(problem, None)));
-    };
-    let id = entries.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
-    match (id, entries.get("method").and_then(Value::as_str)) {
-        // The protocol says to ignore a notification that one does not understand.
-        (None, Some(_)) if !entries.contains_key("id") => Ok(None),
-        (Some(id), Some(method)) => {
-            Err((id, ErrorData::invalid_params(format!("the parameters of {method} are not what it takes"), None)))
-        }
-        (id, _) => Err((id.unwrap_or_default(), ErrorData::invalid_request(NO_MESSAGE, None))),
-    }
-}
-
-const NO_MESSAGE: &str = "this is not a JSON-RPC message: it needs \"jsonrpc\": \"2.0\", an id and a method";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_is_read_ignored_or_answered() {
-        let code = |line: &str| match read(line.as_bytes()) {
-            Ok(Some(_)) => "message".to_owned(),
-            Ok(None) => "ignored".to_owned(),
-            Err((id, error)) => format!("{id} {}", error.code.0),
-        };
-        for (line, expected) in [
-            (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, "message"),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"no/such"}"#, "message"),
-            (r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, "message"),
-            ("", "ignored"),
-            ("\r\n", "ignored"),
-            ("{", "null -32700"),
-            ("\u{0}", "null -32700"),
-            ("[]", "null -32600"),
-            ("17", "null -32600"),
-            ("{}", "null -32600"),
-            (r#"{"id":7}"#, "7 -32600"),
-            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, "null -32600"),
-            (r#"{"jsonrpc":"2.0","id":7,"method":"logging/setLevel","params":"loud"}"#, "7 -32602"),
-            (r#"{"jsonrpc":"2.0","method":"notifications/nobody/knows","params":5}"#, "ignored"),
-        ] {
-            assert_eq!(code(line), expected, "{line}");
-        }
-        let deep = "[".repeat(100_000);
-        assert_eq!(code(&deep), "null -32700");
-    }
 }

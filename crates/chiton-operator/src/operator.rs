@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chiton_dialects::action::{Failure, Message, Ran, TaskRef};
@@ -29,6 +30,8 @@ pub struct Operator {
     around: Surroundings,
     sessions: Sessions,
     tasks: ClientTasks,
+    /// Whether the client was told of another directory than the one it is in.
+    untold: AtomicBool,
 }
 
 impl Operator {
@@ -37,7 +40,7 @@ impl Operator {
         let around = Surroundings { directory: start.state.cwd.clone(), timeout };
         let sessions = Sessions::new(start, NamedSessions::new(&engine.config().state_directory));
         let tasks = ClientTasks::new(engine.clone(), sessions.own().clone());
-        Self { engine, dialect, tools: OnceLock::new(), around, sessions, tasks }
+        Self { engine, dialect, tools: OnceLock::new(), around, sessions, tasks, untold: AtomicBool::new(false) }
     }
 
     /// The same for one client of several, which knows its own tasks and no others.
@@ -56,6 +59,13 @@ impl Operator {
         self.sessions.continue_named(name)?;
         self.tasks = ClientTasks::new(self.engine.clone(), self.sessions.own().clone());
         Ok(self)
+    }
+
+    /// The same for a client that may believe to be elsewhere: the first reply says where it is.
+    #[must_use]
+    pub fn telling_its_directory(self) -> Self {
+        self.untold.store(true, Ordering::Relaxed);
+        self
     }
 
     /// The dialect it speaks.
@@ -160,7 +170,7 @@ impl Operator {
             // What this reply shows is not new to the next read, except for half a character at its end.
             self.tasks.read_up_to(&report.run_id, counts.cursor());
         }
-        let moved = kept.cwd != opened.before.cwd;
+        let moved = kept.cwd != opened.before.cwd || self.untold.swap(false, Ordering::Relaxed);
         let goes_on =
             if report.outcome == Outcome::Running { Some(&report.run_id) } else { report.leftover_task.as_ref() };
         let number = goes_on.map(|id| self.tasks.number(id));
@@ -193,6 +203,11 @@ impl Operator {
             StartedTask::Refused(refused) => Ok(Done::Ran(Box::new(Ran::unrun(Response::Refused(refused))))),
             StartedTask::Described(dry_run) => Ok(Done::Ran(Box::new(Ran::unrun(Response::Described(dry_run))))),
         }
+    }
+
+    /// Whether a person was asked the question `id`, and it can still be answered.
+    pub fn is_open_question(&self, id: &str) -> bool {
+        self.engine.is_open_question(id)
     }
 
     /// Waits until the runs include all commands that were answered.

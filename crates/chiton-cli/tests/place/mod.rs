@@ -2,6 +2,8 @@
 #![cfg(test)]
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod web;
+
 use std::process::{Child, Command, Output, Stdio};
 
 use chiton_testkit::processes::MARK;

@@ -32,6 +32,8 @@ pub enum Answer {
     Session,
     /// Do not run it.
     No,
+    /// Nobody decided: the question was closed, or nobody was there.
+    Undecided,
 }
 
 /// An answer that is being waited for.
@@ -80,6 +82,11 @@ impl Consents {
         }
         open.insert(id.clone(), (bound, Instant::now()));
         id
+    }
+
+    /// Whether the question `id` was asked, and can still be answered.
+    pub(crate) fn is_open(&self, id: &str) -> bool {
+        self.open.lock().get(id).is_some_and(|(_, since)| since.elapsed() < EXPIRES)
     }
 
     /// Uses up the consent `id`; false where it is not for `bound`, was used before, or is too old.

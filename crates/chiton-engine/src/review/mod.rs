@@ -404,8 +404,19 @@ async fn consent(
     };
     match approver.ask(&question).await {
         Ok(answer) => accept(answer, bound, &question, session),
-        Err(why) => Err(Refusal::by(&question.verdict, &format!(" Nobody could be asked ({why}), so it was not run."))),
+        Err(why) => Err(undecided(&question, &format!("the question could not be answered: {why}"))),
     }
+}
+
+/// The refusal of a command about which nobody decided. The one who asks for it can still do something.
+fn undecided(question: &Question, why: &str) -> Refusal {
+    let refusal = Refusal::by(&question.verdict, "");
+    let reason = format!(
+        "nobody decided ({why}), so it was not run. {}\nThis is not a refusal by a person: tell them what you want to run \
+         and why, and call again once they agree, or find a way that needs no consent.",
+        refusal.reason
+    );
+    Refusal { reason, ..refusal }
 }
 
 fn accept(answer: Answer, bound: Bound, question: &Question, session: &Session) -> Result<(), Refusal> {
@@ -416,6 +427,7 @@ fn accept(answer: Answer, bound: Bound, question: &Question, session: &Session) 
             let refusal = Refusal::by(&question.verdict, "");
             return Err(Refusal { reason: format!("a person said no. {}", refusal.reason), ..refusal });
         }
+        Answer::Undecided => return Err(undecided(question, "the question was closed without an answer")),
     }
     Ok(())
 }
