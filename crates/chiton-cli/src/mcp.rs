@@ -35,7 +35,7 @@ Over HTTP, every request has to carry the token of the token file: Authorization
 
 Settings: $XDG_CONFIG_HOME/chiton/config.toml, or --config FILE. A key is also a variable
 (mcp.dialect is CHITON_MCP_DIALECT), and a flag wins over both:
-  [mcp]   dialect, timeout, dir, session, max_tasks, log_level
+  [mcp]   dialect, timeout, dir, session, max_tasks, structured, log_level
   [http]  listen, token_file, hosts, origins, allow_remote
   [secrets] dir, env, command   [environment] keep, strict, login   [audit] off, required   [guard] mode, rule")]
 pub(crate) struct McpArguments {
@@ -56,6 +56,9 @@ pub(crate) struct McpArguments {
     /// Let other machines reach it: whoever has the token can then run commands here. Put TLS in front
     #[arg(long)]
     http_allow_remote: bool,
+    /// Send the structured form of every reply to every client, also to agents, which may show it instead of the text
+    #[arg(long)]
+    structured: bool,
     /// What is logged to standard error: off, error, warn, info, debug or trace [default: error]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
@@ -74,26 +77,36 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
         }
         let setup = arguments.session.resolve(settings, Purpose::Server, state)?;
         let (operator, start) = (setup.operator(state)?, setup.start());
-        let make = maker(setup, settings, state);
+        let operator = if arguments.is_structured(settings) { operator.always_structured() } else { operator };
+        let make = maker(setup, arguments, settings, state);
         serve_stdio_from(operator, start, make).await.map_err(|error| anyhow!("the client does not speak MCP: {error}"))
     });
     runtime.shutdown_background();
     served.map(|()| ExitCode::SUCCESS)
 }
 
+impl McpArguments {
+    fn is_structured(&self, settings: &Settings) -> bool {
+        self.structured || settings.mcp.structured
+    }
+}
+
 /// Makes operators for clients, in a directory of theirs or where the server was started.
 fn maker(
     setup: SessionSetup,
+    arguments: &McpArguments,
     settings: &Settings,
     state: &Path,
 ) -> impl Fn(Option<&Path>) -> Result<Operator, String> + Send + Sync + 'static {
+    let is_structured = arguments.is_structured(settings);
     let (settings, state) = (settings.clone(), state.to_owned());
     move |directory| {
         let made = match directory {
             Some(directory) => setup.operator_in(directory, &settings, &state),
             None => setup.operator(&state),
         };
-        made.map_err(|error| format!("{error:#}"))
+        let operator = made.map_err(|error| format!("{error:#}"))?;
+        Ok(if is_structured { operator.always_structured() } else { operator })
     }
 }
 
@@ -123,7 +136,7 @@ async fn over_http(address: &str, arguments: &McpArguments, settings: &Settings,
         origins: given(&arguments.http_origin, origins),
         start: setup.start(),
     };
-    let make = maker(setup, settings, state);
+    let make = maker(setup, arguments, settings, state);
     let make = move |client: &str, directory: Option<&Path>| Ok(make(directory)?.of_client(client));
     let ready = |place: &str| remark(&format!("serving at {place}; the token is in {}", file.display()));
     let (mut interrupted, mut ended) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);

@@ -41,6 +41,7 @@ pub(crate) struct McpSettings {
     pub(crate) dir: Option<PathBuf>,
     pub(crate) session: Option<String>,
     pub(crate) max_tasks: Option<usize>,
+    pub(crate) structured: bool,
     pub(crate) log_level: Option<String>,
 }
 

@@ -38,7 +38,7 @@ use std::process::{ExitCode, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use chiton_dialects::Surroundings;
+use chiton_dialects::{Structured, Surroundings};
 use chiton_testkit::processes::{eventually, with_command};
 use chiton_testkit::trials::{self, Threads, Trial, passes};
 use chiton_testkit::wire::{Transcript, Wire};
@@ -202,7 +202,12 @@ struct Client {
 impl Client {
     fn start(place: &Place, case: &Value, saved: &BTreeMap<String, String>) -> Self {
         let mut command = if case["caged"] == true { cage(place) } else { place.command() };
-        command.args(["mcp", "--dialect", case["dialect"].as_str().unwrap()]);
+        let dialect = case["dialect"].as_str().unwrap();
+        command.args(["mcp", "--dialect", dialect]);
+        // A surface that imitates a client's has a structured form, but gives it only to those who ask.
+        if chiton_dialects::find(dialect).unwrap().structured() == Structured::OnRequest {
+            command.arg("--structured");
+        }
         for argument in case["args"].as_array().into_iter().flatten() {
             command.arg(fill(argument, saved).as_str().unwrap());
         }

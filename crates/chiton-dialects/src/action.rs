@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use chiton_engine::render::TextView;
+use chiton_engine::review::Refusal;
 use chiton_engine::tasks::Part;
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{CommandRequest, InputWait, Leftover, Look, Outcome, Response, Signal, Task, TimeLimit, Typing};
@@ -406,6 +407,15 @@ pub struct Failure {
     pub kind: FailureKind,
     /// What went wrong and what to do.
     pub message: String,
+    /// Why the guard objects, where it does.
+    pub refusal: Option<Box<Refusal>>,
+}
+
+impl Failure {
+    /// A failure that is not an objection of the guard.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), refusal: None }
+    }
 }
 
 /// Kinds of failure, for machines.
@@ -425,6 +435,8 @@ pub enum FailureKind {
     NotPossible,
     /// The client withdrew the call.
     Withdrawn,
+    /// The guard objects.
+    Refused,
 }
 
 impl FailureKind {
@@ -438,6 +450,7 @@ impl FailureKind {
             Self::InputClosed => "input_closed",
             Self::NotPossible => "not_possible",
             Self::Withdrawn => "withdrawn",
+            Self::Refused => "refused",
         }
     }
 }

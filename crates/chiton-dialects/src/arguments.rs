@@ -20,7 +20,7 @@ impl<'a> Arguments<'a> {
     pub fn new(values: &'a Map<String, Value>, known: &[&str]) -> Result<Self, CallError> {
         if let Some(name) = values.keys().find(|name| !known.contains(&name.as_str())) {
             let known = known.iter().map(|name| (*name).to_owned()).collect();
-            return Err(CallError::Unknown { name: short(name), known });
+            return Err(CallError::Unknown { name: short(name), known, nearest: None });
         }
         Ok(Self { values })
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::action::{Action, Ran, ReadAction, RunAction, TaskOutput, TaskRef, WhenLong};
 use crate::arguments::Arguments;
 use crate::call_error::CallError;
-use crate::facts::{ran, task};
+use crate::facts::{TaskForm, ran, task};
 use crate::shape::{Field, any_of};
 use crate::text::{Escapes, Gap, Room, fitted};
 use crate::timeouts::DEFAULT_TIMEOUT;
@@ -23,7 +23,7 @@ const PIECE: u64 = LIMIT as u64 - 500;
 
 /// For which commands other tools are better, in every description of a shell that comes with such tools.
 pub(crate) const FILES: &str =
-    "Prefer the tools for reading, writing, editing and finding files over cat, sed, find and grep.";
+    "Where there are tools for reading, editing and finding files, prefer them to cat, sed, find and grep.";
 
 /// `Bash` with a command, a timeout, a description, and whether to come back at once.
 pub(crate) fn bash_tool(description: String, timeout: Value, runs: Value) -> ToolSpec {
@@ -56,7 +56,7 @@ pub(crate) fn output_tool(description: &str, filter: &str, reads: Value) -> Tool
 
 /// The parameter with which what was left out of a reply is read.
 pub(crate) fn since() -> (&'static str, Value) {
-    ("since", integer("From this byte on: for what a reply left out. 0 is the beginning."))
+    ("since", integer(0, "From this byte on: for what a reply left out. 0 is the beginning."))
 }
 
 /// The tool that stops a background command.
@@ -72,16 +72,16 @@ pub(crate) fn kill_tool(name: &'static str, kills: Value) -> ToolSpec {
 }
 
 /// What `Bash` gives: a command that ran with its output, or a task.
-pub(crate) fn bash_replies() -> Value {
+pub(crate) fn bash_replies(form: TaskForm) -> Value {
     any_of([
-        ran(&[Field::text("output"), Field::boolean("truncated"), Field::text("description").or_null()]),
-        task(&[]),
+        ran(&[Field::text("output"), Field::boolean("truncated"), Field::text("description").or_absent()]),
+        task(form, &[]),
     ])
 }
 
 /// What a tool that kills gives.
-pub(crate) fn kill_replies() -> Value {
-    any_of([task(&[Field::boolean("already_stopped")])])
+pub(crate) fn kill_replies(form: TaskForm) -> Value {
+    any_of([task(form, &[Field::boolean("already_stopped")])])
 }
 
 /// Reads a call of `BashOutput` or of the tool that kills; `None` for any other tool.

@@ -14,6 +14,16 @@ pub enum CallError {
     /// A required argument is missing.
     #[error("Missing required parameter: {0}")]
     Missing(&'static str),
+    /// A required argument is missing, and there is one that the tool does not have.
+    #[error("Missing required parameter: {missing}; '{given}' is not a parameter{}", meant(*nearest))]
+    MissingBeside {
+        /// The argument that is missing.
+        missing: &'static str,
+        /// The one that nobody knows.
+        given: String,
+        /// The one that may have been meant by it.
+        nearest: Option<&'static str>,
+    },
     /// An argument is of another type.
     #[error("Invalid type for '{name}': expected {expected}, got {got}")]
     WrongType {
@@ -25,12 +35,14 @@ pub enum CallError {
         got: String,
     },
     /// An argument that the tool does not have.
-    #[error("unknown parameter '{name}'; the parameters are: {}", known.join(", "))]
+    #[error("unknown parameter '{name}'; the parameters are: {}{}", known.join(", "), meant(*nearest))]
     Unknown {
         /// The argument.
         name: String,
         /// Those there are.
         known: Vec<String>,
+        /// The one that may have been meant.
+        nearest: Option<&'static str>,
     },
     /// A command that this surface does not run.
     #[error("Blocked: {0}")]
@@ -43,4 +55,8 @@ pub enum CallError {
         /// What is wrong, and what would be right.
         problem: String,
     },
+}
+
+fn meant(nearest: Option<&'static str>) -> String {
+    nearest.map(|name| format!(", did you mean '{name}'?")).unwrap_or_default()
 }

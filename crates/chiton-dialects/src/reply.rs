@@ -2,9 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use crate::action::{Done, Failure};
+use crate::action::{Done, Failure, Ran};
 use crate::call_error::CallError;
 use crate::facts;
+use crate::reading::Ignored;
+use crate::shape::IGNORED;
 
 /// What a client gets.
 #[derive(Clone, Debug)]
@@ -51,6 +53,26 @@ impl Reply {
         Self::bad(failure.message.clone(), facts::failure(failure))
     }
 
+    /// A command that may not run: why, and what would be allowed, in the guard's own words.
+    pub fn refused(ran: &Ran) -> Self {
+        Self::bad(refusal_text(ran), facts::refusal(ran))
+    }
+
+    /// Says which parameters were ignored, and what was meant instead.
+    #[must_use]
+    pub fn with_ignored(mut self, ignored: &[Ignored]) -> Self {
+        if ignored.is_empty() {
+            return self;
+        }
+        for one in ignored {
+            let line_end = if self.text.ends_with('\n') { "" } else { "\n" };
+            self.text += &format!("{line_end}[{one}]");
+        }
+        let names: Vec<Value> = ignored.iter().map(|one| one.name.clone().into()).collect();
+        self.structured.insert(IGNORED.to_owned(), names.into());
+        self
+    }
+
     /// The reply to everything for which a dialect has no words of its own: failures, and what it never asks for.
     pub fn otherwise(done: &Done) -> Self {
         match done {
@@ -58,4 +80,11 @@ impl Reply {
             _ => Self::bad("this tool has no answer to that", facts::error("unexpected", "no answer to that")),
         }
     }
+}
+
+/// Why a command may not run, in words.
+pub fn refusal_text(ran: &Ran) -> String {
+    let reason = ran.response.refusal().map_or("it was refused", |refusal| &refusal.reason);
+    let notices = ran.notices.iter().map(|notice| format!("\n[{notice}]"));
+    notices.fold(reason.to_owned(), |text, notice| text + &notice)
 }

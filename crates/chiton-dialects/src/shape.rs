@@ -82,6 +82,17 @@ impl Field {
         Self { presence: Presence::OrAbsent, ..self }
     }
 
+    /// Whether a value is worth saying: what may be left out is, where it says nothing.
+    pub(crate) fn has(&self, value: &Value) -> bool {
+        let says_nothing = match value {
+            Value::Null | Value::Bool(false) => true,
+            Value::String(text) => text.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            _ => false,
+        };
+        self.presence != Presence::OrAbsent || !says_nothing
+    }
+
     /// Its name.
     pub const fn name(&self) -> &'static str {
         self.name
@@ -107,14 +118,27 @@ pub fn shape(fields: &[Field]) -> Value {
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
-/// A tool's output schema: its reply is one of these, or an error.
+/// A tool's output schema: its reply is one of these, a refusal or an error. Any of them may name parameters that were
+/// ignored.
 pub fn any_of(shapes: impl IntoIterator<Item = Value>) -> Value {
-    let shapes: Vec<Value> = shapes.into_iter().chain([failed()]).collect();
+    let mut shapes: Vec<Value> = shapes.into_iter().chain([refused(), failed()]).collect();
+    for shape in &mut shapes {
+        shape["properties"][IGNORED] = json!({"type": "array", "items": {"type": "string"}});
+    }
     json!({"type": "object", "anyOf": shapes})
+}
+
+/// The field for parameters that were ignored.
+pub const IGNORED: &str = "ignored";
+
+/// The schema of [`crate::facts::refusal`].
+pub fn refused() -> Value {
+    shape(&[Field::text("outcome"), Field::object("refused"), Field::text("protection").or_absent()])
 }
 
 /// The schema of [`crate::facts::failure`].
 pub fn failed() -> Value {
-    let shape = shape(&[Field::text("kind"), Field::text("message")]);
-    json!({"type": "object", "properties": {"error": shape}, "required": ["error"], "additionalProperties": false})
+    let mut whole = shape(&[Field::object("error"), Field::object("refused").or_absent()]);
+    whole["properties"]["error"] = shape(&[Field::text("kind"), Field::text("message")]);
+    whole
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::action::{Action, Done};
+use crate::action::{Action, Done, Ran};
 use crate::arguments::{Arguments, short};
 use crate::call_error::CallError;
 use crate::reply::Reply;
@@ -34,6 +34,11 @@ impl ToolSpec {
         let properties: Map<String, Value> =
             self.parameters.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
         json!({"type": "object", "properties": properties, "required": self.required, "additionalProperties": false})
+    }
+
+    /// Whether it has a parameter of this name.
+    pub fn has(&self, parameter: &str) -> bool {
+        self.parameters.iter().any(|(name, _)| *name == parameter)
     }
 
     /// What people call it.
@@ -80,6 +85,17 @@ pub struct Surroundings {
     pub timeout: Option<Duration>,
 }
 
+/// Who gets the structured form of replies. Some clients show it to their model in place of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Structured {
+    /// Every client.
+    Always,
+    /// Every client that is not known to be an agent's: a model reads the text.
+    ForPrograms,
+    /// Nobody: the surface imitates one that has no such form.
+    OnRequest,
+}
+
 /// A tool surface.
 pub trait Dialect: Send + Sync {
     /// Its name.
@@ -96,6 +112,16 @@ pub trait Dialect: Send + Sync {
         None
     }
 
+    /// Who gets the structured form of its replies, besides those who ask for it.
+    fn structured(&self) -> Structured {
+        Structured::Always
+    }
+
+    /// Whether a parameter that nobody knows is ignored, and said to be, where it could be an error.
+    fn ignores_unknown(&self) -> bool {
+        true
+    }
+
     /// Whether its requirement keeps more variables from commands than the user's own session would.
     fn is_careful(&self) -> bool {
         false
@@ -109,6 +135,11 @@ pub trait Dialect: Send + Sync {
     /// Reads a call whose arguments are all known to the tool.
     fn read(&self, tool: &str, arguments: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError>;
 
+    /// Writes the answer to a call whose command may not run.
+    fn refuse(&self, ran: &Ran) -> Reply {
+        Reply::refused(ran)
+    }
+
     /// Writes the answer to a call.
     fn write(&self, action: &Action, done: &Done) -> Reply;
 }
@@ -118,9 +149,9 @@ pub fn string(description: &str) -> Value {
     json!({"type": "string", "description": description})
 }
 
-/// A parameter that is a whole number.
-pub fn integer(description: &str) -> Value {
-    json!({"type": "integer", "minimum": 0, "description": description})
+/// A parameter that is a whole number from `minimum` on.
+pub fn integer(minimum: u64, description: &str) -> Value {
+    json!({"type": "integer", "minimum": minimum, "description": description})
 }
 
 /// A parameter that is one of these words.

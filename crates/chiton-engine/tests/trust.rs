@@ -373,9 +373,10 @@ fn a_program_inside_a_shell_is_given_what_is_meant_for_it() {
     let session = harness.session();
     for terminal in [false, true] {
         let id = start(&harness, &session, "bash --norc", terminal);
-        assert_eq!(send(&harness, &session, &id, "cat; echo ba''ck\n", terminal), Ok(()));
-        assert_eq!(send(&harness, &session, &id, "echo here\n", terminal), Ok(()));
-        until_printed(&harness, &id, "here");
+        // It says itself that it has begun: what a terminal echoes says nothing of who will read it.
+        let inside = "sh -c 'echo re\"\"ady; exec cat'; echo ba''ck\n";
+        assert_eq!(send(&harness, &session, &id, inside, terminal), Ok(()));
+        until_printed(&harness, &id, "ready");
         // `cat` reads it, so it is text; no shell would take it.
         for text in ["print(1+1)\n", "def f():\n", "touch canary\n", ")(\n"] {
             assert_eq!(send(&harness, &session, &id, text, terminal), Ok(()), "{text}");

@@ -26,6 +26,8 @@ pub(crate) struct RunningCall {
     control: RunControl,
     /// Its run, once it has one.
     run: Arc<OnceLock<StartedRun>>,
+    /// Whether its answer has a structured form.
+    structured: bool,
 }
 
 struct StartedRun {
@@ -40,10 +42,11 @@ impl RunningCall {
         progress: OutputProgress,
         follows: bool,
         approver: Option<Arc<dyn Approver>>,
+        structured: bool,
     ) -> Self {
         let (control, run) = (RunControl::new(), Arc::new(OnceLock::new()));
         let (sender, ended) = watch::channel(None);
-        let running = Self { ended, control: control.clone(), run: Arc::clone(&run) };
+        let running = Self { ended, control: control.clone(), run: Arc::clone(&run), structured };
 
         let client = Arc::clone(client);
         tokio::spawn(async move {
@@ -110,7 +113,8 @@ impl RunningCall {
             return CallToolResponse::InputRequired(asking);
         }
         let reply = called.map(|called| called.reply.clone());
-        CallToolResponse::Complete(as_result(reply.unwrap_or_else(|| Reply::bad("the call broke off", Map::default()))))
+        let reply = reply.unwrap_or_else(|| Reply::bad("the call broke off", Map::default()));
+        CallToolResponse::Complete(as_result(reply, self.structured))
     }
 
     async fn ended(&mut self) {

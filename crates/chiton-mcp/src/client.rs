@@ -63,26 +63,28 @@ impl ServedClient {
     }
 
     /// The state of a task.
-    pub(crate) fn task(&self, id: &str) -> Result<GetTaskResult, ErrorData> {
+    pub(crate) fn task(&self, id: &str, structured: bool) -> Result<GetTaskResult, ErrorData> {
         let calls = self.calls.lock();
         if let Some(call) = calls.get(id) {
             let ended = call.ended.borrow();
             let payload = match &*ended {
                 None => TaskPayload::Working,
                 Some(_) if call.cancelled => TaskPayload::Cancelled,
-                Some(ended) => TaskPayload::Completed { result: entries(&as_result(ended.called.reply.clone())) },
+                Some(ended) => {
+                    TaskPayload::Completed { result: entries(&as_result(ended.called.reply.clone(), structured)) }
+                }
             };
             let changed = ended.as_ref().map_or(call.created, |ended| ended.at);
             let task = task(id, payload.status(), call.created, changed);
             return Ok(GetTaskResult::new(DetailedTask::new(task, payload)));
         }
         drop(calls);
-        self.stored(id)
+        self.stored(id, structured)
     }
 
     /// A task that this server does not know, but the state directory does: one that was started in the background, or
     /// before a restart.
-    fn stored(&self, id: &str) -> Result<GetTaskResult, ErrorData> {
+    fn stored(&self, id: &str, structured: bool) -> Result<GetTaskResult, ErrorData> {
         let unknown = |error: String| ErrorData::invalid_params(error, None);
         let (found, reply) = self.operator.look_up(id).map_err(|failure| unknown(failure.message))?;
         let started = Timestamp::try_from(found.started_at).unwrap_or_default();
@@ -96,7 +98,7 @@ impl ServedClient {
                     &json!({"code": -32603, "message": "its keeper was killed, so nobody knows how it ended"}),
                 ),
             },
-            _ => TaskPayload::Completed { result: entries(&as_result(reply)) },
+            _ => TaskPayload::Completed { result: entries(&as_result(reply, structured)) },
         };
         Ok(GetTaskResult::new(DetailedTask::new(task(&found.id, payload.status(), started, changed), payload)))
     }
@@ -131,10 +133,10 @@ fn entries(value: &impl serde::Serialize) -> JsonObject {
     }
 }
 
-/// A reply as the protocol has it.
-pub(crate) fn as_result(reply: Reply) -> CallToolResult {
+/// A reply as the protocol has it, with its structured form where that is wanted.
+pub(crate) fn as_result(reply: Reply, structured: bool) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(reply.text)]);
-    result.structured_content = Some(reply.structured.into());
+    result.structured_content = structured.then(|| reply.structured.into());
     result.is_error = Some(reply.is_error);
     result
 }

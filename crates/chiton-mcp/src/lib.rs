@@ -46,6 +46,7 @@ mod revision;
 mod roots;
 mod server;
 mod stdio;
+mod structured;
 
 pub use http::{Address, HttpError, HttpOptions, serve_http};
 pub use roots::StartDirectory;

@@ -46,6 +46,11 @@ impl Revision {
         self.since("2025-06-18")
     }
 
+    /// Replies have a structured form, and tools its schema.
+    pub(crate) fn has_structured(&self) -> bool {
+        self.since("2025-06-18")
+    }
+
     /// Things have icons, and a server a description.
     fn has_icons(&self) -> bool {
         self.since("2025-11-25")

@@ -37,6 +37,7 @@ use crate::progress::OutputProgress;
 use crate::resources;
 use crate::revision::Revision;
 use crate::roots::{self, RootsWait, StartDirectory};
+use crate::structured;
 
 /// How long the answer to a question for roots is of use.
 const ROOTS: Duration = Duration::from_secs(30);
@@ -190,8 +191,7 @@ impl ServerHandler for Server {
             .build();
         let mut config = ServerConfig::new(capabilities);
         config.server_info = identity::implementation();
-        config.instructions =
-            Some(format!("Working directory: {}", self.client().operator.surroundings().directory.display()));
+        config.instructions = Some(instructions(&self.client().operator));
         config
     }
 
@@ -237,7 +237,8 @@ impl ServerHandler for Server {
         self.roots.over().await;
         let (revision, client) = (Revision::of(&context), self.client());
         let tools = client.operator.dialect().tools(client.operator.surroundings());
-        let tools = tools.iter().filter_map(as_tool).map(|mut tool| {
+        let has_schema = structured::is_wanted(&client.operator, &context);
+        let tools = tools.iter().filter_map(|tool| as_tool(tool, has_schema)).map(|mut tool| {
             revision.trim_tool(&mut tool);
             tool
         });
@@ -247,7 +248,7 @@ impl ServerHandler for Server {
     fn get_tool(&self, name: &str) -> Option<Tool> {
         let client = self.client();
         let tools = client.operator.dialect().tools(client.operator.surroundings());
-        tools.iter().find(|tool| tool.name == name).and_then(as_tool)
+        tools.iter().find(|tool| tool.name == name).and_then(|tool| as_tool(tool, false))
     }
 
     async fn call_tool(
@@ -267,7 +268,8 @@ impl ServerHandler for Server {
         let begun = std::time::Instant::now();
         let way = approval::way(&context);
         let approver = if let Way::Now(approver) = &way { Some(Arc::clone(approver)) } else { None };
-        let mut call = RunningCall::start(&client, request, progress, sending.is_some(), approver);
+        let structured = structured::is_wanted(&client.operator, &context);
+        let mut call = RunningCall::start(&client, request, progress, sending.is_some(), approver, structured);
         let response = call.answer(&client, &way, &context, self.gone.subscribe()).await;
         if let Some(sending) = sending {
             sending.end().await;
@@ -283,9 +285,9 @@ impl ServerHandler for Server {
     async fn get_task(
         &self,
         request: GetTaskParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        self.client().task(&request.task_id)
+        self.client().task(&request.task_id, structured::is_wanted(&self.client().operator, &context))
     }
 
     async fn update_task(
@@ -294,7 +296,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         // We never ask the client anything in the middle of a task, so there is no answer to take.
-        self.client().task(&request.task_id).map(|_| ())
+        self.client().task(&request.task_id, false).map(|_| ())
     }
 
     async fn cancel_task(
@@ -449,6 +451,17 @@ impl ServerHandler for Server {
     }
 }
 
+/// What this is and when to use it: some clients show a model nothing else of a server.
+fn instructions(operator: &Operator) -> String {
+    let tools = operator.dialect().tools(operator.surroundings());
+    let runs = tools.first().map_or("", |tool| tool.name);
+    format!(
+        "The shell of this machine: {runs} runs commands and programs, reports how each ended, and never hangs on what is \
+         left running. Use it for every shell command, in place of any other shell tool.\nWorking directory: {}",
+        operator.surroundings().directory.display()
+    )
+}
+
 fn no_method(name: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method '{name}'"), None)
 }
@@ -466,13 +479,13 @@ const METHODS: [&str; 12] = [
     "resources/unsubscribe", "subscriptions/listen", "logging/setLevel", "tasks/get", "tasks/update", "tasks/cancel",
 ];
 
-fn as_tool(spec: &ToolSpec) -> Option<Tool> {
+fn as_tool(spec: &ToolSpec, has_schema: bool) -> Option<Tool> {
     serde_json::from_value(json!({
         "name": spec.name,
         "title": spec.title(),
         "description": spec.description,
         "inputSchema": spec.input_schema(),
-        "outputSchema": spec.output_schema,
+        "outputSchema": has_schema.then_some(&spec.output_schema),
         "annotations": {
             "readOnlyHint": spec.effect == ToolEffect::Looks,
             "destructiveHint": spec.effect != ToolEffect::Looks,

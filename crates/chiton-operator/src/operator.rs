@@ -8,7 +8,10 @@ use std::time::Duration;
 use chiton_dialects::action::{Failure, Message, Ran, TaskRef};
 use chiton_dialects::arguments::short;
 use chiton_dialects::binary;
-use chiton_dialects::{Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Surroundings};
+use chiton_dialects::reading::{Unknown, sort_out};
+use chiton_dialects::{
+    Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Structured, Surroundings, ToolSpec,
+};
 use chiton_engine::error::StoreError;
 use chiton_engine::tasks::Part;
 use chiton_engine::{CommandRequest, Engine, FreshState, Outcome, Response, Shell, StartedTask, Task, Tasks};
@@ -25,11 +28,11 @@ use crate::tasks::{ClientTasks, VIEW, transcript};
 pub struct Operator {
     engine: Engine,
     dialect: &'static dyn Dialect,
-    /// The names of its tools.
-    tools: OnceLock<Vec<&'static str>>,
+    tools: OnceLock<Vec<ToolSpec>>,
     around: Surroundings,
     sessions: Sessions,
     tasks: ClientTasks,
+    structured: Structured,
     /// Whether the client was told of another directory than the one it is in.
     untold: AtomicBool,
 }
@@ -40,7 +43,9 @@ impl Operator {
         let around = Surroundings { directory: start.state.cwd.clone(), timeout };
         let sessions = Sessions::new(start, NamedSessions::new(&engine.config().state_directory));
         let tasks = ClientTasks::new(engine.clone(), sessions.own().clone());
-        Self { engine, dialect, tools: OnceLock::new(), around, sessions, tasks, untold: AtomicBool::new(false) }
+        let structured = dialect.structured();
+        let untold = AtomicBool::new(false);
+        Self { engine, dialect, tools: OnceLock::new(), around, sessions, tasks, structured, untold }
     }
 
     /// The same for one client of several, which knows its own tasks and no others.
@@ -61,6 +66,18 @@ impl Operator {
         Ok(self)
     }
 
+    /// The same with the structured form of replies for every client, whatever its dialect says.
+    #[must_use]
+    pub fn always_structured(mut self) -> Self {
+        self.structured = Structured::Always;
+        self
+    }
+
+    /// Who gets the structured form of replies.
+    pub fn structured(&self) -> Structured {
+        self.structured
+    }
+
     /// The same for a client that may believe to be elsewhere: the first reply says where it is.
     #[must_use]
     pub fn telling_its_directory(self) -> Self {
@@ -73,8 +90,8 @@ impl Operator {
         self.dialect
     }
 
-    fn tools(&self) -> &[&'static str] {
-        self.tools.get_or_init(|| self.dialect.tools(&self.around).iter().map(|spec| spec.name).collect())
+    fn tools(&self) -> &[ToolSpec] {
+        self.tools.get_or_init(|| self.dialect.tools(&self.around))
     }
 
     /// Where it is.
@@ -85,12 +102,15 @@ impl Operator {
     /// One call, from arguments to reply.
     pub async fn call(&self, tool: &str, arguments: &Map<String, Value>, caller: &Caller) -> Called {
         let unreadable = |error: &CallError| Called { reply: Reply::unreadable(error), question: None };
-        if !self.tools().contains(&tool) {
-            let known = self.tools().iter().map(|&name| name.to_owned()).collect();
+        let Some(spec) = self.tools().iter().find(|spec| spec.name == tool) else {
+            let known = self.tools().iter().map(|spec| spec.name.to_owned()).collect();
             return unreadable(&CallError::UnknownTool { name: short(tool), known });
-        }
-        match self.dialect.read(tool, arguments, &self.around) {
-            Ok(action) => {
+        };
+        let unknown = if self.dialect.ignores_unknown() { Unknown::Ignored } else { Unknown::Refused };
+        let sorted = sort_out(spec, arguments, unknown);
+        let read = sorted.and_then(|(known, ignored)| Ok((self.dialect.read(tool, &known, &self.around)?, ignored)));
+        match read {
+            Ok((action, ignored)) => {
                 let done = self.perform(&action, caller).await.unwrap_or_else(Done::Failed);
                 let question = if let Done::Ran(ran) = &done { ran.response.question() } else { None };
                 let question = question.cloned().map(Box::new);
@@ -99,8 +119,12 @@ impl Operator {
                     (Action::Start(run) | Action::Watch(run, _), Done::Ran(_)) => Action::Run(run),
                     (action, _) => action,
                 };
-                let reply = self.dialect.write(&action, &binary::named(done));
-                Called { reply: reply.never_empty(), question }
+                let done = binary::named(done);
+                let reply = match &done {
+                    Done::Ran(ran) if ran.response.refusal().is_some() => self.dialect.refuse(ran),
+                    _ => self.dialect.write(&action, &done),
+                };
+                Called { reply: reply.never_empty().with_ignored(&ignored), question }
             }
             Err(error) => unreadable(&error),
         }

@@ -178,10 +178,12 @@ impl ClientTasks {
         if read.wait_for.is_none() && read.wait.is_none() {
             return Ok((task, None));
         }
-        let pattern = read.wait_for.as_deref().map(regex::bytes::Regex::new).transpose().map_err(|error| Failure {
-            kind: FailureKind::BadFilter,
-            message: format!("Invalid regex in wait_for: {error}"),
-        })?;
+        let pattern = read
+            .wait_for
+            .as_deref()
+            .map(regex::bytes::Regex::new)
+            .transpose()
+            .map_err(|error| Failure::new(FailureKind::BadFilter, format!("Invalid regex in wait_for: {error}")))?;
 
         let mut wanted = WaitFor { timeout: read.wait, ..WaitFor::default() };
         // A call that waits for a line waits for that, even where the program asks something meanwhile.
@@ -210,7 +212,7 @@ impl ClientTasks {
             waited = self.engine.tasks().wait(id, wanted) => waited.map_err(send_failure),
             () = control.stopped() => {
                 let message = "the call was withdrawn; the command goes on".to_owned();
-                Err(Failure { kind: FailureKind::Withdrawn, message })
+                Err(Failure::new(FailureKind::Withdrawn, message))
             }
         }
     }
@@ -287,7 +289,7 @@ impl ClientTasks {
         let killed = self.engine.tasks().kill(&id, None).await.map_err(not_found)?;
         if let Killed::Survived(task) = &killed {
             let message = format!("{} was asked to end and is still there", task.id);
-            return Err(Failure { kind: FailureKind::NotPossible, message });
+            return Err(Failure::new(FailureKind::NotPossible, message));
         }
         let already = matches!(killed, Killed::AlreadyStopped(_));
         Ok(Done::Killed { task: Box::new(killed.task().clone()), already })
@@ -324,7 +326,7 @@ impl ClientTasks {
     fn by_number(&self, number: u64) -> Result<String, Failure> {
         let id = self.numbers.lock().id(number).map(str::to_owned);
         let message = format!("no task has the number {number}");
-        id.ok_or(Failure { kind: FailureKind::NotFound, message })
+        id.ok_or(Failure::new(FailureKind::NotFound, message))
     }
 
     fn by_pid(&self, pid: u64) -> Result<String, Failure> {
@@ -332,7 +334,7 @@ impl ClientTasks {
         let found =
             self.list()?.into_iter().find(|task| task.pid.and_then(|found| u64::try_from(found).ok()) == Some(pid));
         let message = format!("no task has the process id {pid}");
-        found.map(|task| task.id).ok_or(Failure { kind: FailureKind::NotFound, message })
+        found.map(|task| task.id).ok_or(Failure::new(FailureKind::NotFound, message))
     }
 }
 

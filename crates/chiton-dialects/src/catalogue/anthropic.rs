@@ -12,7 +12,7 @@ use crate::reply::Reply;
 use crate::shape::{Field, any_of, shape};
 use crate::text::{Escapes, Gap, Room, fitted, leftover_lines};
 use crate::timeouts::DEFAULT_TIMEOUT;
-use crate::tool::{Dialect, Surroundings, ToolEffect, ToolSpec, boolean, string};
+use crate::tool::{Dialect, Structured, Surroundings, ToolEffect, ToolSpec, boolean, string};
 
 pub(crate) struct Anthropic;
 
@@ -23,6 +23,10 @@ impl Dialect for Anthropic {
 
     fn about(&self) -> &'static str {
         "bash with command and restart, as Anthropic's models have it built in"
+    }
+
+    fn structured(&self) -> Structured {
+        Structured::OnRequest
     }
 
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {

@@ -9,7 +9,7 @@ use crate::action::{Action, Done, FailureKind, Keeps, ReadAction, RunAction, Tas
 use crate::arguments::Arguments;
 use crate::bash_like::{LIMIT, ended_by_itself};
 use crate::call_error::CallError;
-use crate::facts::{failure, ran, run_facts, task, task_facts, with};
+use crate::facts::{TaskForm, failure, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of};
 use crate::text::{ending, first_characters};
@@ -21,6 +21,10 @@ pub(crate) struct Boris;
 const TASKS: usize = 10;
 /// Characters from the end of a stream that was cut.
 const END: usize = 2_000;
+
+/// How it reports a task.
+const FORM: TaskForm =
+    TaskForm { ids: &["task_id"], fields: &["status", "exit_code", "signal", "duration_ms", "protection"] };
 
 impl Dialect for Boris {
     fn name(&self) -> &'static str {
@@ -59,8 +63,8 @@ impl Dialect for Boris {
                 required: &["command"],
                 effect: ToolEffect::Runs,
                 output_schema: any_of([
-                    ran(&[&streams[..], &[Field::integer("timeout_ms").or_null()]].concat()),
-                    task(&[]),
+                    ran(&[&streams[..], &[Field::integer("timeout_ms").or_absent()]].concat()),
+                    task(FORM, &[]),
                 ]),
             },
             ToolSpec {
@@ -70,7 +74,7 @@ impl Dialect for Boris {
                 parameters: vec![("task_id", string("The id that bash gave."))],
                 required: &["task_id"],
                 effect: ToolEffect::Runs,
-                output_schema: any_of([task(&streams)]),
+                output_schema: any_of([task(FORM, &streams)]),
             },
         ]
     }
@@ -119,7 +123,7 @@ impl Dialect for Boris {
                 }
             }
             (_, Done::Started { task, .. }) => {
-                Reply::good(format!("task_id: {}\nCommand started in background.", task.id), task_facts(task))
+                Reply::good(format!("task_id: {}\nCommand started in background.", task.id), task_facts(task, FORM))
             }
             (_, Done::Read(read)) => {
                 let status = if read.task.status.is_running() { "running" } else { "completed" };
@@ -136,7 +140,7 @@ impl Dialect for Boris {
                     "truncated": stdout.truncated || stderr.truncated,
                 });
                 let text = format!("status: {status}{ending}\n\n{}", streams(&stdout, &stderr));
-                Reply::good(text, with(task_facts(&read.task), &facts))
+                Reply::good(text, with(task_facts(&read.task, FORM), &facts))
             }
             (_, Done::Failed(problem)) => {
                 let code = match problem.kind {

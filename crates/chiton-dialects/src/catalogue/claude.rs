@@ -15,13 +15,13 @@ use crate::action::{Action, Done, FailureKind, Keeps, Ran, ReadAction, RunAction
 use crate::arguments::Arguments;
 use crate::bash_like::{self, FILES, LIMIT};
 use crate::call_error::CallError;
-use crate::facts::{failure, run_facts, task, task_facts, with};
+use crate::facts::{TaskForm, failure, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of};
 use crate::simple::{first_command, last_command};
 use crate::text::{Escapes, Room, beginning, ending, fitted, leftover_lines};
 use crate::timeouts::{DEFAULT_MS, DEFAULT_TIMEOUT, MAXIMUM_MS};
-use crate::tool::{Dialect, Surroundings, ToolEffect, ToolSpec, boolean, string};
+use crate::tool::{Dialect, Structured, Surroundings, ToolEffect, ToolSpec, boolean, string};
 
 pub(crate) struct Claude;
 
@@ -55,6 +55,10 @@ const ANSWERS: &[&[&str]] = &[
     &["git", "grep"],
 ];
 
+/// How it reports a task.
+const FORM: TaskForm =
+    TaskForm { ids: &["task_id"], fields: &["status", "exit_code", "signal", "duration_ms", "protection"] };
+
 impl Dialect for Claude {
     fn name(&self) -> &'static str {
         "claude"
@@ -64,12 +68,16 @@ impl Dialect for Claude {
         "Bash, Monitor, TaskStop as Claude Code has them: slow commands move to the background, long output to a file"
     }
 
+    fn structured(&self) -> Structured {
+        Structured::OnRequest
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         let fields = [
             Field::text("output"),
             Field::boolean("truncated"),
-            Field::text("description").or_null(),
-            Field::text("output_file").or_null(),
+            Field::text("description").or_absent(),
+            Field::text("output_file").or_absent(),
         ];
         vec![
             ToolSpec {
@@ -96,7 +104,7 @@ impl Dialect for Claude {
                 ],
                 required: &["command"],
                 effect: ToolEffect::Runs,
-                output_schema: any_of([crate::facts::ran(&fields), task(&[Field::text("output_file").or_null()])]),
+                output_schema: any_of([ran(&fields), task(FORM, &[Field::text("output_file").or_absent()])]),
             },
             ToolSpec {
                 name: "Monitor",
@@ -119,8 +127,8 @@ impl Dialect for Claude {
                 required: &[],
                 effect: ToolEffect::Runs,
                 output_schema: any_of([
-                    crate::facts::ran(&fields),
-                    task(&[Field::text("output"), Field::boolean("truncated")]),
+                    ran(&fields),
+                    task(FORM, &[Field::text("output"), Field::boolean("truncated")]),
                 ]),
             },
             ToolSpec {
@@ -132,7 +140,7 @@ impl Dialect for Claude {
                 ],
                 required: &[],
                 effect: ToolEffect::Stops,
-                output_schema: bash_like::kill_replies(),
+                output_schema: bash_like::kill_replies(FORM),
             },
         ]
     }
@@ -159,11 +167,11 @@ impl Dialect for Claude {
                 let message = format!("Successfully stopped task: {} ({})", task.id, task.command);
                 let said =
                     json!({"message": message, "task_id": task.id, "task_type": "local_bash", "command": task.command});
-                Reply::good(said.to_string(), with(task_facts(task), &json!({"already_stopped": false})))
+                Reply::good(said.to_string(), with(task_facts(task, FORM), &json!({"already_stopped": false})))
             }
             (_, Done::Killed { task, .. }) => {
                 let message = format!("Task {} is not running (status: {})", task.id, task.status);
-                Reply::bad(message, with(task_facts(task), &json!({"already_stopped": true})))
+                Reply::bad(message, with(task_facts(task, FORM), &json!({"already_stopped": true})))
             }
             (Action::Kill { task: TaskRef::Id(id) }, Done::Failed(problem))
                 if problem.kind == FailureKind::NotFound =>
@@ -380,7 +388,10 @@ fn started_reply(run: &RunAction, task: &Task, file: Option<&Path>) -> Reply {
         task.id,
         ways(&task.id)
     ));
-    Reply::good(lines.join("\n"), with(task_facts(task), &json!({"output_file": file.map(Path::to_string_lossy)})))
+    Reply::good(
+        lines.join("\n"),
+        with(task_facts(task, FORM), &json!({"output_file": file.map(Path::to_string_lossy)})),
+    )
 }
 
 /// What can be done with a task. A server cannot notify a model, so the model has to ask.
@@ -397,7 +408,7 @@ fn monitor_reply(action: &Action, read: &TaskOutput) -> Reply {
         read.transcript.as_ref().map(|file| format!("; all output is in {}", file.display())).unwrap_or_default();
     let note = |gap: &crate::text::Gap| format!("[… {} bytes left out{file} …]", gap.bytes);
     let (output, cut) = fitted(&read.output, Room::of(LIMIT), Escapes::Removed, note);
-    let facts = with(task_facts(task), &json!({"output": output, "truncated": cut}));
+    let facts = with(task_facts(task, FORM), &json!({"output": output, "truncated": cut}));
 
     let state = match &task.outcome {
         Some(Outcome::TimedOut) => {

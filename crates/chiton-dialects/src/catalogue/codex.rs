@@ -13,11 +13,11 @@ use serde_json::{Map, Value, json};
 use crate::action::{Action, Amount, Done, Exchange, Failure, FailureKind, Keeps, Message, RunAction, TaskRef};
 use crate::arguments::{Arguments, short};
 use crate::call_error::CallError;
-use crate::facts::{failure, object};
+use crate::facts::{failure, unusual, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of, shape};
 use crate::text::both_ends;
-use crate::tool::{Dialect, Surroundings, ToolEffect, ToolSpec, arguments_of, boolean, choice, string};
+use crate::tool::{Dialect, Structured, Surroundings, ToolEffect, ToolSpec, arguments_of, boolean, choice, string};
 
 pub(crate) struct Codex;
 
@@ -52,6 +52,10 @@ impl Dialect for Codex {
 
     fn about(&self) -> &'static str {
         "exec_command, write_stdin as Codex has them: a command that takes long is handed back as a session"
+    }
+
+    fn structured(&self) -> Structured {
+        Structured::OnRequest
     }
 
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
@@ -168,7 +172,6 @@ impl Dialect for Codex {
                     left,
                     notes: &[&run.notes[..], &ran.notices[..]].concat(),
                     protection: Some(ran.response.protection().to_string()),
-                    refused: ran.response.refusal().map(|refusal| json!(refusal.facts())),
                 }
                 .reply()
             }
@@ -184,7 +187,6 @@ impl Dialect for Codex {
                 left: None,
                 notes: &exchange.notes,
                 protection: answer.task.protection.clone(),
-                refused: None,
             }
             .reply(),
             (Action::Run(run), Done::Failed(problem)) => {
@@ -213,8 +215,6 @@ struct ChunkReply<'a> {
     left: Option<(u32, usize)>,
     notes: &'a [String],
     protection: Option<String>,
-    /// Why it may not run, part by part.
-    refused: Option<Value>,
 }
 
 impl ChunkReply<'_> {
@@ -240,16 +240,19 @@ impl ChunkReply<'_> {
         }
         lines.extend(self.notes.iter().map(|note| format!("Note: {note}")));
         let output = self.body(tokens);
-        let mut facts = object(&json!({
-            "chunk_id": chunk,
-            "wall_time_seconds": seconds,
-            "original_token_count": tokens,
-            "output": output,
-            "outcome": self.outcome.as_ref().map_or("described", Outcome::word),
-            "notes": self.notes,
-            "protection": self.protection,
-        }));
-        facts.extend(self.refused.clone().map(|refused| ("refused".to_owned(), refused)));
+        let notes = Some(self.notes).filter(|notes| !notes.is_empty());
+        let mut facts = with(
+            Map::new(),
+            &json!({
+                "chunk_id": chunk,
+                "wall_time_seconds": seconds,
+                "original_token_count": tokens,
+                "output": output,
+                "outcome": self.outcome.as_ref().map_or("described", Outcome::word),
+                "notes": notes,
+                "protection": self.protection.as_deref().map(unusual),
+            }),
+        );
         if self.outcome == Some(Outcome::Running) {
             facts.insert("session_id".to_owned(), session.into());
         }
@@ -265,8 +268,7 @@ impl ChunkReply<'_> {
         if self.amount.bytes > self.room as u64 {
             lines.push(format!("Note: chiton logs {} prints all of it", self.id));
         }
-        let refused = matches!(self.outcome, Some(Outcome::Refused(_)));
-        Reply { text: lines.join("\n"), structured: facts, is_error: refused }
+        Reply::good(lines.join("\n"), facts)
     }
 
     /// All of the output, or as much as there is room for from both of its ends.
@@ -295,9 +297,8 @@ fn replies() -> Value {
         Field::text("outcome"),
         Field::text("signal").or_absent(),
         Field::integer("left_session_id").or_absent(),
-        Field::texts("notes"),
-        Field::text("protection").or_null(),
-        Field::object("refused").or_absent(),
+        Field::texts("notes").or_absent(),
+        Field::text("protection").or_absent(),
     ])])
 }
 
@@ -310,7 +311,7 @@ fn write_failed(exchange: &Exchange, problem: &Failure) -> Reply {
         _ => problem.message.clone(),
     };
     let text = format!("write_stdin failed: {reason}");
-    Reply::bad(text.clone(), failure(&Failure { kind: problem.kind, message: text }))
+    Reply::bad(text.clone(), failure(&Failure { message: text, ..problem.clone() }))
 }
 
 const SHELLS: [&str; 3] = ["bash", "sh", "dash"];
@@ -394,7 +395,6 @@ mod tests {
             left: None,
             notes: &[],
             protection: None,
-            refused: None,
         };
         assert_eq!(chunk(text.len()).reply().structured["output"], text);
         let cut = chunk(400).reply().text;

@@ -12,7 +12,7 @@ use crate::action::{Action, Done, Keeps, OutputView, Ran, ReadAction, RunAction,
 use crate::arguments::Arguments;
 use crate::bash_like::{LIMIT, Reader, Stream, ended_by_itself, kill_replies, reading, since};
 use crate::call_error::CallError;
-use crate::facts::{ran, run_facts, task, task_facts, with};
+use crate::facts::{TaskForm, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of};
 use crate::text::Escapes;
@@ -24,6 +24,12 @@ pub(crate) struct Exec;
 
 /// What a command may take where neither the call nor the server says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How it reports a task.
+const FORM: TaskForm = TaskForm {
+    ids: &["id", "session_id"],
+    fields: &["command", "status", "is_running", "exit_code", "signal", "duration_ms", "protection"],
+};
 
 const ANSI: [&str; 2] = ["preserve", "strip"];
 
@@ -65,7 +71,7 @@ impl Dialect for Exec {
                 description: "Run a shell command and wait for it. Gives stdout, stderr and the exit code.".to_owned(),
                 parameters: command_parameters(
                     around,
-                    vec![("timeout_ms", integer("Stop it after this many milliseconds.")), ansi()],
+                    vec![("timeout_ms", integer(1, "Stop it after this many milliseconds.")), ansi()],
                 ),
                 required: &["command"],
                 effect: ToolEffect::Runs,
@@ -82,7 +88,7 @@ impl Dialect for Exec {
                 parameters: command_parameters(around, Vec::new()),
                 required: &["command"],
                 effect: ToolEffect::Runs,
-                output_schema: any_of([task(&[Field::text("id")])]),
+                output_schema: any_of([task(FORM, &[])]),
             },
             ToolSpec {
                 name: "exec_status",
@@ -91,14 +97,16 @@ impl Dialect for Exec {
                 parameters: vec![("id", string("The id that exec_bg gave.")), since(), ansi()],
                 required: &["id"],
                 effect: ToolEffect::Looks,
-                output_schema: any_of([task(&[
-                    Field::text("id"),
-                    Field::text("output"),
-                    Field::text("stdout"),
-                    Field::text("stderr"),
-                    Field::boolean("done"),
-                    Field::boolean("truncated"),
-                ])]),
+                output_schema: any_of([task(
+                    FORM,
+                    &[
+                        Field::text("output"),
+                        Field::text("stdout"),
+                        Field::text("stderr"),
+                        Field::boolean("done"),
+                        Field::boolean("truncated"),
+                    ],
+                )]),
             },
             ToolSpec {
                 name: "exec_stop",
@@ -106,7 +114,7 @@ impl Dialect for Exec {
                 parameters: vec![("id", string("The id that exec_bg gave."))],
                 required: &["id"],
                 effect: ToolEffect::Stops,
-                output_schema: kill_replies(),
+                output_schema: kill_replies(FORM),
             },
         ]
     }
@@ -144,19 +152,23 @@ impl Dialect for Exec {
             (Action::Run(run), Done::Ran(ran)) => ran_reply(run, ran),
             (_, Done::Started { task, .. }) => {
                 let text = format!("Started in the background.\nid: {}", task.id);
-                Reply::good(text, with(task_facts(task), &json!({"id": task.id})))
+                Reply::good(text, task_facts(task, FORM))
             }
             (_, Done::Read(read)) => {
                 let [(output, cut), (stdout, _), (stderr, _)] = [&read.output, &read.stdout, &read.stderr]
                     .map(|view| EXEC_STATUS.read(action, read, view, LIMIT, escapes(read.view)));
                 let text = format!("{}\n{output}", state(&read.task));
                 let done = !read.task.status.is_running();
-                let facts = json!({"id": read.task.id, "output": output, "stdout": stdout, "stderr": stderr, "done": done, "truncated": cut});
-                Reply::good(text, with(task_facts(&read.task), &facts))
+                let facts =
+                    json!({"output": output, "stdout": stdout, "stderr": stderr, "done": done, "truncated": cut});
+                Reply::good(text, with(task_facts(&read.task, FORM), &facts))
             }
             (_, Done::Killed { task, already }) => {
                 let word = if *already { "had ended before" } else { "stopped" };
-                Reply::good(format!("{} {word}", task.id), with(task_facts(task), &json!({"already_stopped": already})))
+                Reply::good(
+                    format!("{} {word}", task.id),
+                    with(task_facts(task, FORM), &json!({"already_stopped": already})),
+                )
             }
             (_, done) => Reply::otherwise(done),
         }

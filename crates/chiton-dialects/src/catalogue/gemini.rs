@@ -13,11 +13,11 @@ use crate::action::{Action, Done, FailureKind, Keeps, Ran, ReadAction, RunAction
 use crate::arguments::{Arguments, short};
 use crate::bash_like::ended_by_itself;
 use crate::call_error::CallError;
-use crate::facts::{failure, object, ran, run_facts, task, task_facts, with};
+use crate::facts::{TaskForm, failure, object, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of, shape};
 use crate::text::{beginning, ending, without_escapes};
-use crate::tool::{Dialect, Surroundings, ToolEffect, ToolSpec, arguments_of, boolean, integer, string};
+use crate::tool::{Dialect, Structured, Surroundings, ToolEffect, ToolSpec, arguments_of, boolean, integer, string};
 
 pub(crate) struct Gemini;
 
@@ -30,6 +30,12 @@ const LIMIT: usize = 40_000;
 /// Lines of a background process that are read, where the call does not say.
 const LINES: u64 = 100;
 
+/// How it reports a task.
+const FORM: TaskForm = TaskForm {
+    ids: &["task_id"],
+    fields: &["command", "status", "exit_code", "signal", "pid", "duration_ms", "protection"],
+};
+
 impl Dialect for Gemini {
     fn name(&self) -> &'static str {
         "gemini"
@@ -39,19 +45,23 @@ impl Dialect for Gemini {
         "run_shell_command, list_background_processes, read_background_output: stopped only when silent"
     }
 
+    fn structured(&self) -> Structured {
+        Structured::OnRequest
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         let fields = [
             Field::text("output"),
             Field::boolean("truncated"),
-            Field::integer("pid").or_null(),
+            Field::integer("pid").or_absent(),
             Field::texts("notes"),
         ];
         let process = shape(&[
-            Field::integer("pid").or_null(),
+            Field::integer("pid").or_absent(),
             Field::text("command"),
             Field::text("status"),
-            Field::integer("exit_code").or_null(),
-            Field::text("signal").or_null(),
+            Field::integer("exit_code").or_absent(),
+            Field::text("signal").or_absent(),
         ]);
         let mut list = shape(&[Field::list("processes")]);
         list["properties"]["processes"]["items"] = process;
@@ -70,7 +80,10 @@ impl Dialect for Gemini {
                     ("is_background", boolean("Come back after a moment with its process id and let it go on.")),
                     (
                         "delay_ms",
-                        integer("With is_background: how long that moment is, for its first output; 200 if left out."),
+                        integer(
+                            0,
+                            "With is_background: how long that moment is, for its first output; 200 if left out.",
+                        ),
                     ),
                 ],
                 required: &["command"],
@@ -89,13 +102,13 @@ impl Dialect for Gemini {
                 name: "read_background_output",
                 description: "The last lines that a background process printed.".to_owned(),
                 parameters: vec![
-                    ("pid", integer("Its process id.")),
+                    ("pid", integer(1, "Its process id.")),
                     ("lines", json!({"type": "integer", "minimum": 1, "description": "How many; 100 if left out."})),
-                    ("delay_ms", integer("How long to wait first, unless it ends before.")),
+                    ("delay_ms", integer(0, "How long to wait first, unless it ends before.")),
                 ],
                 required: &["pid"],
                 effect: ToolEffect::Looks,
-                output_schema: any_of([task(&[Field::text("output"), Field::integer("left_out_bytes")])]),
+                output_schema: any_of([task(FORM, &[Field::text("output"), Field::integer("left_out_bytes")])]),
             },
         ]
     }
@@ -229,7 +242,7 @@ fn list_reply(tasks: &[Task]) -> Reply {
         lines.collect::<Vec<_>>().join("\n")
     };
     let facts = background.iter().map(|task| {
-        let all = task_facts(task);
+        let all = task_facts(task, FORM);
         let wanted = ["pid", "command", "status", "exit_code", "signal"];
         Value::Object(all.into_iter().filter(|(name, _)| wanted.contains(&name.as_str())).collect())
     });
@@ -249,7 +262,7 @@ fn read_reply(read: &TaskOutput) -> Reply {
         format!("Showing the last {} lines{cut}:\n{}", output.lines().count(), output.trim_end_matches('\n'))
     };
     let facts = json!({"output": output, "left_out_bytes": read.left_out});
-    Reply::good(text, with(task_facts(&read.task), &facts))
+    Reply::good(text, with(task_facts(&read.task, FORM), &facts))
 }
 
 fn or_empty(output: &str) -> &str {

@@ -9,13 +9,19 @@ use crate::action::{Action, Done, Keeps, RunAction};
 use crate::arguments::Arguments;
 use crate::bash_like::ended_by_itself;
 use crate::call_error::CallError;
-use crate::facts::{failure, ran, run_facts, task, task_facts, with};
+use crate::facts::{TaskForm, failure, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of};
 use crate::text::both_ends;
 use crate::tool::{Dialect, Surroundings, ToolEffect, ToolSpec, choice, string};
 
 pub(crate) struct Modes;
+
+/// How it reports a task.
+const FORM: TaskForm = TaskForm {
+    ids: &["task_id"],
+    fields: &["status", "exit_code", "signal", "pid", "pgid", "duration_ms", "protection"],
+};
 
 const MODES: [&str; 3] = ["default", "slow", "background"];
 const DEFAULT: Duration = Duration::from_secs(30);
@@ -38,6 +44,11 @@ impl Dialect for Modes {
         true
     }
 
+    // Its schema is one choice, so that no combination can contradict itself.
+    fn ignores_unknown(&self) -> bool {
+        false
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         let description = format!(
             "Run a bash command. mode: default (30 s limit), slow (15 min limit), background (comes back at once with \
@@ -56,7 +67,7 @@ impl Dialect for Modes {
             effect: ToolEffect::Runs,
             output_schema: any_of([
                 ran(&[Field::text("output"), Field::boolean("truncated")]),
-                task(&[Field::text("output_file")]),
+                task(FORM, &[Field::text("output_file")]),
             ]),
         }]
     }
@@ -115,7 +126,7 @@ impl Dialect for Modes {
                     "<pid>{group}</pid>\n<output_file>{file}</output_file>\n<reminder>Read the file for its output; \
                      its last line says how it ended. To stop it: kill -9 -{group}</reminder>"
                 );
-                Reply::good(text, with(task_facts(task), &json!({"output_file": file})))
+                Reply::good(text, with(task_facts(task, FORM), &json!({"output_file": file})))
             }
             (_, Done::Failed(problem)) => Reply::bad(format!("[system error] {}", problem.message), failure(problem)),
             (_, done) => Reply::otherwise(done),

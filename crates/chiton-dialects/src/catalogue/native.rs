@@ -13,12 +13,18 @@ use serde_json::{Map, Value, json};
 use crate::action::{Action, Done, Message, OutputView, ReadAction, RunAction, TaskRef};
 use crate::arguments::{Arguments, short};
 use crate::call_error::CallError;
-use crate::facts::{object, task_facts, with};
+use crate::facts::{TaskForm, object, task_facts, with};
 use crate::reply::Reply;
 use crate::timeouts::DEFAULT_TIMEOUT;
-use crate::tool::{Dialect, Surroundings, ToolSpec, arguments_of};
+use crate::tool::{Dialect, Structured, Surroundings, ToolSpec, arguments_of};
 
 pub(crate) struct Native;
+
+/// How it reports a task, and how in a list, where the command is what tells one from another.
+const FORM: TaskForm =
+    TaskForm { ids: &["bash_id"], fields: &["status", "exit_code", "signal", "duration_ms", "protection"] };
+const LISTED: TaskForm =
+    TaskForm { ids: FORM.ids, fields: &["command", "status", "exit_code", "signal", "duration_ms"] };
 
 /// Bytes of output that are given at once; of a command that printed more, half of it from each end.
 const LIMIT: usize = 30_000;
@@ -38,6 +44,10 @@ impl Dialect for Native {
 
     fn task_limit(&self) -> Option<usize> {
         Some(TASKS)
+    }
+
+    fn structured(&self) -> Structured {
+        Structured::ForPrograms
     }
 
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
@@ -82,13 +92,16 @@ impl Dialect for Native {
             (_, Done::Started { task, .. }) => {
                 let text =
                     format!("Running as {0}. BashOutput with bash_id {0} reads it, and can wait for it.", task.id);
-                Reply::good(text, task_facts(task))
+                Reply::good(text, task_facts(task, FORM))
             }
             (_, Done::Read(read)) => reply::read_reply(read),
             (_, Done::Sent { id }) => Reply::good(format!("Sent to {id}."), object(&json!({"bash_id": id}))),
             (_, Done::Killed { task, already }) => {
                 let word = if *already { "already stopped" } else { "terminated, with everything it started" };
-                Reply::good(format!("{} {word}", task.id), with(task_facts(task), &json!({"already_stopped": already})))
+                Reply::good(
+                    format!("{} {word}", task.id),
+                    with(task_facts(task, FORM), &json!({"already_stopped": already})),
+                )
             }
             (_, Done::Listed(tasks)) => reply::list_reply(tasks),
             (_, done) => Reply::otherwise(done),

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 use crate::action::{Action, Done, Keeps, Ran, RunAction};
 use crate::bash_like::{self, BASH_OUTPUT, LIMIT, Stream, shares};
 use crate::call_error::CallError;
-use crate::facts::{failure, object, ran, run_facts, task, task_facts, with};
-use crate::reply::Reply;
-use crate::shape::{Field, any_of, failed, shape};
+use crate::facts::{self, TaskForm, failure, object, ran, run_facts, task, task_facts, with};
+use crate::reply::{Reply, refusal_text};
+use crate::shape::{Field, any_of, failed, refused, shape};
 use crate::text::Escapes;
 use crate::timeouts;
 use crate::tool::{Dialect, Surroundings, ToolSpec};
@@ -18,6 +18,12 @@ pub(crate) struct Opencode;
 
 /// Characters that a reply needs besides what a command printed: the mark before stderr, and a status.
 const MARKS: usize = 200;
+
+/// How it reports a task.
+const FORM: TaskForm = TaskForm {
+    ids: &["bash_id"],
+    fields: &["command", "status", "is_running", "exit_code", "signal", "duration_ms", "protection"],
+};
 
 impl Dialect for Opencode {
     fn name(&self) -> &'static str {
@@ -31,14 +37,15 @@ impl Dialect for Opencode {
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         let description = format!("Run a bash command in {}.", around.directory.display());
         let timeout = timeouts::parameter(1);
-        let runs = results([ran(&[Field::boolean("truncated"), Field::text("description").or_null()]), task(&[])]);
-        let kills = results([task(&[Field::text("shell_id"), Field::boolean("already_stopped")])]);
+        let runs =
+            results([ran(&[Field::boolean("truncated"), Field::text("description").or_absent()]), task(FORM, &[])]);
+        let kills = results([task(FORM, &[Field::text("shell_id"), Field::boolean("already_stopped")])]);
         vec![
             bash_like::bash_tool(description, timeout, runs),
             bash_like::output_tool(
                 "What a background command printed since it was read last.",
                 "A regular expression; only lines that match are given, and nothing counts as read.",
-                results([task(&[])]),
+                results([task(FORM, &[])]),
             ),
             bash_like::kill_tool("KillShell", kills),
         ]
@@ -51,6 +58,10 @@ impl Dialect for Opencode {
         bash_like::read_bash(values, around, |run| run.keeps = Keeps::Nothing, timeouts::strict)
     }
 
+    fn refuse(&self, ran: &Ran) -> Reply {
+        no_success("", &refusal_text(ran), &facts::refusal(ran))
+    }
+
     fn write(&self, action: &Action, done: &Done) -> Reply {
         match (action, done) {
             (Action::Run(run), Done::Ran(ran)) => ran_reply(run, ran),
@@ -59,7 +70,7 @@ impl Dialect for Opencode {
                     "Started background shell: {0}\nCommand: {1}\nUse BashOutput with bash_id='{0}' to read its output.",
                     task.id, task.command
                 );
-                success(&text, &task_facts(task))
+                success(&text, &task_facts(task, FORM))
             }
             (_, Done::Read(read)) => {
                 let code = read.task.outcome.as_ref().and_then(Outcome::exit_code);
@@ -76,7 +87,7 @@ impl Dialect for Opencode {
                     stream(&read.stderr, shares.1)
                 };
                 let block = stderr_block(&stdout, &stderr);
-                success(&format!("{block}\n{status}"), &task_facts(&read.task))
+                success(&format!("{block}\n{status}"), &task_facts(&read.task, FORM))
             }
             (_, Done::Killed { task, already }) => {
                 let word = if *already {
@@ -85,7 +96,7 @@ impl Dialect for Opencode {
                     "terminated".to_owned()
                 };
                 let facts = json!({"shell_id": task.id, "already_stopped": already});
-                success(&format!("Shell {} {word}", task.id), &with(task_facts(task), &facts))
+                success(&format!("Shell {} {word}", task.id), &with(task_facts(task, FORM), &facts))
             }
             (_, Done::Failed(problem)) => no_success("", &problem.message, &failure(problem)),
             (_, done) => Reply::otherwise(done),
@@ -133,7 +144,7 @@ fn results(metadata: impl IntoIterator<Item = Value>) -> Value {
         Field::text("error").or_null(),
         Field::object("metadata"),
     ]);
-    let shapes: Vec<Value> = metadata.into_iter().chain([failed()]).collect();
+    let shapes: Vec<Value> = metadata.into_iter().chain([refused(), failed()]).collect();
     result["properties"]["metadata"]["anyOf"] = shapes.into();
     any_of([result])
 }

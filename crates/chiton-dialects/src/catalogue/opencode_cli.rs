@@ -12,7 +12,7 @@ use crate::reply::Reply;
 use crate::shape::{Field, any_of};
 use crate::text::{Escapes, Gap, Room, fitted, leftover_lines};
 use crate::timeouts::{DEFAULT_MS, DEFAULT_TIMEOUT};
-use crate::tool::{Dialect, Surroundings, ToolEffect, ToolSpec, string};
+use crate::tool::{Dialect, Structured, Surroundings, ToolEffect, ToolSpec, string};
 
 pub(crate) struct OpencodeCli;
 
@@ -28,6 +28,10 @@ impl Dialect for OpencodeCli {
 
     fn about(&self) -> &'static str {
         "bash as opencode has it: a directory with each call, long output in a file"
+    }
+
+    fn structured(&self) -> Structured {
+        Structured::OnRequest
     }
 
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
@@ -54,8 +58,8 @@ impl Dialect for OpencodeCli {
             output_schema: any_of([ran(&[
                 Field::text("output"),
                 Field::boolean("truncated"),
-                Field::text("output_file").or_null(),
-                Field::text("description").or_null(),
+                Field::text("output_file").or_absent(),
+                Field::text("description").or_absent(),
             ])]),
         }]
     }

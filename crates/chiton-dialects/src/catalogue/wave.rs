@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::action::{Action, Done, Keeps, RunAction};
 use crate::bash_like::{self, BASH_OUTPUT, FILES, LIMIT, Stream};
 use crate::call_error::CallError;
-use crate::facts::{run_facts, task, task_facts, with};
+use crate::facts::{TaskForm, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of};
 use crate::text::Escapes;
@@ -15,6 +15,12 @@ use crate::timeouts;
 use crate::tool::{Dialect, Surroundings, ToolSpec};
 
 pub(crate) struct Wave;
+
+/// How it reports a task.
+const FORM: TaskForm = TaskForm {
+    ids: &["bash_id"],
+    fields: &["status", "is_running", "exit_code", "signal", "duration_ms", "protection"],
+};
 
 impl Dialect for Wave {
     fn name(&self) -> &'static str {
@@ -33,13 +39,13 @@ impl Dialect for Wave {
         );
         let timeout = timeouts::parameter(0);
         vec![
-            bash_like::bash_tool(description, timeout, bash_like::bash_replies()),
+            bash_like::bash_tool(description, timeout, bash_like::bash_replies(FORM)),
             bash_like::output_tool(
                 "All output so far of a background command.",
                 "A regular expression; only lines that match are given.",
-                any_of([task(&[Field::text("output"), Field::boolean("truncated")])]),
+                any_of([task(FORM, &[Field::text("output"), Field::boolean("truncated")])]),
             ),
-            bash_like::kill_tool("KillBash", bash_like::kill_replies()),
+            bash_like::kill_tool("KillBash", bash_like::kill_replies(FORM)),
         ]
     }
 
@@ -78,11 +84,11 @@ impl Dialect for Wave {
                     "Command started in background with ID: {0}. Read it with BashOutput, bash_id=\"{0}\".",
                     task.id
                 );
-                Reply::good(text, task_facts(task))
+                Reply::good(text, task_facts(task, FORM))
             }
             (_, Done::Read(read)) => {
                 let (output, cut) = BASH_OUTPUT.read(action, read, &read.output, LIMIT, Escapes::Removed);
-                let facts = with(task_facts(&read.task), &json!({"output": output, "truncated": cut}));
+                let facts = with(task_facts(&read.task, FORM), &json!({"output": output, "truncated": cut}));
                 let text = if output.is_empty() { "No output so far.".to_owned() } else { output };
                 Reply::good(text, facts)
             }
@@ -92,7 +98,7 @@ impl Dialect for Wave {
                 } else {
                     format!("Background shell {} has been killed", task.id)
                 };
-                Reply::good(text, with(task_facts(task), &json!({"already_stopped": already})))
+                Reply::good(text, with(task_facts(task, FORM), &json!({"already_stopped": already})))
             }
             (_, done) => Reply::otherwise(done),
         }

@@ -18,6 +18,7 @@ use chiton_terminal::snapshot::KeyboardMode;
 use super::Engine;
 use crate::bytes::ByteString;
 use crate::protocol::{Control, ReaderReport};
+use crate::review::Refusal;
 use crate::run::{Lines, Typing, Typist};
 use crate::secrets::{self, ResolvedTyping, Resolver, UnknownReference};
 use crate::session::Session;
@@ -127,7 +128,8 @@ impl Engine {
             let verdict = self.judge_typed(session, &task, &reader, &typed);
             self.note_input(session, &task.id, &typed, verdict.as_ref()).map_err(|refusal| refused(refusal.reason))?;
             if let Some(verdict) = verdict.filter(|verdict| verdict.decision != Decision::Allow) {
-                return Err(refused(verdict.refusal()));
+                let refusal = Box::new(Refusal::by(&verdict, ""));
+                return Err(SendError::Objected { id: task.id.clone(), refusal });
             }
             match link.after(reader.writes, &control, otherwise).await {
                 Err(SendError::Overtaken { .. }) => {}

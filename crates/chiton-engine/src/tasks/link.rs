@@ -18,6 +18,7 @@ use super::window::Window;
 use crate::bytes::ByteString;
 use crate::folder::RunFolder;
 use crate::protocol::{Control, Denial, Link, ReaderReport, Report};
+use crate::review::Refusal;
 use crate::run::Signal;
 use crate::run::{Look, StopCause, Typing, Typist};
 use chiton_terminal::TerminalSize;
@@ -75,6 +76,14 @@ pub enum SendError {
         id: String,
         /// Why.
         reason: String,
+    },
+    /// The guard objects to what was typed.
+    #[error("task {id}: {}", refusal.reason)]
+    Objected {
+        /// The task.
+        id: String,
+        /// Why, and what would be allowed.
+        refusal: Box<Refusal>,
     },
     /// Its output cannot be read.
     #[error(transparent)]

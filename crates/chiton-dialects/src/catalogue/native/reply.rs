@@ -1,13 +1,19 @@
 //! How `native` answers.
 
+use std::time::Duration;
+
 use chiton_engine::{Look, Outcome, Task, TimeLimit};
 use serde_json::{Value, json};
 
+use super::{FORM, LISTED};
 use crate::action::{OutputView, Ran, RunAction, TaskOutput};
 use crate::bash_like::ended_by_itself;
-use crate::facts::{look_facts, object, run_facts, task_facts, waiting, with};
+use crate::facts::{lean_run_facts, look_facts, object, task_facts, with};
 use crate::reply::Reply;
 use crate::text::{both_ends, leftover_lines, waiting_line, without_escapes};
+
+/// What takes longer than this is worth a word.
+const LONG: Duration = Duration::from_secs(10);
 
 /// Commands that have ended are listed as far as these.
 const ENDED: usize = 20;
@@ -21,7 +27,7 @@ fn line(task: &Task) -> String {
     }
 }
 
-/// The outcome first, then the output, then what changed, what is left, what was cut.
+/// How it ended, unless that is well and with output, then the output, then what changed, what is left, what was cut.
 pub(super) fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     let outcome = ran.outcome();
     let cut = ran.amount.bytes > run.room as u64;
@@ -39,7 +45,7 @@ pub(super) fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     };
     let output = without_escapes(&output);
 
-    let mut lines = vec![first_line(run, ran)];
+    let mut lines: Vec<String> = first_line(run, ran).into_iter().collect();
     lines.extend(run.notes.iter().map(|note| format!("[{note}]")));
     if !output.is_empty() {
         lines.push(output.strip_suffix('\n').unwrap_or(&output).to_owned());
@@ -51,27 +57,37 @@ pub(super) fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     lines.extend(leftover_lines(ran));
     lines.extend(ran.notices.iter().map(|notice| format!("[{notice}]")));
 
+    let notices: Vec<&String> = run.notes.iter().chain(&ran.notices).collect();
     let more = json!({
-        "output": output, "truncated": cut, "cwd_changed": ran.moved, "waiting": waiting(ran.waits()), "session": run.session,
-        "description": run.request.description,
+        "output": said(&output), "truncated": cut.then_some(true), "notices": (!notices.is_empty()).then_some(notices),
     });
     let failed = !ended_by_itself(outcome.as_ref()) && outcome != Some(Outcome::Running);
-    Reply { text: lines.join("\n"), structured: with(run_facts(ran), &more), is_error: failed }
+    Reply { text: lines.join("\n"), structured: with(lean_run_facts(ran), &more), is_error: failed }
 }
 
-fn first_line(run: &RunAction, ran: &Ran) -> String {
-    let millis = ran.duration().as_millis();
-    match ran.outcome() {
+/// A text, where it says something.
+fn said(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// How it ended. An exit code of 0 goes without saying, where there is output that says something.
+fn first_line(run: &RunAction, ran: &Ran) -> Option<String> {
+    let took = ran.duration();
+    let took = if took >= LONG { format!(", {} s", took.as_secs()) } else { String::new() };
+    Some(match ran.outcome() {
         None => "[was not run]".to_owned(),
         Some(Outcome::TimedOut) if ran.limit() != Some(TimeLimit::Silence) => {
             format!("[timed out after {} ms; stopped with everything it started]", run.limit_ms())
         }
         Some(Outcome::Running) => {
+            let millis = ran.duration().as_millis();
             format!("[still running as {0}, {millis} ms; BashOutput with bash_id {0} reads on]", ran.run_id())
         }
-        Some(other) if ran.amount.bytes == 0 => format!("[{other}, {millis} ms, no output]"),
-        Some(other) => format!("[{other}, {millis} ms]"),
-    }
+        Some(Outcome::Exited(0)) if ran.amount.bytes == 0 => format!("[no output{took}]"),
+        Some(Outcome::Exited(0)) if took.is_empty() => return None,
+        Some(other) if ran.amount.bytes == 0 => format!("[{other}{took}, no output]"),
+        Some(other) => format!("[{other}{took}]"),
+    })
 }
 
 pub(super) fn read_reply(read: &TaskOutput) -> Reply {
@@ -97,11 +113,26 @@ pub(super) fn read_reply(read: &TaskOutput) -> Reply {
     if read.not_kept > 0 {
         lines.push(format!("[{} bytes of this are not kept any more]", read.not_kept));
     }
+    let is_screen = read.view == OutputView::Screen;
     let more = json!({
-        "output": output, "left_out": read.left_out, "not_kept": read.not_kept, "next": read.end, "waited": read.waited,
+        "output": said(&output).filter(|_| !is_screen),
+        "left_out": some(read.left_out),
+        "not_kept": some(read.not_kept),
+        "next": (read.task.status.is_running() || read.left_out > 0).then_some(read.end),
+        "waited": read.waited,
     });
-    let facts = with(task_facts(&read.task), &more);
-    Reply::good(lines.join("\n"), with(facts, &Value::Object(look_facts(read.look.as_deref()))))
+    let mut look = look_facts(read.look.as_deref());
+    look.retain(|name, _| is_screen || !DRAWN.contains(&name.as_str()));
+    let facts = with(task_facts(&read.task, FORM), &more);
+    Reply::good(lines.join("\n"), with(facts, &Value::Object(look)))
+}
+
+/// What says how the terminal looks.
+const DRAWN: [&str; 5] = ["screen", "cursor", "size", "alternate_screen", "title"];
+
+/// A number, where there is something to count.
+fn some(count: u64) -> Option<u64> {
+    Some(count).filter(|count| *count > 0)
 }
 
 /// The rows of a screen between two lines that say what they are.
@@ -130,7 +161,10 @@ pub(super) fn list_reply(tasks: &[Task]) -> Reply {
     if not_listed > 0 {
         lines.push(format!("[{not_listed} that ended before are not listed]"));
     }
-    let facts = shown.iter().map(|task| with(task_facts(task), &json!({"description": task.description})));
+    let facts = shown.iter().map(|task| with(task_facts(task, LISTED), &json!({"description": task.description})));
     let facts: Vec<Value> = facts.map(Value::Object).collect();
-    Reply::good(lines.join("\n"), object(&json!({"shells": facts, "not_listed": not_listed})))
+    Reply::good(
+        lines.join("\n"),
+        with(object(&json!({"shells": facts})), &json!({"not_listed": some(not_listed as u64)})),
+    )
 }

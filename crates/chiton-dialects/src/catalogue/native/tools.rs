@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use super::{FORM, LISTED};
 use crate::bash_like::{FILES, kill_replies};
-use crate::facts::{look_fields, ran, task};
+use crate::facts::{lean_ran, look_fields, task};
 use crate::shape::{Field, any_of, shape};
 use crate::timeouts;
 use crate::tool::{Surroundings, ToolEffect, ToolSpec, boolean, choice, integer, string, variables};
@@ -31,12 +32,12 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
         ),
         parameters: vec![
             ("command", string("The command.")),
-            ("timeout", integer(&timeouts::description())),
+            ("timeout", integer(1, &timeouts::description())),
             (
                 "on_timeout",
                 choice(&ON_TIMEOUT, "stop (default) it with everything it started, or let it go on and give its id."),
             ),
-            ("wait", integer("Milliseconds to wait; then its id is given and it goes on.")),
+            ("wait", integer(0, "Milliseconds to wait; then its id is given and it goes on.")),
             ("run_in_background", boolean("Come back at once with its id; no timeout if left out.")),
             ("workdir", string("Directory for this call alone.")),
             ("env", variables("Variables for this call alone.")),
@@ -49,23 +50,20 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
                      types.",
                 ),
             ),
-            ("cols", integer("With pty: its width; 80 if left out.")),
-            ("rows", integer("With pty: its height; 24 if left out.")),
+            ("cols", integer(2, "With pty: its width; 80 if left out.")),
+            ("rows", integer(1, "With pty: its height; 24 if left out.")),
             ("session", string("Run in the session of this name, which has a state of its own and stays.")),
             ("description", string("What it does, in a few words.")),
         ],
         required: &["command"],
         effect: ToolEffect::Runs,
         output_schema: any_of([
-            ran(&[
-                Field::text("output"),
-                Field::boolean("truncated"),
-                Field::boolean("cwd_changed"),
-                Field::object("waiting").or_null(),
-                Field::text("session").or_null(),
-                Field::text("description").or_null(),
+            lean_ran(&[
+                Field::text("output").or_absent(),
+                Field::boolean("truncated").or_absent(),
+                Field::texts("notices").or_absent(),
             ]),
-            task(&[]),
+            task(FORM, &[]),
         ]),
     }
 }
@@ -78,11 +76,11 @@ pub(super) fn output() -> ToolSpec {
             .to_owned(),
         parameters: vec![
             id(),
-            ("wait", integer("Milliseconds to wait at most; alone: until it ends.")),
+            ("wait", integer(0, "Milliseconds to wait at most; alone: until it ends.")),
             ("wait_for", string("Wait until a line matches this regular expression, or it ends.")),
-            ("since", integer("From this byte on, in place of what is new; 0 is the beginning.")),
+            ("since", integer(0, "From this byte on, in place of what is new; 0 is the beginning.")),
             ("range", string("These alone: 'lines 1-100' or 'bytes 0-4095'.")),
-            ("tail", integer("Only this many lines from the end.")),
+            ("tail", integer(1, "Only this many lines from the end.")),
             ("filter", string("A regular expression: only lines that match. Nothing counts as read.")),
             view(
                 "plain: text without escapes; raw: as printed; screen: what its terminal shows, and wait_for matches that.",
@@ -90,7 +88,7 @@ pub(super) fn output() -> ToolSpec {
         ],
         required: &["bash_id"],
         effect: ToolEffect::Looks,
-        output_schema: any_of([task(&read_fields())]),
+        output_schema: any_of([task(FORM, &read_fields())]),
     }
 }
 
@@ -107,15 +105,15 @@ pub(super) fn input() -> ToolSpec {
             ("paste", string("With pty: text as a paste, which programs do not act on line by line.")),
             ("end", boolean("Nothing will follow.")),
             ("signal", string("A signal, like INT or TERM.")),
-            ("wait", integer("Milliseconds to wait at most, then read; with pty 2000 if left out.")),
+            ("wait", integer(0, "Milliseconds to wait at most, then read; with pty 2000 if left out.")),
             ("wait_for", string("Wait until a line of the screen or of the output matches this.")),
             view("What to answer with: with pty the screen if left out."),
-            ("cols", integer("With pty: a new width of the terminal.")),
-            ("rows", integer("With pty: a new height.")),
+            ("cols", integer(2, "With pty: a new width of the terminal.")),
+            ("rows", integer(1, "With pty: a new height.")),
         ],
         required: &["bash_id"],
         effect: ToolEffect::Runs,
-        output_schema: any_of([shape(&[Field::text("bash_id")]), task(&read_fields())]),
+        output_schema: any_of([shape(&[Field::text("bash_id")]), task(FORM, &read_fields())]),
     }
 }
 
@@ -126,7 +124,7 @@ pub(super) fn kill() -> ToolSpec {
         parameters: vec![id()],
         required: &["bash_id"],
         effect: ToolEffect::Stops,
-        output_schema: kill_replies(),
+        output_schema: kill_replies(FORM),
     }
 }
 
@@ -143,17 +141,17 @@ pub(super) fn list() -> ToolSpec {
 
 fn read_fields() -> Vec<Field> {
     let output = [
-        Field::text("output"),
-        Field::integer("left_out"),
-        Field::integer("not_kept"),
-        Field::integer("next"),
-        Field::text("waited").or_null(),
+        Field::text("output").or_absent(),
+        Field::integer("left_out").or_absent(),
+        Field::integer("not_kept").or_absent(),
+        Field::integer("next").or_absent(),
+        Field::text("waited").or_absent(),
     ];
     [&output[..], &look_fields()].concat()
 }
 
 fn list_shape() -> Value {
-    let mut list = shape(&[Field::list("shells"), Field::integer("not_listed")]);
-    list["properties"]["shells"]["items"] = task(&[Field::text("description").or_null()]);
+    let mut list = shape(&[Field::list("shells"), Field::integer("not_listed").or_absent()]);
+    list["properties"]["shells"]["items"] = task(LISTED, &[Field::text("description").or_absent()]);
     list
 }
