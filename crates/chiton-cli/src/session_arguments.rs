@@ -28,7 +28,7 @@ pub(crate) struct SessionArguments {
     /// Limit for a command that a call gives none, in seconds
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
-    /// Where commands start [default: the current directory]
+    /// Where commands start [default: the current directory, or a root that an MCP client names]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Go on where the session of this name was left, and leave it as commands leave it

@@ -396,7 +396,9 @@ fn said(result: &Value) -> String {
 fn a_client_that_starts_servers_anywhere_says_by_its_roots_where_to_start() {
     let place = Place::new();
     let (mut wire, project) = at_home(&place, &[]);
-    wire.greet("2025-06-18", &json!({"roots": {"listChanged": true}}));
+    let hello = wire.greet("2025-06-18", &json!({"roots": {"listChanged": true}}));
+    let instructions = hello["result"]["instructions"].as_str().unwrap();
+    assert!(!instructions.contains("directory"), "it is not known yet: {instructions}");
     // The list waits for the answer, which names the directory.
     let list = wire.request("tools/list", json!({}));
     let missing = std::path::Path::new("/no/such/place");
@@ -430,7 +432,8 @@ fn roots_change_nothing_where_the_directory_is_chosen_or_in_one_of_them() {
     let mut command = place.server(&[]);
     command.current_dir(project.join("sub"));
     let mut inside = Wire::start(command);
-    inside.greet("2025-06-18", &json!({"roots": {}}));
+    let hello = inside.greet("2025-06-18", &json!({"roots": {}}));
+    assert!(hello["result"]["instructions"].as_str().unwrap().contains("/sub"), "{hello}");
     let call = inside.request("tools/call", json!({"name": "Bash", "arguments": {"command": "pwd"}}));
     let other = std::path::Path::new("/etc");
     give_roots(&mut inside, &roots_of(&[other, &project]));

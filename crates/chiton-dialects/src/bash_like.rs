@@ -22,8 +22,7 @@ pub(crate) const LIMIT: usize = 30_000;
 const PIECE: u64 = LIMIT as u64 - 500;
 
 /// For which commands other tools are better, in every description of a shell that comes with such tools.
-pub(crate) const FILES: &str =
-    "Where there are tools for reading, editing and finding files, prefer them to cat, sed, find and grep.";
+pub(crate) const FILES: &str = "Prefer the tools for reading, writing, editing and finding files, where there are such, over cat, sed, find and grep.";
 
 /// `Bash` with a command, a timeout, a description, and whether to come back at once.
 pub(crate) fn bash_tool(description: String, timeout: Value, runs: Value) -> ToolSpec {

@@ -15,7 +15,7 @@ pub enum CallError {
     #[error("Missing required parameter: {0}")]
     Missing(&'static str),
     /// A required argument is missing, and there is one that the tool does not have.
-    #[error("Missing required parameter: {missing}; '{given}' is not a parameter{}", meant(*nearest))]
+    #[error("Missing required parameter: {missing}; unknown parameter '{given}'{}", meant(*nearest))]
     MissingBeside {
         /// The argument that is missing.
         missing: &'static str,

@@ -77,7 +77,7 @@ pub fn sort_out<'a>(
             Some(own) => drop(known.entry(own).or_insert_with(|| value.clone())),
             // Null is what a client sends for what it leaves out.
             None if value.is_null() || FOR_CLIENTS.contains(&name.as_str()) => {}
-            None => ignored.push(Ignored { name: name.clone(), tool: tool.name, nearest: nearest(tool, name) }),
+            None => ignored.push(Ignored { name: short(name), tool: tool.name, nearest: nearest(tool, name) }),
         }
     }
 
@@ -112,8 +112,14 @@ fn plain(name: &str) -> String {
     name.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
+/// Names that are longer are not compared: the time that takes grows with their length.
+const LONGEST_NAME: usize = 64;
+
 /// The parameter that may have been meant.
 fn nearest(tool: &ToolSpec, name: &str) -> Option<&'static str> {
+    if name.len() > LONGEST_NAME {
+        return None;
+    }
     let plain = plain(name);
     let names = || tool.parameters.iter().map(|(name, _)| *name);
     let synonyms = SYNONYMS.iter().find(|row| row.iter().any(|word| self::plain(word) == plain));
@@ -196,19 +202,19 @@ mod tests {
                 "native",
                 "Bash",
                 json!({"cmd": "x"}),
-                "Missing required parameter: command; 'cmd' is not a parameter, did you mean 'command'?",
+                "Missing required parameter: command; unknown parameter 'cmd', did you mean 'command'?",
             ),
             (
                 "codex",
                 "exec_command",
                 json!({"command": "x", "foo": 1}),
-                "Missing required parameter: cmd; 'command' is not a parameter, did you mean 'cmd'?",
+                "Missing required parameter: cmd; unknown parameter 'command', did you mean 'cmd'?",
             ),
             (
                 "native",
                 "BashOutput",
                 json!({"foo": "x"}),
-                "Missing required parameter: bash_id; 'foo' is not a parameter",
+                "Missing required parameter: bash_id; unknown parameter 'foo'",
             ),
         ];
         for (dialect, name, values, said) in cases {

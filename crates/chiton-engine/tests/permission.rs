@@ -145,6 +145,7 @@ fn a_person_answers_for_one_run_or_for_the_session() {
     };
     assert_eq!(run(&session, vec![Ok(Answer::No)]), (false, true));
     assert_eq!(run(&session, vec![Err("the terminal is gone".to_owned())]), (false, true));
+    assert_eq!(run(&session, vec![Ok(Answer::Undecided)]), (false, true));
     assert_eq!(run(&session, vec![Ok(Answer::Once)]), (true, true));
     assert_eq!(run(&session, vec![Ok(Answer::Session)]), (true, true), "once is over");
     assert_eq!(run(&session, Vec::new()), (true, true), "nobody is asked again");
@@ -152,6 +153,22 @@ fn a_person_answers_for_one_run_or_for_the_session() {
     let nobody = runtime().block_on(harness.respond(&harness.session(), CommandRequest::new("touch canary")));
     assert!(refusal(&nobody).reason.contains("nobody here who could be asked"));
     assert!(refusal(&nobody).question.is_some() && nobody.ran().is_none());
+}
+
+#[test]
+fn a_refusal_says_whether_a_person_decided() {
+    let harness = with(guard(Decision::Ask));
+    let (no, nobody) = ("a person said no", "nobody decided");
+    let gone = || Err("the terminal is gone".to_owned());
+    for (answer, words, other) in
+        [(Ok(Answer::No), no, nobody), (Ok(Answer::Undecided), nobody, no), (gone(), nobody, no)]
+    {
+        let mut request = CommandRequest::new("touch canary");
+        request.approver = Some(Arc::new(Person { answers: Mutex::new(vec![answer.clone()]) }));
+        let response = runtime().block_on(harness.respond(&harness.session(), request));
+        let reason = &refusal(&response).reason;
+        assert!(reason.contains(words) && !reason.contains(other), "{answer:?}: {reason}");
+    }
 }
 
 #[test]

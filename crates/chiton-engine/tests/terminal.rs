@@ -3,6 +3,7 @@
 
 mod harness;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chiton_engine::tasks::{Cursor, ReadRequest, SendError, WaitFor, WaitReason, WindowEvent};
@@ -14,6 +15,7 @@ use chiton_engine::{
 use chiton_testkit::processes::{eventually, marked};
 use harness::{Harness, mark, marked_request, runtime, seconds};
 use regex::bytes::Regex;
+use tokio::task::JoinSet;
 
 fn in_terminal(command: &str) -> CommandRequest {
     CommandRequest { terminal: Some(TerminalSize::USUAL), ..CommandRequest::new(command) }
@@ -50,6 +52,24 @@ async fn text(tasks: &Tasks, id: &str, text: &str) {
 
 fn printed(task: &Task) -> String {
     task.read(&mut Cursor::default(), &ReadRequest::default()).unwrap().to_text()
+}
+
+#[test]
+fn nothing_is_lost_however_soon_a_command_ends() {
+    let harness = Arc::new(Harness::new());
+    runtime().block_on(async {
+        // Many at a time, each with a keeper of its own, so that commands end before anybody has asked after them.
+        for _ in 0..20 {
+            let mut runs = JoinSet::new();
+            for _ in 0..10 {
+                let harness = Arc::clone(&harness);
+                runs.spawn(async move { harness.request(&harness.session(), in_terminal("echo here")).await });
+            }
+            for report in runs.join_all().await {
+                assert_eq!(report.stdout.to_text(), "here\r\n", "{:?}", report.outcome);
+            }
+        }
+    });
 }
 
 #[test]

@@ -14,13 +14,13 @@ use chiton_operator::Operator;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult, CustomRequest,
-    CustomResult, ErrorCode, GetTaskParams, GetTaskResult, InitializeRequestParams, InitializeResult,
-    InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListRootsResult,
-    ListToolsResult, LoggingLevel, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ResourceUpdatedNotification, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
-    ServerNotification, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams, UpdateTaskParams,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities, CompleteRequestParams,
+    CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, GetTaskParams, GetTaskResult,
+    InitializeRequestParams, InitializeResult, InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListRootsResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ResourceUpdatedNotification, ResourceUpdatedNotificationParam,
+    ServerCapabilities, ServerConfig, ServerNotification, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::json;
@@ -117,6 +117,13 @@ impl Server {
         self.start.is_open() && self.maker.is_some() && !self.own.lock().has_called
     }
 
+    /// Whether a client with these capabilities will probably start elsewhere, so that it is better not to name the current
+    /// directory.
+    fn will_move(&self, capabilities: &ClientCapabilities) -> bool {
+        let is_nowhere = || self.start.is_nowhere(&self.client().operator.surroundings().directory);
+        capabilities.roots.is_some() && self.is_open() && is_nowhere()
+    }
+
     /// Asks a client of an older revision for its roots, and starts in one of them if there is reason to.
     async fn follow_roots(&self, peer: &Peer<RoleServer>) {
         let has_roots = peer.peer_info().is_some_and(|client| client.capabilities.roots.is_some());
@@ -153,10 +160,9 @@ impl Server {
             self.start_in_one_of(&listed);
             self.roots.end();
         }
-        let has_roots = context.client_capabilities().is_some_and(|capabilities| capabilities.roots.is_some());
-        let is_asked = self.clientele == Clientele::One && Revision::of(context).is_modern() && has_roots;
-        let is_nowhere = || self.start.is_nowhere(&self.client().operator.surroundings().directory);
-        if !is_asked || !self.is_open() || !is_nowhere() || self.asked_for_roots.swap(true, Ordering::Relaxed) {
+        let is_possible = self.clientele == Clientele::One && Revision::of(context).is_modern();
+        let capabilities = context.client_capabilities().unwrap_or_default();
+        if !is_possible || !self.will_move(&capabilities) || self.asked_for_roots.swap(true, Ordering::Relaxed) {
             return None;
         }
         self.roots.begin();
@@ -191,7 +197,9 @@ impl ServerHandler for Server {
             .build();
         let mut config = ServerConfig::new(capabilities);
         config.server_info = identity::implementation();
-        config.instructions = Some(instructions(&self.client().operator));
+        let operator = &self.client().operator;
+        let directory = operator.surroundings().directory.display();
+        config.instructions = Some(format!("{}\nWorking directory: {directory}", instructions(operator)));
         config
     }
 
@@ -211,7 +219,19 @@ impl ServerHandler for Server {
         let mut hello = self.negotiate_initialize(&request)?;
         let revision = Revision::new(hello.protocol_version.as_str());
         revision.trim(&mut hello, request.capabilities.extensions.is_some());
+        if self.will_move(&request.capabilities) {
+            hello.instructions = Some(instructions(&self.client().operator));
+        }
         Ok(hello)
+    }
+
+    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let mut config = self.get_info();
+        let capabilities = context.client_capabilities().unwrap_or_default();
+        if self.clientele == Clientele::One && self.will_move(&capabilities) {
+            config.instructions = Some(instructions(&self.client().operator));
+        }
+        Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), config))
     }
 
     /// The client will call soon, so this starts what its first command needs, once it is clear where.
@@ -457,8 +477,7 @@ fn instructions(operator: &Operator) -> String {
     let runs = tools.first().map_or("", |tool| tool.name);
     format!(
         "The shell of this machine: {runs} runs commands and programs, reports how each ended, and never hangs on what is \
-         left running. Use it for every shell command, in place of any other shell tool.\nWorking directory: {}",
-        operator.surroundings().directory.display()
+         left running. Use it for every shell command, in place of any other shell tool."
     )
 }
 

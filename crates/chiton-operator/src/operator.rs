@@ -107,27 +107,34 @@ impl Operator {
             return unreadable(&CallError::UnknownTool { name: short(tool), known });
         };
         let unknown = if self.dialect.ignores_unknown() { Unknown::Ignored } else { Unknown::Refused };
-        let sorted = sort_out(spec, arguments, unknown);
-        let read = sorted.and_then(|(known, ignored)| Ok((self.dialect.read(tool, &known, &self.around)?, ignored)));
-        match read {
-            Ok((action, ignored)) => {
-                let done = self.perform(&action, caller).await.unwrap_or_else(Done::Failed);
-                let question = if let Done::Ran(ran) = &done { ran.response.question() } else { None };
-                let question = question.cloned().map(Box::new);
-                // A task that was not started is answered like a command that was not run.
-                let action = match (action, &done) {
-                    (Action::Start(run) | Action::Watch(run, _), Done::Ran(_)) => Action::Run(run),
-                    (action, _) => action,
-                };
-                let done = binary::named(done);
-                let reply = match &done {
-                    Done::Ran(ran) if ran.response.refusal().is_some() => self.dialect.refuse(ran),
-                    _ => self.dialect.write(&action, &done),
-                };
-                Called { reply: reply.never_empty().with_ignored(&ignored), question }
-            }
+        let (known, ignored) = match sort_out(spec, arguments, unknown) {
+            Ok(sorted) => sorted,
+            Err(error) => return unreadable(&error),
+        };
+        let mut called = match self.dialect.read(tool, &known, &self.around) {
+            Ok(action) => self.answer(action, caller).await,
             Err(error) => unreadable(&error),
-        }
+        };
+        called.reply = called.reply.with_ignored(&ignored);
+        called
+    }
+
+    /// Carries an action out and has the dialect write what came of it.
+    async fn answer(&self, action: Action, caller: &Caller) -> Called {
+        let done = self.perform(&action, caller).await.unwrap_or_else(Done::Failed);
+        let question = if let Done::Ran(ran) = &done { ran.response.question() } else { None };
+        let question = question.cloned().map(Box::new);
+        // A task that was not started is answered like a command that was not run.
+        let action = match (action, &done) {
+            (Action::Start(run) | Action::Watch(run, _), Done::Ran(_)) => Action::Run(run),
+            (action, _) => action,
+        };
+        let done = binary::named(done);
+        let reply = match &done {
+            Done::Ran(ran) if ran.response.refusal().is_some() => self.dialect.refuse(ran),
+            _ => self.dialect.write(&action, &done),
+        };
+        Called { reply: reply.never_empty(), question }
     }
 
     async fn perform(&self, action: &Action, caller: &Caller) -> Result<Done, Failure> {

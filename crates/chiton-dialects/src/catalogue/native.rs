@@ -26,7 +26,7 @@ const FORM: TaskForm =
 const LISTED: TaskForm =
     TaskForm { ids: FORM.ids, fields: &["command", "status", "exit_code", "signal", "duration_ms"] };
 
-/// Bytes of output that are given at once; of a command that printed more, half of it from each end.
+/// Bytes of output that are given at once; of a command that printed more, its beginning and its end.
 const LIMIT: usize = 30_000;
 
 /// How many background commands may run at once, where nobody says otherwise: more than anybody has in view, and few enough

@@ -10,7 +10,14 @@ use crate::action::{OutputView, Ran, RunAction, TaskOutput};
 use crate::bash_like::ended_by_itself;
 use crate::facts::{lean_run_facts, look_facts, object, task_facts, with};
 use crate::reply::Reply;
-use crate::text::{both_ends, leftover_lines, waiting_line, without_escapes};
+use crate::text::{leftover_lines, waiting_line, without_escapes};
+
+/// More lines than this are too many, as more bytes than there is room for are: some clients cut them off themselves.
+const LINES: u64 = 1900;
+/// Bytes that are shown of what is too long, from its beginning and from its end. Little, since the rest can be asked for
+/// and a model pays for each of them.
+const HEAD: usize = 800;
+const TAIL: usize = 1200;
 
 /// What takes longer than this is worth a word.
 const LONG: Duration = Duration::from_secs(10);
@@ -30,20 +37,8 @@ fn line(task: &Task) -> String {
 /// How it ended, unless that is well and with output, then the output, then what changed, what is left, what was cut.
 pub(super) fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     let outcome = ran.outcome();
-    let cut = ran.amount.bytes > run.room as u64;
-    let output = if cut {
-        let note = format!(
-            "\n[… {} of {} bytes left out: BashOutput with bash_id {} and since {} reads on here …]\n",
-            ran.amount.bytes - run.room as u64,
-            ran.amount.bytes,
-            ran.run_id(),
-            run.room / 2,
-        );
-        both_ends(ran.stdout(), run.room / 2, &note)
-    } else {
-        ran.stdout().to_text()
-    };
-    let output = without_escapes(&output);
+    let cut = ran.amount.bytes > run.room as u64 || ran.amount.lines > LINES;
+    let output = if cut { ends(ran) } else { without_escapes(&ran.stdout().to_text()) };
 
     let mut lines: Vec<String> = first_line(run, ran).into_iter().collect();
     lines.extend(run.notes.iter().map(|note| format!("[{note}]")));
@@ -63,6 +58,26 @@ pub(super) fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     });
     let failed = !ended_by_itself(outcome.as_ref()) && outcome != Some(Outcome::Running);
     Reply { text: lines.join("\n"), structured: with(lean_run_facts(ran), &more), is_error: failed }
+}
+
+/// The beginning and the end of an output that is too long, whole lines where there are such, and how to get the rest.
+fn ends(ran: &Ran) -> String {
+    let view = ran.stdout();
+    let head = &view.head[..view.head.floor_char_boundary(HEAD)];
+    let head = head.rfind('\n').map_or(head, |end| &head[..=end]);
+    let last = view.tail.as_deref().unwrap_or(&view.head);
+    let tail = &last[last.ceil_char_boundary(last.len().saturating_sub(TAIL))..];
+    let tail = tail.find('\n').filter(|end| end + 1 < tail.len()).map_or(tail, |end| &tail[end + 1..]);
+    let (all, lines, id) = (ran.amount.bytes, ran.amount.lines, ran.run_id());
+    let left_out = all.saturating_sub((head.len() + tail.len()) as u64);
+    let line_end = if head.ends_with('\n') { "" } else { "\n" };
+    format!(
+        "{}{line_end}[… {left_out} of {all} bytes ({lines} lines) left out: BashOutput with bash_id {id} and since {}, \
+         range, tail or filter …]\n{}",
+        without_escapes(head),
+        head.len(),
+        without_escapes(tail),
+    )
 }
 
 /// A text, where it says something.
