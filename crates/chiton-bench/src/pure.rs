@@ -259,6 +259,7 @@ fn ran() -> Ran {
         stderr_characters,
         amount,
         moved: false,
+        screen: None,
         transcript: None,
         number: None,
     }

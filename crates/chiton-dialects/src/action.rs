@@ -268,6 +268,8 @@ pub struct Ran {
     pub amount: Amount,
     /// Whether the working directory of the session is another one now.
     pub moved: bool,
+    /// What its terminal shows, where it still runs and draws on it: lines of output would say less.
+    pub screen: Option<Box<Look>>,
     /// The plain file with its output, where one was asked for.
     pub transcript: Option<PathBuf>,
     /// A short number for what goes on of it, where something does: the command itself, or what it left running.
@@ -286,6 +288,7 @@ impl Ran {
             stderr_characters: 0,
             amount,
             moved: false,
+            screen: None,
             response,
             cwd,
             notices,
@@ -373,6 +376,8 @@ pub struct TaskOutput {
     pub not_kept: u64,
     /// Where this, or its beginning, ends in all of its output: from here a later call reads on.
     pub end: u64,
+    /// Where the first of the bytes is that were left out; the same where none were.
+    pub rest: u64,
     /// The plain file with all of its output, where there is one.
     pub transcript: Option<PathBuf>,
     /// Why a wait ended, in words, where there was one.

@@ -165,13 +165,13 @@ impl Reader {
         }
         let (text, Self { tool, id }) = (escapes.of(&stream.head), self);
         let line_end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        let (left_out, task, end) = (read.left_out, &read.task.id, read.end);
-        let more = match action {
-            Action::Read(ReadAction { filter: Some(_), .. }) => {
-                format!("[Output truncated: {left_out} more bytes match; a narrower filter gives less]")
-            }
-            _ => format!("[Output truncated: {left_out} more bytes; {tool} with {id} {task} and since {end} reads on]"),
+        let (left_out, task, rest) = (read.left_out, &read.task.id, read.rest);
+        let (more, filter) = match action {
+            Action::Read(ReadAction { filter: Some(_), .. }) => ("more bytes that match", ", the same filter"),
+            _ => ("more bytes", ""),
         };
+        let more =
+            format!("[Output truncated: {left_out} {more}; {tool} with {id} {task}{filter} and since {rest} reads on]");
         (format!("{text}{line_end}{more}\n"), true)
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct Ends {
     pub(crate) not_kept: u64,
     /// Where the beginning ends in all output.
     pub(crate) end: u64,
+    /// Where the first of the bytes is that were left out; the same where none were.
+    pub(crate) rest: u64,
 }
 
 /// What the read of one stretch becomes before anybody sees it.
@@ -35,6 +37,7 @@ impl Ends {
             left_out: output.left_out,
             not_kept: output.not_kept,
             end: output.end,
+            rest: output.rest,
         }
     }
 
@@ -64,7 +67,7 @@ impl Ends {
         let left_out = both.omitted();
         let [stdout, stderr, output] = [stdout, stderr, both].map(TextView::from);
         let end = begun + output.head.len() as u64;
-        Ok(Self { stdout, stderr, output, left_out, not_kept, end })
+        Ok(Self { stdout, stderr, output, left_out, not_kept, end, rest: end })
     }
 
     /// A part of the output, for a reader that stays where it is.
@@ -94,6 +97,7 @@ impl Ends {
             left_out: omitted,
             not_kept: whole.not_kept + end.not_kept,
             end: beginning.end,
+            rest: beginning.end,
         })
     }
 }

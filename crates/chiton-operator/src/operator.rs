@@ -197,9 +197,11 @@ impl Operator {
 
         let mut kept = self.sessions.keep(&opened, &report);
         kept.notices.extend(self.sessions.note_secrets(&opened));
+        let mut screen = None;
         if report.outcome == Outcome::Running {
             // What this reply shows is not new to the next read, except for half a character at its end.
             self.tasks.read_up_to(&report.run_id, counts.cursor());
+            screen = self.tasks.drawn_screen(&report).await;
         }
         let moved = kept.cwd != opened.before.cwd || self.untold.swap(false, Ordering::Relaxed);
         let goes_on =
@@ -207,7 +209,7 @@ impl Operator {
         let number = goes_on.map(|id| self.tasks.number(id));
         let task = run.request.transcript.then(|| self.engine.tasks().get(&report.run_id).ok()).flatten();
         let transcript = task.as_ref().map(transcript);
-        Ok(Done::Ran(Box::new(Ran { transcript, number, ..counts.into_ran(report, kept, moved) })))
+        Ok(Done::Ran(Box::new(Ran { transcript, number, ..counts.into_ran(report, kept, moved, screen) })))
     }
 
     async fn watch(&self, run: &RunAction, read: &ReadAction, caller: &Caller) -> Result<Done, Failure> {
