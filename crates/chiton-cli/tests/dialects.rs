@@ -247,6 +247,11 @@ fn long_output_has_its_beginning_its_end_and_a_way_to_the_rest() {
     }
 }
 
+fn leading_number(text: &str) -> Option<u64> {
+    let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    text[..end].parse().ok()
+}
+
 #[test]
 fn what_is_left_out_can_be_read_with_the_call_that_the_reply_names() {
     for surface in &surfaces() {
@@ -254,7 +259,7 @@ fn what_is_left_out_can_be_read_with_the_call_that_the_reply_names() {
         let mut client = Client::new(&place, surface, &[]);
         let seen = client.run("seq 1 20000");
         let Some((_, rest)) = seen.text.split_once(" and since ") else { continue };
-        let since: u64 = rest.split_whitespace().next().unwrap().parse().unwrap();
+        let since = leading_number(rest).unwrap();
         let id = &seen.text[seen.text.find("shell_").unwrap()..][.."shell_00000000".len()];
         let Background::Read { reader, id: parameter, .. } = &surface.background else {
             panic!("{name} has no reader")
@@ -267,7 +272,7 @@ fn what_is_left_out_can_be_read_with_the_call_that_the_reply_names() {
         while let Some(at) = next {
             let page = client.call(reader, &json!({*parameter: id, "since": at})).text;
             read += &digits(&page);
-            next = page.split_once(" and since ").and_then(|(_, rest)| rest.split([' ', ',']).next()?.parse().ok());
+            next = page.split_once(" and since ").and_then(|(_, rest)| leading_number(rest));
             assert!(next.is_none_or(|next: u64| next > at), "{name} does not go on: {page}");
         }
         let expected = all[usize::try_from(since).unwrap()..].replace('\n', "");
@@ -388,8 +393,7 @@ fn a_background_command_is_read_to_its_end() {
                 let digits = |mark: &str| {
                     let rest = &seen.text
                         [seen.text.find(mark).unwrap_or_else(|| panic!("{name}: {}", seen.text)) + mark.len()..];
-                    let end = rest.find(|character: char| !character.is_ascii_digit()).unwrap_or(rest.len());
-                    json!(rest[..end].parse::<u64>().unwrap())
+                    json!(leading_number(rest).unwrap())
                 };
                 let task = match names {
                     Names::Id => json!(&seen.text[seen.text.find("shell_").unwrap()..][.."shell_00000000".len()]),
@@ -398,10 +402,11 @@ fn a_background_command_is_read_to_its_end() {
                 };
                 std::fs::write(&go, "").unwrap();
                 let end = Instant::now() + PATIENCE;
-                let mut all = String::new();
-                while !all.contains("\nover") {
-                    assert!(Instant::now() < end, "{name} never says the end: {all}");
-                    all += &client.call(reader, &json!({*id: task.clone()})).text;
+                let mut seen = client.call(reader, &json!({*id: task.clone()})).text;
+                while !seen.contains("\nover") {
+                    assert!(Instant::now() < end, "{name} never says the end: {seen}");
+                    std::thread::sleep(Duration::from_millis(20));
+                    seen = client.call(reader, &json!({*id: task.clone()})).text;
                 }
             }
         }
