@@ -246,6 +246,8 @@ pub struct Ran {
     pub amount: Amount,
     /// Whether the working directory of the session is another one now.
     pub moved: bool,
+    /// What its terminal shows, where it still runs and draws on it: lines of output would say less.
+    pub screen: Option<Box<Look>>,
 }
 
 impl Ran {
@@ -255,7 +257,16 @@ impl Ran {
         let amount = Amount { bytes: text.len() as u64, lines: text.lines().count() as u64 };
         let characters = text.chars().count() as u64;
         let (cwd, notices) = (response.cwd().to_owned(), response.notices().to_vec());
-        Self { stdout_characters: characters, stderr_characters: 0, amount, moved: false, response, cwd, notices }
+        Self {
+            stdout_characters: characters,
+            stderr_characters: 0,
+            amount,
+            moved: false,
+            screen: None,
+            response,
+            cwd,
+            notices,
+        }
     }
 
     /// The id of the run; empty where there was none.
@@ -337,6 +348,8 @@ pub struct TaskOutput {
     pub not_kept: u64,
     /// Where this ends in all of its output: from here a later call reads on.
     pub end: u64,
+    /// Where the first of the bytes is that were left out; the same where none were.
+    pub rest: u64,
     /// Why a wait ended, in words, where there was one.
     pub waited: Option<String>,
     /// What its terminal shows, where it has one.

@@ -193,12 +193,14 @@ impl Operator {
 
         let mut kept = self.sessions.keep(&opened, &report);
         kept.notices.extend(self.sessions.note_secrets(&opened));
+        let mut screen = None;
         if report.outcome == Outcome::Running {
             // What this reply shows is not new to the next read, except for half a character at its end.
             self.tasks.read_up_to(&report.run_id, counts.cursor());
+            screen = self.tasks.drawn_screen(&report).await;
         }
         let moved = kept.cwd != opened.before.cwd || self.untold.swap(false, Ordering::Relaxed);
-        Ok(Done::Ran(Box::new(counts.into_ran(report, kept, moved))))
+        Ok(Done::Ran(Box::new(counts.into_ran(report, kept, moved, screen))))
     }
 
     async fn start(&self, run: &RunAction, caller: &Caller) -> Result<Done, Failure> {
