@@ -52,7 +52,18 @@ impl OutputCounts {
         let bytes = if report.outcome == Outcome::Running { stdout + stderr } else { self.bytes.iter().sum() };
         let amount = Amount { bytes, lines: self.lines.lines() };
         let (response, Kept { cwd, notices }) = (Response::Ran(report), kept);
-        Ran { response, cwd, notices, stdout_characters, stderr_characters, amount, moved, screen }
+        Ran {
+            response,
+            cwd,
+            notices,
+            stdout_characters,
+            stderr_characters,
+            amount,
+            moved,
+            screen,
+            transcript: None,
+            number: None,
+        }
     }
 }
 

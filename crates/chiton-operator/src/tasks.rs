@@ -4,20 +4,23 @@ use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 use chiton_dialects::action::{
-    Amount, Exchange, Exchanged, Failure, FailureKind, Message, OutputView, TaskOutput, TaskRef,
+    Amount, Exchange, Exchanged, Failure, FailureKind, Message, OutputView, TaskOutput, TaskRef, WhenLong,
 };
 use chiton_dialects::text::LineCount;
 use chiton_dialects::{Done, ReadAction};
 use chiton_engine::capture::HeadTail;
 use chiton_engine::limits::ViewLimits;
+use chiton_engine::render::TextView;
 use chiton_engine::tasks::link::Killed;
 use chiton_engine::tasks::{
     Cursor, Filter, NotFound, Output, Part, ReadRequest, SendError, WaitFor, WaitReason, Waited,
 };
 use chiton_engine::terminal::text::{ScreenAtEnd, draws_on_screen, outside_full_screen};
-use chiton_engine::{Engine, Lock, Look, RunControl, RunReport, Session, Signal, Stream, Task, Typing};
+use chiton_engine::{Engine, Lock, Look, RunControl, RunReport, Session, Signal, Task, Typing};
 
+use crate::ends::Ends;
 use crate::failure::{not_found, read_failure, send_failure, system};
+use crate::numbers::Numbers;
 use crate::remembered::Remembered;
 
 /// How much of a stream is in memory for a reply: more than any dialect shows, so that each can cut it in its own way.
@@ -42,11 +45,20 @@ pub(crate) struct ClientTasks {
     drawn: Lock<Remembered<bool>>,
     /// Tasks that were read to their end in a dialect that forgets them then.
     forgotten: Lock<Remembered<()>>,
+    /// The short numbers of tasks.
+    numbers: Lock<Numbers>,
 }
 
 impl ClientTasks {
     pub(crate) fn new(engine: Engine, session: Session) -> Self {
-        Self { engine, session, cursors: Lock::default(), drawn: Lock::default(), forgotten: Lock::default() }
+        Self {
+            engine,
+            session,
+            cursors: Lock::default(),
+            drawn: Lock::default(),
+            forgotten: Lock::default(),
+            numbers: Lock::default(),
+        }
     }
 
     /// Reads a task, after a wait where the call asks for one.
@@ -70,7 +82,7 @@ impl ClientTasks {
             return Err(send_failure(SendError::NoTerminal { id: task.id }));
         }
         let output = self.output(task, read, filter)?;
-        let draws = look.is_some() && self.draws(&output.task, &output.output);
+        let draws = look.is_some() && self.draws(&output.task, end_of(&output.output));
         Ok(Done::Read(Box::new(with_look(TaskOutput { waited, ..output }, read, look, draws))))
     }
 
@@ -90,8 +102,7 @@ impl ClientTasks {
     pub(crate) async fn drawn_screen(&self, report: &RunReport) -> Option<Box<Look>> {
         let task = self.engine.tasks().get(&report.run_id).ok()?;
         let look = self.look(&task).await?;
-        let end = report.stdout.tail.as_deref().unwrap_or(&report.stdout.head);
-        (self.draws(&task, end) || look.screen.alternate).then_some(look)
+        (self.draws(&task, end_of(&report.stdout)) || look.screen.alternate).then_some(look)
     }
 
     /// Whether a task draws on its screen, by what it printed last: `new`, or where that is nothing, what was new before.
@@ -126,25 +137,41 @@ impl ClientTasks {
     /// The part of a task's output that is asked for. Its state is older than its output: one that has ended has printed
     /// all of it.
     fn output(&self, task: Task, read: &ReadAction, filter: Option<Filter>) -> Result<TaskOutput, Failure> {
-        let limit = read.limit.unwrap_or(READ_BYTES);
-        let request = ReadRequest { part: read.part.clone(), filter, limit, ..ReadRequest::default() };
-        let output = self.advance(&task, &request)?;
+        let ends = self.ends(&task, read, filter)?;
         if read.forgets && !task.status.is_running() {
             self.lock_forgotten().of(&task.id, || self.engine.tasks().ids());
         }
         Ok(TaskOutput {
-            stdout: self.engine.masked_view(output.of(Stream::Stdout)),
-            stderr: self.engine.masked_view(output.of(Stream::Stderr)),
-            output: self.engine.masked_view(output.to_text()),
-            left_out: output.left_out,
-            not_kept: output.not_kept,
-            end: output.end,
-            rest: output.rest,
+            stdout: ends.stdout,
+            stderr: ends.stderr,
+            output: ends.output,
+            left_out: ends.left_out,
+            not_kept: ends.not_kept,
+            end: ends.end,
+            rest: ends.rest,
+            transcript: Some(transcript(&task)).filter(|file| file.exists()),
             waited: None,
             view: read.view.unwrap_or(OutputView::Plain),
             look: None,
             task,
         })
+    }
+
+    fn ends(&self, task: &Task, read: &ReadAction, filter: Option<Filter>) -> Result<Ends, Failure> {
+        let limit = read.limit.unwrap_or(READ_BYTES);
+        let mask = |text| self.engine.masked_view(text);
+        // Of what matches there is no end to be found without all of it.
+        if read.when_long == WhenLong::Beginning || filter.is_some() {
+            let request = ReadRequest { part: read.part.clone(), filter, limit, ..ReadRequest::default() };
+            return Ok(Ends::whole(&self.advance(task, &request)?, &mask));
+        }
+        let ends = if read.part == Part::New {
+            let mut cursors = self.lock_cursors();
+            Ends::of_new(task, cursors.of(&task.id, || self.engine.tasks().ids()), limit, &mask)
+        } else {
+            Ends::of_part(task, &read.part, limit, &mask)
+        };
+        ends.map_err(read_failure)
     }
 
     /// The client has read the task `id` up to here.
@@ -157,6 +184,11 @@ impl ClientTasks {
         let mut cursors = self.lock_cursors();
         let cursor = cursors.of(&task.id, || self.engine.tasks().ids());
         task.read(cursor, request).map_err(read_failure)
+    }
+
+    /// The short number of the task `id`.
+    pub(crate) fn number(&self, id: &str) -> u32 {
+        self.numbers.lock().of(id, || self.engine.tasks().ids())
     }
 
     fn lock_cursors(&self) -> MutexGuard<'_, Remembered<Cursor>> {
@@ -193,6 +225,10 @@ impl ClientTasks {
             None if task.terminal.is_some() && self.draws(&task, "") => wanted.screen = pattern,
             None if task.terminal.is_some() => (wanted.full_screen, wanted.pattern) = (pattern.clone(), pattern),
             _ => wanted.pattern = pattern,
+        }
+        if read.until_output {
+            wanted.from = *self.lock_cursors().of(&task.id, || self.engine.tasks().ids());
+            wanted.bytes = Some(1);
         }
 
         let waited = self.wait_for(&task.id, wanted, control).await?;
@@ -280,7 +316,8 @@ impl ClientTasks {
             left = Some(still);
         }
         let amount = Amount { bytes: kept.total() + not_kept, lines: lines.lines() };
-        Ok(Done::Exchanged(Box::new(Exchanged { task, output: kept.into(), amount, not_kept, took: begun.elapsed() })))
+        let (number, took) = (self.number(&task.id), begun.elapsed());
+        Ok(Done::Exchanged(Box::new(Exchanged { task, output: kept.into(), amount, not_kept, took, number })))
     }
 
     /// Stops a task with everything it started.
@@ -311,6 +348,7 @@ impl ClientTasks {
         let id = match task {
             TaskRef::Id(id) => id.clone(),
             TaskRef::Pid(pid) => self.by_pid(*pid)?,
+            TaskRef::Number(number) => self.by_number(*number)?,
         };
         let unknown = |id| not_found(NotFound { id, nearest: Vec::new(), reason: None });
         match self.engine.tasks().get(&id) {
@@ -322,6 +360,12 @@ impl ClientTasks {
         }
     }
 
+    fn by_number(&self, number: u64) -> Result<String, Failure> {
+        let id = self.numbers.lock().id(number).map(str::to_owned);
+        let message = format!("no task has the number {number}");
+        id.ok_or(Failure::new(FailureKind::NotFound, message))
+    }
+
     fn by_pid(&self, pid: u64) -> Result<String, Failure> {
         // The newest come first: a number that was used twice is that of the last task.
         let found =
@@ -329,6 +373,16 @@ impl ClientTasks {
         let message = format!("no task has the process id {pid}");
         found.map(|task| task.id).ok_or(Failure::new(FailureKind::NotFound, message))
     }
+}
+
+/// What was printed last of what is shown.
+fn end_of(view: &TextView) -> &str {
+    view.tail.as_deref().unwrap_or(&view.head)
+}
+
+/// Where the plain file with the output of a task is, if it has one.
+pub(crate) fn transcript(task: &Task) -> std::path::PathBuf {
+    task.folder().join("output.log")
 }
 
 fn filter(read: &ReadAction) -> Result<Option<Filter>, Failure> {
@@ -357,7 +411,7 @@ fn with_look(mut output: TaskOutput, read: &ReadAction, look: Option<Box<Look>>,
     let view = read.view.unwrap_or(if draws { OutputView::Screen } else { OutputView::Plain });
     if look.is_some() && read.view.is_none() && view == OutputView::Plain {
         let end = if alternate { ScreenAtEnd::Alternate } else { ScreenAtEnd::Main };
-        output.output = outside_full_screen(&output.output, end);
+        output.output.head = outside_full_screen(&output.output.head, end);
     }
     TaskOutput { look, view, ..output }
 }

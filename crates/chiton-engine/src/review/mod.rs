@@ -339,13 +339,14 @@ impl From<SessionError> for NotAsJudged {
 }
 
 fn question(request: &CommandRequest, standing: &Standing, verdict: &Verdict) -> Question {
+    let asked = |(name, _): &(&String, &ByteString)| !request.unasked.contains(*name);
     let shown = |(name, value): (&String, &ByteString)| (name.clone(), value.to_text());
     Question {
         id: String::new(),
         command: request.command.to_text(),
         directory: standing.path.clone(),
         real_directory: standing.real.clone(),
-        environment: request.environment.variables().iter().map(shown).collect(),
+        environment: request.environment.variables().iter().filter(asked).map(shown).collect(),
         input: match &request.input {
             CommandInput::Text(text) => Some(text.to_text()),
             _ => None,

@@ -124,7 +124,8 @@ fn first_line(run: &RunAction, ran: &Ran) -> Option<String> {
 
 /// The task, why a wait is over, the output, what was left out. `filter` is the one that the call gave.
 pub(super) fn read_reply(read: &TaskOutput, filter: Option<&str>) -> Reply {
-    let output = if read.view == OutputView::Raw { read.output.clone() } else { without_escapes(&read.output) };
+    let output = &read.output.head;
+    let output = if read.view == OutputView::Raw { output.clone() } else { without_escapes(output) };
     let mut lines = vec![line(&read.task)];
     lines.extend(read.waited.as_ref().map(|why| format!("[waited: {why}]")));
     match read.look.as_ref().filter(|_| read.view == OutputView::Screen) {
