@@ -12,6 +12,7 @@ mod duration;
 mod env;
 mod export;
 mod guard_arguments;
+mod handshake;
 mod kill;
 mod logs;
 mod mcp;
