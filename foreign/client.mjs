@@ -31,7 +31,7 @@ async function session(transport, what) {
   result = await call("KillShell", { bash_id: task });
   assert.ok(text(result).includes("terminated"));
   result = await call("BashOutput", { bash_id: task });
-  assert.equal(result.structuredContent.is_running, false);
+  assert.equal(result.structuredContent.status, "killed");
   result = await call("Bash", {});
   assert.ok(result.isError && text(result).includes("command"));
   const told = [];

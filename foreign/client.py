@@ -36,7 +36,7 @@ async def session(client, what):
     result = await client.call_tool("KillShell", {"bash_id": task})
     assert "terminated" in text(result), result
     result = await client.call_tool("BashOutput", {"bash_id": task})
-    assert result.structured_content["is_running"] is False, result
+    assert result.structured_content["status"] == "killed", result
     result = await client.call_tool("Bash", {})
     assert result.is_error and "command" in text(result), result
     told = []

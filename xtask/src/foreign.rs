@@ -6,16 +6,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{quiet, root};
+use crate::{bench, quiet, root};
 
 /// Runs those that can be run here; says which cannot, and what is missing.
 pub(crate) fn run() -> Result<()> {
-    let folder = root().join("target/foreign");
-    fs::create_dir_all(&folder)?;
-    for entry in fs::read_dir(root().join("foreign"))? {
-        let entry = entry?;
-        fs::copy(entry.path(), folder.join(entry.file_name()))?;
-    }
+    let folder = copied()?;
     if quiet("python3", &["-c", "import venv, ensurepip"]) {
         python(&folder)?;
     } else {
@@ -25,6 +20,45 @@ pub(crate) fn run() -> Result<()> {
         node(&folder)?;
     } else {
         eprintln!("npm is missing: the session of the TypeScript SDK and the conformance suite were left out");
+    }
+    Ok(())
+}
+
+/// Runs the real agents, from `chiton setup` to what their model saw. `words` are the client and the scenario, if only
+/// some of them are wanted.
+pub(crate) fn agents(words: &[String]) -> Result<()> {
+    let folder = copied()?.join("agents");
+    let install = ["ci", "--ignore-scripts", "--silent", "--no-audit", "--no-fund"];
+    let installed = once(&folder, "package-lock.json", || say(Command::new("npm").args(install), &folder));
+    if let Err(error) = installed {
+        eprintln!("the agents cannot be installed here, so none of them was run: {error:#}");
+        return Ok(());
+    }
+
+    // What the models saw is compared with, and written to, the files that are checked in.
+    let sources = root().join("foreign/agents").canonicalize()?;
+    let mut run = Command::new("node");
+    run.arg("run.mjs").arg(program()).arg(folder.join("homes")).args(words);
+    say(run.env("GOLDEN", sources.join("golden")), &folder)
+}
+
+/// Where everything is installed and run: `target/foreign`, with the present files of `foreign`.
+fn copied() -> Result<PathBuf> {
+    let folder = root().join("target/foreign");
+    copy(&root().join("foreign"), &folder)?;
+    Ok(folder.canonicalize()?)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type()?.is_dir() {
+            copy(&source, &target)?;
+        } else {
+            fs::copy(source, target)?;
+        }
     }
     Ok(())
 }
@@ -67,7 +101,7 @@ fn session(command: &mut Command, folder: &Path) -> Result<()> {
 }
 
 fn program() -> PathBuf {
-    root().join("target/debug/chiton")
+    bench::target().join("debug/chiton")
 }
 
 fn say(command: &mut Command, folder: &Path) -> Result<()> {

@@ -16,6 +16,8 @@ const HELP: &str = "\
 Chores of the project.
 
   cargo xtask test     everything: format, lints, all tests, documentation, clients written elsewhere
+                       --agents [CLIENT] [SCENARIO]   instead: the real agents (Claude Code, Codex, Gemini CLI, opencode)
+                       with a model that plays a script; minutes, and about 1.3 GB of npm packages at first
   cargo xtask bench    how fast and how large it is, beside plain bash; under 3 minutes after the build
                        [latency] [throughput] [memory] [parts] [growth] [counts]   only these
                        --save     also into docs/performance.md, its plots, and the counts that are checked in
@@ -30,6 +32,7 @@ Chores of the project.
 fn main() -> ExitCode {
     let chore = env::args().nth(1).unwrap_or_default();
     let done = match chore.as_str() {
+        "test" if env::args().nth(2).as_deref() == Some("--agents") => agents(),
         "test" => test(),
         "bench" => bench::run(env::args().skip(2)),
         "fuzz" | "agree" => differential::run(env::args().skip(1)),
@@ -69,6 +72,13 @@ fn test() -> Result<()> {
     eprintln!("\n== clients written elsewhere");
     foreign::run()?;
     rows()
+}
+
+/// What the models of real agents see. Not among the other tests: it takes minutes and installs a lot.
+fn agents() -> Result<()> {
+    ensure!(quiet("npm", &["--version"]), "npm is missing: it installs the agents");
+    cargo(&["build", "-p", "chiton-cli"], "the program does not build")?;
+    foreign::agents(&env::args().skip(3).collect::<Vec<_>>())
 }
 
 /// How many rows of the requirement documents pass: the tests have just verified this table.

@@ -39,7 +39,7 @@ async fn session(client: &Peer<RoleClient>) {
     let result = call(client, "KillShell", json!({"bash_id": task})).await;
     assert!(text(&result).contains("terminated"), "{result:?}");
     let result = call(client, "BashOutput", json!({"bash_id": task})).await;
-    assert_eq!(result.structured_content.unwrap()["is_running"], false);
+    assert_eq!(result.structured_content.unwrap()["status"], "killed");
 }
 
 #[tokio::test]

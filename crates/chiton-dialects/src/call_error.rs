@@ -15,7 +15,7 @@ pub enum CallError {
     #[error("Missing required parameter: {0}")]
     Missing(&'static str),
     /// A required argument is missing, and there is one that the tool does not have.
-    #[error("Missing required parameter: {missing}; '{given}' is not a parameter{}", meant(*nearest))]
+    #[error("Missing required parameter: {missing}; unknown parameter '{given}'{}", meant(*nearest))]
     MissingBeside {
         /// The argument that is missing.
         missing: &'static str,
@@ -44,6 +44,9 @@ pub enum CallError {
         /// The one that may have been meant.
         nearest: Option<&'static str>,
     },
+    /// A command that this surface does not run.
+    #[error("Blocked: {0}")]
+    Blocked(String),
     /// An argument with a value it cannot have.
     #[error("'{name}' {problem}")]
     BadValue {

@@ -202,19 +202,19 @@ mod tests {
                 "native",
                 "Bash",
                 json!({"cmd": "x"}),
-                "Missing required parameter: command; 'cmd' is not a parameter, did you mean 'command'?",
+                "Missing required parameter: command; unknown parameter 'cmd', did you mean 'command'?",
             ),
             (
                 "codex",
                 "exec_command",
                 json!({"command": "x", "foo": 1}),
-                "Missing required parameter: cmd; 'command' is not a parameter, did you mean 'cmd'?",
+                "Missing required parameter: cmd; unknown parameter 'command', did you mean 'cmd'?",
             ),
             (
                 "native",
                 "BashOutput",
                 json!({"foo": "x"}),
-                "Missing required parameter: bash_id; 'foo' is not a parameter",
+                "Missing required parameter: bash_id; unknown parameter 'foo'",
             ),
         ];
         for (dialect, name, values, said) in cases {

@@ -140,6 +140,7 @@ fn without_ending(outcome: Outcome, since: Duration) -> Ending {
         leftovers: Vec::new(),
         leftover_task: None,
         survivors: Vec::new(),
+        hung_up: None,
         usage: None,
         wall_us: u64::try_from(since.as_micros()).unwrap_or(u64::MAX),
         stdout: StreamTotals::default(),

@@ -38,8 +38,11 @@ pub(super) fn hand_over(
         Runner::Keeper(mut keeper, lock) => {
             let shell = command.request().shell.as_ref().unwrap_or(settings.usual_shell);
             let ordered = order_run(&keeper, &lock, shell, command, delivery, start, plan);
-            // One that was gone before it was given anything may have said why.
-            if let (Err(_), Some(reason)) = (&ordered, keeper.last_words()) {
+            // One that was gone before it was given anything may have said why. Nobody else's words are taken here: a
+            // command may have ended by now, and its keeper with it.
+            if ordered.is_err()
+                && let Some(reason) = keeper.last_words()
+            {
                 return Err(StartError::Shell(reason));
             }
             ordered.map(|()| (keeper, None))
