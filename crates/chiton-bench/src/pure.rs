@@ -251,7 +251,18 @@ fn ran() -> Ran {
     };
     let (response, cwd) = (report.into(), "/home/dev/project".into());
     let (stdout_characters, stderr_characters) = (amount.bytes, 0);
-    Ran { response, cwd, notices: Vec::new(), stdout_characters, stderr_characters, amount, moved: false }
+    Ran {
+        response,
+        cwd,
+        notices: Vec::new(),
+        stdout_characters,
+        stderr_characters,
+        amount,
+        moved: false,
+        screen: None,
+        transcript: None,
+        number: None,
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
 use chiton_engine::limits::WarmLimits;
+use chiton_engine::tasks::SendError;
 use chiton_engine::{Engine, EngineConfig, Session, Signal, Typing};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
@@ -65,19 +66,26 @@ pub(crate) async fn send(arguments: SendArguments, settings: &Settings, state: &
         if !arguments.no_newline {
             bytes.push(b'\n');
         }
-        engine.write_to(&session, &id, bytes).await?;
+        engine.write_to(&session, &id, bytes).await.map_err(with_way_out)?;
     }
     if let Some(names) = arguments.keys {
         engine.type_into(&session, &id, Typing::Keys(names)).await?;
     }
     if arguments.eof {
-        engine.end_input_of(&session, &id).await?;
+        engine.end_input_of(&session, &id).await.map_err(with_way_out)?;
     }
     if let Some(signal) = arguments.signal {
         engine.tasks().signal(&id, signal).await?;
         engine.note_task(&session, &format!("signal {signal}"), &id);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn with_way_out(error: SendError) -> anyhow::Error {
+    match error {
+        error @ SendError::InputClosed { .. } => anyhow!("{error}; start it with --open-stdin, or with --pty"),
+        error => error.into(),
+    }
 }
 
 /// An engine that judges what is sent and writes it down, and runs nothing.

@@ -22,14 +22,21 @@ when the time is over.
 Examples:
   chiton wait shell_1a2b3c4d                               until it has ended
   chiton wait --for 'listening on' --timeout 30s shell_1a  until the server is up
+  chiton wait --new --for compiled shell_1a                until it is compiled once more
   chiton wait --idle 2s shell_1a                           until it has been silent for 2 s")]
 pub(crate) struct WaitArguments {
     /// The command's id, or a beginning of it that no other has
     #[arg(add = ArgValueCandidates::new(crate::known_ids))]
     id: String,
-    /// Until a line of its output matches; one that is there already counts
+    /// Until a line of its output matches; one that is there already counts, unless --new or --since says otherwise
     #[arg(long = "for", value_name = "REGEX")]
     pattern: Option<String>,
+    /// With --for and --bytes: only what it prints from now on counts
+    #[arg(long)]
+    new: bool,
+    /// With --for and --bytes: only what it prints after this many bytes counts
+    #[arg(long, value_name = "BYTES", conflicts_with = "new")]
+    since: Option<u64>,
     /// Until it has printed nothing for this long
     #[arg(long, value_name = "TIME", value_parser = duration)]
     idle: Option<Duration>,
@@ -51,8 +58,12 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
     let pattern = arguments.pattern.as_deref().map(regex::bytes::Regex::new).transpose();
     let pattern = pattern.with_context(|| format!("--for {}", arguments.pattern.unwrap_or_default()))?;
     let screen = arguments.screen.as_deref().map(regex::bytes::Regex::new).transpose();
+    let tasks = Tasks::new(state);
+    let since = arguments.since.or(arguments.new.then_some(u64::MAX));
+    let from = since.map(|since| tasks.get(&arguments.id)?.cursor_at(since).context("--since")).transpose()?;
     let wanted = WaitFor {
         pattern,
+        from: from.unwrap_or_default(),
         screen: screen.context("--screen")?,
         input: arguments.input,
         idle: arguments.idle,
@@ -60,7 +71,7 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
         timeout: arguments.timeout,
         ..WaitFor::default()
     };
-    let waited = Tasks::new(state).wait(&arguments.id, wanted).await?;
+    let waited = tasks.wait(&arguments.id, wanted).await?;
     let id = &waited.task.id;
     Ok(match waited.reason {
         WaitReason::Matched(line) => {
@@ -81,6 +92,9 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
         }
         WaitReason::TimedOut => {
             remark(&format!("{id} is still running"));
+            if let Some(line) = waited.earlier {
+                remark(&format!("nothing new matches; an earlier line did: {line}"));
+            }
             ExitCode::from(124)
         }
         WaitReason::Ended => {

@@ -25,7 +25,7 @@ const CASES: [(&[&str], &str, i32); 16] = [
     (&["rm -rf ~/Documents; git push --force"], "also ask [publish]", 10),
     (&["git push --force"], "guard.allow = [\"git push --force\"]", 10),
     (&["rm -rf /"], "no setting allows it", 20),
-    (&["vim x"], "note: vim waits for a person", 0),
+    (&["vim x"], "note: vim would wait for a person", 0),
     (&["-c"], "allow", 0),
 ];
 

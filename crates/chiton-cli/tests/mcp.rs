@@ -16,13 +16,15 @@ fn call(place: &Place, dialect: &str, tool: &str, arguments: &Value) -> Value {
 fn claude_s_surface_says_what_its_models_expect() {
     let place = Place::new();
     let good = call(&place, "claude", "Bash", &json!({"command": "echo out; echo err >&2"}));
-    assert_eq!((&good["text"], &good["is_error"]), (&json!("out\nerr\n"), &json!(false)));
+    assert_eq!((&good["text"], &good["is_error"]), (&json!("out\nerr"), &json!(false)));
     let failed = call(&place, "claude", "Bash", &json!({"command": "echo why; exit 3"}));
-    assert_eq!((&failed["text"], &failed["is_error"]), (&json!("Exit code 3\nwhy\n"), &json!(true)));
+    assert_eq!((&failed["text"], &failed["is_error"]), (&json!("Exit code 3\nwhy"), &json!(true)));
     let clamped = call(&place, "claude", "Bash", &json!({"command": "true", "timeout": 900_000}));
     assert!(clamped["text"].as_str().unwrap().contains("600000"), "{clamped}");
-    let unknown = call(&place, "claude", "BashOutput", &json!({"bash_id": "shell_00000000"}));
-    assert!(unknown["is_error"] == true && unknown["text"].as_str().unwrap().contains("not found"), "{unknown}");
+    for (dialect, tool) in [("claude", "TaskStop"), ("claude", "Monitor"), ("claude-2025", "BashOutput")] {
+        let unknown = call(&place, dialect, tool, &json!({"task_id": "shell_00000000"}));
+        assert!(unknown["is_error"] == true && unknown["text"].as_str().unwrap().contains("not found"), "{unknown}");
+    }
 }
 
 #[test]
@@ -95,4 +97,65 @@ fn schemas_are_printed_for_each_provider() {
     for name in ["native", "exec", "modes", "boris", "wave", "opencode", "claude", "codex", "gemini", "anthropic"] {
         assert!(dialects.contains(name), "{name}");
     }
+}
+
+/// The text of a reply.
+fn words(reply: &Value) -> String {
+    reply["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_wait_for_a_line_is_not_over_because_of_one_that_was_read() {
+    let place = Place::new();
+    let mut wire = place.session(&[]);
+    let command = "echo compiled 1; until [ -e go ]; do sleep 0.02; done; echo compiled 2; sleep 60";
+    let started = wire.call("Bash", &json!({"command": command, "run_in_background": true}));
+    let id = words(&started).split_whitespace().nth(2).unwrap().trim_end_matches('.').to_owned();
+    let mut read = |more: Value| {
+        let mut call = more;
+        call["bash_id"] = json!(id);
+        words(&wire.call("BashOutput", &call))
+    };
+    assert!(read(json!({"wait_for": "compiled"})).contains("[waited: a line matches: compiled 1]\ncompiled 1"));
+    let over = read(json!({"wait_for": "compiled", "wait": 300}));
+    assert!(over.contains("[waited: nothing new matches; an earlier line did: compiled 1]"), "{over}");
+    let again = read(json!({"wait_for": "compiled", "wait": 20000, "since": 0}));
+    assert!(again.contains("[waited: a line matches: compiled 1]"), "{again}");
+
+    std::fs::write(place.folder.path().join("go"), "").unwrap();
+    let new = read(json!({"wait_for": "compiled", "wait": 20000}));
+    assert!(new.contains("[waited: a line matches: compiled 2]\ncompiled 2"), "{new}");
+    let since = read(json!({"wait_for": "compiled", "wait": 20000, "since": 11}));
+    assert!(since.contains("[waited: a line matches: compiled 2]"), "{since}");
+    wire.call("KillShell", &json!({"bash_id": id}));
+}
+
+#[test]
+fn advice_leads_on() {
+    let place = Place::new();
+    let mut wire = place.session(&[]);
+    let ran = wire.call("Bash", &json!({"command": "seq 1 200000"}));
+    let id = words(&ran).split("bash_id ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+
+    // A filter says where its next matching lines are.
+    let (mut numbers, mut since) = (Vec::new(), 0_u64);
+    loop {
+        let reply = words(&wire.call("BashOutput", &json!({"bash_id": id, "filter": "7$", "since": since})));
+        numbers.extend(reply.lines().filter_map(|line| line.parse::<u32>().ok()));
+        let Some(advice) = reply.lines().last().filter(|line| line.contains("more bytes")) else { break };
+        assert!(advice.contains("the same filter"), "{advice}");
+        let next = advice.split("since ").nth(1).and_then(|rest| rest.split(',').next()).unwrap().parse().unwrap();
+        assert!(next > since, "{advice}");
+        since = next;
+    }
+    assert_eq!(numbers, (1..=200_000).filter(|number| number % 10 == 7).collect::<Vec<u32>>());
+
+    let pair = words(&wire.call("BashOutput", &json!({"bash_id": id, "range": "lines 1-2", "tail": 1})));
+    assert!(pair.contains("'range' goes without tail"), "{pair}");
+
+    let closed = wire.call("Bash", &json!({"command": "sleep 60", "run_in_background": true}));
+    let id = words(&closed).split_whitespace().nth(2).unwrap().trim_end_matches('.').to_owned();
+    let refused = words(&wire.call("BashInput", &json!({"bash_id": id, "text": "x\n"})));
+    assert!(refused.contains("start it with open_stdin"), "{refused}");
+    wire.call("KillShell", &json!({"bash_id": id}));
 }

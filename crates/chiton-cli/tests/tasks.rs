@@ -80,6 +80,23 @@ fn following_one_stream_or_the_tail_neither_loses_nor_repeats_a_line() {
 }
 
 #[test]
+fn a_wait_is_from_the_beginning_or_for_what_is_new() {
+    let place = Place::new();
+    let id = place.background(&["echo built 1; until [ -e go ]; do sleep 0.02; done; echo built 2; sleep 60"]);
+    let built = |options: &[&str]| place.call(&[&["wait", "--for", "built", "--timeout"], options, &[&id]].concat());
+    assert_eq!(text(&built(&["20s"]).stdout), "built 1\n", "what is there already counts");
+
+    let over = built(&["300ms", "--new"]);
+    assert_eq!((code(&over), text(&over.stdout)), (124, String::new()));
+    assert!(text(&over.stderr).contains("nothing new matches; an earlier line did: built 1"), "{}", text(&over.stderr));
+
+    std::fs::write(place.folder.path().join("go"), "").unwrap();
+    assert_eq!(text(&built(&["20s", "--since", "8"]).stdout), "built 2\n");
+    assert_eq!(text(&built(&["20s", "--since", "0"]).stdout), "built 1\n");
+    place.call(&["kill", &id]);
+}
+
+#[test]
 fn a_pattern_far_behind_is_found() {
     let place = Place::new();
     let id = place.background(&["yes 0123456789 | head -n 3200000; echo READY; sleep 60"]);
@@ -127,7 +144,7 @@ fn text_end_of_input_and_signals_are_sent() {
     let id = place.background(&["trap 'echo int; exit 3' INT; echo up; while :; do sleep 0.02; done"]);
     place.call(&["wait", "--for", "up", "--timeout", "20s", &id]);
     let closed = place.call(&["send", &id, "text"]);
-    assert!(text(&closed.stderr).contains("start it with an open input"), "{}", text(&closed.stderr));
+    assert!(text(&closed.stderr).contains("start it with --open-stdin"), "{}", text(&closed.stderr));
     assert_eq!(code(&place.call(&["send", "--signal", "INT", &id])), 0);
     assert_eq!(code(&place.call(&["wait", "--timeout", "20s", &id])), 3);
     assert!(text(&place.call(&["send", "--signal", "NONE", &id]).stderr).contains("no signal of this name"));

@@ -34,11 +34,11 @@ impl Hands {
         reply["structuredContent"].clone()
     }
 
-    /// Types and waits until the screen shows something; gives the screen.
+    /// Types and waits until something is shown; gives the screen of a full-screen program, or what is new.
     fn until(&mut self, mut call: Value, pattern: &str) -> String {
         call["wait_for"] = json!(pattern);
         let reply = self.input(call.clone());
-        let screen = reply["screen"].as_str().unwrap_or_default().to_owned();
+        let screen = reply["screen"].as_str().or(reply["output"].as_str()).unwrap_or_default().to_owned();
         assert!(regex::Regex::new(&format!("(?m){pattern}")).unwrap().is_match(&screen), "{call}\n{screen}");
         screen
     }
@@ -46,7 +46,7 @@ impl Hands {
     fn ended(&mut self) -> Value {
         let reply = self.wire.call("BashOutput", &json!({"bash_id": self.id, "wait": 20000, "view": "plain"}));
         let facts = reply["structuredContent"].clone();
-        assert_ne!(facts["status"], "running", "{}", facts["screen"].as_str().unwrap_or_default());
+        assert_ne!(facts["status"], "running", "{reply}");
         facts
     }
 
@@ -289,7 +289,7 @@ fn a_person_attaches_types_and_detaches_and_the_agent_sees_it() {
     assert_eq!(place.call(&["wait", "--timeout", "20s", &person]).status.code(), Some(0));
     assert!(text(&place.call(&["logs", "--plain", &person]).stdout).contains("detached"));
     let reply = hands.input(json!({"keys": "enter"}));
-    assert_eq!(reply["people_attached"], 0, "{reply}");
+    assert_eq!(reply["people_attached"], Value::Null, "{reply}");
     assert_eq!(hands.ended()["exit_code"], 0);
 }
 
@@ -337,4 +337,62 @@ fn who_only_watches_changes_nothing() {
     hands.input(json!({"keys": "enter"}));
     assert_eq!(place.call(&["wait", "--timeout", "20s", &followed]).status.code(), Some(0));
     assert!(text(&place.call(&["logs", &followed]).stdout).contains("name? me\nhello me\n"));
+}
+
+#[test]
+fn a_line_mode_program_answers_with_what_is_new() {
+    let place = Place::new();
+    let (mut hands, reply) = Hands::on(&place, &[], &bash("python3 -q"));
+    let first = reply["content"][0]["text"].as_str().unwrap().to_owned();
+    assert!(first.contains(&format!("BashInput with bash_id {} types", hands.id)), "{first}");
+    assert!(!first.contains("[screen of"), "{first}");
+
+    let answer = |hands: &mut Hands, call: Value| {
+        let mut call = call;
+        call["bash_id"] = json!(hands.id);
+        hands.wire.call("BashInput", &call)["content"][0]["text"].as_str().unwrap().to_owned()
+    };
+    let shown = answer(&mut hands, json!({"text": "print(6 * 7)\n"}));
+    assert!(shown.contains("print(6 * 7)\n42\n>>>") && !shown.contains("[screen of"), "{shown}");
+    // The prompt that was read before does not end a wait for one.
+    let shown =
+        answer(&mut hands, json!({"text": "import time; time.sleep(0.3); print('slept')\n", "wait_for": "^>>>"}));
+    assert!(shown.contains("slept\n>>>"), "{shown}");
+    let shown = answer(&mut hands, json!({"text": "exit()\n"}));
+    assert!(shown.contains("exited with code 0") && shown.lines().count() <= 3, "{shown}");
+}
+
+#[test]
+fn a_full_screen_program_answers_with_its_screen_and_leaves_nothing_of_it() {
+    let place = Place::new();
+    fs::write(place.folder.path().join("menu.py"), MENU).unwrap();
+    let (mut hands, reply) = Hands::on(&place, &[], &bash("echo before; python3 menu.py; echo after"));
+    let first = reply["content"][0]["text"].as_str().unwrap().to_owned();
+    assert!(first.contains("[screen of 80 columns and 24 rows, full-screen program]\n> apples\n  pears\n"), "{first}");
+    assert!(!first.contains("before"), "the screen alone: {first}");
+
+    let call = json!({"bash_id": hands.id, "keys": "down"});
+    let shown = hands.wire.call("BashInput", &call)["content"][0]["text"].as_str().unwrap().to_owned();
+    assert!(shown.contains("  apples\n> pears\n"), "{shown}");
+    let call = json!({"bash_id": hands.id, "keys": "enter"});
+    let shown = hands.wire.call("BashInput", &call)["content"][0]["text"].as_str().unwrap().to_owned();
+    assert!(shown.ends_with("chosen: pears\nafter"), "{shown}");
+    assert!(!shown.contains("apples") && !shown.contains("[screen of"), "{shown}");
+    assert_eq!(hands.ended()["exit_code"], 0);
+}
+
+#[test]
+fn vim_that_leaves_is_not_said_to_wait() {
+    if !std::path::Path::new("/usr/bin/vim").exists() {
+        eprintln!("skipped: vim is not installed");
+        return;
+    }
+    let place = Place::new();
+    for round in 0..8 {
+        let (mut hands, reply) = Hands::on(&place, &[], &bash("vim -i NONE -n notes.txt"));
+        assert!(reply["content"][0]["text"].as_str().unwrap().contains("full-screen program"), "{reply}");
+        let call = json!({"bash_id": hands.id, "text": ":wq\n"});
+        let shown = hands.wire.call("BashInput", &call)["content"][0]["text"].as_str().unwrap().to_owned();
+        assert!(shown.contains("exited with code 0") && shown.contains("it has ended"), "round {round}: {shown}");
+    }
 }

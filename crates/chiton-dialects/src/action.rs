@@ -16,6 +16,8 @@ pub enum Action {
     Run(Box<RunAction>),
     /// Start a command as a task.
     Start(Box<RunAction>),
+    /// Start a command as a task, and read it, after a wait where the read asks for one.
+    Watch(Box<RunAction>, Box<ReadAction>),
     /// Read the output of a task.
     Read(ReadAction),
     /// Send something to a task.
@@ -47,6 +49,8 @@ pub enum TaskRef {
     Id(String),
     /// By the process id of its shell; of several that had it, the last one.
     Pid(u64),
+    /// By the short number that a reply gave it ([`Ran::number`]).
+    Number(u64),
 }
 
 /// What is sent to a task.
@@ -138,6 +142,9 @@ pub enum Keeps {
     Everything,
     /// The working directory.
     Directory,
+    /// The working directory of a command that succeeded, as long as it is inside the one the session started in: from
+    /// outside, the session goes back there.
+    DirectoryInside,
     /// Exported variables and the working directory.
     Environment,
     /// Nothing: every call starts where the server was started.
@@ -159,10 +166,14 @@ pub struct ReadAction {
     pub wait: Option<Duration>,
     /// Whether a wait also ends when the task waits for input.
     pub until_input: bool,
+    /// Whether a wait also ends when there is output that this client has not read.
+    pub until_output: bool,
     /// How it is shown; without it, the screen of a full-screen program, else text.
     pub view: Option<OutputView>,
     /// How many bytes at most; without it, as many as one read gives.
     pub limit: Option<u64>,
+    /// What is given where there is more than that.
+    pub when_long: WhenLong,
     /// Whether a task that has ended is forgotten once it was read.
     pub forgets: bool,
 }
@@ -177,11 +188,22 @@ impl ReadAction {
             wait_for: None,
             wait: None,
             until_input: false,
+            until_output: false,
             view: None,
             limit: None,
+            when_long: WhenLong::Beginning,
             forgets: false,
         }
     }
+}
+
+/// What a read gives of output for which there is not enough room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenLong {
+    /// Its beginning. A read of what is new goes on from there the next time.
+    Beginning,
+    /// Its beginning and its end. All of it counts as read; what is left out can be asked for by its place.
+    BothEnds,
 }
 
 /// What came of an action.
@@ -246,6 +268,12 @@ pub struct Ran {
     pub amount: Amount,
     /// Whether the working directory of the session is another one now.
     pub moved: bool,
+    /// What its terminal shows, where it still runs and draws on it: lines of output would say less.
+    pub screen: Option<Box<Look>>,
+    /// The plain file with its output, where one was asked for.
+    pub transcript: Option<PathBuf>,
+    /// A short number for what goes on of it, where something does: the command itself, or what it left running.
+    pub number: Option<u32>,
 }
 
 impl Ran {
@@ -255,7 +283,18 @@ impl Ran {
         let amount = Amount { bytes: text.len() as u64, lines: text.lines().count() as u64 };
         let characters = text.chars().count() as u64;
         let (cwd, notices) = (response.cwd().to_owned(), response.notices().to_vec());
-        Self { stdout_characters: characters, stderr_characters: 0, amount, moved: false, response, cwd, notices }
+        Self {
+            stdout_characters: characters,
+            stderr_characters: 0,
+            amount,
+            moved: false,
+            screen: None,
+            response,
+            cwd,
+            notices,
+            transcript: None,
+            number: None,
+        }
     }
 
     /// The id of the run; empty where there was none.
@@ -326,17 +365,21 @@ pub struct TaskOutput {
     /// The task.
     pub task: Task,
     /// Its standard output.
-    pub stdout: String,
+    pub stdout: TextView,
     /// Its standard error.
-    pub stderr: String,
+    pub stderr: TextView,
     /// Both in the order of arrival.
-    pub output: String,
-    /// Bytes that were left out.
+    pub output: TextView,
+    /// Bytes that were left out: after this, or between its beginning and its end.
     pub left_out: u64,
     /// Bytes that are not kept any more.
     pub not_kept: u64,
-    /// Where this ends in all of its output: from here a later call reads on.
+    /// Where this, or its beginning, ends in all of its output: from here a later call reads on.
     pub end: u64,
+    /// Where the first of the bytes is that were left out; the same where none were.
+    pub rest: u64,
+    /// The plain file with all of its output, where there is one.
+    pub transcript: Option<PathBuf>,
     /// Why a wait ended, in words, where there was one.
     pub waited: Option<String>,
     /// What its terminal shows, where it has one.
@@ -358,6 +401,8 @@ pub struct Exchanged {
     pub not_kept: u64,
     /// How long it took.
     pub took: Duration,
+    /// The short number of the task.
+    pub number: u32,
 }
 
 /// Why nothing came of an action.

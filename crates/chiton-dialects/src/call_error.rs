@@ -44,6 +44,9 @@ pub enum CallError {
         /// The one that may have been meant.
         nearest: Option<&'static str>,
     },
+    /// A command that this surface does not run.
+    #[error("Blocked: {0}")]
+    Blocked(String),
     /// An argument with a value it cannot have.
     #[error("'{name}' {problem}")]
     BadValue {

@@ -3,12 +3,14 @@
 mod anthropic;
 mod boris;
 mod claude;
+mod claude_2025;
 mod codex;
 mod exec;
 mod gemini;
 mod modes;
 mod native;
 mod opencode;
+mod opencode_cli;
 mod wave;
 
 use crate::tool::Dialect;
@@ -22,8 +24,10 @@ static ALL: &[&dyn Dialect] = &[
     &wave::Wave,
     &opencode::Opencode,
     &claude::Claude,
+    &claude_2025::Claude2025,
     &codex::Codex,
     &gemini::Gemini,
+    &opencode_cli::OpencodeCli,
     &anthropic::Anthropic,
 ];
 

@@ -25,6 +25,7 @@
 pub mod action;
 pub mod arguments;
 mod bash_like;
+pub mod binary;
 mod call_error;
 pub mod catalogue;
 pub mod facts;
@@ -33,6 +34,7 @@ pub mod registry;
 pub mod reply;
 pub mod schema;
 pub mod shape;
+mod simple;
 pub mod text;
 pub mod timeouts;
 pub mod title;

@@ -30,6 +30,18 @@ impl Reply {
         Self { text: text.into(), structured, is_error: true }
     }
 
+    /// The same with a text that says something. Some clients pass a text without a visible character on to a model
+    /// whose provider refuses the whole conversation for it.
+    #[must_use]
+    pub fn never_empty(self) -> Self {
+        let text = match self.text.as_str() {
+            "" => "(no output)".to_owned(),
+            text if text.trim().is_empty() => format!("(no output but {} blank characters)", text.chars().count()),
+            _ => return self,
+        };
+        Self { text, ..self }
+    }
+
     /// A call that could not be read.
     pub fn unreadable(error: &CallError) -> Self {
         let message = error.to_string();

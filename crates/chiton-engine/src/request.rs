@@ -1,6 +1,6 @@
 //! Stage 1: what is asked for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -35,6 +35,9 @@ pub struct CommandRequest {
     pub directory: Option<PathBuf>,
     /// Variables for this call alone.
     pub environment: EnvironmentChange,
+    /// Variables of `environment` that are there for every command of this caller: a question to a person leaves them
+    /// out, since nobody asked for them.
+    pub unasked: BTreeSet<String>,
     /// Its standard input.
     pub input: CommandInput,
     /// The shell that runs it, where it differs from the engine's.

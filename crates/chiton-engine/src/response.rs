@@ -162,6 +162,8 @@ pub(crate) struct RunParts<'a> {
     pub(crate) commit: Commit,
     /// What the command may have lacked.
     pub(crate) mention: Option<String>,
+    /// That a program in it waited for a person in vain.
+    pub(crate) hint: Option<String>,
     /// What to say where the journal could not be written.
     pub(crate) unwritten: Option<String>,
     pub(crate) protection: Protection,
@@ -169,7 +171,8 @@ pub(crate) struct RunParts<'a> {
 
 /// Puts together everything that is known about a run.
 pub(crate) fn compose(parts: RunParts<'_>) -> RunReport {
-    let RunParts { run_id, pid, warm, ending, waits, views, start, commit, mention, unwritten, protection } = parts;
+    let RunParts { run_id, pid, warm, ending, waits, views, start, commit, mention, hint, unwritten, protection } =
+        parts;
     let lost = |totals: StreamTotals| totals.written - totals.kept;
     let mut removed_variables = start.removed;
     for not_carried in commit.not_carried {
@@ -198,7 +201,7 @@ pub(crate) fn compose(parts: RunParts<'_>) -> RunReport {
         duration: Duration::from_micros(ending.wall_us),
         warm,
         removed_variables,
-        notices: start.notices.into_iter().chain(commit.notice).chain(mention).chain(unwritten).collect(),
+        notices: start.notices.into_iter().chain(commit.notice).chain(mention).chain(hint).chain(unwritten).collect(),
         protection,
     }
 }

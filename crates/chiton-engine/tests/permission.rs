@@ -192,16 +192,3 @@ fn a_dry_run_says_what_would_happen_and_starts_nothing() {
     }
     assert_eq!(harness.engine.tasks().ids(), Vec::<String>::new(), "nothing was started");
 }
-
-#[test]
-fn a_command_known_to_wait_for_a_person_comes_back_with_a_hint() {
-    let harness = with(guard(Decision::Ask));
-    let response = runtime().block_on(harness.run(&harness.session(), "true || vim notes"));
-    assert!(
-        response.notices.iter().any(|notice| notice.starts_with("vim waits for a person")),
-        "{:?}",
-        response.notices
-    );
-    let response = runtime().block_on(harness.run(&harness.session(), "true"));
-    assert!(response.notices.is_empty(), "{:?}", response.notices);
-}

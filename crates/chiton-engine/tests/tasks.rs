@@ -214,6 +214,92 @@ fn a_wait_ends_with_the_first_thing_that_happens_and_says_which() {
 }
 
 #[test]
+fn a_wait_for_a_line_is_for_one_that_its_reader_does_not_have() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let tasks = harness.engine.tasks();
+        let session = harness.session();
+        let command = "echo compiled 1; printf 'unfini'; while read -r line; do printf '%s\\n' \"$line\"; done";
+        let request = CommandRequest { input: CommandInput::Open, ..durable(command) };
+        let task = start(&harness, &session, request).await;
+        let wanted = |from: Cursor, pattern: &str, timeout: Duration| WaitFor {
+            pattern: Some(Regex::new(pattern).unwrap()),
+            timeout: Some(timeout),
+            from,
+            ..WaitFor::default()
+        };
+        let id = &task.id;
+        let wait = |wanted| async move { tasks.wait(id, wanted).await.unwrap() };
+        let begin = Cursor::default();
+        wait(wanted(begin, "unfini", seconds(20))).await;
+
+        // What its reader has does not end the wait, but is told.
+        let read = tasks.get(&task.id).unwrap().cursor_at(u64::MAX).unwrap();
+        assert_eq!(read, Cursor { stdout: 17, stderr: 0 });
+        for pattern in ["compiled", "unfini"] {
+            let over = wait(wanted(read, pattern, Duration::from_millis(200))).await;
+            assert_eq!(over.reason, WaitReason::TimedOut, "{pattern}");
+            assert!(over.earlier.is_some_and(|line| line.contains(pattern)), "{pattern}");
+        }
+        assert_eq!(wait(wanted(read, "never", Duration::from_millis(100))).await.earlier, None);
+
+        // A line of which it has a part is new as a whole; the rest counts from the cursor on.
+        tasks.write(&task.id, "shed\ncompiled 2\n").await.unwrap();
+        let found = wait(wanted(read, "^unfinished$", seconds(20))).await;
+        assert_eq!((found.reason, found.earlier), (WaitReason::Matched("unfinished".to_owned()), None));
+        let found = wait(wanted(read, "compiled", seconds(20))).await;
+        assert_eq!(found.reason, WaitReason::Matched("compiled 2".to_owned()));
+        let found = wait(wanted(begin, "compiled", seconds(20))).await;
+        assert_eq!(found.reason, WaitReason::Matched("compiled 1".to_owned()), "from the beginning on");
+
+        // As a person reads it: colours and what was drawn over do not matter.
+        tasks.write(&task.id, "\u{1b}[32mdone\u{1b}[0m\r\n").await.unwrap();
+        let found = wait(wanted(read, "^done$", seconds(20))).await;
+        assert_eq!(found.reason, WaitReason::Matched("done".to_owned()));
+
+        // The end is the end, whatever was there before.
+        let read = tasks.get(&task.id).unwrap().cursor_at(u64::MAX).unwrap();
+        tasks.end_input(&task.id).await.unwrap();
+        let over = wait(wanted(read, "compiled", seconds(20))).await;
+        assert_eq!((over.reason, over.earlier.as_deref()), (WaitReason::Ended, Some("compiled 2")));
+    });
+}
+
+#[test]
+fn what_a_filter_had_no_room_for_is_read_from_where_it_says() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let response =
+            harness.run(&harness.session(), "for i in {1..2000}; do echo line $i; echo other $i >&2; done").await;
+        let task = harness.engine.tasks().get(&response.run_id).unwrap();
+        let (mut found, mut part, mut reads) = (String::new(), Part::All, 0);
+        loop {
+            let filter = Some(Filter::new("^line .*7").unwrap());
+            let request = ReadRequest { filter, part, limit: 500, ..ReadRequest::default() };
+            let output = task.read(&mut Cursor::default(), &request).unwrap();
+            assert!(output.to_text().len() <= 500);
+            found += &output.to_text();
+            (part, reads) = (Part::Bytes(output.rest..u64::MAX), reads + 1);
+            if output.left_out == 0 {
+                break;
+            }
+        }
+        let expected: String = (1..=2000).map(|i| format!("line {i}\n")).filter(|line| line.contains('7')).collect();
+        assert_eq!(found, expected);
+        assert!(reads > 5);
+
+        // What a tail leaves out is before what it gives.
+        let request = ReadRequest { part: Part::Tail(1000), limit: 500, ..ReadRequest::default() };
+        let tail = task.read(&mut Cursor::default(), &request).unwrap();
+        let request = ReadRequest { part: Part::Bytes(tail.rest..tail.rest + tail.left_out), ..ReadRequest::default() };
+        let before = task.read(&mut Cursor::default(), &request).unwrap();
+        let request = ReadRequest { part: Part::Tail(1000), ..ReadRequest::default() };
+        let whole = task.read(&mut Cursor::default(), &request).unwrap();
+        assert_eq!(before.to_text() + &tail.to_text(), whole.to_text());
+    });
+}
+
+#[test]
 fn text_end_and_signals_reach_a_task() {
     let harness = Harness::new();
     runtime().block_on(async {
@@ -335,6 +421,12 @@ fn what_a_command_leaves_running_is_a_task_of_its_own() {
         let response = harness.run(&harness.session(), "sleep 300 & setsid sleep 300 & echo up").await;
         let id = response.leftover_task.unwrap();
         assert!(matches!(tasks.kill(&id, None).await.unwrap(), Killed::Stopped(_)));
+        // It has run since it was started, not since the command that left it ended.
+        let older = harness.run(&harness.session(), "sleep 300 & sleep 1; echo up").await;
+        let older_id = older.leftover_task.unwrap();
+        assert!(tasks.get(&older_id).unwrap().duration >= seconds(1));
+        let killed = tasks.kill(&older_id, None).await.unwrap();
+        assert!(killed.task().duration >= seconds(1), "{:?}", killed.task().duration);
         assert_eq!(tasks.get(&id).unwrap().status, TaskStatus::Killed);
         assert_eq!(tasks.get(&response.run_id).unwrap().outcome, Some(Outcome::Exited(0)));
     });

@@ -4,7 +4,7 @@
 mod harness;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chiton_engine::tasks::{Cursor, ReadRequest, SendError, WaitFor, WaitReason, WindowEvent};
 use chiton_engine::terminal::TerminalSize;
@@ -269,6 +269,54 @@ fn a_command_that_works_is_not_said_to_wait() {
             assert_eq!(tasks.look(&task.id).await.unwrap().waits, None, "{command}");
             tasks.kill(&task.id, Some(Duration::ZERO)).await.unwrap();
         }
+    });
+}
+
+#[test]
+fn a_program_that_glances_at_its_terminal_while_it_leaves_is_not_said_to_wait() {
+    let harness = Harness::new();
+    // As vim does when it leaves: it waits for an answer of its terminal for a moment.
+    let glances = [
+        "import select; print(1, flush=True); select.select([0], [], [], 0.1)",
+        "import select; print(2, flush=True); p = select.poll(); p.register(0, select.POLLIN); p.poll(100)",
+        "import select; print(3, flush=True); p = select.epoll(); p.register(0, select.EPOLLIN); p.poll(0.1)",
+        "import os, termios; print(4, flush=True); m = termios.tcgetattr(0); m[3] &= ~(termios.ICANON | termios.ECHO); \
+         m[6][termios.VMIN] = 0; m[6][termios.VTIME] = 1; termios.tcsetattr(0, termios.TCSANOW, m); os.read(0, 1)",
+    ];
+    runtime().block_on(async {
+        let session = harness.session();
+        for (round, script) in glances.iter().cycle().take(2 * glances.len()).enumerate() {
+            let command = format!("python3 -c '{script}'; exit 3");
+            let request = CommandRequest { until_input: true, timeout: Some(seconds(30)), ..in_terminal(&command) };
+            let response = harness.request(&session, request).await;
+            assert_eq!(response.outcome, Outcome::Exited(3), "round {round}: {:?}", response.waits);
+        }
+        // One that looks again and again does wait.
+        let script = "import select; print(\"menu\", flush=True)\nwhile not select.select([0], [], [], 0.05)[0]: pass";
+        let command = format!("python3 -c '{script}'");
+        let request = CommandRequest { until_input: true, timeout: Some(seconds(30)), ..in_terminal(&command) };
+        let response = harness.request(&session, request).await;
+        assert_eq!(response.waits.map(|wait| wait.prompt), Some("menu".to_owned()));
+        harness.engine.tasks().kill(&response.run_id, Some(Duration::ZERO)).await.unwrap();
+    });
+}
+
+#[test]
+fn a_prompt_is_reported_at_once() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let session = harness.session();
+        // The promise is about us, not about a machine that is busy: the best of five counts.
+        let mut best = Duration::MAX;
+        for _ in 0..5 {
+            let request = CommandRequest { until_input: true, ..in_terminal("read -p 'name? ' x") };
+            let begun = Instant::now();
+            let response = harness.request(&session, request).await;
+            best = best.min(begun.elapsed());
+            assert_eq!(response.waits.map(|wait| wait.prompt), Some("name?".to_owned()));
+            harness.engine.tasks().kill(&response.run_id, Some(Duration::ZERO)).await.unwrap();
+        }
+        assert!(best < Duration::from_millis(150), "{best:?}");
     });
 }
 

@@ -6,7 +6,7 @@ use chiton_dialects::action::{Amount, Ran};
 use chiton_dialects::text::LineCount;
 use chiton_engine::tasks::Cursor;
 use chiton_engine::terminal::text::whole_characters;
-use chiton_engine::{Listener, Outcome, PassedAmount, Response, RunEvent, RunReport, Stream, characters};
+use chiton_engine::{Listener, Look, Outcome, PassedAmount, Response, RunEvent, RunReport, Stream, characters};
 
 use crate::caller::{Caller, OnEvent};
 use crate::keep::Kept;
@@ -46,13 +46,24 @@ impl OutputCounts {
     }
 
     /// The report with what was counted and kept.
-    pub(crate) fn into_ran(self, report: Box<RunReport>, kept: Kept, moved: bool) -> Ran {
+    pub(crate) fn into_ran(self, report: Box<RunReport>, kept: Kept, moved: bool, screen: Option<Box<Look>>) -> Ran {
         let [stdout_characters, stderr_characters] = self.characters;
         let Cursor { stdout, stderr } = self.cursor();
         let bytes = if report.outcome == Outcome::Running { stdout + stderr } else { self.bytes.iter().sum() };
         let amount = Amount { bytes, lines: self.lines.lines() };
         let (response, Kept { cwd, notices }) = (Response::Ran(report), kept);
-        Ran { response, cwd, notices, stdout_characters, stderr_characters, amount, moved }
+        Ran {
+            response,
+            cwd,
+            notices,
+            stdout_characters,
+            stderr_characters,
+            amount,
+            moved,
+            screen,
+            transcript: None,
+            number: None,
+        }
     }
 }
 

@@ -1,17 +1,20 @@
 //! What of a command's state stays, and where.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chiton_dialects::{Keeps, RunAction};
 use chiton_engine::error::StoreError;
-use chiton_engine::{AnswerMode, FreshState, Lock, RunReport, Session, ShellState, StateReport, Warmth};
+use chiton_engine::state::{Value, Variable};
+use chiton_engine::{AnswerMode, FreshState, Lock, Outcome, RunReport, Session, ShellState, StateReport, Warmth};
 
 use crate::named::NamedSessions;
 
 /// Named sessions for which shells may wait.
 const MOST_WARM: usize = 64;
+/// The variable in which a shell has the directory before this one.
+const PREVIOUS: &str = "OLDPWD";
 
 /// The sessions that a client's commands run in: its own, and those that calls name.
 pub(crate) struct Sessions {
@@ -113,10 +116,12 @@ impl Sessions {
         let mut notices = report.notices.clone();
         let cwd = match (&report.state, opened.keeps) {
             (StateReport::Follows, Some(Keeps::Nothing)) => before.cwd.clone(),
-            (StateReport::Follows, Some(Keeps::Directory)) if report.cwd != before.cwd => {
-                let real_cwd = report.cwd.canonicalize().unwrap_or_default();
-                self.own.take_over(ShellState { cwd: report.cwd.clone(), real_cwd, ..ShellState::clone(before) });
-                report.cwd.clone()
+            (StateReport::Follows, Some(keeps @ (Keeps::Directory | Keeps::DirectoryInside))) => {
+                let cwd = self.next_directory(keeps, before, report);
+                if cwd != before.cwd {
+                    self.own.take_over(moved(before, &cwd));
+                }
+                cwd
             }
             (StateReport::Committed, None) => {
                 if let Err(error) = self.named.save(&opened.session, before) {
@@ -125,7 +130,12 @@ impl Sessions {
                 report.cwd.clone()
             }
             (StateReport::Committed, Some(keeps)) => {
-                if let Some(state) = kept(keeps, before, &opened.session.state()) {
+                let mut after = ShellState::clone(&opened.session.state());
+                let cwd = self.next_directory(keeps, before, report);
+                if cwd != after.cwd {
+                    after = moved(before, &cwd);
+                }
+                if let Some(state) = kept(keeps, before, &after) {
                     self.own.take_over(state);
                 }
                 if let Err(error) = self.named.save(&self.own, before) {
@@ -138,6 +148,29 @@ impl Sessions {
         };
         Kept { cwd, notices }
     }
+
+    /// Where the next command starts, as far as the directory is kept.
+    fn next_directory(&self, keeps: Keeps, before: &ShellState, report: &RunReport) -> PathBuf {
+        if keeps != Keeps::DirectoryInside || report.cwd == before.cwd {
+            return report.cwd.clone();
+        }
+        let start = &self.beginning.state;
+        let inside = report.cwd.canonicalize().is_ok_and(|real| real.starts_with(&start.real_cwd));
+        match report.outcome {
+            Outcome::Exited(0) if inside => report.cwd.clone(),
+            Outcome::Exited(0) => start.cwd.clone(),
+            _ => before.cwd.clone(),
+        }
+    }
+}
+
+/// The state as it is after a command has gone to another directory, and changed nothing else.
+fn moved(before: &ShellState, cwd: &Path) -> ShellState {
+    let mut state = before.clone();
+    (state.cwd, state.real_cwd) = (cwd.to_owned(), cwd.canonicalize().unwrap_or_default());
+    let previous = before.cwd.as_os_str().as_encoded_bytes().into();
+    state.variables.insert(PREVIOUS.to_owned(), Variable::exported(Value::Scalar(previous)));
+    state
 }
 
 /// What is left of a command for the next one, and what there is to say about that.
@@ -161,12 +194,16 @@ fn kept(keeps: Keeps, before: &ShellState, after: &ShellState) -> Option<ShellSt
     let mut state = before.clone();
     match keeps {
         Keeps::Everything | Keeps::Nothing => return None,
-        Keeps::Directory => {}
+        Keeps::Directory | Keeps::DirectoryInside => {}
         Keeps::Environment => {
             state.variables.retain(|_, variable| !variable.is_exported());
             let exported = after.variables.iter().filter(|(_, variable)| variable.is_exported());
             state.variables.extend(exported.map(|(name, variable)| (name.clone(), variable.clone())));
         }
+    }
+    // Belongs to the directory: `cd -` goes there.
+    if let Some(previous) = after.variables.get(PREVIOUS) {
+        state.variables.insert(PREVIOUS.to_owned(), previous.clone());
     }
     state.cwd.clone_from(&after.cwd);
     state.real_cwd.clone_from(&after.real_cwd);

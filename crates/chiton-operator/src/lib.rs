@@ -34,9 +34,11 @@
 
 mod caller;
 mod counts;
+mod ends;
 mod failure;
 mod keep;
 mod named;
+mod numbers;
 mod operator;
 mod remembered;
 pub mod shell_manager;

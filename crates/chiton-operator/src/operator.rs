@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use chiton_dialects::action::{Failure, Message, Ran, TaskRef};
 use chiton_dialects::arguments::short;
+use chiton_dialects::binary;
 use chiton_dialects::reading::{Unknown, sort_out};
 use chiton_dialects::{
     Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Structured, Surroundings, ToolSpec,
@@ -21,7 +22,7 @@ use crate::counts::OutputCounts;
 use crate::failure::{engine_failure, not_possible};
 use crate::keep::Sessions;
 use crate::named::NamedSessions;
-use crate::tasks::{ClientTasks, VIEW};
+use crate::tasks::{ClientTasks, VIEW, transcript};
 
 /// One client's shell: an engine, a session, a dialect.
 pub struct Operator {
@@ -125,14 +126,15 @@ impl Operator {
         let question = question.cloned().map(Box::new);
         // A task that was not started is answered like a command that was not run.
         let action = match (action, &done) {
-            (Action::Start(run), Done::Ran(_)) => Action::Run(run),
+            (Action::Start(run) | Action::Watch(run, _), Done::Ran(_)) => Action::Run(run),
             (action, _) => action,
         };
+        let done = binary::named(done);
         let reply = match &done {
             Done::Ran(ran) if ran.response.refusal().is_some() => self.dialect.refuse(ran),
             _ => self.dialect.write(&action, &done),
         };
-        Called { reply, question }
+        Called { reply: reply.never_empty(), question }
     }
 
     async fn perform(&self, action: &Action, caller: &Caller) -> Result<Done, Failure> {
@@ -144,6 +146,7 @@ impl Operator {
         match action {
             Action::Run(run) => self.run(run, caller).await,
             Action::Start(run) => self.start(run, caller).await,
+            Action::Watch(run, read) => self.watch(run, read, caller).await,
             Action::Read(read) => self.tasks.read(read, control).await,
             Action::Send { task, messages, then } => self.tasks.send(task, messages, then.as_deref(), control).await,
             Action::Exchange(exchange) => self.tasks.exchange(exchange, control).await,
@@ -168,12 +171,13 @@ impl Operator {
             | Action::Exchange(_)
             | Action::Run(_)
             | Action::Start(_)
+            | Action::Watch(..)
             | Action::Restart
             | Action::List => return,
         };
         let id = match task {
             TaskRef::Id(id) => id.clone(),
-            TaskRef::Pid(pid) => pid.to_string(),
+            TaskRef::Pid(number) | TaskRef::Number(number) => number.to_string(),
         };
         self.engine.note_task(self.sessions.own(), what, &id);
     }
@@ -193,12 +197,29 @@ impl Operator {
 
         let mut kept = self.sessions.keep(&opened, &report);
         kept.notices.extend(self.sessions.note_secrets(&opened));
+        let mut screen = None;
         if report.outcome == Outcome::Running {
             // What this reply shows is not new to the next read, except for half a character at its end.
             self.tasks.read_up_to(&report.run_id, counts.cursor());
+            screen = self.tasks.drawn_screen(&report).await;
         }
         let moved = kept.cwd != opened.before.cwd || self.untold.swap(false, Ordering::Relaxed);
-        Ok(Done::Ran(Box::new(counts.into_ran(report, kept, moved))))
+        let goes_on =
+            if report.outcome == Outcome::Running { Some(&report.run_id) } else { report.leftover_task.as_ref() };
+        let number = goes_on.map(|id| self.tasks.number(id));
+        let task = run.request.transcript.then(|| self.engine.tasks().get(&report.run_id).ok()).flatten();
+        let transcript = task.as_ref().map(transcript);
+        Ok(Done::Ran(Box::new(Ran { transcript, number, ..counts.into_ran(report, kept, moved, screen) })))
+    }
+
+    async fn watch(&self, run: &RunAction, read: &ReadAction, caller: &Caller) -> Result<Done, Failure> {
+        match self.start(run, caller).await? {
+            Done::Started { task, .. } => {
+                let read = ReadAction { task: TaskRef::Id(task.id), ..read.clone() };
+                self.tasks.read(&read, &caller.control).await
+            }
+            not_started => Ok(not_started),
+        }
     }
 
     async fn start(&self, run: &RunAction, caller: &Caller) -> Result<Done, Failure> {
@@ -209,7 +230,7 @@ impl Operator {
         self.sessions.note_secrets(&opened);
         match started {
             StartedTask::Started(task) => {
-                let transcript = run.request.transcript.then(|| task.folder().join("output.log"));
+                let transcript = run.request.transcript.then(|| transcript(&task));
                 Ok(Done::Started { task, transcript })
             }
             StartedTask::Refused(refused) => Ok(Done::Ran(Box::new(Ran::unrun(Response::Refused(refused))))),
@@ -248,7 +269,7 @@ impl Operator {
         let task = self.tasks.known(&TaskRef::Id(id.to_owned()))?;
         let action = ReadAction::new(TaskRef::Id(task.id.clone()), Part::All);
         let done = self.tasks.read_now(task.clone(), &action).unwrap_or_else(Done::Failed);
-        Ok((task, self.dialect.write(&Action::Read(action), &done)))
+        Ok((task, self.dialect.write(&Action::Read(action), &binary::named(done)).never_empty()))
     }
 
     /// Stops a task with everything it started.

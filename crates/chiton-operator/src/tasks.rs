@@ -4,19 +4,23 @@ use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 use chiton_dialects::action::{
-    Amount, Exchange, Exchanged, Failure, FailureKind, Message, OutputView, TaskOutput, TaskRef,
+    Amount, Exchange, Exchanged, Failure, FailureKind, Message, OutputView, TaskOutput, TaskRef, WhenLong,
 };
 use chiton_dialects::text::LineCount;
 use chiton_dialects::{Done, ReadAction};
 use chiton_engine::capture::HeadTail;
 use chiton_engine::limits::ViewLimits;
+use chiton_engine::render::TextView;
 use chiton_engine::tasks::link::Killed;
 use chiton_engine::tasks::{
     Cursor, Filter, NotFound, Output, Part, ReadRequest, SendError, WaitFor, WaitReason, Waited,
 };
-use chiton_engine::{Engine, Lock, Look, RunControl, Session, Signal, Stream, Task, Typing};
+use chiton_engine::terminal::text::{ScreenAtEnd, draws_on_screen, outside_full_screen};
+use chiton_engine::{Engine, Lock, Look, RunControl, RunReport, Session, Signal, Task, Typing};
 
+use crate::ends::Ends;
 use crate::failure::{not_found, read_failure, send_failure, system};
+use crate::numbers::Numbers;
 use crate::remembered::Remembered;
 
 /// How much of a stream is in memory for a reply: more than any dialect shows, so that each can cut it in its own way.
@@ -25,6 +29,8 @@ pub(crate) const VIEW: ViewLimits = ViewLimits { head: 160 << 10, tail: 160 << 1
 /// call says what it waits for.
 const ANSWER: Duration = Duration::from_secs(2);
 const LONG_ANSWER: Duration = Duration::from_secs(30);
+/// How long a call waits for a line where it does not say.
+const LINE: Duration = Duration::from_mins(2);
 /// What one read of a task gives at most.
 const READ_BYTES: u64 = 1 << 20;
 
@@ -35,13 +41,24 @@ pub(crate) struct ClientTasks {
     session: Session,
     /// How far each task was read.
     cursors: Lock<Remembered<Cursor>>,
+    /// Whether what each task printed last was drawn on its screen.
+    drawn: Lock<Remembered<bool>>,
     /// Tasks that were read to their end in a dialect that forgets them then.
     forgotten: Lock<Remembered<()>>,
+    /// The short numbers of tasks.
+    numbers: Lock<Numbers>,
 }
 
 impl ClientTasks {
     pub(crate) fn new(engine: Engine, session: Session) -> Self {
-        Self { engine, session, cursors: Lock::default(), forgotten: Lock::default() }
+        Self {
+            engine,
+            session,
+            cursors: Lock::default(),
+            drawn: Lock::default(),
+            forgotten: Lock::default(),
+            numbers: Lock::default(),
+        }
     }
 
     /// Reads a task, after a wait where the call asks for one.
@@ -65,7 +82,8 @@ impl ClientTasks {
             return Err(send_failure(SendError::NoTerminal { id: task.id }));
         }
         let output = self.output(task, read, filter)?;
-        Ok(Done::Read(Box::new(with_look(TaskOutput { waited, ..output }, read, look))))
+        let draws = look.is_some() && self.draws(&output.task, end_of(&output.output));
+        Ok(Done::Read(Box::new(with_look(TaskOutput { waited, ..output }, read, look, draws))))
     }
 
     /// Reads a task as it is now, without a look at its terminal.
@@ -78,6 +96,23 @@ impl ClientTasks {
     async fn look(&self, task: &Task) -> Option<Box<Look>> {
         task.terminal?;
         self.engine.tasks().look(&task.id).await.ok().map(Box::new)
+    }
+
+    /// The screen of a run that was handed back, where its program draws on it.
+    pub(crate) async fn drawn_screen(&self, report: &RunReport) -> Option<Box<Look>> {
+        let task = self.engine.tasks().get(&report.run_id).ok()?;
+        let look = self.look(&task).await?;
+        (self.draws(&task, end_of(&report.stdout)) || look.screen.alternate).then_some(look)
+    }
+
+    /// Whether a task draws on its screen, by what it printed last: `new`, or where that is nothing, what was new before.
+    fn draws(&self, task: &Task, new: &str) -> bool {
+        let mut drawn = self.drawn.lock();
+        let drawn = drawn.of(&task.id, || self.engine.tasks().ids());
+        if !new.is_empty() {
+            *drawn = draws_on_screen(new);
+        }
+        *drawn
     }
 
     /// The answer to something sent: what comes of it, where the task has a terminal or the call asks to wait.
@@ -94,7 +129,6 @@ impl ClientTasks {
         let mut read = then.clone();
         if task.terminal.is_some() {
             read.wait = read.wait.or(Some(if read.wait_for.is_some() { LONG_ANSWER } else { ANSWER }));
-            read.view = read.view.or(Some(OutputView::Screen));
         }
         let filter = filter(&read)?;
         self.read_after_wait(task, &read, filter, control).await
@@ -103,24 +137,41 @@ impl ClientTasks {
     /// The part of a task's output that is asked for. Its state is older than its output: one that has ended has printed
     /// all of it.
     fn output(&self, task: Task, read: &ReadAction, filter: Option<Filter>) -> Result<TaskOutput, Failure> {
-        let limit = read.limit.unwrap_or(READ_BYTES);
-        let request = ReadRequest { part: read.part.clone(), filter, limit, ..ReadRequest::default() };
-        let output = self.advance(&task, &request)?;
+        let ends = self.ends(&task, read, filter)?;
         if read.forgets && !task.status.is_running() {
             self.lock_forgotten().of(&task.id, || self.engine.tasks().ids());
         }
         Ok(TaskOutput {
-            stdout: self.engine.masked_view(output.of(Stream::Stdout)),
-            stderr: self.engine.masked_view(output.of(Stream::Stderr)),
-            output: self.engine.masked_view(output.to_text()),
-            left_out: output.left_out,
-            not_kept: output.not_kept,
-            end: output.end,
+            stdout: ends.stdout,
+            stderr: ends.stderr,
+            output: ends.output,
+            left_out: ends.left_out,
+            not_kept: ends.not_kept,
+            end: ends.end,
+            rest: ends.rest,
+            transcript: Some(transcript(&task)).filter(|file| file.exists()),
             waited: None,
             view: read.view.unwrap_or(OutputView::Plain),
             look: None,
             task,
         })
+    }
+
+    fn ends(&self, task: &Task, read: &ReadAction, filter: Option<Filter>) -> Result<Ends, Failure> {
+        let limit = read.limit.unwrap_or(READ_BYTES);
+        let mask = |text| self.engine.masked_view(text);
+        // Of what matches there is no end to be found without all of it.
+        if read.when_long == WhenLong::Beginning || filter.is_some() {
+            let request = ReadRequest { part: read.part.clone(), filter, limit, ..ReadRequest::default() };
+            return Ok(Ends::whole(&self.advance(task, &request)?, &mask));
+        }
+        let ends = if read.part == Part::New {
+            let mut cursors = self.lock_cursors();
+            Ends::of_new(task, cursors.of(&task.id, || self.engine.tasks().ids()), limit, &mask)
+        } else {
+            Ends::of_part(task, &read.part, limit, &mask)
+        };
+        ends.map_err(read_failure)
     }
 
     /// The client has read the task `id` up to here.
@@ -133,6 +184,11 @@ impl ClientTasks {
         let mut cursors = self.lock_cursors();
         let cursor = cursors.of(&task.id, || self.engine.tasks().ids());
         task.read(cursor, request).map_err(read_failure)
+    }
+
+    /// The short number of the task `id`.
+    pub(crate) fn number(&self, id: &str) -> u32 {
+        self.numbers.lock().of(id, || self.engine.tasks().ids())
     }
 
     fn lock_cursors(&self) -> MutexGuard<'_, Remembered<Cursor>> {
@@ -160,22 +216,32 @@ impl ClientTasks {
             .transpose()
             .map_err(|error| Failure::new(FailureKind::BadFilter, format!("Invalid regex in wait_for: {error}")))?;
 
-        let mut wanted = WaitFor { timeout: read.wait, ..WaitFor::default() };
+        let timeout = read.wait.or(pattern.is_some().then_some(LINE));
+        let mut wanted = WaitFor { timeout, from: self.searched_from(&task, read)?, ..WaitFor::default() };
         // A call that waits for a line waits for that, even where the program asks something meanwhile.
         wanted.input = read.until_input && task.terminal.is_some() && pattern.is_none();
-        let shown = task.terminal.is_some() && matches!(read.view, Some(OutputView::Screen));
-        *(if shown { &mut wanted.screen } else { &mut wanted.pattern }) = pattern;
+        match read.view {
+            Some(OutputView::Screen) if task.terminal.is_some() => wanted.screen = pattern,
+            None if task.terminal.is_some() && self.draws(&task, "") => wanted.screen = pattern,
+            None if task.terminal.is_some() => (wanted.full_screen, wanted.pattern) = (pattern.clone(), pattern),
+            _ => wanted.pattern = pattern,
+        }
+        if read.until_output {
+            wanted.from = *self.lock_cursors().of(&task.id, || self.engine.tasks().ids());
+            wanted.bytes = Some(1);
+        }
 
         let waited = self.wait_for(&task.id, wanted, control).await?;
-        let why = match waited.reason {
-            WaitReason::Ended => "it has ended".to_owned(),
-            WaitReason::Matched(line) => format!("a line matches: {line}"),
-            WaitReason::Idle => "it is silent".to_owned(),
-            WaitReason::Bytes => "there is output".to_owned(),
-            WaitReason::Input(_) => "it waits for input".to_owned(),
-            WaitReason::TimedOut => "the time is over".to_owned(),
-        };
+        let why = in_words(&waited);
         Ok((waited.task, Some(why)))
+    }
+
+    /// From where on a line counts as new: from where the call reads, else from where this client is.
+    fn searched_from(&self, task: &Task, read: &ReadAction) -> Result<Cursor, Failure> {
+        match &read.part {
+            Part::Bytes(range) if range.end == u64::MAX => task.cursor_at(range.start).map_err(read_failure),
+            _ => Ok(*self.lock_cursors().of(&task.id, || self.engine.tasks().ids())),
+        }
     }
 
     async fn wait_for(&self, id: &str, wanted: WaitFor, control: &RunControl) -> Result<Waited, Failure> {
@@ -250,7 +316,8 @@ impl ClientTasks {
             left = Some(still);
         }
         let amount = Amount { bytes: kept.total() + not_kept, lines: lines.lines() };
-        Ok(Done::Exchanged(Box::new(Exchanged { task, output: kept.into(), amount, not_kept, took: begun.elapsed() })))
+        let (number, took) = (self.number(&task.id), begun.elapsed());
+        Ok(Done::Exchanged(Box::new(Exchanged { task, output: kept.into(), amount, not_kept, took, number })))
     }
 
     /// Stops a task with everything it started.
@@ -281,6 +348,7 @@ impl ClientTasks {
         let id = match task {
             TaskRef::Id(id) => id.clone(),
             TaskRef::Pid(pid) => self.by_pid(*pid)?,
+            TaskRef::Number(number) => self.by_number(*number)?,
         };
         let unknown = |id| not_found(NotFound { id, nearest: Vec::new(), reason: None });
         match self.engine.tasks().get(&id) {
@@ -292,6 +360,12 @@ impl ClientTasks {
         }
     }
 
+    fn by_number(&self, number: u64) -> Result<String, Failure> {
+        let id = self.numbers.lock().id(number).map(str::to_owned);
+        let message = format!("no task has the number {number}");
+        id.ok_or(Failure::new(FailureKind::NotFound, message))
+    }
+
     fn by_pid(&self, pid: u64) -> Result<String, Failure> {
         // The newest come first: a number that was used twice is that of the last task.
         let found =
@@ -301,14 +375,43 @@ impl ClientTasks {
     }
 }
 
+/// What was printed last of what is shown.
+fn end_of(view: &TextView) -> &str {
+    view.tail.as_deref().unwrap_or(&view.head)
+}
+
+/// Where the plain file with the output of a task is, if it has one.
+pub(crate) fn transcript(task: &Task) -> std::path::PathBuf {
+    task.folder().join("output.log")
+}
+
 fn filter(read: &ReadAction) -> Result<Option<Filter>, Failure> {
     read.filter.as_deref().map(Filter::new).transpose().map_err(read_failure)
 }
 
+/// Why a wait is over.
+fn in_words(waited: &Waited) -> String {
+    match (&waited.reason, &waited.earlier) {
+        (WaitReason::Ended, None) => "it has ended".to_owned(),
+        (WaitReason::Ended, Some(line)) => format!("it has ended; nothing new matches; an earlier line did: {line}"),
+        (WaitReason::Matched(line), _) => format!("a line matches: {line}"),
+        (WaitReason::Idle, _) => "it is silent".to_owned(),
+        (WaitReason::Bytes, _) => "there is output".to_owned(),
+        (WaitReason::Input(_), _) => "it waits for input".to_owned(),
+        (WaitReason::TimedOut, None) => "the time is over".to_owned(),
+        (WaitReason::TimedOut, Some(line)) => format!("nothing new matches; an earlier line did: {line}"),
+    }
+}
+
 /// The output with what the terminal shows. The screen is what there is to see of a full-screen program; its output is
-/// how it got there.
-fn with_look(output: TaskOutput, read: &ReadAction, look: Option<Box<Look>>) -> TaskOutput {
-    let full_screen = look.as_ref().is_some_and(|look| look.screen.alternate);
-    let view = read.view.unwrap_or(if full_screen { OutputView::Screen } else { OutputView::Plain });
+/// how it got there. Once it has ended, there is nothing to see but what it printed.
+fn with_look(mut output: TaskOutput, read: &ReadAction, look: Option<Box<Look>>, draws: bool) -> TaskOutput {
+    let alternate = look.as_ref().is_some_and(|look| look.screen.alternate);
+    let draws = output.task.status.is_running() && (alternate || draws);
+    let view = read.view.unwrap_or(if draws { OutputView::Screen } else { OutputView::Plain });
+    if look.is_some() && read.view.is_none() && view == OutputView::Plain {
+        let end = if alternate { ScreenAtEnd::Alternate } else { ScreenAtEnd::Main };
+        output.output.head = outside_full_screen(&output.output.head, end);
+    }
     TaskOutput { look, view, ..output }
 }

@@ -65,7 +65,7 @@ fn told(finding: &Finding, command: &[u8]) -> String {
 fn waits(judged: &Judged) -> String {
     let mut text = String::new();
     for wait in &judged.verdict.waits {
-        text.push_str(&format!("note: {} waits for a person: {}.\n", escaped(&wait.program), wait.hint));
+        text.push_str(&format!("note: {} would wait for a person: {}.\n", escaped(&wait.program), wait.hint));
     }
     text
 }

@@ -3,14 +3,14 @@
 use chiton_engine::Outcome;
 use serde_json::{Map, Value, json};
 
-use crate::action::{Action, Done, RunAction};
+use crate::action::{Action, Done, Ran, RunAction};
 use crate::arguments::Arguments;
 use crate::bash_like::{LIMIT, ended_by_itself};
 use crate::call_error::CallError;
 use crate::facts::{object, ran, run_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of, shape};
-use crate::text::{first_characters, without_escapes};
+use crate::text::{Escapes, Gap, Room, fitted, leftover_lines};
 use crate::timeouts::DEFAULT_TIMEOUT;
 use crate::tool::{Dialect, Structured, Surroundings, ToolEffect, ToolSpec, boolean, string};
 
@@ -55,37 +55,50 @@ impl Dialect for Anthropic {
             return Ok(Action::Restart);
         }
         let mut run = RunAction::new(&arguments.required("command")?);
+        run.request.transcript = true;
         run.request.timeout = around.timeout.or(Some(DEFAULT_TIMEOUT));
         Ok(Action::Run(Box::new(run)))
     }
 
     fn write(&self, action: &Action, done: &Done) -> Reply {
         match (action, done) {
-            (Action::Run(run), Done::Ran(ran)) => {
-                let cut = |text: &str, total| first_characters(&without_escapes(text), total, LIMIT);
-                let (stdout, stdout_cut) = cut(&ran.stdout().head, ran.stdout_characters);
-                let (stderr, stderr_cut) = cut(&ran.stderr().head, ran.stderr_characters);
-                let outcome = ran.outcome();
-                let ending = match &outcome {
-                    None | Some(Outcome::Exited(0)) => String::new(),
-                    Some(Outcome::TimedOut) => {
-                        let limit = run.request.timeout.map_or(0, |timeout| timeout.as_secs());
-                        format!("[timed out after {limit} seconds; the session goes on]\n")
-                    }
-                    Some(other) => format!("[{other}]\n"),
-                };
-                let facts = json!({"stdout": stdout, "stderr": stderr, "truncated": stdout_cut || stderr_cut});
-                let failed = !ended_by_itself(outcome.as_ref());
-                let separator =
-                    if stdout.is_empty() || stderr.is_empty() || stdout.ends_with('\n') { "" } else { "\n" };
-                Reply {
-                    text: format!("{ending}{stdout}{separator}{stderr}"),
-                    structured: with(run_facts(ran), &facts),
-                    is_error: failed,
-                }
-            }
+            (Action::Run(run), Done::Ran(ran)) => ran_reply(run, ran),
             (_, Done::Restarted) => Reply::good("tool has been restarted.", object(&json!({"restarted": true}))),
             (_, done) => Reply::otherwise(done),
         }
     }
+}
+
+fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
+    let file = ran.transcript.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
+    let note = |gap: &Gap| format!("[… {} bytes left out; all output is in {file} …]", gap.bytes);
+    let shown = |view| fitted(view, Room::of(LIMIT), Escapes::Removed, note);
+    let (stdout, stdout_cut) = shown(ran.stdout());
+    let (stderr, stderr_cut) = shown(ran.stderr());
+
+    let outcome = ran.outcome();
+    let ending = match &outcome {
+        Some(Outcome::Exited(0)) if stdout.is_empty() && stderr.is_empty() => {
+            Some("[exited with code 0, no output]".to_owned())
+        }
+        None | Some(Outcome::Exited(0)) => None,
+        Some(Outcome::TimedOut) => {
+            let limit = run.request.timeout.map_or(0, |timeout| timeout.as_secs());
+            Some(format!("[timed out after {limit} seconds; the session goes on]"))
+        }
+        Some(other) => Some(format!("[{other}]")),
+    };
+
+    let mut text = String::new();
+    let notices = ran.notices.iter().map(|notice| format!("[{notice}]"));
+    let remarks = leftover_lines(ran).into_iter().chain(notices);
+    for part in ending.into_iter().chain([stdout.clone(), stderr.clone()]).chain(remarks) {
+        if !text.is_empty() && !part.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text += &part;
+    }
+    let facts = json!({"stdout": stdout, "stderr": stderr, "truncated": stdout_cut || stderr_cut});
+    let failed = !ended_by_itself(outcome.as_ref());
+    Reply { text, structured: with(run_facts(ran), &facts), is_error: failed }
 }

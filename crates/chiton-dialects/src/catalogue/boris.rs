@@ -1,27 +1,30 @@
 //! `boris`: streams apart, a working directory that follows `cd`, background tasks that are read once when they ended.
 
 use chiton_engine::Outcome;
+use chiton_engine::render::TextView;
 use chiton_engine::tasks::Part;
 use serde_json::{Map, Value, json};
 
-use crate::action::{Action, Done, FailureKind, Keeps, ReadAction, RunAction, TaskRef};
+use crate::action::{Action, Done, FailureKind, Keeps, ReadAction, RunAction, TaskRef, WhenLong};
 use crate::arguments::Arguments;
-use crate::bash_like::{LIMIT, both_streams, ended_by_itself};
+use crate::bash_like::{LIMIT, ended_by_itself};
 use crate::call_error::CallError;
 use crate::facts::{TaskForm, failure, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of};
-use crate::text::first_characters;
+use crate::text::{ending, first_characters};
 use crate::timeouts::{self, DEFAULT_TIMEOUT, MAXIMUM_MS};
 use crate::tool::{Dialect, Surroundings, ToolEffect, ToolSpec, string};
 
 pub(crate) struct Boris;
 
+const TASKS: usize = 10;
+/// Characters from the end of a stream that was cut.
+const END: usize = 2_000;
+
 /// How it reports a task.
 const FORM: TaskForm =
     TaskForm { ids: &["task_id"], fields: &["status", "exit_code", "signal", "duration_ms", "protection"] };
-
-const TASKS: usize = 10;
 
 impl Dialect for Boris {
     fn name(&self) -> &'static str {
@@ -79,7 +82,8 @@ impl Dialect for Boris {
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
         if tool == "task_output" {
             let id = Arguments::new(values, &["task_id"])?.required("task_id")?;
-            return Ok(Action::Read(ReadAction { forgets: true, ..ReadAction::new(TaskRef::Id(id), Part::All) }));
+            let read = ReadAction::new(TaskRef::Id(id), Part::All);
+            return Ok(Action::Read(ReadAction { forgets: true, when_long: WhenLong::BothEnds, ..read }));
         }
         let arguments = Arguments::new(values, &["command", "timeout", "run_in_background"])?;
         let mut run = RunAction::new(&arguments.required("command")?);
@@ -96,7 +100,8 @@ impl Dialect for Boris {
         match (action, done) {
             (Action::Run(run), Done::Ran(ran)) => {
                 let outcome = ran.outcome();
-                let (stdout, stderr, cut) = both_streams(ran);
+                let stdout = Cut::of(ran.run_id(), ran.stdout(), Some(ran.stdout_characters));
+                let stderr = Cut::of(ran.run_id(), ran.stderr(), Some(ran.stderr_characters));
                 let limit = run.request.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
                 let ending = match &outcome {
                     None => "The command was not run".to_owned(),
@@ -107,9 +112,12 @@ impl Dialect for Boris {
                     Some(other) => format!("The command {other}"),
                 };
                 let head = run.notes.iter().cloned().chain([ending]).collect::<Vec<_>>().join("\n");
-                let facts = json!({"stdout": stdout, "stderr": stderr, "truncated": cut, "timeout_ms": limit});
+                let facts = json!({
+                    "stdout": stdout.text, "stderr": stderr.text, "truncated": stdout.truncated || stderr.truncated,
+                    "timeout_ms": limit,
+                });
                 Reply {
-                    text: format!("{head}\n\nstdout:\n{stdout}\nstderr:\n{stderr}"),
+                    text: format!("{head}\n\n{}", streams(&stdout, &stderr)),
                     structured: with(run_facts(ran), &facts),
                     is_error: !ended_by_itself(outcome.as_ref()),
                 }
@@ -119,16 +127,19 @@ impl Dialect for Boris {
             }
             (_, Done::Read(read)) => {
                 let status = if read.task.status.is_running() { "running" } else { "completed" };
-                let (stdout, cut) = first_characters(&read.stdout, 0, LIMIT);
-                let (stderr, also_cut) = first_characters(&read.stderr, 0, LIMIT);
+                let stdout = Cut::of(&read.task.id, &read.stdout, None);
+                let stderr = Cut::of(&read.task.id, &read.stderr, None);
                 let code = read.task.outcome.as_ref().and_then(Outcome::exit_code);
                 let ending = match (&read.task.outcome, code) {
                     (_, Some(code)) => format!("\nexit_code: {code}"),
                     (Some(outcome), None) => format!("\nthe command {outcome}"),
                     (None, None) => String::new(),
                 };
-                let facts = json!({"status": status, "stdout": stdout, "stderr": stderr, "truncated": cut || also_cut});
-                let text = format!("status: {status}{ending}\n\nstdout:\n{stdout}\nstderr:\n{stderr}");
+                let facts = json!({
+                    "status": status, "stdout": stdout.text, "stderr": stderr.text,
+                    "truncated": stdout.truncated || stderr.truncated,
+                });
+                let text = format!("status: {status}{ending}\n\n{}", streams(&stdout, &stderr));
                 Reply::good(text, with(task_facts(&read.task, FORM), &facts))
             }
             (_, Done::Failed(problem)) => {
@@ -142,4 +153,35 @@ impl Dialect for Boris {
             (_, done) => Reply::otherwise(done),
         }
     }
+}
+
+/// A stream as it is given: its first characters, and apart from them its end where it has more.
+struct Cut {
+    text: String,
+    truncated: bool,
+    end: String,
+}
+
+impl Cut {
+    fn of(id: &str, view: &TextView, characters: Option<u64>) -> Self {
+        let shown = view.head.chars().count() + view.tail.as_ref().map_or(0, |tail| tail.chars().count());
+        let total = characters.unwrap_or(shown as u64 + view.omitted);
+        let (text, truncated) = first_characters(&view.head, total, LIMIT);
+        if !truncated {
+            return Self { text, truncated, end: String::new() };
+        }
+        let last = ending(view.tail.as_deref().unwrap_or(&view.head), END, usize::MAX);
+        Self { text: format!("{text}\n[all of it: chiton logs {id}]"), truncated, end: last.to_owned() }
+    }
+}
+
+/// Both streams for a model.
+fn streams(stdout: &Cut, stderr: &Cut) -> String {
+    let mut text = format!("stdout:\n{}\nstderr:\n{}", stdout.text, stderr.text);
+    for (name, stream) in [("stdout", stdout), ("stderr", stderr)] {
+        if stream.truncated {
+            text += &format!("\nend of {name}:\n{}", stream.end);
+        }
+    }
+    text
 }

@@ -125,7 +125,7 @@ impl Dialect for Codex {
         let mut notes = Vec::new();
         let room = room(&arguments, &mut notes)?;
         if tool == "write_stdin" {
-            let task = TaskRef::Id(task_id(&arguments)?);
+            let task = TaskRef::Number(arguments.number("session_id")?.ok_or(CallError::Missing("session_id"))?);
             let message = match arguments.text("chars")?.as_deref() {
                 None | Some("") => None,
                 Some(INTERRUPT) => Some(Message::Interrupt),
@@ -143,6 +143,7 @@ impl Dialect for Codex {
         let variables = ENVIRONMENT.iter().filter(|(name, _)| !tty || *name != "TERM");
         run.request.environment =
             EnvironmentChange::Merge(variables.map(|(name, value)| ((*name).to_owned(), (*value).into())).collect());
+        run.request.unasked = ENVIRONMENT.map(|(name, _)| name.to_owned()).into();
         run.request.directory = arguments.text("workdir")?.filter(|path| !path.is_empty()).map(Into::into);
         run.shell = shell(&arguments)?;
         run.request.timeout = around.timeout;
@@ -158,9 +159,10 @@ impl Dialect for Codex {
     fn write(&self, action: &Action, done: &Done) -> Reply {
         match (action, done) {
             (Action::Run(run), Done::Ran(ran)) => {
-                let left = ran.leftover_task().map(|task| (number(task), ran.leftovers().len()));
+                let left = ran.leftover_task().and(ran.number).map(|session| (session, ran.leftovers().len()));
                 ChunkReply {
                     id: ran.run_id(),
+                    session: ran.number,
                     outcome: ran.outcome(),
                     took: ran.duration(),
                     output: ran.stdout(),
@@ -175,6 +177,7 @@ impl Dialect for Codex {
             }
             (Action::Exchange(exchange), Done::Exchanged(answer)) => ChunkReply {
                 id: &answer.task.id,
+                session: Some(answer.number),
                 outcome: Some(answer.task.outcome.clone().unwrap_or(Outcome::Running)),
                 took: answer.took,
                 output: &answer.output,
@@ -199,6 +202,8 @@ impl Dialect for Codex {
 /// What a reply is made of.
 struct ChunkReply<'a> {
     id: &'a str,
+    /// The number of the command, where it goes on.
+    session: Option<u32>,
     /// None where the command was only looked at.
     outcome: Option<Outcome>,
     took: Duration,
@@ -215,7 +220,7 @@ struct ChunkReply<'a> {
 impl ChunkReply<'_> {
     fn reply(&self) -> Reply {
         let tokens = self.amount.bytes.div_ceil(TOKEN_BYTES);
-        let (seconds, session) = (self.took.as_secs_f64(), number(self.id));
+        let (seconds, session) = (self.took.as_secs_f64(), self.session.unwrap_or_default());
         let (ending, code) = match &self.outcome {
             None => ("Process was not run".to_owned(), None),
             Some(Outcome::Running) => (format!("Process running with session ID {session}"), None),
@@ -260,6 +265,9 @@ impl ChunkReply<'_> {
         );
         facts.extend(self.left.map(|(session, _)| ("left_session_id".to_owned(), session.into())));
         lines.extend(["Output:".to_owned(), output]);
+        if self.amount.bytes > self.room as u64 {
+            lines.push(format!("Note: chiton logs {} prints all of it", self.id));
+        }
         Reply::good(lines.join("\n"), facts)
     }
 
@@ -296,7 +304,7 @@ fn replies() -> Value {
 
 fn write_failed(exchange: &Exchange, problem: &Failure) -> Reply {
     let reason = match (problem.kind, &exchange.task) {
-        (FailureKind::NotFound, TaskRef::Id(id)) => format!("Unknown process id {}", number(id)),
+        (FailureKind::NotFound, TaskRef::Number(number)) => format!("Unknown process id {number}"),
         (FailureKind::InputClosed, _) => {
             "stdin is closed for this session; rerun exec_command with tty=true to keep stdin open".to_owned()
         }
@@ -359,21 +367,6 @@ fn room(arguments: &Arguments<'_>, notes: &mut Vec<String>) -> Result<usize, Cal
     Ok(usize::try_from(given.min(TOKENS) * TOKEN_BYTES).unwrap_or(usize::MAX))
 }
 
-/// The session number of a task: the digits of its id.
-fn number(id: &str) -> u32 {
-    id.strip_prefix("shell_").and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default()
-}
-
-/// The id of the task with the session number of a call.
-fn task_id(arguments: &Arguments<'_>) -> Result<String, CallError> {
-    let given = arguments.number("session_id")?.ok_or(CallError::Missing("session_id"))?;
-    let number = u32::try_from(given).map_err(|_| CallError::BadValue {
-        name: "session_id",
-        problem: format!("is a number that exec_command gave, and it gives none as large as {given}"),
-    })?;
-    Ok(format!("shell_{number:08x}"))
-}
-
 /// Six hex digits of the task and the moment: a name for this piece of output.
 fn chunk_id(id: &str, took: Duration) -> String {
     let moment = took.as_nanos().to_le_bytes();
@@ -385,20 +378,6 @@ fn chunk_id(id: &str, took: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::object;
-
-    #[test]
-    fn every_session_number_is_one_task_and_every_task_one_number() {
-        for id in ["shell_00000000", "shell_000000ff", "shell_7fffffff", "shell_80000000", "shell_ffffffff"] {
-            let values = object(&json!({"session_id": number(id)}));
-            let arguments = Arguments::new(&values, &["session_id"]).unwrap();
-            assert_eq!(task_id(&arguments).unwrap(), id);
-        }
-        for wrong in [json!(4_294_967_296_u64), json!(-1), json!(1.5), json!("x")] {
-            let values = object(&json!({"session_id": wrong}));
-            assert!(task_id(&Arguments::new(&values, &["session_id"]).unwrap()).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn what_is_cut_is_counted_to_the_token() {
@@ -406,6 +385,7 @@ mod tests {
         let view = TextView { head: text.clone(), tail: None, omitted: 0 };
         let chunk = |room: usize| ChunkReply {
             id: "shell_00000001",
+            session: None,
             outcome: Some(Outcome::Exited(0)),
             took: Duration::from_secs(1),
             output: &view,
@@ -422,6 +402,8 @@ mod tests {
                         output lines: 1000\n\n0123456789\n";
         assert!(cut.contains(expected), "{cut}");
         assert!(cut.contains("…2650 tokens truncated…"), "{cut}");
-        assert_eq!(cut.split("\n\n").nth(1).unwrap().len(), 400 + "…2650 tokens truncated…".len());
+        assert!(cut.ends_with("\nNote: chiton logs shell_00000001 prints all of it"), "{cut}");
+        let output = chunk(400).reply().structured["output"].as_str().unwrap().to_owned();
+        assert_eq!(output.split("\n\n").nth(1).unwrap().len(), 400 + "…2650 tokens truncated…".len());
     }
 }

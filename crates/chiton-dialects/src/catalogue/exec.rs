@@ -10,26 +10,26 @@ use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Done, Keeps, OutputView, Ran, ReadAction, RunAction, TaskRef};
 use crate::arguments::Arguments;
-use crate::bash_like::{both_streams, ended_by_itself, kill_replies};
+use crate::bash_like::{LIMIT, Reader, Stream, ended_by_itself, kill_replies, reading, since};
 use crate::call_error::CallError;
 use crate::facts::{TaskForm, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of};
-use crate::text::without_escapes;
+use crate::text::Escapes;
 use crate::tool::{
     Dialect, Surroundings, ToolEffect, ToolSpec, arguments_of, boolean, choice, integer, string, variables,
 };
 
 pub(crate) struct Exec;
 
+/// What a command may take where neither the call nor the server says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
 /// How it reports a task.
 const FORM: TaskForm = TaskForm {
     ids: &["id", "session_id"],
     fields: &["command", "status", "is_running", "exit_code", "signal", "duration_ms", "protection"],
 };
-
-/// What a command may take where neither the call nor the server says otherwise.
-const TIMEOUT: Duration = Duration::from_secs(30);
 
 const ANSI: [&str; 2] = ["preserve", "strip"];
 
@@ -41,9 +41,11 @@ fn read_ansi(arguments: &Arguments<'_>) -> Result<OutputView, CallError> {
     Ok(if arguments.choice("ansi", &ANSI)? == Some("strip") { OutputView::Plain } else { OutputView::Raw })
 }
 
-fn shown(text: &str, view: OutputView) -> String {
-    if view == OutputView::Raw { text.to_owned() } else { without_escapes(text) }
+fn escapes(view: OutputView) -> Escapes {
+    if view == OutputView::Raw { Escapes::Kept } else { Escapes::Removed }
 }
+
+const EXEC_STATUS: Reader = Reader { tool: "exec_status", id: "id" };
 
 impl Dialect for Exec {
     fn name(&self) -> &'static str {
@@ -90,13 +92,20 @@ impl Dialect for Exec {
             },
             ToolSpec {
                 name: "exec_status",
-                description: "State and all output so far of a background command.".to_owned(),
-                parameters: vec![("id", string("The id that exec_bg gave.")), ansi()],
+                description: "State and all output so far of a background command; of long output both ends."
+                    .to_owned(),
+                parameters: vec![("id", string("The id that exec_bg gave.")), since(), ansi()],
                 required: &["id"],
                 effect: ToolEffect::Looks,
                 output_schema: any_of([task(
                     FORM,
-                    &[Field::text("output"), Field::text("stdout"), Field::text("stderr"), Field::boolean("done")],
+                    &[
+                        Field::text("output"),
+                        Field::text("stdout"),
+                        Field::text("stderr"),
+                        Field::boolean("done"),
+                        Field::boolean("truncated"),
+                    ],
                 )]),
             },
             ToolSpec {
@@ -115,7 +124,7 @@ impl Dialect for Exec {
         static TOOLS: OnceLock<Vec<ToolSpec>> = OnceLock::new();
         let arguments = arguments_of(TOOLS.get_or_init(|| self.tools(around)), tool, values)?;
         if tool == "exec_status" {
-            let read = ReadAction::new(TaskRef::Id(arguments.required("id")?), Part::All);
+            let read = reading(&arguments, TaskRef::Id(arguments.required("id")?), Part::All)?;
             return Ok(Action::Read(ReadAction { view: Some(read_ansi(&arguments)?), ..read }));
         }
         if tool == "exec_stop" {
@@ -146,10 +155,12 @@ impl Dialect for Exec {
                 Reply::good(text, task_facts(task, FORM))
             }
             (_, Done::Read(read)) => {
-                let [output, stdout, stderr] =
-                    [&read.output, &read.stdout, &read.stderr].map(|text| shown(text, read.view));
+                let [(output, cut), (stdout, _), (stderr, _)] = [&read.output, &read.stdout, &read.stderr]
+                    .map(|view| EXEC_STATUS.read(action, read, view, LIMIT, escapes(read.view)));
                 let text = format!("{}\n{output}", state(&read.task));
-                let facts = json!({"output": output, "stdout": stdout, "stderr": stderr, "done": !read.task.status.is_running()});
+                let done = !read.task.status.is_running();
+                let facts =
+                    json!({"output": output, "stdout": stdout, "stderr": stderr, "done": done, "truncated": cut});
                 Reply::good(text, with(task_facts(&read.task, FORM), &facts))
             }
             (_, Done::Killed { task, already }) => {
@@ -188,9 +199,10 @@ fn state(task: &Task) -> String {
 
 fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     let outcome = ran.outcome();
-    let (stdout, stderr, cut) = both_streams(ran);
-    let (stdout, stderr) = (shown(&stdout, run.view), shown(&stderr, run.view));
-    let facts = with(run_facts(ran), &json!({"stdout": stdout, "stderr": stderr, "truncated": cut}));
+    let (stdout, stderr) = Stream::both(ran);
+    let [(stdout, cut), (stderr, also_cut)] =
+        [stdout, stderr].map(|stream| EXEC_STATUS.fit(ran, &stream, LIMIT, escapes(run.view)));
+    let facts = with(run_facts(ran), &json!({"stdout": stdout, "stderr": stderr, "truncated": cut || also_cut}));
     let head = match &outcome {
         None => "The command was not run".to_owned(),
         Some(Outcome::Exited(0)) => "exit code: 0".to_owned(),

@@ -16,16 +16,10 @@ use crate::call_error::CallError;
 use crate::facts::{TaskForm, failure, object, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of, shape};
-use crate::text::without_escapes;
+use crate::text::{beginning, ending, without_escapes};
 use crate::tool::{Dialect, Structured, Surroundings, ToolEffect, ToolSpec, arguments_of, boolean, integer, string};
 
 pub(crate) struct Gemini;
-
-/// How it reports a task.
-const FORM: TaskForm = TaskForm {
-    ids: &["task_id"],
-    fields: &["command", "status", "exit_code", "signal", "pid", "duration_ms", "protection"],
-};
 
 /// How long a command may print nothing, where the server does not say otherwise.
 const SILENCE: Duration = Duration::from_mins(5);
@@ -35,6 +29,12 @@ const FIRST_OUTPUT: Duration = Duration::from_millis(200);
 const LIMIT: usize = 40_000;
 /// Lines of a background process that are read, where the call does not say.
 const LINES: u64 = 100;
+
+/// How it reports a task.
+const FORM: TaskForm = TaskForm {
+    ids: &["task_id"],
+    fields: &["command", "status", "exit_code", "signal", "pid", "duration_ms", "protection"],
+};
 
 impl Dialect for Gemini {
     fn name(&self) -> &'static str {
@@ -152,7 +152,7 @@ impl Dialect for Gemini {
         match (action, done) {
             (Action::Run(run), Done::Ran(ran)) => ran_reply(run, ran),
             (Action::Run(_), Done::Failed(problem)) => {
-                Reply::bad(wrap(&[format!("Error: {}", problem.message)]), failure(problem))
+                Reply::bad(format!("Error: {}", problem.message), failure(problem))
             }
             (_, Done::Listed(tasks)) => list_reply(tasks),
             (_, Done::Read(read)) => read_reply(read),
@@ -185,10 +185,10 @@ fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     if !left.is_empty() {
         lines.push(format!("Background PIDs: {}", left.join(", ")));
     }
-    lines.push(format!("Process Group PGID: {pid}"));
+    lines.extend(ran.pid().map(|pid| format!("Process Group PGID: {pid}")));
     let facts = json!({"output": output, "truncated": cut, "pid": ran.pid(), "notes": run.notes});
     let failed = !ended_by_itself(outcome.as_ref()) && outcome != Some(Outcome::Running);
-    Reply { text: wrap(&lines), structured: with(run_facts(ran), &facts), is_error: failed }
+    Reply { text: lines.join("\n"), structured: with(run_facts(ran), &facts), is_error: failed }
 }
 
 fn why_stopped(run: &RunAction, limit: Option<TimeLimit>, outcome: Option<&Outcome>) -> Option<String> {
@@ -198,44 +198,43 @@ fn why_stopped(run: &RunAction, limit: Option<TimeLimit>, outcome: Option<&Outco
             let seconds = run.request.silence.unwrap_or_default().as_secs();
             Some(format!("Command was stopped with everything it started: it printed nothing for {seconds} seconds."))
         }
-        (_, outcome) => outcome.map(|outcome| format!("Command {outcome}.")),
+        (_, outcome) => outcome.map(|outcome| format!("Command {}.", outcome.to_string().trim_end_matches('.'))),
     }
 }
 
 /// The output as it is given, and whether something is missing in it.
 fn shown(ran: &Ran) -> (String, bool) {
     let view = ran.stdout();
-    if view.head.contains('\0') {
-        return (format!("[binary output of {} bytes, not shown]", ran.amount.bytes), true);
-    }
     if view.tail.is_none() {
         let plain = without_escapes(&view.head);
-        let count = plain.chars().count();
-        if count <= LIMIT {
+        if plain.chars().count() <= LIMIT {
             return (plain, false);
         }
     }
-    let (head, tail) = (&view.head, view.tail.as_ref().unwrap_or(&view.head));
-    let first: String = without_escapes(head).chars().take(LIMIT / 5).collect();
-    let plain = without_escapes(tail);
-    let skip = plain.chars().count().saturating_sub(LIMIT - LIMIT / 5);
-    let last: String = plain.chars().skip(skip).collect();
     let note = format!(
-        "\n... [{} characters in all; read_background_output with pid {} and more lines reads what is left out] ...\n",
+        "... [{} characters in all; read_background_output with pid {} and more lines reads the last {LIMIT} of them, chiton \
+         logs {} all] ...\n",
         ran.stdout_characters,
-        ran.pid().unwrap_or_default()
+        ran.pid().unwrap_or_default(),
+        ran.run_id()
     );
-    (format!("{first}{note}{last}"), true)
+    let left = LIMIT - note.len() - 1;
+    let first = beginning(&view.head, left / 5, usize::MAX);
+    let last = ending(view.tail.as_ref().unwrap_or(&view.head), left - left / 5, usize::MAX);
+    let line_end = if first.ends_with('\n') { "" } else { "\n" };
+    (format!("{}{line_end}{note}{}", without_escapes(first), without_escapes(last)), true)
 }
 
 fn list_reply(tasks: &[Task]) -> Reply {
     let background: Vec<&Task> = tasks.iter().filter(|task| task.background).collect();
     let lines = background.iter().map(|task| {
-        let ending = match &task.outcome {
-            None => "RUNNING".to_owned(),
-            Some(outcome) => format!("EXITED ({outcome})"),
+        let (status, ending) = match &task.outcome {
+            None => ("RUNNING", String::new()),
+            Some(Outcome::Exited(code)) => ("EXITED", format!(" (Exit Code: {code})")),
+            Some(Outcome::Signaled(signal)) => ("EXITED", format!(" (Signal: {signal})")),
+            Some(outcome) => ("EXITED", format!(" ({outcome})")),
         };
-        format!("- [PID {}] {ending}: {}", task.pid.unwrap_or_default(), task.command)
+        format!("- [PID {}] {status}: `{}`{ending}", task.pid.unwrap_or_default(), task.command)
     });
     let text = if background.is_empty() {
         "No background processes.".to_owned()
@@ -251,13 +250,16 @@ fn list_reply(tasks: &[Task]) -> Reply {
 }
 
 fn read_reply(read: &TaskOutput) -> Reply {
-    let output = without_escapes(&read.output);
-    let cut =
-        if read.left_out > 0 { format!(" ({} bytes before them are left out)", read.left_out) } else { String::new() };
+    let output = without_escapes(&read.output.head);
+    let cut = if read.left_out > 0 {
+        format!(" ({} bytes before them are left out; chiton logs {} prints all)", read.left_out, read.task.id)
+    } else {
+        String::new()
+    };
     let text = if output.is_empty() {
         "It has printed nothing so far.".to_owned()
     } else {
-        wrap(&[format!("Showing the last {} lines{cut}:", output.lines().count()), output.clone()])
+        format!("Showing the last {} lines{cut}:\n{}", output.lines().count(), output.trim_end_matches('\n'))
     };
     let facts = json!({"output": output, "left_out_bytes": read.left_out});
     Reply::good(text, with(task_facts(&read.task, FORM), &facts))
@@ -265,12 +267,6 @@ fn read_reply(read: &TaskOutput) -> Reply {
 
 fn or_empty(output: &str) -> &str {
     if output.is_empty() { "(empty)" } else { output.strip_suffix('\n').unwrap_or(output) }
-}
-
-/// Marks what a command printed as what it is; the mark's end cannot be printed by the command.
-fn wrap(lines: &[String]) -> String {
-    let text = lines.join("\n").replace("</untrusted_context", "&lt;/untrusted_context");
-    format!("<untrusted_context>\n{}\n</untrusted_context>", text.trim_end_matches('\n'))
 }
 
 /// The directory of a call, which is inside the working directory.

@@ -93,14 +93,17 @@ impl Dialect for Modes {
                 let cut = ran.amount.bytes > WHOLE;
                 let output = if cut {
                     let note = format!(
-                        "\n[output truncated in the middle: {} bytes in all, at most {WHOLE} are given whole]\n[snip]\n",
-                        ran.amount.bytes
+                        "\n[output truncated in the middle: {} bytes in all, at most {WHOLE} are given whole; chiton logs \
+                         {} prints all of it]\n[snip]\n",
+                        ran.amount.bytes,
+                        ran.run_id()
                     );
                     both_ends(ran.stdout(), ENDS, &note)
                 } else {
                     ran.stdout().to_text()
                 };
                 let status = match &outcome {
+                    Some(Outcome::Exited(0)) if output.is_empty() => "[command completed with no output]".to_owned(),
                     None | Some(Outcome::Exited(0)) => String::new(),
                     Some(Outcome::Exited(code)) => format!("[command failed with exit code {code}]\n"),
                     Some(Outcome::TimedOut) => {

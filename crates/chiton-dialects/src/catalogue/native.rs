@@ -10,7 +10,7 @@ use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{CommandInput, EnvironmentChange, OnTimeout, Signal, Streams, TaskLifetime, Typing};
 use serde_json::{Map, Value, json};
 
-use crate::action::{Action, Done, Message, OutputView, ReadAction, RunAction, TaskRef};
+use crate::action::{Action, Done, Failure, FailureKind, Message, OutputView, ReadAction, RunAction, TaskRef};
 use crate::arguments::{Arguments, short};
 use crate::call_error::CallError;
 use crate::facts::{TaskForm, object, task_facts, with};
@@ -90,11 +90,16 @@ impl Dialect for Native {
         match (action, done) {
             (Action::Run(run), Done::Ran(ran)) => reply::ran_reply(run, ran),
             (_, Done::Started { task, .. }) => {
-                let text =
-                    format!("Running as {0}. BashOutput with bash_id {0} reads it, and can wait for it.", task.id);
+                let text = match &task.outcome {
+                    Some(outcome) => format!("{0} {outcome} already. BashOutput with bash_id {0} reads it.", task.id),
+                    None => {
+                        format!("Running as {0}. BashOutput with bash_id {0} reads it, and can wait for it.", task.id)
+                    }
+                };
                 Reply::good(text, task_facts(task, FORM))
             }
-            (_, Done::Read(read)) => reply::read_reply(read),
+            (Action::Read(request), Done::Read(read)) => reply::read_reply(read, request.filter.as_deref()),
+            (_, Done::Read(read)) => reply::read_reply(read, None),
             (_, Done::Sent { id }) => Reply::good(format!("Sent to {id}."), object(&json!({"bash_id": id}))),
             (_, Done::Killed { task, already }) => {
                 let word = if *already { "already stopped" } else { "terminated, with everything it started" };
@@ -104,6 +109,10 @@ impl Dialect for Native {
                 )
             }
             (_, Done::Listed(tasks)) => reply::list_reply(tasks),
+            (_, Done::Failed(failure)) if failure.kind == FailureKind::InputClosed => {
+                let message = format!("{}; start it with open_stdin, or with pty, to write to it", failure.message);
+                Reply::failed(&Failure { message, ..failure.clone() })
+            }
             (_, done) => Reply::otherwise(done),
         }
     }
@@ -187,16 +196,16 @@ fn read_view(arguments: &Arguments<'_>) -> Result<Option<OutputView>, CallError>
 
 /// Which part of the output is asked for: one of three ways to say it, or what is new.
 fn part(arguments: &Arguments<'_>) -> Result<Part, CallError> {
-    let since = arguments.number("since")?.map(|since| Part::Bytes(since..u64::MAX));
-    let range = arguments.text("range")?.map(|text| range(&text)).transpose()?;
-    let tail = arguments.number("tail")?.map(Part::Tail);
+    let since = arguments.number("since")?.map(|since| ("since", Part::Bytes(since..u64::MAX)));
+    let range = arguments.text("range")?.map(|text| range(&text)).transpose()?.map(|part| ("range", part));
+    let tail = arguments.number("tail")?.map(|lines| ("tail", Part::Tail(lines)));
     let mut given = since.into_iter().chain(range).chain(tail);
     match (given.next(), given.next()) {
         (None, _) => Ok(Part::New),
-        (Some(part), None) => Ok(part),
-        (Some(_), Some(_)) => {
-            let problem = "goes alone: give one of since, range and tail".to_owned();
-            Err(CallError::BadValue { name: "since", problem })
+        (Some((_, part)), None) => Ok(part),
+        (Some((name, _)), Some((other, _))) => {
+            let problem = format!("goes without {other}: give one of since, range and tail");
+            Err(CallError::BadValue { name, problem })
         }
     }
 }

@@ -5,16 +5,19 @@ use chiton_engine::tasks::Part;
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Done, Keeps, Ran, RunAction};
-use crate::bash_like::{self, LIMIT};
+use crate::bash_like::{self, BASH_OUTPUT, LIMIT, Stream, shares};
 use crate::call_error::CallError;
 use crate::facts::{self, TaskForm, failure, object, ran, run_facts, task, task_facts, with};
 use crate::reply::{Reply, refusal_text};
 use crate::shape::{Field, any_of, failed, refused, shape};
-use crate::text::first_characters;
+use crate::text::Escapes;
 use crate::timeouts;
 use crate::tool::{Dialect, Surroundings, ToolSpec};
 
 pub(crate) struct Opencode;
+
+/// Characters that a reply needs besides what a command printed: the mark before stderr, and a status.
+const MARKS: usize = 200;
 
 /// How it reports a task.
 const FORM: TaskForm = TaskForm {
@@ -74,7 +77,16 @@ impl Dialect for Opencode {
                 let code = code.map(|code| format!(", Exit code: {code}")).unwrap_or_default();
                 let status =
                     format!("Status: {}{code}, Duration: {}ms", read.task.status, read.task.duration.as_millis());
-                let block = stderr_block(&read.stdout, &read.stderr);
+                let shares = shares(LIMIT - MARKS, &read.stdout, &read.stderr);
+                let stream = |view, room| BASH_OUTPUT.read(action, read, view, room, Escapes::Kept).0;
+                let stdout = stream(&read.stdout, shares.0);
+                // What is left out is said once.
+                let stderr = if read.left_out > 0 && read.stderr.head.is_empty() {
+                    String::new()
+                } else {
+                    stream(&read.stderr, shares.1)
+                };
+                let block = stderr_block(&stdout, &stderr);
                 success(&format!("{block}\n{status}"), &task_facts(&read.task, FORM))
             }
             (_, Done::Killed { task, already }) => {
@@ -97,10 +109,13 @@ fn stderr_block(stdout: &str, stderr: &str) -> String {
 }
 
 fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
-    let all = stderr_block(&ran.stdout().head, &ran.stderr().head);
-    let total = ran.stdout_characters + ran.stderr_characters;
-    let (output, cut) = first_characters(&all, total, LIMIT);
-    let metadata = with(run_facts(ran), &json!({"truncated": cut, "description": run.request.description}));
+    let shares = shares(LIMIT - MARKS, ran.stdout(), ran.stderr());
+    let (stdout, stderr) = Stream::both(ran);
+    let (stdout, cut) = BASH_OUTPUT.fit(ran, &stdout, shares.0, Escapes::Kept);
+    let (stderr, also_cut) = BASH_OUTPUT.fit(ran, &stderr, shares.1, Escapes::Kept);
+    let output = stderr_block(&stdout, &stderr);
+    let facts = json!({"truncated": cut || also_cut, "description": run.request.description});
+    let metadata = with(run_facts(ran), &facts);
     let error = match ran.outcome() {
         None | Some(Outcome::Exited(0)) => return success(&output, &metadata),
         Some(Outcome::Exited(code)) => format!("Command failed with exit code {code}"),
@@ -112,7 +127,8 @@ fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
 
 fn success(output: &str, metadata: &Map<String, Value>) -> Reply {
     let structured = json!({"success": true, "output": output, "error": null, "metadata": metadata});
-    Reply::good(output, object(&structured))
+    let text = if output.is_empty() { "The command has exit code 0 and printed nothing." } else { output };
+    Reply::good(text, object(&structured))
 }
 
 fn no_success(output: &str, error: &str, metadata: &Map<String, Value>) -> Reply {

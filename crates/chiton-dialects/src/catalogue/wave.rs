@@ -5,12 +5,12 @@ use chiton_engine::{Outcome, Streams};
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Done, Keeps, RunAction};
-use crate::bash_like::{self, FILES, LIMIT};
+use crate::bash_like::{self, BASH_OUTPUT, FILES, LIMIT, Stream};
 use crate::call_error::CallError;
 use crate::facts::{TaskForm, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of};
-use crate::text::{first_characters, without_escapes};
+use crate::text::Escapes;
 use crate::timeouts;
 use crate::tool::{Dialect, Surroundings, ToolSpec};
 
@@ -43,7 +43,7 @@ impl Dialect for Wave {
             bash_like::output_tool(
                 "All output so far of a background command.",
                 "A regular expression; only lines that match are given.",
-                any_of([task(FORM, &[Field::text("output")])]),
+                any_of([task(FORM, &[Field::text("output"), Field::boolean("truncated")])]),
             ),
             bash_like::kill_tool("KillBash", bash_like::kill_replies(FORM)),
         ]
@@ -60,8 +60,7 @@ impl Dialect for Wave {
     fn write(&self, action: &Action, done: &Done) -> Reply {
         match (action, done) {
             (Action::Run(run), Done::Ran(ran)) => {
-                let plain = without_escapes(&ran.output().head);
-                let (output, cut) = first_characters(&plain, ran.stdout_characters, LIMIT);
+                let (output, cut) = BASH_OUTPUT.fit(ran, &Stream::merged(ran), LIMIT, Escapes::Removed);
                 let facts = with(
                     run_facts(ran),
                     &json!({"output": output, "truncated": cut, "description": run.request.description}),
@@ -88,8 +87,8 @@ impl Dialect for Wave {
                 Reply::good(text, task_facts(task, FORM))
             }
             (_, Done::Read(read)) => {
-                let output = without_escapes(&read.output);
-                let facts = with(task_facts(&read.task, FORM), &json!({"output": output}));
+                let (output, cut) = BASH_OUTPUT.read(action, read, &read.output, LIMIT, Escapes::Removed);
+                let facts = with(task_facts(&read.task, FORM), &json!({"output": output, "truncated": cut}));
                 let text = if output.is_empty() { "No output so far.".to_owned() } else { output };
                 Reply::good(text, facts)
             }

@@ -188,6 +188,7 @@ impl Engine {
         let policy = &self.inner.config.environment;
         let mut start = session::begin(session, state, &standing, command.environment(), policy)?;
         start.notices.append(&mut command.take_notices());
+        start.waits = command.take_waits();
         start.notices.append(&mut session.take_late_notices());
         Ok(start)
     }
@@ -295,6 +296,7 @@ impl Engine {
         let owed = owed.filter(|_| reports.is_some());
 
         let mention = mention_missed(session, request, &start, &ending, &views);
+        let hint = review::would_wait::hint(&start.waits, request, &ending, &views);
         let output_bytes = views.output_bytes();
         let line = AuditEntry::end_of(run.folder.id(), &ending, output_bytes);
         let unwritten = if ending.outcome == Outcome::Lost && !run.folder.claim_lost() {
@@ -321,6 +323,7 @@ impl Engine {
             start,
             commit,
             mention,
+            hint,
             unwritten,
             protection: self.inner.config.guard.protection(),
         });

@@ -92,6 +92,13 @@ impl RequestRecord {
         }
     }
 
+    /// The same for a run that started so long ago.
+    pub(crate) fn started_ago(mut self, age: Duration) -> Self {
+        self.started_at = self.started_at.saturating_sub(u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
+        self.started_us = self.started_us.saturating_sub(u64::try_from(age.as_micros()).unwrap_or(u64::MAX));
+        self
+    }
+
     /// How long ago that was.
     pub(crate) fn age(&self) -> Duration {
         Duration::from_micros(machine_clock().saturating_sub(self.started_us))
@@ -99,7 +106,7 @@ impl RequestRecord {
 }
 
 /// Microseconds since the machine started, suspended time included.
-fn machine_clock() -> u64 {
+pub(crate) fn machine_clock() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_nsec.unsigned_abs() / 1000
 }

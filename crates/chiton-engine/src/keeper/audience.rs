@@ -99,6 +99,11 @@ impl Audience {
         }
     }
 
+    /// Whether a call waits for the run.
+    pub(super) fn has_caller(&self) -> bool {
+        self.connections.iter().any(|connection| connection.role() == ClientRole::Caller)
+    }
+
     /// Whether a caller reads so slowly that the command has to wait.
     pub(super) fn is_behind(&self) -> bool {
         self.connections.iter().any(|connection| connection.role() == ClientRole::Caller && connection.is_full())

@@ -12,6 +12,7 @@ use super::connection::ClientRole;
 use super::leftover_task::LeftoverTask;
 use super::run::KeptRun;
 use super::started_shell;
+use super::unattended::Unattended;
 use crate::folder::Durability;
 use crate::folder::record::StartRecord;
 use crate::protocol::{HandedBack, Report};
@@ -69,7 +70,7 @@ impl KeptRun {
         self.audience.send_each(|role| {
             let nothing = HandedBack::Nothing;
             let state = if role == ClientRole::Caller { std::mem::replace(&mut state, nothing) } else { nothing };
-            Report::Ended { ending: ending.clone(), state }
+            Report::Ended { ending: Box::new(ending.clone()), state }
         });
     }
 
@@ -128,6 +129,7 @@ impl KeptRun {
             leftovers,
             leftover_task: None,
             survivors,
+            hung_up: self.unattended.as_ref().and_then(Unattended::program).map(str::to_owned),
             // The shell itself has not been reaped then.
             usage: (!self.state.rest_follows()).then(|| self.family.usage()),
             wall_us: micros(end.duration_since(self.clock.started())),

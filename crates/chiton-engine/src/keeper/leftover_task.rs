@@ -6,8 +6,9 @@
 
 use std::fs::File;
 use std::os::unix::fs::symlink;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use super::reader;
 use crate::capture::spool::SpoolWriter;
 use crate::folder::record::{LeftoverOf, RequestRecord, StartRecord};
 use crate::folder::{Durability, RunFolder};
@@ -38,7 +39,10 @@ impl LeftoverTask {
             stderr: spool.totals(Stream::Stderr).written,
         };
         let commands: Vec<&str> = leftovers.iter().map(|leftover| leftover.command.as_str()).collect();
-        let mut record = RequestRecord::new(folder.id(), commands.join(" & ").into(), plan.directory.clone());
+        // They ran before the command ended.
+        let age = leftovers.iter().filter_map(|leftover| reader::age(leftover.pid)).max().unwrap_or_default();
+        let record = RequestRecord::new(folder.id(), commands.join(" & ").into(), plan.directory.clone());
+        let mut record = record.started_ago(age);
         record.session.clone_from(&plan.session);
         record.client.clone_from(&plan.client);
         record.lifetime = if plan.lifetime == Lifetime::Session { Lifetime::Session } else { Lifetime::Durable };
@@ -49,7 +53,7 @@ impl LeftoverTask {
         folder.write_request(&record).ok()?;
         let _ = folder.write_start(StartRecord::of(first.pid));
         let _ = symlink(plan.folder.join(SOCKET), folder.path().join(SOCKET));
-        Some(Self { folder, from, since: Instant::now(), last: Outcome::Lost, _alive: alive })
+        Some(Self { folder, from, since: before(age), last: Outcome::Lost, _alive: alive })
     }
 
     pub(super) fn id(&self) -> &str {
@@ -74,4 +78,10 @@ impl LeftoverTask {
     pub(super) fn record(&self, ending: &Ending) {
         let _ = self.folder.write_ending(ending, Durability::Cached);
     }
+}
+
+/// So long ago.
+fn before(age: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_sub(age).unwrap_or(now)
 }

@@ -11,6 +11,7 @@
 //! No thread, no async runtime, no policy: what to run and for how long is the engine's decision.
 
 mod audience;
+mod blocked_call;
 mod blocked_on_tty;
 mod clock;
 mod connection;
@@ -33,6 +34,7 @@ mod started_shell;
 mod state;
 mod terminal;
 mod transcript;
+mod unattended;
 
 use std::ffi::OsStr;
 use std::io;

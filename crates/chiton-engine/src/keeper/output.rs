@@ -180,7 +180,11 @@ impl KeptRun {
         match self.output.read(stream, max, self.console.has_terminal()) {
             PipeRead::Bytes(count) => {
                 // Before it is delivered: that can take a while, which does not count as the command's silence.
-                self.clock.note_output(Instant::now());
+                let now = Instant::now();
+                self.clock.note_output(now);
+                if let Some(unattended) = &mut self.unattended {
+                    unattended.note_output(now);
+                }
                 self.mask_and_deliver(stream, count);
                 count
             }

@@ -9,10 +9,12 @@ use std::collections::VecDeque;
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
 
 use rustix::termios::tcgetpgrp;
 
 use crate::bytes::ByteString;
+use crate::folder::record::machine_clock;
 use crate::protocol::ReaderReport;
 use crate::run::Lines;
 use crate::stop::descendants;
@@ -94,6 +96,15 @@ fn youngest(fits: impl Fn(i32) -> bool) -> Option<i32> {
 fn started(pid: i32) -> Option<u64> {
     Stat::of(pid).map(|stat| stat.started)
 }
+
+/// How long ago a process started.
+pub(super) fn age(pid: i32) -> Option<Duration> {
+    let started = Duration::from_millis(started(pid)? * TICK_MS);
+    Some(Duration::from_micros(machine_clock()).saturating_sub(started))
+}
+
+/// The kernel tells times of processes in hundredths of a second, on every architecture but Alpha and Itanium.
+const TICK_MS: u64 = 10;
 
 /// What `/proc/PID/stat` says.
 struct Stat {

@@ -28,6 +28,7 @@ use super::output::OutputPump;
 use super::started_shell::StartedShell;
 use super::state::StateInbox;
 use super::terminal::HeldTerminal;
+use super::unattended::Unattended;
 use crate::folder::RunFolder;
 use crate::protocol::{Report, RunPlan};
 use crate::run::{Ending, Lifetime, StopCause, Stream};
@@ -41,6 +42,8 @@ pub(super) struct KeptRun {
     pub(super) equipment: Equipment,
     pub(super) output: OutputPump,
     pub(super) console: Console,
+    /// Looks for programs that wait for keys, where there is no terminal.
+    pub(super) unattended: Option<Unattended>,
     pub(super) audience: Audience,
     pub(super) clock: Clock,
     pub(super) family: Family,
@@ -79,9 +82,12 @@ pub(super) fn keep(
     let started = Instant::now();
     let StartedShell { pid, leader_alone, folder, alive, door, masking, pipes, input, terminal, .. } = shell;
     let terminal = terminal.map(|(ends, size)| HeldTerminal::new(ends, size, &plan.folder, started));
+    let output = OutputPump::new(&plan, pipes, masking);
+    let unattended = terminal.is_none().then(|| Unattended::new(&output, started));
     let mut run = KeptRun {
         console: Console::new(input, terminal),
-        output: OutputPump::new(&plan, pipes, masking),
+        output,
+        unattended,
         audience: Audience::new(caller, door),
         clock: Clock::new(started, &plan),
         family: Family::new(pid, leader_alone),
@@ -198,6 +204,9 @@ impl KeptRun {
             self.reveal(Stream::Stdout);
         }
         self.check_for_wait(now);
+        if let Some(unattended) = self.unattended.as_mut().filter(|_| self.audience.has_caller()) {
+            unattended.check(now);
+        }
         self.state.receive_if_due(now, &self.equipment.shared);
 
         // After the signals of this round: a leader that was reaped in time cannot time out.
@@ -219,8 +228,11 @@ impl KeptRun {
         let deadline = leader.and_then(|_| self.clock.deadline(self.output_flow()));
         let check = leader.and_then(|_| self.console.next_check()).filter(|_| self.wants_input_waits());
 
+        let unattended = self.unattended.as_ref().filter(|_| leader.is_some() && self.audience.has_caller());
+
         let others = [self.output.reveal_at(), self.state.next_read(), self.clock.put_off_until()];
-        [ladder, settle, deadline, check].into_iter().chain(others).flatten().min()
+        let look = unattended.map(Unattended::next_check);
+        [ladder, settle, deadline, check, look].into_iter().chain(others).flatten().min()
     }
 
     fn poll(&self, timeout: Option<&Timespec>) -> Vec<(EventSource, PollFlags)> {

@@ -20,7 +20,8 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Winsize, tcgetattr, tcsetattr, tcsetwinsize,
 };
 
-use super::blocked_on_tty::{self, Evidence};
+use super::blocked_call::Patience;
+use super::blocked_on_tty::{self, Evidence, ReadMode, Sighting};
 use super::reader;
 use crate::capture::times::TimesWriter;
 use crate::protocol::Denial;
@@ -31,6 +32,11 @@ use chiton_terminal::{Screen, TerminalSize, keys};
 const QUIET: Duration = Duration::from_millis(60);
 /// The longest time between two checks.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// A command that was seen to wait is looked at again after this time, and only then said to wait.
+const SECOND_LOOK: Duration = Duration::from_millis(30);
+/// A program that waits for less than a second at a time has to be seen waiting for this long: vim waits for an answer of
+/// its terminal for 100 ms when it leaves, and is gone then.
+const PASSING: Duration = Duration::from_millis(300);
 
 /// The two ends of a new terminal: ours, and the one that the command has.
 pub(super) struct TerminalEnds {
@@ -78,6 +84,8 @@ pub(super) struct HeldTerminal {
     check_at: Option<Instant>,
     /// How long after that to check again.
     pause: Duration,
+    /// How the command was seen to wait, and since when it has been.
+    seen: Option<(Sighting, Instant)>,
 }
 
 impl HeldTerminal {
@@ -94,6 +102,7 @@ impl HeldTerminal {
             typed_by_people: 0,
             check_at: Some(started + QUIET),
             pause: QUIET,
+            seen: None,
         }
     }
 
@@ -142,16 +151,33 @@ impl HeldTerminal {
 
     pub(super) fn look(&self, people: usize) -> Look {
         let (screen, typed_by_people) = (self.screen.snapshot(), self.typed_by_people);
-        Look { waits: self.input_wait(), screen, people, typed_by_people }
+        // One look is enough where the command waits for nothing but a key.
+        let certain = |sighting: &Sighting| {
+            let since = self.seen.filter(|(seen, _)| seen == sighting).map(|(_, since)| since);
+            sighting.reader.patience == Patience::Lasting || since.is_some_and(|since| since.elapsed() >= PASSING)
+        };
+        let waits = self.sighting().filter(certain).and_then(|sighting| self.input_wait(sighting));
+        Look { screen, waits, people, typed_by_people }
     }
 
-    /// What the command waits for, where it waits for input and does nothing else.
-    fn input_wait(&self) -> Option<InputWait> {
+    /// How the command waits for input, where it does nothing else.
+    fn sighting(&self) -> Option<Sighting> {
+        let modes = tcgetattr(&self.ours).ok()?;
+        let lines = modes.local_modes.contains(LocalModes::ICANON);
+        let asks_for_password = lines && !modes.local_modes.contains(LocalModes::ECHO);
+        // The terminal itself may end a read that gets no key, after so many tenths of a second.
+        let ends_alone = !lines && modes.special_codes[SpecialCodeIndex::VMIN] == 0;
+        let is_brief = ends_alone && modes.special_codes[SpecialCodeIndex::VTIME] < 10;
+        let patience = if is_brief { Patience::Passing } else { Patience::Lasting };
+        blocked_on_tty::sighting(self.ours.as_fd(), &self.path, ReadMode { asks_for_password, patience })
+    }
+
+    /// What a command that waits for input asks.
+    fn input_wait(&self, sighting: Sighting) -> Option<InputWait> {
         let modes = tcgetattr(&self.ours).ok()?;
         let echo = modes.local_modes.contains(LocalModes::ECHO);
         let lines = modes.local_modes.contains(LocalModes::ICANON);
-        let evidence = blocked_on_tty::evidence(self.ours.as_fd(), &self.path, lines && !echo)?;
-        let certain = evidence == Evidence::Seen;
+        let certain = sighting.evidence == Evidence::Seen;
         let screen = self.screen.snapshot();
         // A program that reads keys one by one shows them itself where it wants to.
         Some(InputWait { prompt: screen.prompt(), echo: echo || !lines, certain })
@@ -162,21 +188,29 @@ impl HeldTerminal {
         self.check_at
     }
 
-    /// Checks whether the command waits, if that is due.
+    /// Checks whether the command waits, if that is due. It has to be seen waiting in the same way more than once: a
+    /// program may look at its terminal for a moment while it leaves.
     pub(super) fn check_for_wait(&mut self, now: Instant) -> Option<InputWait> {
         if self.check_at.is_none_or(|due| now < due) {
             return None;
         }
-        let found = self.input_wait();
-        self.check_at = if found.is_some() {
-            // It stays so until something is printed or typed.
-            None
-        } else {
-            let due = now + self.pause;
+        let Some(sighting) = self.sighting() else {
+            self.seen = None;
+            self.check_at = Some(now + self.pause);
             self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-            Some(due)
+            return None;
         };
-        found
+
+        let since = self.seen.filter(|(seen, _)| *seen == sighting).map_or(now, |(_, since)| since);
+        self.seen = Some((sighting, since));
+        let needed = if sighting.reader.patience == Patience::Lasting { SECOND_LOOK } else { PASSING };
+        if now.duration_since(since) < needed {
+            self.check_at = Some((now + QUIET).min(since + needed));
+            return None;
+        }
+        // It stays so until something is printed or typed.
+        self.check_at = None;
+        self.input_wait(sighting)
     }
 
     /// Somebody new wants to know whether it waits. Where it was found to, that is checked again at once; while it was
@@ -198,6 +232,7 @@ impl HeldTerminal {
     fn note_activity(&mut self, now: Instant) {
         self.pause = QUIET;
         self.check_at = Some(now + QUIET);
+        self.seen = None;
     }
 
     /// Continues a command that was stopped by a key: there is no shell here with which anybody could.

@@ -19,7 +19,7 @@ use chiton_terminal::TerminalSize;
 
 /// Raised with every change of a message. The two sides are the same executable, unless it was replaced while a task
 /// ran.
-pub(crate) const VERSION: u8 = 9;
+pub(crate) const VERSION: u8 = 10;
 
 /// The byte that comes with an [`Order`].
 pub(crate) const ORDER: u8 = VERSION;
@@ -204,7 +204,7 @@ pub(crate) enum Report {
     Spooled(Stream, InSpool),
     /// The end of the run, once. Everything that the leader printed was reported before.
     Ended {
-        ending: Ending,
+        ending: Box<Ending>,
         state: HandedBack,
     },
     /// The state that [`HandedBack::Follows`] promised.

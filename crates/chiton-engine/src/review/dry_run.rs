@@ -38,7 +38,7 @@ pub(crate) fn describe(request: &CommandRequest, question: &Question) -> String 
         text += &format!("It {does} {}\n", visible(&file.path));
     }
     for waiting in &verdict.waits {
-        text += &format!("{} waits for a person: {}\n", waiting.program, waiting.hint);
+        text += &format!("{} would wait for a person: {}\n", waiting.program, waiting.hint);
     }
     for (name, value) in &question.environment {
         text += &format!("Variable {name}={}\n", visible(value));

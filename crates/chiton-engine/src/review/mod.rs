@@ -10,6 +10,7 @@ mod scope;
 mod surroundings;
 mod syntax;
 mod verdicts;
+pub(crate) mod would_wait;
 
 use std::error::Error;
 use std::fmt;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 
 use crate::consent::{Answer, Bound, Consents, Question};
 use case::Case;
-use chiton_guard::{CheckedPolicy, Context, Decision, Finding, GuardPolicy, Input, Mode, Verdict};
+use chiton_guard::{CheckedPolicy, Context, Decision, Finding, GuardPolicy, Input, Mode, Verdict, WaitingCommand};
 use chiton_shell::tree::Span;
 pub(crate) use leaving::leaves_for;
 pub use protection::Protection;
@@ -106,8 +107,8 @@ pub enum Permission {
 pub(crate) struct ApprovedCommand {
     pub(crate) request: CommandRequest,
     pub(crate) parse: CommandParse,
-    /// What to say with the response.
-    pub(crate) notices: Vec<String>,
+    /// Programs in it that would wait for a person.
+    pub(crate) waits: Vec<WaitingCommand>,
     /// What was judged, so that nothing else is run.
     pub(crate) grounds: Grounds,
     /// Keeps everybody else from making one.
@@ -243,8 +244,8 @@ pub(crate) async fn review(
     let input = request.input.clone();
     let mut grounds = Grounds { state, standing, input, agreed: None, use_of_text: UseOfText::Run };
     let only_judged = guard.manager.is_none() && !guard.dry_run;
-    let approve = |request, parse, notices, grounds| {
-        Ok(Reviewed::Approved(Box::new(ApprovedCommand { request, parse, notices, grounds, _reviewed: () })))
+    let approve = |request, parse, waits, grounds| {
+        Ok(Reviewed::Approved(Box::new(ApprovedCommand { request, parse, waits, grounds, _reviewed: () })))
     };
     if guard.policy.mode() == Mode::Off && only_judged {
         return approve(request, CommandParse::default(), Vec::new(), grounds);
@@ -261,8 +262,11 @@ pub(crate) async fn review(
     if verdict.decision == Decision::Deny {
         return Err(Refusal::by(&verdict, ""));
     }
+    if let Some(reason) = would_wait::for_certain(&verdict, &request, &grounds.state).filter(|_| !guard.dry_run) {
+        return Err(Refusal::new(reason));
+    }
     if verdict.decision == Decision::Allow && only_judged {
-        return approve(request, parsed.into(), hints(&verdict), grounds);
+        return approve(request, parsed.into(), verdict.waits.clone(), grounds);
     }
 
     let question = question(&request, &grounds.standing, &verdict);
@@ -279,7 +283,7 @@ pub(crate) async fn review(
         consent(&request, question, bound, consents, session).await?;
         grounds.agreed = Some(bound);
     }
-    approve(request, parsed.into(), hints(&verdict), grounds)
+    approve(request, parsed.into(), verdict.waits.clone(), grounds)
 }
 
 /// Judges an approved command once more where it was a person who agreed, or where the session has moved on since: it
@@ -338,24 +342,20 @@ impl From<SessionError> for NotAsJudged {
 }
 
 fn question(request: &CommandRequest, standing: &Standing, verdict: &Verdict) -> Question {
+    let asked = |(name, _): &(&String, &ByteString)| !request.unasked.contains(*name);
     let shown = |(name, value): (&String, &ByteString)| (name.clone(), value.to_text());
     Question {
         id: String::new(),
         command: request.command.to_text(),
         directory: standing.path.clone(),
         real_directory: standing.real.clone(),
-        environment: request.environment.variables().iter().map(shown).collect(),
+        environment: request.environment.variables().iter().filter(asked).map(shown).collect(),
         input: match &request.input {
             CommandInput::Text(text) => Some(text.to_text()),
             _ => None,
         },
         verdict: verdict.clone(),
     }
-}
-
-fn hints(verdict: &Verdict) -> Vec<String> {
-    let waits = verdict.waits.iter();
-    waits.map(|waiting| format!("{} waits for a person: {}", waiting.program, waiting.hint)).collect()
 }
 
 /// The variables of a call without those that will be kept from the command anyway.

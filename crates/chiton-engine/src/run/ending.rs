@@ -36,6 +36,9 @@ pub struct Ending {
     pub leftover_task: Option<String>,
     /// What could not be killed; empty unless the kernel itself holds a process.
     pub survivors: Vec<Leftover>,
+    /// A program in it that waited for keys without a terminal, and got a hang-up.
+    #[serde(default)]
+    pub hung_up: Option<String>,
     /// What the tree used; not known where the end was reported before the shell had ended.
     #[serde(default)]
     pub usage: Option<Usage>,

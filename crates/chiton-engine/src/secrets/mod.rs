@@ -17,6 +17,7 @@ pub mod sources;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use chiton_guard::WaitingCommand;
 use chiton_redact::Mask;
 use chiton_redact::insert::{self, Known, Quotes};
 pub use chiton_redact::{Masker, Masking, Reference, Secret, SecretValue, reference, value};
@@ -65,6 +66,8 @@ pub(crate) struct ResolvedCommand {
     /// The references in it that a source knew.
     used: BTreeSet<Reference>,
     notices: Vec<String>,
+    /// Programs in it that would wait for a person.
+    waits: Vec<WaitingCommand>,
     /// What was judged.
     grounds: Grounds,
 }
@@ -123,6 +126,11 @@ impl ResolvedCommand {
         std::mem::take(&mut self.notices)
     }
 
+    /// Programs in it that would wait for a person.
+    pub(crate) fn take_waits(&mut self) -> Vec<WaitingCommand> {
+        std::mem::take(&mut self.waits)
+    }
+
     /// Its input is the command's now; were it open here too, whoever writes to it would never see it closed.
     pub(crate) fn give_input_away(&mut self) {
         self.request.input = CommandInput::Nothing;
@@ -145,7 +153,7 @@ pub(crate) async fn resolve(
     quotes: Quotes,
 ) -> Result<ResolvedCommand, Refusal> {
     let Resolver { store, known, unknown } = resolver;
-    let ApprovedCommand { mut request, parse, notices: hints, grounds, .. } = command;
+    let ApprovedCommand { mut request, parse, waits, grounds, .. } = command;
 
     let asked = references_in(&request);
     let earlier: BTreeSet<Reference> =
@@ -160,7 +168,6 @@ pub(crate) async fn resolve(
     }
     let values: BTreeMap<&Reference, &[u8]> =
         found.iter().filter(|(name, _)| asked.contains(*name)).map(|(name, it)| (name, it.value.expose())).collect();
-    notices.extend(hints);
 
     let refuse = |error: insert::InsertError| Refusal::new(error.to_string());
     let script = in_command(&request.command, &parse, &values, quotes).map_err(refuse)?;
@@ -175,7 +182,7 @@ pub(crate) async fn resolve(
     let masked = found.into_iter().filter(|(_, secret)| secret.masking == Masking::Masked);
     known.learn(masked.map(|(reference, secret)| (reference, secret.value)));
     session.uses(&used);
-    Ok(ResolvedCommand { request, parse, script, environment, masks: known.masks(), used, notices, grounds })
+    Ok(ResolvedCommand { request, parse, script, environment, masks: known.masks(), used, notices, waits, grounds })
 }
 
 fn refusal_of(missing: &BTreeMap<Reference, String>) -> String {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use chiton_guard::WaitingCommand;
+
 use super::Session;
 use super::standing::Standing;
 use crate::error::SessionError;
@@ -20,6 +22,8 @@ pub(crate) struct StartingPoint {
     pub(crate) directory_id: DirectoryId,
     pub(crate) removed: Vec<RemovedVariable>,
     pub(crate) notices: Vec<String>,
+    /// Programs in the command that would wait for a person.
+    pub(crate) waits: Vec<WaitingCommand>,
 }
 
 /// A state, and what a command started from that was made of it.
@@ -119,5 +123,5 @@ fn prepare(
 
     removed.append(&mut policy.filter(&mut state.variables, own));
     removed.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(StartingPoint { directory_id: standing.id, state: Arc::new(state), removed, notices })
+    Ok(StartingPoint { directory_id: standing.id, state: Arc::new(state), removed, notices, waits: Vec::new() })
 }

@@ -40,7 +40,7 @@ pub enum SendError {
         what: &'static str,
     },
     /// Its standard input is not open.
-    #[error("task {id}: its standard input is closed; to write to a task, start it with an open input")]
+    #[error("task {id}: its standard input is closed, so nothing was written")]
     InputClosed {
         /// The task.
         id: String,

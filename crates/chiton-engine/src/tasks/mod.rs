@@ -6,7 +6,7 @@
 //!
 //! - [`list`]: which runs there are, and in what state ([`Task`], [`TaskStatus`]).
 //! - [`read`]: their output, whole, in parts, or what is new.
-//! - [`link`]: requests to a running one; [`wait`]: waiting for it; [`window`]: its terminal, for a person.
+//! - [`link`]: requests to a running one; [`wait`]: waiting for it, or for a line of it ([`search`]); [`window`]: its terminal, for a person.
 //! - [`recording`]: what a terminal showed, with its times.
 //! - [`sweep`]: which finished runs are removed, and when.
 
@@ -14,6 +14,7 @@ pub mod link;
 pub mod list;
 pub mod read;
 mod recording;
+mod search;
 pub(crate) mod sweep;
 mod wait;
 mod window;

@@ -104,6 +104,8 @@ pub struct Output {
     /// Where what was given ends, counted in bytes of all output of these streams: a later [`Part::Bytes`] from here
     /// reads on.
     pub end: u64,
+    /// Where the first of the bytes is that the limit left out, counted like `end`; the same where it left out none.
+    pub rest: u64,
 }
 
 /// A stretch of one stream, as text.
@@ -190,6 +192,14 @@ impl Task {
         self.read_view(cursor, request).map_err(unreadable)
     }
 
+    /// The cursor of a reader that has this many bytes of all output, in the order of arrival.
+    pub fn cursor_at(&self, place: u64) -> Result<Cursor, ReadError> {
+        let view = OutputView::open(&self.source, Marked::Both, Cursor::default())
+            .map_err(|error| ReadError::Unreadable { id: self.id.clone(), error })?;
+        let [stdout, stderr] = view.reached(place);
+        Ok(Cursor { stdout, stderr })
+    }
+
     /// What is kept of one stream from `offset` on, up to the first gap.
     pub(crate) fn bytes_from(&self, stream: Stream, offset: u64, max: usize) -> Result<KeptBytes, ReadError> {
         let base = [self.source.stdout, self.source.stderr][slot(stream)];
@@ -218,7 +228,8 @@ impl Task {
         if let Some(filter) = &request.filter {
             let range = view.range(&request.part)?;
             let found = view.search(&range, filter, request.limit)?;
-            return Ok(Output { end: before + range.end, ..found });
+            let rest = if found.left_out > 0 { found.rest } else { range.end };
+            return Ok(Output { end: before + rest, rest: before + rest, ..found });
         }
         let wanted = view.range(&request.part)?;
         let length = (wanted.end - wanted.start).min(request.limit);
@@ -238,7 +249,9 @@ impl Task {
             cursor.stderr = reached[1].max(cursor.stderr) - held_back[1];
         }
         let end = before + cut.end - held_back[0] - held_back[1];
-        Ok(Output { chunks, left_out: wanted.end - wanted.start - length, not_kept, matches: 0, end })
+        let rest =
+            if matches!(request.part, Part::Tail(_)) && cut.start > wanted.start { before + wanted.start } else { end };
+        Ok(Output { chunks, left_out: wanted.end - wanted.start - length, not_kept, matches: 0, end, rest })
     }
 }
 
@@ -382,27 +395,31 @@ impl OutputView {
     fn search(&self, range: &Range<u64>, filter: &Filter, limit: u64) -> io::Result<Output> {
         let mut search = Search { filter, limit, output: Output::default(), before: Vec::new(), after: 0 };
         // A line belongs to a stream as a whole, so each stream has its own unfinished one.
-        let mut unfinished = [Vec::new(), Vec::new()];
+        let mut unfinished =
+            [Stream::Stdout, Stream::Stderr].map(|stream| FoundLine { stream, bytes: Vec::new(), start: 0 });
         let mut place = range.start;
         while place < range.end {
             let (pieces, not_kept) = self.read(place..(place + STEP).min(range.end))?;
             search.output.not_kept += not_kept;
+            let mut start = place;
             for (stream, bytes) in pieces {
                 let line = &mut unfinished[slot(stream)];
                 for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-                    line.extend_from_slice(part);
-                    if part.ends_with(b"\n") || line.len() > LONGEST_LINE {
-                        search.line(stream, line);
-                        line.clear();
+                    if line.bytes.is_empty() {
+                        line.start = start;
+                    }
+                    start += part.len() as u64;
+                    line.bytes.extend_from_slice(part);
+                    if part.ends_with(b"\n") || line.bytes.len() > LONGEST_LINE {
+                        search.line(line);
+                        line.bytes.clear();
                     }
                 }
             }
             place += STEP;
         }
-        for stream in [Stream::Stdout, Stream::Stderr] {
-            if !unfinished[slot(stream)].is_empty() {
-                search.line(stream, &unfinished[slot(stream)]);
-            }
+        for line in unfinished.iter().filter(|line| !line.bytes.is_empty()) {
+            search.line(line);
         }
         Ok(search.output)
     }
@@ -411,42 +428,62 @@ impl OutputView {
 /// A longer line is searched in pieces.
 const LONGEST_LINE: usize = 1 << 20;
 
+/// A line on its way through a search.
+#[derive(Clone)]
+struct FoundLine {
+    stream: Stream,
+    bytes: Vec<u8>,
+    /// Where it begins in the view. What is not kept does not count within a piece, so this may be too low, never too
+    /// high.
+    start: u64,
+}
+
 struct Search<'a> {
     filter: &'a Filter,
     limit: u64,
     output: Output,
-    before: Vec<(Stream, Vec<u8>)>,
+    before: Vec<FoundLine>,
     after: usize,
 }
 
 impl Search<'_> {
-    fn line(&mut self, stream: Stream, line: &[u8]) {
-        let content = line.strip_suffix(b"\n").unwrap_or(line);
+    fn line(&mut self, line: &FoundLine) {
+        let content = line.bytes.strip_suffix(b"\n").unwrap_or(&line.bytes);
         if self.filter.pattern.is_match(content) {
             self.output.matches += 1;
-            for (stream, line) in std::mem::take(&mut self.before) {
-                self.give(stream, &line);
+            for line in std::mem::take(&mut self.before) {
+                self.give(&line);
             }
-            self.give(stream, line);
+            self.give(line);
             self.after = self.filter.after;
         } else if self.after > 0 {
             self.after -= 1;
-            self.give(stream, line);
+            self.give(line);
         } else if self.filter.before > 0 {
             if self.before.len() == self.filter.before {
                 self.before.remove(0);
             }
-            self.before.push((stream, line.to_vec()));
+            self.before.push(line.clone());
         }
     }
 
-    fn give(&mut self, stream: Stream, line: &[u8]) {
+    /// Gives a line if there is room for it. After the first for which there is none, nothing more is given: whoever
+    /// reads on from there misses nothing.
+    fn give(&mut self, line: &FoundLine) {
         let given: usize = self.output.chunks.iter().map(|chunk| chunk.text.len()).sum();
-        if (given + line.len()) as u64 > self.limit {
-            self.output.left_out += line.len() as u64;
-            return;
+        let room = usize::try_from(self.limit).unwrap_or(usize::MAX).saturating_sub(given);
+        let shown = match line.bytes.len() {
+            _ if self.output.left_out > 0 => 0,
+            length if length <= room => length,
+            // A line that has no room alone is cut; any other is left out whole.
+            _ if given == 0 => whole_characters(&line.bytes[..room]),
+            _ => 0,
+        };
+        if self.output.left_out == 0 {
+            self.output.rest = line.start + shown as u64;
         }
-        push(&mut self.output.chunks, stream, &String::from_utf8_lossy(line));
+        self.output.left_out += (line.bytes.len() - shown) as u64;
+        push(&mut self.output.chunks, line.stream, &String::from_utf8_lossy(&line.bytes[..shown]));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Waiting for a task: for its end, a line, silence, some output, or its wait for input.
 //!
 //! 1. The keeper is asked to report whatever happens; nothing is polled.
-//! 2. After each report the task is looked up anew, and what is new in the spool is searched.
+//! 2. After each report the task is looked up anew, and what is new in the spool is searched ([`super::search`]).
 //! 3. The first condition that holds ends the wait, the end of the task always does.
 
 use std::time::Duration;
@@ -11,17 +11,17 @@ use tokio::time::Instant;
 
 use super::link::{SendError, TaskLink};
 use super::list::Task;
-use super::read::{Cursor, ReadError};
+use super::read::Cursor;
+use super::search::LineSearch;
 use crate::limits::LONGEST;
 use crate::protocol::{Control, Denial, Report, reached};
 use crate::run::InputWait;
-use crate::run::Stream;
 use chiton_terminal::Snapshot;
 
 /// What a wait is for. Whatever comes first ends it; the end of the task always does.
 #[derive(Clone, Debug, Default)]
 pub struct WaitFor {
-    /// A line of output that matches, also one that is there already.
+    /// A line of output beyond `from` that matches, also one that is there already.
     pub pattern: Option<Regex>,
     /// No output for this long.
     pub idle: Option<Duration>,
@@ -29,12 +29,27 @@ pub struct WaitFor {
     pub bytes: Option<u64>,
     /// A line on the screen of its terminal that matches, also one that is there already.
     pub screen: Option<Regex>,
+    /// The same while a full-screen program has the terminal: what it draws are not lines of output.
+    pub full_screen: Option<Regex>,
     /// That it waits for somebody to type into its terminal.
     pub input: bool,
     /// How long to wait at most.
     pub timeout: Option<Duration>,
     /// Where the waiting reader is: output before this is neither searched nor counted.
     pub from: Cursor,
+}
+
+impl WaitFor {
+    fn wants_screen(&self) -> bool {
+        self.screen.is_some() || self.full_screen.is_some()
+    }
+
+    /// The first line on a screen that matches.
+    fn line_on(&self, screen: &Snapshot) -> Option<WaitReason> {
+        let patterns = [self.screen.as_ref(), self.full_screen.as_ref().filter(|_| screen.alternate)];
+        let matches = |line: &&str| patterns.into_iter().flatten().any(|pattern| pattern.is_match(line.as_bytes()));
+        screen.to_text().lines().find(matches).map(|line| WaitReason::Matched(line.to_owned()))
+    }
 }
 
 /// Why a wait is over.
@@ -61,6 +76,8 @@ pub struct Waited {
     pub reason: WaitReason,
     /// The task as it is now.
     pub task: Task,
+    /// The last line before `from` that matches the pattern, where no later one does: a reader may have expected that one.
+    pub earlier: Option<String>,
 }
 
 impl TaskLink {
@@ -71,17 +88,20 @@ impl TaskLink {
         let deadline = wanted.timeout.map(|timeout| Instant::now() + timeout.min(LONGEST));
         self.watch(&wanted).await?;
         let mut progress = WaitProgress::from(wanted.from);
+        let mut search = LineSearch::from(wanted.from);
 
         loop {
             // In this order: what was printed before the task ended is in the spool once the task reads as ended, so a
             // match in its last words wins over its end.
             let task = self.task()?;
-            if let Some(line) = progress.search(&task, wanted.pattern.as_ref())? {
-                return Ok(Waited { reason: WaitReason::Matched(line), task });
+            if let Some(pattern) = &wanted.pattern
+                && let Some(line) = search.next(&task, pattern)?
+            {
+                return Ok(Waited { reason: WaitReason::Matched(line), task, earlier: None });
             }
             let running = task.status.is_running();
             if !running || self.link.is_none() {
-                return Ok(Waited { reason: WaitReason::Ended, task });
+                return Self::without_match(WaitReason::Ended, task, &wanted);
             }
 
             let silent_at = wanted.idle.map(|idle| progress.last_output + idle.min(LONGEST));
@@ -91,16 +111,24 @@ impl TaskLink {
                 () = reached(deadline) => Some(WaitReason::TimedOut),
             };
             if let Some(reason) = reason {
-                return Ok(Waited { reason, task: self.task()? });
+                return Self::without_match(reason, self.task()?, &wanted);
             }
         }
+    }
+
+    /// The end of a wait in which no line matched.
+    fn without_match(reason: WaitReason, task: Task, wanted: &WaitFor) -> Result<Waited, SendError> {
+        let pattern = wanted.pattern.as_ref().filter(|_| matches!(reason, WaitReason::Ended | WaitReason::TimedOut));
+        let earlier =
+            pattern.map(|pattern| LineSearch::last_before(&task, wanted.from, pattern)).transpose()?.flatten();
+        Ok(Waited { reason, task, earlier })
     }
 
     /// Asks the keeper to report what this wait is about. It reports at once where the run stands.
     async fn watch(&mut self, wanted: &WaitFor) -> Result<(), SendError> {
         let watch = if wanted.input { Control::WatchInput } else { Control::Watch };
         self.send(&watch).await?;
-        if wanted.screen.is_some() {
+        if wanted.wants_screen() {
             self.request_look().await?;
         }
         Ok(())
@@ -116,10 +144,10 @@ impl TaskLink {
     ) -> Result<Option<WaitReason>, SendError> {
         match report {
             Some(Report::Waits(wait)) => Ok(Some(WaitReason::Input(wait))),
-            Some(Report::Look(look)) => Ok(matching_line(&look.screen, wanted.screen.as_ref())),
+            Some(Report::Look(look)) => Ok(wanted.line_on(&look.screen)),
             Some(Report::Answer(Err(Denial::NoTerminal))) => Err(self.no_terminal()),
             Some(Report::Grew { stdout, stderr }) => {
-                if wanted.screen.is_some() {
+                if wanted.wants_screen() {
                     self.request_look().await?;
                 }
                 Ok(progress.note_growth(stdout + stderr, task, wanted.bytes))
@@ -135,13 +163,6 @@ impl TaskLink {
     }
 }
 
-/// The first line on a screen that matches.
-fn matching_line(screen: &Snapshot, pattern: Option<&Regex>) -> Option<WaitReason> {
-    let text = screen.to_text();
-    let line = text.lines().find(|line| pattern.is_some_and(|pattern| pattern.is_match(line.as_bytes())));
-    line.map(|line| WaitReason::Matched(line.to_owned()))
-}
-
 /// How far a wait has come.
 struct WaitProgress {
     last_output: Instant,
@@ -149,14 +170,12 @@ struct WaitProgress {
     from: u64,
     /// The total that was reported last.
     total: Option<u64>,
-    /// What was searched of each stream.
-    searched: Cursor,
 }
 
 impl WaitProgress {
     fn from(cursor: Cursor) -> Self {
         let from = cursor.stdout + cursor.stderr;
-        Self { last_output: Instant::now(), from, total: None, searched: cursor }
+        Self { last_output: Instant::now(), from, total: None }
     }
 
     /// So many bytes are in the spool now. Gives the reason where that is enough.
@@ -169,30 +188,4 @@ impl WaitProgress {
         }
         wanted.filter(|bytes| total.saturating_sub(self.from) >= *bytes).map(|_| WaitReason::Bytes)
     }
-
-    /// The first line that matches and was not searched before. An unfinished line is searched again when it has grown.
-    fn search(&mut self, task: &Task, pattern: Option<&Regex>) -> Result<Option<String>, ReadError> {
-        let Some(pattern) = pattern else { return Ok(None) };
-        for (stream, place) in
-            [(Stream::Stdout, &mut self.searched.stdout), (Stream::Stderr, &mut self.searched.stderr)]
-        {
-            loop {
-                let piece = task.bytes_from(stream, *place, SEARCH_STEP)?;
-                let lines = piece.bytes.split(|byte| *byte == b'\n');
-                if let Some(line) = lines.into_iter().find(|line| !line.is_empty() && pattern.is_match(line)) {
-                    return Ok(Some(String::from_utf8_lossy(line).into_owned()));
-                }
-                let full = piece.bytes.len() == SEARCH_STEP;
-                let finished = memchr::memrchr(b'\n', &piece.bytes).map_or(0, |newline| newline + 1);
-                *place = piece.offset + if finished == 0 && full { SEARCH_STEP } else { finished } as u64;
-                if !full {
-                    break;
-                }
-            }
-        }
-        Ok(None)
-    }
 }
-
-/// How much is searched at once; a line longer than this is searched in pieces.
-const SEARCH_STEP: usize = 1 << 20;

@@ -1,9 +1,11 @@
 //! Bytes as text: escape sequences taken out, progress bars drawn once, characters never split.
 
 mod escapes;
+mod full_screen;
 mod line;
 mod plain;
 
+pub use full_screen::{ScreenAtEnd, draws_on_screen, outside_full_screen};
 pub use plain::{PlainText, plain, plain_text};
 
 /// The length of `bytes` without an unfinished character at its end.

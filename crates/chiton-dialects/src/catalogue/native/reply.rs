@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chiton_engine::terminal::text::{ScreenAtEnd, outside_full_screen};
 use chiton_engine::{Look, Outcome, Task, TimeLimit};
 use serde_json::{Value, json};
 
@@ -38,11 +39,17 @@ fn line(task: &Task) -> String {
 pub(super) fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     let outcome = ran.outcome();
     let cut = ran.amount.bytes > run.room as u64 || ran.amount.lines > LINES;
-    let output = if cut { ends(ran) } else { without_escapes(&ran.stdout().to_text()) };
+    let output = match run.request.terminal {
+        _ if cut => ends(ran),
+        Some(_) => without_escapes(&outside_full_screen(&ran.stdout().to_text(), ScreenAtEnd::Main)),
+        None => without_escapes(&ran.stdout().to_text()),
+    };
 
     let mut lines: Vec<String> = first_line(run, ran).into_iter().collect();
     lines.extend(run.notes.iter().map(|note| format!("[{note}]")));
-    if !output.is_empty() {
+    if let Some(look) = &ran.screen {
+        lines.extend(screen_lines(look));
+    } else if !output.is_empty() {
         lines.push(output.strip_suffix('\n').unwrap_or(&output).to_owned());
     }
     if ran.moved {
@@ -51,10 +58,17 @@ pub(super) fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     lines.extend(ran.waits().map(|wait| waiting_line(ran.run_id(), wait)));
     lines.extend(leftover_lines(ran));
     lines.extend(ran.notices.iter().map(|notice| format!("[{notice}]")));
+    if lines.is_empty() {
+        // All that it printed was drawn on a screen that is gone.
+        lines.push("[no output]".to_owned());
+    }
 
     let notices: Vec<&String> = run.notes.iter().chain(&ran.notices).collect();
     let more = json!({
-        "output": said(&output), "truncated": cut.then_some(true), "notices": (!notices.is_empty()).then_some(notices),
+        "output": said(&output).filter(|_| ran.screen.is_none()),
+        "screen": ran.screen.as_ref().map(|look| look.screen.to_text()),
+        "truncated": (cut && ran.screen.is_none()).then_some(true),
+        "notices": (!notices.is_empty()).then_some(notices),
     });
     let failed = !ended_by_itself(outcome.as_ref()) && outcome != Some(Outcome::Running);
     Reply { text: lines.join("\n"), structured: with(lean_run_facts(ran), &more), is_error: failed }
@@ -94,6 +108,9 @@ fn first_line(run: &RunAction, ran: &Ran) -> Option<String> {
         Some(Outcome::TimedOut) if ran.limit() != Some(TimeLimit::Silence) => {
             format!("[timed out after {} ms; stopped with everything it started]", run.limit_ms())
         }
+        Some(Outcome::Running) if ran.waits().is_some() => {
+            format!("[running as {0}; BashInput with bash_id {0} types]", ran.run_id())
+        }
         Some(Outcome::Running) => {
             let millis = ran.duration().as_millis();
             format!("[still running as {0}, {millis} ms; BashOutput with bash_id {0} reads on]", ran.run_id())
@@ -105,8 +122,10 @@ fn first_line(run: &RunAction, ran: &Ran) -> Option<String> {
     })
 }
 
-pub(super) fn read_reply(read: &TaskOutput) -> Reply {
-    let output = if read.view == OutputView::Raw { read.output.clone() } else { without_escapes(&read.output) };
+/// The task, why a wait is over, the output, what was left out. `filter` is the one that the call gave.
+pub(super) fn read_reply(read: &TaskOutput, filter: Option<&str>) -> Reply {
+    let output = &read.output.head;
+    let output = if read.view == OutputView::Raw { output.clone() } else { without_escapes(output) };
     let mut lines = vec![line(&read.task)];
     lines.extend(read.waited.as_ref().map(|why| format!("[waited: {why}]")));
     match read.look.as_ref().filter(|_| read.view == OutputView::Screen) {
@@ -121,8 +140,11 @@ pub(super) fn read_reply(read: &TaskOutput) -> Reply {
         }
     }
     if read.left_out > 0 {
-        let (left, id, end) = (read.left_out, &read.task.id, read.end);
-        lines.push(format!("[{left} more bytes: BashOutput with bash_id {id} and since {end}, or a narrower part]"));
+        let (left, id, rest) = (read.left_out, &read.task.id, read.rest);
+        let same = if filter.is_some() { ", the same filter" } else { "" };
+        lines.push(format!(
+            "[{left} more bytes: BashOutput with bash_id {id}{same} and since {rest}, or a narrower part]"
+        ));
     }
     if read.not_kept > 0 {
         lines.push(format!("[{} bytes of this are not kept any more]", read.not_kept));

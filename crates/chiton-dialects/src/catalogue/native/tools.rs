@@ -60,6 +60,7 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
         output_schema: any_of([
             lean_ran(&[
                 Field::text("output").or_absent(),
+                Field::text("screen").or_absent(),
                 Field::boolean("truncated").or_absent(),
                 Field::texts("notices").or_absent(),
             ]),
@@ -76,8 +77,17 @@ pub(super) fn output() -> ToolSpec {
             .to_owned(),
         parameters: vec![
             id(),
-            ("wait", integer(0, "Milliseconds to wait at most; alone: until it ends.")),
-            ("wait_for", string("Wait until a line matches this regular expression, or it ends.")),
+            (
+                "wait",
+                integer(0, "Milliseconds to wait at most; alone: until it ends; with wait_for 120000 if left out."),
+            ),
+            (
+                "wait_for",
+                string(
+                    "Wait until a new line matches this regular expression ('.': any line), or it ends. New is what you \
+                     have not read, or what comes after since.",
+                ),
+            ),
             ("since", integer(0, "From this byte on, in place of what is new; 0 is the beginning.")),
             ("range", string("These alone: 'lines 1-100' or 'bytes 0-4095'.")),
             ("tail", integer(1, "Only this many lines from the end.")),
@@ -96,7 +106,8 @@ pub(super) fn input() -> ToolSpec {
     ToolSpec {
         name: "BashInput",
         description: "Type into a command started with pty, write to one started with open_stdin, or send a \
-                      signal to any. With pty the answer is the screen, once it waits for more."
+                      signal to any. With pty the answer is what is new, or the screen of a full-screen program, once it waits \
+                      for more."
             .to_owned(),
         parameters: vec![
             id(),
@@ -106,8 +117,8 @@ pub(super) fn input() -> ToolSpec {
             ("end", boolean("Nothing will follow.")),
             ("signal", string("A signal, like INT or TERM.")),
             ("wait", integer(0, "Milliseconds to wait at most, then read; with pty 2000 if left out.")),
-            ("wait_for", string("Wait until a line of the screen or of the output matches this.")),
-            view("What to answer with: with pty the screen if left out."),
+            ("wait_for", string("Wait until a new line matches this; of a full-screen program, a line on its screen.")),
+            view("What to answer with, in place of what is new."),
             ("cols", integer(2, "With pty: a new width of the terminal.")),
             ("rows", integer(1, "With pty: a new height.")),
         ],
