@@ -11,7 +11,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { clients } from "./clients.mjs";
 import { places, serve } from "./model.mjs";
-import { difference, normalised, transcript, offered } from "./seen.mjs";
+import { difference, normaliser, offered, transcript } from "./seen.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const [program, directory, onlyClient, onlyScenario] = process.argv.slice(2);
@@ -99,12 +99,13 @@ async function play(client, scenario, script, model) {
     writeFileSync(join(around.root, "requests.json"), JSON.stringify(model.requests, null, 1));
     writeFileSync(join(around.root, "output.txt"), output);
   }
-  const saw = scenario === "offered" ? `${told}\n${offered(asked[0]?.seen ?? last)}` : transcript(model, last);
+  const plain = normaliser({ ...around, program: resolve(program) });
+  const saw = scenario === "offered" ? plain(`${told}\n${offered(asked[0]?.seen ?? last)}`) : transcript(model, last, plain);
   spawnSync(program, ["kill", "--all"], { env: around.environment });
   if (!process.env.KEEP) {
     rmSync(around.root, { recursive: true, force: true });
   }
-  return { saw: normalised(saw, { ...around, program: resolve(program) }), problems };
+  return { saw: `${saw.trimEnd()}\n`, problems };
 }
 
 function compare(client, scenario, saw) {
