@@ -5,7 +5,8 @@
 
 mod place;
 
-use chiton_testkit::wire::{Wire, modern_meta};
+use chiton_testkit::processes::eventually;
+use chiton_testkit::wire::{LIMIT, Wire, modern_meta};
 use place::Place;
 use place::web::{Headers, Server, Session, events, status};
 use serde_json::{Value, json};
@@ -268,11 +269,32 @@ fn what_is_withdrawn_from_an_array_does_not_hold_up_the_rest() {
     let long =
         json!({"jsonrpc": "2.0", "id": 32, "method": "tools/call", "params": {"name": "Bash", "arguments": long}});
     wire.send(&json!([echo(31, "short"), long]));
-    assert!(chiton_testkit::processes::eventually(chiton_testkit::wire::LIMIT, || started.exists()));
+    assert!(eventually(LIMIT, || started.exists()));
     wire.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 32}}));
     let answer = wire.message();
     assert_eq!(answer.as_array().map(Vec::len), Some(1), "{answer}");
     assert_eq!(answer[0]["id"], 31, "{answer}");
+}
+
+#[test]
+fn what_is_withdrawn_from_an_array_over_http_does_not_hold_up_the_rest() {
+    let place = Place::new();
+    let server = Server::start(&place, "127.0.0.1:0", &[]);
+    let session = Session::of(&server, "2025-03-26", &json!({}));
+    let started = place.folder.path().join("started");
+    let long = json!({"command": format!("touch {}; sleep 600", started.display())});
+    let long = json!({"name": "Bash", "arguments": long, "_meta": {"progressToken": 1}});
+    let long = json!({"jsonrpc": "2.0", "id": 42, "method": "tools/call", "params": long});
+    std::thread::scope(|scope| {
+        let posting = scope.spawn(|| session.post(&json!([echo(41, "short"), long])));
+        assert!(eventually(LIMIT, || started.exists()));
+        let withdrawn = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 42}});
+        assert_eq!(status(&session.post(&withdrawn)), 202);
+        let answer = posting.join().unwrap();
+        let last = events(&answer).pop().unwrap_or_else(|| panic!("{answer}"));
+        assert_eq!(last.as_array().map(Vec::len), Some(1), "{answer}");
+        assert_eq!(last[0]["id"], 41, "{answer}");
+    });
 }
 
 #[test]
@@ -292,6 +314,7 @@ fn a_client_is_told_what_its_revision_knows() {
         for tool in tools.as_array().unwrap() {
             assert_eq!(is_there(&tool["title"]), revision >= "2025-06-18", "{tool}");
             assert_eq!(is_there(&tool["annotations"]), revision >= "2025-03-26", "{tool}");
+            assert_eq!(is_there(&tool["annotations"]["title"]), revision == "2025-03-26", "{tool}");
         }
         let mut knows = place.wire(&[]);
         let hello = knows.greet(revision, &tasks);
@@ -493,7 +516,7 @@ fn roots_are_asked_for_over_http_as_well() {
     assert_eq!(status(&told), 202, "{told}");
     // The list is not held up, so it may still be the old one; no command has run, so it becomes the new one.
     let starts_there = || session.ask("tools/list", &json!({})).to_string().contains("/project");
-    assert!(chiton_testkit::processes::eventually(chiton_testkit::wire::LIMIT, starts_there));
+    assert!(eventually(LIMIT, starts_there));
     let reply = said(&session.call("Bash", &json!({"command": "pwd"})));
     assert!(reply.lines().any(|line| line == project.to_str().unwrap()), "{reply}");
 }

@@ -10,6 +10,7 @@ pub(crate) fn implementation() -> Implementation {
     server.title = Some("Chiton".to_owned());
     server.description =
         Some("A shell for AI agents: it keeps its state, guards what runs, and loses no output.".to_owned());
+    server.website_url = Some(env!("CARGO_PKG_REPOSITORY").to_owned()).filter(|address| !address.is_empty());
     let mut icon = Icon::new(format!("data:image/svg+xml;base64,{}", base64(ICON.trim_end().as_bytes())));
     icon.mime_type = Some("image/svg+xml".to_owned());
     icon.sizes = Some(vec!["any".to_owned()]);

@@ -28,12 +28,12 @@ pub(crate) enum Found {
 #[derive(Debug)]
 pub(crate) struct Objection {
     pub(crate) id: Value,
-    pub(crate) error: ErrorData,
+    pub(crate) error: Box<ErrorData>,
 }
 
 impl Objection {
     pub(crate) fn new(id: impl Into<Value>, code: ErrorCode, problem: impl Into<Cow<'static, str>>) -> Self {
-        Self { id: id.into(), error: ErrorData::new(code, problem, None) }
+        Self { id: id.into(), error: Box::new(ErrorData::new(code, problem, None)) }
     }
 
     /// As it is sent.
