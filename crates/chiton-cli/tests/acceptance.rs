@@ -120,7 +120,9 @@ fn check_replies(seen: &Seen) {
     let around = Surroundings { directory: "/".into(), timeout: None };
     for dialect in chiton_dialects::catalogue::all() {
         for tool in dialect.tools(&around) {
-            for failed in [false, true] {
+            // What takes nothing and only looks has no way to fail.
+            let endings: &[bool] = if tool.parameters.is_empty() { &[false] } else { &[false, true] };
+            for &failed in endings {
                 let wanted = (dialect.name().to_owned(), tool.name.to_owned(), failed);
                 assert!(seen.contains(&wanted), "no case has a reply of {wanted:?} (dialect, tool, failed)");
             }

@@ -361,3 +361,25 @@ fn a_consent_on_the_terminal_is_for_the_directory_that_was_judged() {
         assert!(!place.folder.path().join("aside/canary").exists());
     }
 }
+
+#[test]
+fn a_question_shows_no_variable_that_the_dialect_sets_for_every_command() {
+    let (place, arguments) = asking();
+    let mut wire = start(&place, &[&["--dialect".to_owned(), "codex".to_owned()], &arguments[..]].concat());
+    wire.greet("2025-06-18", &json!({"elicitation": {}}));
+    let id = wire.request("tools/call", json!({"name": "exec_command", "arguments": {"cmd": "touch canary.no"}}));
+    let question = answer(&mut wire, &json!({"action": "decline"}));
+    assert!(question.contains("touch canary.no"), "{question}");
+    for variable in ["NO_COLOR", "COLORTERM", "TERM=", "LANG", "LC_", "with "] {
+        assert!(!question.contains(variable), "{variable} is in: {question}");
+    }
+    assert_eq!(wire.answer(id)["result"]["isError"], true);
+    // What the call itself asks for is shown.
+    let mut wire = start(&place, &arguments);
+    wire.greet("2025-06-18", &json!({"elicitation": {}}));
+    let call = json!({"name": "Bash", "arguments": {"command": "touch canary.no", "env": {"NO_COLOR": "1"}}});
+    let id = wire.request("tools/call", call);
+    let question = answer(&mut wire, &json!({"action": "decline"}));
+    assert!(question.contains("with NO_COLOR=1"), "{question}");
+    wire.answer(id);
+}

@@ -16,13 +16,15 @@ fn call(place: &Place, dialect: &str, tool: &str, arguments: &Value) -> Value {
 fn claude_s_surface_says_what_its_models_expect() {
     let place = Place::new();
     let good = call(&place, "claude", "Bash", &json!({"command": "echo out; echo err >&2"}));
-    assert_eq!((&good["text"], &good["is_error"]), (&json!("out\nerr\n"), &json!(false)));
+    assert_eq!((&good["text"], &good["is_error"]), (&json!("out\nerr"), &json!(false)));
     let failed = call(&place, "claude", "Bash", &json!({"command": "echo why; exit 3"}));
-    assert_eq!((&failed["text"], &failed["is_error"]), (&json!("Exit code 3\nwhy\n"), &json!(true)));
+    assert_eq!((&failed["text"], &failed["is_error"]), (&json!("Exit code 3\nwhy"), &json!(true)));
     let clamped = call(&place, "claude", "Bash", &json!({"command": "true", "timeout": 900_000}));
     assert!(clamped["text"].as_str().unwrap().contains("600000"), "{clamped}");
-    let unknown = call(&place, "claude", "BashOutput", &json!({"bash_id": "shell_00000000"}));
-    assert!(unknown["is_error"] == true && unknown["text"].as_str().unwrap().contains("not found"), "{unknown}");
+    for (dialect, tool) in [("claude", "TaskStop"), ("claude", "Monitor"), ("claude-2025", "BashOutput")] {
+        let unknown = call(&place, dialect, tool, &json!({"task_id": "shell_00000000"}));
+        assert!(unknown["is_error"] == true && unknown["text"].as_str().unwrap().contains("not found"), "{unknown}");
+    }
 }
 
 #[test]

@@ -16,6 +16,8 @@ const NUL: char = '\u{2400}';
 const TEXT_PER_NUL: usize = 100;
 /// Data has at least one character in this many that no text has.
 const TEXT_PER_ODD: usize = 4;
+/// As few of them as this harm nobody, and may be what somebody wanted to print.
+const FEW_ODD: usize = 8;
 
 /// The same with every stream that is not text replaced by a line that says so.
 pub fn named(mut done: Done) -> Done {
@@ -76,7 +78,7 @@ fn name_exchanged(answer: &mut Exchanged) {
 /// Names what is not text; gives whether it did. Of a text, only NULs are replaced.
 fn replace(view: &mut TextView, id: &str, bytes: Option<u64>, file: Option<&Path>) -> bool {
     let Sample { characters, nuls, odd } = Sample::of(view);
-    if nuls * TEXT_PER_NUL > characters || odd * TEXT_PER_ODD > characters {
+    if nuls * TEXT_PER_NUL > characters || (odd > FEW_ODD && odd * TEXT_PER_ODD > characters) {
         let bytes = bytes.unwrap_or_else(|| bytes_of(view));
         let way = match file {
             Some(file) => format!("they are in {}", file.display()),
@@ -140,17 +142,18 @@ mod tests {
 
     #[test]
     fn data_is_named_and_text_is_not() {
-        let gzip = [0x1f, 0x8b, 8, 0, 0xc2, 0x5b, 0xe3, 0x91, 0xff, 0xfe, 0x03, 0xcb, 0x48];
+        let noise: Vec<u8> = [0x8b, 0xc2, 0x5b, 0xe3, 0x91, 0xff, 0xfe, 0x03, 0xcb, 0x48].repeat(3);
         let latin: Vec<u8> = b"ein l\xe4ngerer Text mit \xdcmlauten, wie ihn alte Dateien haben\n".repeat(3);
         let cases: &[(&[u8], bool)] = &[
             (&[0; 1000], true),
             (b"a\0b", true),
             (b"HOME=/root\0PATH=/bin\0", true),
-            (&gzip, true),
+            (&noise, true),
             (&[b"\x7fELF\x02\x01\x01".as_slice(), &[0; 40], b"/lib/ld.so"].concat(), true),
             (b"\xff\xfeh\0i\0", true),
             (b"", false),
             (b"plain\ttext\r\n", false),
+            ("\u{fffd}".as_bytes(), false),
             ("h\u{e9}llo \u{4e16}\u{754c} \u{1f600}\n".as_bytes(), false),
             (b"\x1b[1;31mred\x1b[0m\x07\x08 \x0e\x0f", false),
             (&latin, false),

@@ -90,7 +90,9 @@ fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     };
 
     let mut text = String::new();
-    for part in ending.into_iter().chain([stdout.clone(), stderr.clone()]).chain(leftover_lines(ran)) {
+    let notices = ran.notices.iter().map(|notice| format!("[{notice}]"));
+    let remarks = leftover_lines(ran).into_iter().chain(notices);
+    for part in ending.into_iter().chain([stdout.clone(), stderr.clone()]).chain(remarks) {
         if !text.is_empty() && !part.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }

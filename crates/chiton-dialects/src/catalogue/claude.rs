@@ -329,6 +329,7 @@ fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
         lines.push(format!("Shell cwd was reset to {}", ran.cwd.display()));
     }
     lines.extend(leftover_lines(ran));
+    lines.extend(ran.notices.iter().map(|notice| format!("[{notice}]")));
     Reply { text: lines.join("\n"), structured: with(run_facts(ran), &facts), is_error: failed }
 }
 
