@@ -12,6 +12,7 @@ mod duration;
 mod env;
 mod export;
 mod guard_arguments;
+mod handshake;
 mod kill;
 mod logs;
 mod mcp;
@@ -122,7 +123,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
     match cli.verb {
         // These have something to say even without a state directory.
         Verb::Check(arguments) => check::check(&arguments, &settings, state),
-        Verb::Setup(arguments) => setup::setup(&arguments, given.as_deref()),
+        Verb::Setup(arguments) => setup::setup(&arguments, &settings, given.as_deref()),
         Verb::Doctor(arguments) => doctor::doctor(&arguments, state, &settings),
         Verb::Run(arguments) => run::run(&arguments, &settings, &state?),
         Verb::Ps(arguments) => ps::ps(&arguments, &state?),

@@ -268,7 +268,11 @@ fn the_clients_of_this_machine_are_told_with_what_to_do() {
     report_before.has("clients", "ok", "Cursor: set up in ");
     assert_eq!(report_before.has("clients", "note", "Gemini CLI: not set up")["remedy"], "chiton setup gemini");
     report_before.has("clients", "note", "Goose: ");
-    report_before.has("clients", "ok", "not found here: claude-code, claude-desktop, codex, vscode, zed");
+    report_before.has(
+        "clients",
+        "ok",
+        "not found here: claude-code, claude-desktop, codex, opencode, copilot, qwen, windsurf, cline, vscode, zed",
+    );
     let settings = home.join(".cursor/mcp.json");
     let moved = fs::read_to_string(&settings).unwrap().replace(env!("CARGO_BIN_EXE_chiton"), "/no/such/chiton");
     fs::write(&settings, moved).unwrap();

@@ -109,5 +109,28 @@ fn vim_without_a_terminal_comes_back_with_the_hint() {
         let named = response.notices.iter().filter(|notice| notice.starts_with("vim would wait for a person")).count();
         assert_eq!(named, expected, "{command}: {:?}", response.notices);
     }
+
+    // Nothing but the editor on a file: that can do nothing else, so it is not started.
+    for (command, is_started) in [
+        ("vim notes.txt", false),
+        ("vim", false),
+        ("vim +q notes.txt", true),
+        ("vim() { echo mine; }; vim notes.txt", true),
+        ("true; vim notes.txt </dev/null 2>/dev/null", true),
+        ("PATH=/nonexistent vim notes.txt", true),
+    ] {
+        let response = runtime().block_on(harness.respond(&harness.session(), CommandRequest::new(command)));
+        assert_eq!(response.ran().is_some(), is_started, "{command}: {}", response.word());
+        let reason = response.refusal().map_or("", |refusal| refusal.reason.as_str());
+        assert!(is_started || reason.starts_with("vim would wait for a person: "), "{command}: {reason}");
+    }
+    let session = harness.session();
+    runtime().block_on(harness.run(&session, "vim() { echo mine; }"));
+    assert_eq!(runtime().block_on(harness.run(&session, "vim notes.txt")).stdout.to_text(), "mine\n");
+    let terminal = CommandRequest { until_input: true, ..CommandRequest::new("vim notes.txt") };
+    let terminal = CommandRequest { terminal: Some(TerminalSize::USUAL), ..terminal };
+    let response = runtime().block_on(harness.request(&harness.session(), terminal));
+    assert_eq!(response.outcome, Outcome::Running, "in a terminal it runs");
+    runtime().block_on(harness.engine.tasks().kill(&response.run_id, None)).unwrap();
     assert_eq!(std::fs::read_to_string(harness.folder.path().join("notes.txt")).unwrap(), "hello\n");
 }

@@ -30,7 +30,7 @@ pub(crate) const VIEW: ViewLimits = ViewLimits { head: 160 << 10, tail: 160 << 1
 const ANSWER: Duration = Duration::from_secs(2);
 const LONG_ANSWER: Duration = Duration::from_secs(30);
 /// How long a call waits for a line where it does not say.
-const LINE: Duration = Duration::from_secs(120);
+const LINE: Duration = Duration::from_mins(2);
 /// What one read of a task gives at most.
 const READ_BYTES: u64 = 1 << 20;
 

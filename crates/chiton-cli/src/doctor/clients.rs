@@ -1,7 +1,7 @@
 //! The clients on this machine, and whether they have Chiton.
 
 use super::finding::Finding;
-use crate::setup::survey::{ClientSettings, SetupState, survey};
+use crate::setup::survey::{ClientSettings, OwnShellState, SetupState, survey};
 
 const AREA: &str = "clients";
 
@@ -23,19 +23,24 @@ pub(super) fn clients() -> Vec<Finding> {
 fn judge(settings: &ClientSettings) -> Finding {
     let (name, title, file) = (settings.client.name, settings.client.title, settings.file.display());
     match &settings.state {
-        SetupState::SetUp(launch) => {
-            Finding::ok(AREA, format!("{title}: set up in {file} (chiton {})", launch.arguments.join(" ")))
+        SetupState::SetUp(connection) => {
+            let shell = match settings.own_shell {
+                OwnShellState::Off => "; its own shell is off".to_owned(),
+                OwnShellState::On => {
+                    format!("; its own shell is on (chiton setup {name} --replace switches it off)")
+                }
+                OwnShellState::Unknown => String::new(),
+            };
+            Finding::ok(AREA, format!("{title}: set up in {file} ({}){shell}", connection.words()))
         }
         SetupState::Absent => Finding::note(AREA, format!("{title}: not set up in {file}"))
             .why("it runs commands in a way of its own")
             .remedy(format!("chiton setup {name}")),
-        SetupState::Elsewhere(launch) => {
-            Finding::note(AREA, format!("{title}: set up in {file} with {}", launch.command))
-                .why("that is not the program you just started")
-                .remedy(format!("if this one is meant: chiton setup {name}"))
-        }
-        SetupState::Gone(launch) => {
-            Finding::problem(AREA, format!("{title}: {file} starts {}, which is not there", launch.command))
+        SetupState::Elsewhere(command) => Finding::note(AREA, format!("{title}: set up in {file} with {command}"))
+            .why("that is not the program you just started")
+            .remedy(format!("if this one is meant: chiton setup {name}")),
+        SetupState::Gone(command) => {
+            Finding::problem(AREA, format!("{title}: {file} starts {command}, which is not there"))
                 .why("it will show the server as failed")
                 .remedy(format!("chiton setup {name}, or chiton setup {name} --undo"))
         }

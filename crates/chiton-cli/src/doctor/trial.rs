@@ -1,19 +1,16 @@
 //! Tries it out: a command through the engine, and the server as a client starts it.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result};
 use chiton_engine::{
     CommandRequest, Engine, EngineConfig, Outcome, RunControl, RunReport, Session, Shell, Silent, Tasks, WarmLimits,
 };
-use serde_json::{Value, json};
 
 use super::finding::Finding;
-use crate::{setup, surroundings};
+use crate::{handshake, setup, surroundings};
 
 /// More than a busy machine needs for a command that does nothing.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -132,76 +129,12 @@ pub(super) fn server(state: &Path) -> Vec<Finding> {
     }]
 }
 
-/// Starts the server, says hello, gives the protocol revision that it answers with.
+/// Starts the server as a client does; gives the protocol revision that it answers with.
 fn introduce(state: &Path) -> Result<String> {
-    let mut child = spawn(state)?;
-    let answer = hello(&mut child);
-    // The end of its input is what ends it.
-    drop(child.stdin.take());
-    if !ends_by_itself(&mut child) {
-        let _ = child.kill();
-        let _ = child.wait();
-        answer?;
-        bail!("it does not end when its client goes away");
-    }
-    answer
-}
-
-fn spawn(state: &Path) -> Result<Child> {
     #[expect(clippy::disallowed_methods, reason = "not a command of a user: this program, as a client starts it")]
     let mut command = Command::new(setup::own_path()?);
     command.arg("--state-dir").arg(state).arg("mcp");
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().context("it cannot be started")
-}
-
-fn hello(child: &mut Child) -> Result<String> {
-    let (Some(input), Some(output)) = (child.stdin.as_mut(), child.stdout.take()) else {
-        bail!("it has no input or output");
-    };
-    let request = json!({
-        "jsonrpc": "2.0", "id": 1, "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": {"name": "chiton doctor", "version": env!("CARGO_PKG_VERSION")},
-        },
-    });
-    // What it says instead of an answer is read below.
-    let _ = writeln!(input, "{request}");
-    let (sender, receiver) = mpsc::channel();
-    // Not joined: it ends with the server, which is ended in any case.
-    std::thread::spawn(move || {
-        let mut line = String::new();
-        let read = BufReader::new(output).read_line(&mut line);
-        let _ = sender.send(read.map(|_| line));
-    });
-    let line = receiver.recv_timeout(PATIENCE).with_context(|| format!("no answer in {} s", PATIENCE.as_secs()))??;
-    if line.is_empty() {
-        bail!("it ended at once: {}", last_words(child));
-    }
-    let answer: Value = serde_json::from_str(&line).context("its answer is no JSON")?;
-    ensure!(answer["result"]["serverInfo"]["name"] == "chiton", "its answer is not the expected one: {}", line.trim());
-    Ok(answer["result"]["protocolVersion"].as_str().unwrap_or("unknown").to_owned())
-}
-
-fn last_words(child: &mut Child) -> String {
-    let mut words = String::new();
-    if let Some(mut stderr) = child.stderr.take() {
-        let _ = std::io::Read::read_to_string(&mut stderr, &mut words);
-    }
-    if words.trim().is_empty() { "it printed nothing".to_owned() } else { words.trim().to_owned() }
-}
-
-fn ends_by_itself(child: &mut Child) -> bool {
-    let end = Instant::now() + PATIENCE;
-    while Instant::now() < end {
-        match child.try_wait() {
-            Ok(Some(_)) => return true,
-            Ok(None) => std::thread::sleep(Duration::from_millis(2)),
-            Err(_) => return false,
-        }
-    }
-    false
+    Ok(handshake::introduce(command, "chiton doctor")?.revision)
 }
 
 #[cfg(test)]

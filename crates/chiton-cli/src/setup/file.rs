@@ -1,5 +1,6 @@
 //! A settings file on disk: read whole, replaced in one step, with its link, mode and owner kept.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -16,6 +17,19 @@ pub(crate) struct SettingsFile {
     target: PathBuf,
     /// Its text; `None` where there was no file.
     text: Option<String>,
+}
+
+/// Says in the place of a copy that there was no file. No settings that we edit can read like this.
+const NO_FILE: &str = "there was no file before chiton setup\n";
+
+/// What was there before us.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Copied {
+    /// Nobody wrote it down.
+    Nothing,
+    /// There was no file.
+    NoFile,
+    Text(String),
 }
 
 /// How a write ended.
@@ -60,10 +74,33 @@ impl SettingsFile {
         self.target.with_file_name(name)
     }
 
+    /// What was there before us, as far as it was written down.
+    pub(crate) fn before_us(&self) -> Result<Copied> {
+        Ok(match Self::read(&self.backup())?.text {
+            None => Copied::Nothing,
+            Some(text) if text == NO_FILE => Copied::NoFile,
+            Some(text) => Copied::Text(text),
+        })
+    }
+
+    /// Keeps a copy of what is there now.
     pub(crate) fn write_backup(&self) -> Result<()> {
-        let Some(text) = &self.text else { return Ok(()) };
+        self.text.as_ref().map_or(Ok(()), |text| self.keep(text))
+    }
+
+    /// The same, and where there is no file, that there was none.
+    pub(crate) fn write_backup_or_mark(&self) -> Result<()> {
+        self.keep(self.text.as_deref().unwrap_or(NO_FILE))
+    }
+
+    fn keep(&self, text: &str) -> Result<()> {
         let backup = self.backup();
         self.put(&backup, text).with_context(|| format!("no copy could be kept in {}", backup.display()))
+    }
+
+    /// Whether others than its owner can read it.
+    pub(crate) fn is_open_to_others(&self) -> bool {
+        fs::metadata(&self.target).is_ok_and(|found| found.mode() & 0o077 != 0)
     }
 
     /// Puts new text in its place, unless it is no longer what was read.
@@ -126,13 +163,21 @@ fn keep_owner(file: &File, like: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps other calls of setup away from the folder of a file until it is dropped. Where no lock is possible,
+/// Keeps other calls of setup away from the folders of these files until it is dropped. Where no lock is possible,
 /// setup goes on without: it notices a change meanwhile anyway, except for an instant.
-pub(crate) fn keep_others_out(path: &Path) -> Option<File> {
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = File::open(target.parent()?).ok()?;
-    rustix::fs::flock(&folder, FlockOperation::LockExclusive).ok()?;
-    Some(folder)
+pub(crate) fn keep_others_out(paths: &[&Path]) -> Vec<File> {
+    let folder = |path: &&Path| {
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        fs::canonicalize(target.parent()?).ok()
+    };
+    // Each once, as a second lock would wait for the first; and all calls in one order, as they would wait for each other.
+    let folders: BTreeSet<PathBuf> = paths.iter().filter_map(folder).collect();
+    let lock = |folder: PathBuf| {
+        let folder = File::open(folder).ok()?;
+        rustix::fs::flock(&folder, FlockOperation::LockExclusive).ok()?;
+        Some(folder)
+    };
+    folders.into_iter().filter_map(lock).collect()
 }
 
 fn is_missing(error: &io::Error) -> bool {

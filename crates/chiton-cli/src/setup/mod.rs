@@ -1,29 +1,42 @@
 //! `chiton setup`: puts Chiton into the settings of a client, or takes it out.
 //!
-//! 1. `clients` says where the settings are and what an entry looks like there.
-//! 2. `file` reads them.
-//! 3. `format` puts the entry in, changes it or takes it out, and leaves the rest as it is.
-//! 4. `file` keeps a copy and puts the new text in place in one step.
+//! 1. `clients` says where the settings are, what an entry looks like there, and what else can be set.
+//! 2. `job` reads the files and works out what should stand in them; `format` edits a text and leaves the rest as it is.
+//! 3. `file` keeps a copy and puts the new text in place in one step.
+//! 4. `check` starts the server as the client will.
+//! 5. `report` says what was done and what comes next.
 
+mod check;
+pub(crate) mod client;
 pub(crate) mod clients;
+pub(crate) mod connection;
 mod file;
 mod format;
+mod http;
+mod job;
 mod preview;
+mod report;
 pub(crate) mod survey;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use chiton_dialects::{Dialect, Surroundings};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser};
 
-use self::clients::{CLIENTS, Client, Launch, SetupSurroundings};
-use self::file::{SettingsFile, WriteResult};
-use self::format::{Edit, Spot};
+use self::client::{Approval, Client, SetupSurroundings};
+use self::clients::CLIENTS;
+use self::connection::{Connection, Launch};
+use self::file::WriteResult;
+use self::job::{CopyPlan, FileChange, Job, OwnShell, Scope, Wish};
+use self::report::Purpose;
 use crate::messages::{remark, say};
+use crate::settings::Settings;
 use crate::{Cli, Verb, surroundings};
 
 /// Put Chiton into the settings of an MCP client
@@ -31,16 +44,26 @@ use crate::{Cli, Verb, surroundings};
 #[command(after_help = "\
 Without a client: lists the clients, where their settings are, and which have Chiton.
 
-Only the entry is added; all else in the file stays as it is, comments included. A copy of
-what was there is kept as FILE.before-chiton. The entry names this program by its full
-path: run setup again if you move it.
+Only what is ours is added; all else in a file stays as it is, comments included. A copy of what
+was there is kept as FILE.before-chiton. The entry names this program by its full path: run setup
+again if you move it. Afterwards setup starts the server as the client will, and says what it offers.
+
+An agent that has a shell of its own uses that. So that it uses Chiton:
+  --replace   switches its own shell off where a file can do that, and otherwise says how you do it
+  --approve   lets the client call Chiton's tools without asking. Chiton's guard still asks a person
+              about what is dangerous. Without it, most clients refuse where nobody can be asked.
+
+--http is for a server that runs already (chiton mcp --http 127.0.0.1:8765). The entry refers to the
+token by the variable MCP_CHITON_TOKEN; --copy-token writes the token itself into your settings, for
+clients that know no variables. It never goes into a project, where it would be shared.
 
 Examples:
-  chiton setup claude-code                          for you, in every project
+  chiton setup claude-code --replace --approve      for you, in every project
   chiton setup cursor --project                     for the project in the current directory
-  chiton setup codex --dry-run                      show what would change, change nothing
+  chiton setup codex --replace --dry-run            show what would change, change nothing
   chiton setup zed --name shell -- --dialect claude another name, other arguments
-  chiton setup claude-code --undo                   take it out again")]
+  chiton setup gemini --http                        the server on this machine, over HTTP
+  chiton setup claude-code --undo                   take all of it back")]
 pub(crate) struct SetupArguments {
     /// The client
     #[arg(value_parser = client_parser())]
@@ -48,12 +71,31 @@ pub(crate) struct SetupArguments {
     /// Show what would change, and change nothing
     #[arg(long, requires = "client")]
     dry_run: bool,
-    /// Take Chiton out of the settings again
+    /// Take back everything that setup did, with whatever options
     #[arg(long, requires = "client", conflicts_with = "arguments")]
     undo: bool,
     /// In the settings of the project in the current directory, not in yours
     #[arg(long, requires = "client")]
     project: bool,
+    /// Switch the client's own shell off
+    #[arg(long, requires = "client")]
+    replace: bool,
+    /// Let the client call Chiton's tools without asking; Chiton's guard still asks
+    #[arg(long, requires = "client")]
+    approve: bool,
+    /// Use a server over HTTP; without a URL, that of this machine
+    #[arg(
+        long,
+        requires = "client",
+        conflicts_with = "arguments",
+        value_name = "URL",
+        num_args = 0..=1,
+        default_missing_value = http::LOCAL
+    )]
+    http: Option<String>,
+    /// Write the token of the server into your settings
+    #[arg(long, requires = "http")]
+    copy_token: bool,
     /// What the server is called there: small letters, digits, - and _
     #[arg(long, default_value = "chiton", value_parser = server_name)]
     name: String,
@@ -78,221 +120,163 @@ fn server_name(name: &str) -> Result<String> {
 /// How often a file that somebody else writes at the same time is tried again.
 const TRIES: usize = 5;
 
-pub(crate) fn setup(arguments: &SetupArguments, given_state: Option<&Path>) -> Result<ExitCode> {
+pub(crate) fn setup(arguments: &SetupArguments, settings: &Settings, given_state: Option<&Path>) -> Result<ExitCode> {
     let Some(client) = arguments.client else {
         return survey::list(&arguments.name);
     };
-    let path = settings_of(client, arguments.project)?;
-    let job = Job { client, spot: Spot { container: client.container, name: &arguments.name }, arguments, path };
-    let launch = launch(client, arguments, given_state)?;
-    if let (false, false, Some(folder)) = (arguments.dry_run, arguments.undo, job.path.parent()) {
+    let directory = if arguments.project { surroundings::working_directory()? } else { PathBuf::new() };
+    let around = SetupSurroundings { variable: &|name| std::env::var_os(name).map(PathBuf::from), project: &directory };
+    let scope = if arguments.project { Scope::Project } else { Scope::User };
+    let path = settings_of(client, scope, &around)?;
+    let job = Job { client, name: &arguments.name, scope, path, own: own_path()? };
+    if arguments.undo {
+        return undo(&job, arguments, &around);
+    }
+
+    let token_file = http::token_file(settings, given_state);
+    let wish = wish(&job, arguments, settings, given_state)?;
+    if arguments.dry_run {
+        report::preview(&job, &job.plan(&wish, &around)?, Purpose::SetUp);
+        remark_on_dialect(client, arguments);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let changes = carry_out(&job, || job.plan(&wish, &around))?;
+    report::say_what_was_done(&job, &wish, &changes);
+    let token = token_file.as_deref().ok().and_then(|file| http::read_token(file).ok());
+    let checked = check::check(&wish.connection, token.as_deref());
+    if let Ok(words) = &checked {
+        say!("  checked: {words}");
+    }
+    let shown = token_file.map_or_else(|_| "TOKEN-FILE".to_owned(), |file| file.display().to_string());
+    report::say_what_comes_next(&job, &wish, &shown);
+    remark_on_dialect(client, arguments);
+    checked.with_context(|| format!("the entry stays in {}, but it does not work yet", job.path.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn undo(job: &Job, arguments: &SetupArguments, around: &SetupSurroundings) -> Result<ExitCode> {
+    let tools = tools_of(dialect_of(job.client, arguments).into_iter());
+    if arguments.dry_run {
+        report::preview(job, &job.plan_undo(&tools, around)?, Purpose::Undo);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let changes = carry_out(job, || job.plan_undo(&tools, around))?;
+    report::say_what_was_undone(job, &changes);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn settings_of(client: &Client, scope: Scope, around: &SetupSurroundings) -> Result<PathBuf> {
+    match scope {
+        Scope::User => client.file.of_user(client.title, around),
+        Scope::Project => client
+            .file
+            .of_project(around)
+            .with_context(|| format!("{} has no settings file in a project: leave --project out", client.title)),
+    }
+}
+
+/// What setup is to lead to.
+fn wish(job: &Job, arguments: &SetupArguments, settings: &Settings, state: Option<&Path>) -> Result<Wish> {
+    let connection = match &arguments.http {
+        Some(url) => Connection::Server(http::server(job, url, arguments.copy_token, settings, state)?),
+        None => Connection::Program(launch(job.client, arguments, state)?),
+    };
+    Ok(Wish {
+        connection,
+        approval: if arguments.approve { Approval::Given } else { Approval::Asked },
+        shell: if arguments.replace { OwnShell::SwitchedOff } else { OwnShell::Stays },
+        tools: tools_of(dialect_of(job.client, arguments).into_iter()),
+    })
+}
+
+/// Writes what was planned; plans again where somebody else has written meanwhile.
+fn carry_out(job: &Job, plan: impl Fn() -> Result<Vec<FileChange>>) -> Result<Vec<FileChange>> {
+    let first = plan()?;
+    let folders: BTreeSet<PathBuf> = first
+        .iter()
+        .filter(|change| change.is_change())
+        .filter_map(|change| Some(change.path.parent()?.to_owned()))
+        .collect();
+    for folder in &folders {
         fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     }
-    let _alone = file::keep_others_out(&job.path);
+    let paths: Vec<&Path> =
+        first.iter().filter(|change| change.is_change()).map(|change| change.path.as_path()).collect();
+    let _alone = file::keep_others_out(&paths);
     for _ in 0..TRIES {
-        let done = if arguments.undo { job.undo(&launch)? } else { job.write(&launch)? };
-        if done == WriteResult::Done {
-            remark_on_dialect(client, arguments);
-            return Ok(ExitCode::SUCCESS);
+        let changes = plan()?;
+        if write_all(&changes)? == WriteResult::Done {
+            for change in &changes {
+                remove_empty_folder(job, change);
+            }
+            return Ok(changes);
         }
     }
     bail!(
         "{} is being written by another program again and again; nothing was changed: quit {} and try again",
         job.path.display(),
-        client.title
+        job.client.title
     )
 }
 
-fn settings_of(client: &Client, project: bool) -> Result<PathBuf> {
-    let directory = if project { surroundings::working_directory()? } else { PathBuf::new() };
-    let around = SetupSurroundings { variable: &|name| std::env::var_os(name).map(PathBuf::from), project: &directory };
-    if project {
-        client
-            .project_file(&around)
-            .with_context(|| format!("{} has no settings file in a project: leave --project out", client.title))
-    } else {
-        client.user_file(&around)
-    }
-}
-
-/// One call of `chiton setup`.
-struct Job<'a> {
-    client: &'static Client,
-    spot: Spot<'a>,
-    arguments: &'a SetupArguments,
-    path: PathBuf,
-}
-
-/// What is there under our name.
-enum FoundEntry {
-    Nothing,
-    Ours(Launch),
-}
-
-/// The file before us.
-enum Before {
-    NoFile,
-    Text(String),
-    /// There is no copy, or more than our entry has changed since.
-    Unknown,
-}
-
-impl Job<'_> {
-    fn write(&self, launch: &Launch) -> Result<WriteResult> {
-        let file = SettingsFile::read(&self.path)?;
-        let before = file.text().unwrap_or_default();
-        let found = self.find(before, launch)?;
-        let after = match &found {
-            FoundEntry::Ours(there) if there == launch => {
-                say!("{}: already set up in {}; nothing was changed", self.client.name, self.path.display());
-                return Ok(WriteResult::Done);
-            }
-            FoundEntry::Ours(_) => self.edit(before, &Edit::Change(&self.client.launch_fields(launch)))?,
-            FoundEntry::Nothing => self.edit(before, &Edit::Insert(&self.client.entry(self.spot.name, launch)))?,
-        };
-        if self.arguments.dry_run {
-            self.preview(before, Some(&after));
-            return Ok(WriteResult::Done);
+fn write_all(changes: &[FileChange]) -> Result<WriteResult> {
+    for change in changes.iter().filter(|change| change.is_change()) {
+        match change.copy {
+            CopyPlan::Written => change.file.write_backup()?,
+            CopyPlan::WrittenOrNoted => change.file.write_backup_or_mark()?,
+            CopyPlan::Left | CopyPlan::Removed => {}
         }
-        // A copy is one of the time before us: one with our entry in it must not replace it.
-        let keeps_copy = matches!(found, FoundEntry::Nothing) || !file.backup().exists();
-        if file.text().is_some() && keeps_copy {
-            file.write_backup()?;
-        }
-        if file.replace(&after)? == WriteResult::Changed {
-            return Ok(WriteResult::Changed);
-        }
-        self.say_what_was_done(&file, &found, launch);
-        Ok(WriteResult::Done)
-    }
-
-    /// Removes the folder of a client in a project, such as `.cursor`, where nothing is left in it.
-    fn remove_empty_folder(&self) {
-        let folder = self.path.parent().filter(|_| self.arguments.project);
-        let is_hidden =
-            |folder: &Path| folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if let Some(folder) = folder.filter(|folder| is_hidden(folder)) {
-            let _ = fs::remove_dir(folder);
-        }
-    }
-
-    fn undo(&self, own: &Launch) -> Result<WriteResult> {
-        let file = SettingsFile::read(&self.path)?;
-        let (client, shown) = (self.client.name, self.path.display());
-        let before = file.text().unwrap_or_default();
-        let FoundEntry::Ours(launch) = self.find(before, own)? else {
-            say!("{client}: '{}' is not in {shown}; nothing was changed", self.spot.name);
-            return Ok(WriteResult::Done);
-        };
-        let (after, exact) = match self.before_us(&file, &launch)? {
-            Before::NoFile => (None, true),
-            Before::Text(original) => (Some(original), true),
-            Before::Unknown => (Some(self.edit(before, &Edit::Remove)?), false),
-        };
-        if self.arguments.dry_run {
-            self.preview(before, after.as_deref());
-            return Ok(WriteResult::Done);
-        }
-        let written = match &after {
-            Some(text) => file.replace(text)?,
-            None => file.remove()?,
+        let written = match &change.after {
+            Some(text) => change.file.replace(text)?,
+            None => change.file.remove()?,
         };
         if written == WriteResult::Changed {
-            return Ok(written);
+            return Ok(WriteResult::Changed);
         }
-        match after {
-            None => say!("{client}: removed {shown}, which held nothing else"),
-            Some(_) => say!("{client}: '{}' taken out of {shown}", self.spot.name),
+        if change.copy == CopyPlan::Removed {
+            let _ = fs::remove_file(change.file.backup());
         }
-        if exact {
-            let _ = fs::remove_file(file.backup());
-            self.remove_empty_folder();
-        } else if file.backup().exists() {
-            say!("  copy: {} stays; remove it if you do not need it", file.backup().display());
+    }
+    Ok(WriteResult::Done)
+}
+
+/// Removes the folder of a client in a project, such as `.cursor`, where nothing is left in it.
+fn remove_empty_folder(job: &Job, change: &FileChange) {
+    let folder = change.path.parent().filter(|_| job.scope == Scope::Project && change.after.is_none());
+    let is_hidden = |folder: &Path| folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    if let Some(folder) = folder.filter(|folder| is_hidden(folder)) {
+        let _ = fs::remove_dir(folder);
+    }
+}
+
+/// The names of the tools of dialects.
+fn tools_of(dialects: impl Iterator<Item = &'static dyn Dialect>) -> Vec<String> {
+    let around = Surroundings { directory: PathBuf::from("/"), timeout: None };
+    let mut names = Vec::new();
+    for tool in dialects.flat_map(|dialect| dialect.tools(&around)) {
+        if !names.iter().any(|name| name == tool.name) {
+            names.push(tool.name.to_owned());
         }
-        say!("  next: restart {}", self.client.title);
-        Ok(WriteResult::Done)
     }
+    names
+}
 
-    /// What was there before us. A copy counts where putting our entry into it gives what is there now.
-    fn before_us(&self, file: &SettingsFile, launch: &Launch) -> Result<Before> {
-        let entry = self.client.entry(self.spot.name, launch);
-        let gives_this = |original: &str| {
-            let edited = self.client.format.edit(original, self.spot, &Edit::Insert(&entry));
-            edited.is_ok_and(|edited| Some(edited.as_str()) == file.text())
-        };
-        Ok(match SettingsFile::read(&file.backup())?.text() {
-            Some(copy) if gives_this(copy) => Before::Text(copy.to_owned()),
-            None if gives_this("") => Before::NoFile,
-            _ => Before::Unknown,
-        })
-    }
-
-    fn find(&self, text: &str, own: &Launch) -> Result<FoundEntry> {
-        let shown = self.path.display();
-        let read = self.client.format.read(text);
-        let all = read.map_err(|error| anyhow!("{shown} is malformed: {error}; nothing was changed"))?;
-        let Some(entry) = all.get(self.spot.container).and_then(|container| container.get(self.spot.name)) else {
-            return Ok(FoundEntry::Nothing);
-        };
-        let launch = self.client.launch_of(entry);
-        launch.filter(|launch| is_chiton(&launch.command, &own.command)).map(FoundEntry::Ours).with_context(|| {
-            format!(
-                "{shown} has another server named '{}'; nothing was changed: choose another name with --name",
-                self.spot.name
-            )
-        })
-    }
-
-    fn edit(&self, text: &str, edit: &Edit) -> Result<String> {
-        let edited = self.client.format.edit(text, self.spot, edit);
-        edited.map_err(|error| anyhow!("{} was left as it is: {error}", self.path.display()))
-    }
-
-    /// Shows what would change; `after` is nothing where the file would be removed.
-    fn preview(&self, before: &str, after: Option<&str>) {
-        let (client, shown) = (self.client.name, self.path.display());
-        match after {
-            Some(after) => {
-                say!("{client}: this would change in {shown}");
-                crate::messages::put(format_args!("{}", preview::difference(before, after)));
-            }
-            None => say!("{client}: {shown} would be removed; it holds nothing else"),
-        }
-        say!("nothing was changed: this was a dry run");
-    }
-
-    fn say_what_was_done(&self, file: &SettingsFile, found: &FoundEntry, launch: &Launch) {
-        let did = match (found, file.text()) {
-            (FoundEntry::Ours(_), _) => "changed in",
-            (FoundEntry::Nothing, Some(_)) => "added to",
-            (FoundEntry::Nothing, None) => "added to the new file",
-        };
-        say!("{}: '{}' {did} {}", self.client.name, self.spot.name, self.path.display());
-        say!("  runs: {} {}", launch.command, launch.arguments.join(" "));
-        if file.text().is_some() {
-            say!("  copy: {}", file.backup().display());
-        }
-        say!("  next: {}", self.client.next);
-        let project = if self.arguments.project { " --project" } else { "" };
-        let name = if self.spot.name == "chiton" { String::new() } else { format!(" --name {}", self.spot.name) };
-        say!("  undo: chiton setup {}{project}{name} --undo", self.client.name);
-    }
+/// The dialect that the server will have.
+fn dialect_of(client: &Client, arguments: &SetupArguments) -> Option<&'static dyn Dialect> {
+    let given = arguments.arguments.iter().skip_while(|argument| *argument != "--dialect").nth(1);
+    let joined = arguments.arguments.iter().find_map(|argument| argument.strip_prefix("--dialect="));
+    let name = given.map(String::as_str).or(joined).unwrap_or(client.dialect);
+    chiton_dialects::find(name).or_else(|| chiton_dialects::find("native"))
 }
 
 /// The dialect that fits best may come with a later version.
 fn remark_on_dialect(client: &Client, arguments: &SetupArguments) {
-    if !arguments.undo && arguments.arguments.is_empty() && chiton_dialects::find(client.dialect).is_none() {
+    if arguments.http.is_none() && arguments.arguments.is_empty() && chiton_dialects::find(client.dialect).is_none() {
         remark(&format!(
             "{} would know the dialect '{}' best, which this version does not have yet: it gets native",
             client.title, client.dialect
         ));
     }
-}
-
-/// Whether a command is this program, here or somewhere else.
-fn is_chiton(command: &str, own: &str) -> bool {
-    command == own || Path::new(command).file_name().is_some_and(|name| name == "chiton")
 }
 
 /// The full path of this program.

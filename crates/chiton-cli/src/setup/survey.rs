@@ -7,9 +7,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use super::clients::{CLIENTS, Client, Launch, SetupSurroundings};
+use super::client::{Client, SettingPlace, SetupSurroundings, Switch};
+use super::clients::CLIENTS;
+use super::connection::Connection;
 use super::file::SettingsFile;
-use super::{is_chiton, own_path};
+use super::format::{FileFormat, Setting};
+use super::own_path;
 use crate::surroundings;
 use crate::table::lay_out;
 
@@ -20,17 +23,27 @@ pub(crate) struct ClientSettings {
     /// Whether anything of the client is here.
     pub(crate) found: bool,
     pub(crate) state: SetupState,
+    pub(crate) own_shell: OwnShellState,
+}
+
+/// What the client's own settings say about its own shell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OwnShellState {
+    /// It has none, or whether it has is not in a file.
+    Unknown,
+    On,
+    Off,
 }
 
 /// What the settings say about Chiton.
 pub(crate) enum SetupState {
     Absent,
     /// Set up, with this program.
-    SetUp(Launch),
+    SetUp(Connection),
     /// Set up with a program that is somewhere else.
-    Elsewhere(Launch),
+    Elsewhere(String),
     /// Set up with a program that is not there.
-    Gone(Launch),
+    Gone(String),
     /// Something else has the name.
     Another,
     /// The settings cannot be read, and why.
@@ -42,9 +55,9 @@ impl SetupState {
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Absent => "no".to_owned(),
-            Self::SetUp(launch) => format!("yes: chiton {}", launch.arguments.join(" ")),
-            Self::Elsewhere(launch) => format!("yes, another one: {}", launch.command),
-            Self::Gone(launch) => format!("yes, but {} is not there", launch.command),
+            Self::SetUp(connection) => format!("yes: {}", connection.words()),
+            Self::Elsewhere(command) => format!("yes, another one: {command}"),
+            Self::Gone(command) => format!("yes, but {command} is not there"),
             Self::Another => "no: another server has the name".to_owned(),
             Self::Unreadable(why) => format!("unknown: {why}"),
         }
@@ -57,22 +70,24 @@ pub(crate) fn survey(name: &str) -> Result<Vec<ClientSettings>> {
     let around = SetupSurroundings { variable: &|name| env::var_os(name).map(PathBuf::from), project: &directory };
     let mut all = Vec::new();
     for client in &CLIENTS {
-        match client.user_file(&around) {
+        let own_shell = own_shell(client, &around);
+        match client.file.of_user(client.title, &around) {
             Ok(file) => {
                 let found = is_here(client, &file);
-                all.push(ClientSettings { client, found, state: look(client, &file, name), file });
+                all.push(ClientSettings { client, found, state: look(client, &file, name), file, own_shell });
             }
             Err(error) => all.push(ClientSettings {
                 client,
                 file: PathBuf::new(),
                 found: false,
                 state: SetupState::Unreadable(format!("{error:#}")),
+                own_shell,
             }),
         }
         let user = all.last().map(|settings| settings.file.clone());
-        let project = client.project_file(&around).filter(|file| file.exists() && Some(file) != user.as_ref());
+        let project = client.file.of_project(&around).filter(|file| file.exists() && Some(file) != user.as_ref());
         if let Some(file) = project {
-            all.push(ClientSettings { client, found: true, state: look(client, &file, name), file });
+            all.push(ClientSettings { client, found: true, state: look(client, &file, name), file, own_shell });
         }
     }
     Ok(all)
@@ -118,13 +133,37 @@ fn look(client: &Client, file: &Path, name: &str) -> SetupState {
         return SetupState::Absent;
     };
     let own = own_path().unwrap_or_default();
-    match client.launch_of(entry) {
-        Some(launch) if launch.command == own => SetupState::SetUp(launch),
-        Some(launch) if !is_chiton(&launch.command, &own) => SetupState::Another,
-        Some(launch) if Path::new(&launch.command).is_absolute() && !Path::new(&launch.command).exists() => {
-            SetupState::Gone(launch)
+    match client.connection_of(entry) {
+        Some(connection) if !connection.is_chiton(&own) => SetupState::Another,
+        Some(Connection::Program(launch)) if launch.command != own => {
+            let path = Path::new(&launch.command);
+            let is_gone = path.is_absolute() && !path.exists();
+            if is_gone { SetupState::Gone(launch.command) } else { SetupState::Elsewhere(launch.command) }
         }
-        Some(launch) => SetupState::Elsewhere(launch),
+        Some(connection) => SetupState::SetUp(connection),
         None => SetupState::Another,
     }
+}
+
+/// Whether the settings of the user switch the client's own shell off.
+fn own_shell(client: &Client, around: &SetupSurroundings) -> OwnShellState {
+    let Switch::Settings(settings, _) = &client.replace else { return OwnShellState::Unknown };
+    let is_off = |path: Result<PathBuf>, format: FileFormat, setting: &Setting| {
+        let file = SettingsFile::read(&path.ok()?).ok()?;
+        format.has(file.text().unwrap_or_default(), setting).ok()
+    };
+    for setting in *settings {
+        let (place, format) = match &setting.place {
+            SettingPlace::Beside => (&client.file, client.format),
+            SettingPlace::Own(place) => (place, FileFormat::Jsonc),
+        };
+        for wanted in setting.resolve("", &[]) {
+            match is_off(place.of_user(client.title, around), format, &wanted) {
+                Some(true) => {}
+                Some(false) => return OwnShellState::On,
+                None => return OwnShellState::Unknown,
+            }
+        }
+    }
+    OwnShellState::Off
 }

@@ -87,7 +87,7 @@ pub(crate) async fn collect(
                 hand_over_at = None;
                 reports.send(&Control::HandOver { lifetime: command.task_lifetime.into() }).await;
             }
-            Some(Report::Ended { ending, state }) => break (ending, state),
+            Some(Report::Ended { ending, state }) => break (*ending, state),
             Some(Report::NotReady { number }) if warm && reports.is_about_our_shell(number) => return Ok(None),
             Some(Report::HandedOver) => break (without_ending(Outcome::Running, begun.elapsed()), HandedBack::Nothing),
             Some(_) => {}

@@ -127,8 +127,7 @@ impl BlockedCall {
 /// A negative number is no limit. The kernel reads 32 bits of it.
 #[expect(clippy::cast_possible_truncation, reason = "the argument of the call is an int")]
 fn lasts_by_milliseconds(argument: u64) -> bool {
-    let milliseconds = argument as u32 as i32;
-    milliseconds < 0 || milliseconds >= 1000
+    !(0..1000).contains(&(argument as u32).cast_signed())
 }
 
 /// Both kinds of time in memory begin with the seconds; no address is no limit.

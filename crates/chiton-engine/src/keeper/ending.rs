@@ -70,7 +70,7 @@ impl KeptRun {
         self.audience.send_each(|role| {
             let nothing = HandedBack::Nothing;
             let state = if role == ClientRole::Caller { std::mem::replace(&mut state, nothing) } else { nothing };
-            Report::Ended { ending: ending.clone(), state }
+            Report::Ended { ending: Box::new(ending.clone()), state }
         });
     }
 

@@ -92,7 +92,7 @@ impl KeptRun {
             self.console.check_soon(Instant::now());
         }
         match &self.ending {
-            Some(ending) => Report::Ended { ending: ending.clone(), state: HandedBack::Nothing },
+            Some(ending) => Report::Ended { ending: Box::new(ending.clone()), state: HandedBack::Nothing },
             None => self.growth(),
         }
     }

@@ -157,7 +157,7 @@ impl HeldTerminal {
             sighting.reader.patience == Patience::Lasting || since.is_some_and(|since| since.elapsed() >= PASSING)
         };
         let waits = self.sighting().filter(certain).and_then(|sighting| self.input_wait(sighting));
-        Look { waits, screen, people, typed_by_people }
+        Look { screen, waits, people, typed_by_people }
     }
 
     /// How the command waits for input, where it does nothing else.

@@ -204,7 +204,7 @@ pub(crate) enum Report {
     Spooled(Stream, InSpool),
     /// The end of the run, once. Everything that the leader printed was reported before.
     Ended {
-        ending: Ending,
+        ending: Box<Ending>,
         state: HandedBack,
     },
     /// The state that [`HandedBack::Follows`] promised.

@@ -262,6 +262,9 @@ pub(crate) async fn review(
     if verdict.decision == Decision::Deny {
         return Err(Refusal::by(&verdict, ""));
     }
+    if let Some(reason) = would_wait::for_certain(&verdict, &request, &grounds.state).filter(|_| !guard.dry_run) {
+        return Err(Refusal::new(reason));
+    }
     if verdict.decision == Decision::Allow && only_judged {
         return approve(request, parsed.into(), verdict.waits.clone(), grounds);
     }

@@ -1,19 +1,65 @@
 //! What to say where a program would have waited for a person.
 //!
 //! The guard knows many of these programs beforehand, and most calls of them go well all the same: there is no terminal, so
-//! they do without a person. The hint is for those that did not.
+//! they do without a person. The hint is for those that did not. Only a call that can do nothing but wait is not started.
 
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use chiton_guard::WaitingCommand;
+use chiton_guard::{Verdict, WaitingCommand};
 use regex::Regex;
 
 use crate::render::Views;
 use crate::request::{CommandInput, CommandRequest};
 use crate::run::{Ending, Outcome};
+use crate::state::{ShellState, Value};
 
 /// What programs say that found no terminal, or the end of their input where an answer should be.
 const SIGNS: &str = r"(?i)\b(tty|terminal|ioctl|eof|eoferror|end[ -]of[ -](file|input)|(non-?)?interactive(ly)?|password|passphrase|stdin|standard input|prompts?|abort(ed|ing)?|editor|authentication|host key)\b";
+
+/// Editors that wait for ever where there is no terminal: they turn to their standard error for keys. All others that we
+/// know notice that nobody is there.
+const WAIT_FOR_EVER: [&str; 7] = ["vim", "vi", "vimdiff", "rvim", "vim.tiny", "vim.basic", "vim.nox"];
+
+/// Why a command is not even started: it is nothing but an editor on some files, without any option that could make it end
+/// by itself, and without a terminal. Whatever is less certain runs, and gets its hint later.
+pub(crate) fn for_certain(verdict: &Verdict, request: &CommandRequest, state: &ShellState) -> Option<String> {
+    let ([waiting], [command]) = (&verdict.waits[..], &verdict.commands[..]) else { return None };
+    if request.terminal.is_some() || !matches!(request.input, CommandInput::Nothing) || !is_alone(waiting, request) {
+        return None;
+    }
+    let (name, operands) = command.words.split_first()?;
+    let is_plain = command.decided && command.assignments.is_empty() && command.redirections.is_empty();
+    let only_files = !operands.iter().any(|operand| operand.starts_with(['-', '+']));
+    let is_own = state.functions.contains_key(name.as_bytes()) || state.aliases.contains_key(name.as_bytes());
+    if !is_plain || !only_files || is_own || !WAIT_FOR_EVER.contains(&name.as_str()) || !is_vim(name, request, state) {
+        return None;
+    }
+    Some(format!("{}. Nothing was started.", in_words(&waiting.program, &waiting.hint)))
+}
+
+/// Whether the program of this name is vim itself, and not another editor or a script.
+fn is_vim(name: &str, request: &CommandRequest, state: &ShellState) -> bool {
+    let of_session = match state.variables.get("PATH").map(|variable| &variable.value) {
+        Some(Value::Scalar(path)) => Some(path),
+        _ => None,
+    };
+    let Some(path) = request.environment.variables().get("PATH").or(of_session) else { return false };
+    let places = std::env::split_paths(OsStr::from_bytes(path)).map(|place| place.join(name));
+    let found = places.into_iter().find(|place| place.is_file()).and_then(|place| place.canonicalize().ok());
+    let is_named = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"vim"));
+    found.filter(is_named).is_some_and(|path| is_binary(&path))
+}
+
+/// Whether a file is a program for the kernel: a script may do anything under any name.
+fn is_binary(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == *b"\x7fELF"
+}
 
 /// A hint about the program that waited in vain, or failed because nobody was there; at most one.
 pub(crate) fn hint(
@@ -66,7 +112,7 @@ fn complaint(views: &Views) -> Option<&str> {
     static WORDS: OnceLock<Option<Regex>> = OnceLock::new();
     let words = WORDS.get_or_init(|| Regex::new(SIGNS).ok()).as_ref()?;
     let texts = [&views.stdout, &views.stderr].map(|view| [Some(view.head.as_str()), view.tail.as_deref()]);
-    texts.into_iter().flatten().flatten().flat_map(str::lines).filter(|line| words.is_match(line)).last()
+    texts.into_iter().flatten().flatten().flat_map(str::lines).rfind(|line| words.is_match(line))
 }
 
 /// Whether the command is nothing but the call of this program: then it is the one that failed.

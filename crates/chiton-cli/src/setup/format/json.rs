@@ -1,12 +1,14 @@
 //! JSON, with and without comments.
 
 use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
+use serde_json::Value;
 
-use super::{Edit, EntryFields, EntryValue, FormatError, Spot};
+use super::setting::{at, missing};
+use super::{Edit, EntryFields, EntryValue, FormatError, Setting, SettingValue, Spot};
 
 /// JSON to the letter: no comments, no trailing commas.
-pub(super) fn read(text: &str) -> Result<serde_json::Value, FormatError> {
+pub(super) fn read(text: &str) -> Result<Value, FormatError> {
     if text.trim().is_empty() {
         return Ok(serde_json::json!({}));
     }
@@ -19,7 +21,7 @@ pub(super) fn read(text: &str) -> Result<serde_json::Value, FormatError> {
 }
 
 /// JSON with comments and trailing commas.
-pub(super) fn read_with_comments(text: &str) -> Result<serde_json::Value, FormatError> {
+pub(super) fn read_with_comments(text: &str) -> Result<Value, FormatError> {
     let options = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -40,13 +42,16 @@ pub(super) fn read_with_comments(text: &str) -> Result<serde_json::Value, Format
     object_only(root.to_serde_value().unwrap_or_else(|| serde_json::json!({})))
 }
 
-fn object_only(value: serde_json::Value) -> Result<serde_json::Value, FormatError> {
+fn object_only(value: Value) -> Result<Value, FormatError> {
     if value.is_object() { Ok(value) } else { Err(FormatError::Unfit("it does not hold an object".to_owned())) }
 }
 
+fn parse(text: &str) -> Result<CstRootNode, FormatError> {
+    CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| FormatError::Unfit(error.kind().to_string()))
+}
+
 pub(super) fn edit(text: &str, spot: Spot, edit: &Edit) -> Result<String, FormatError> {
-    let root = CstRootNode::parse(text, &ParseOptions::default())
-        .map_err(|error| FormatError::Unfit(error.kind().to_string()))?;
+    let root = parse(text)?;
     let no_object = |key: &str| FormatError::Unfit(format!("'{key}' in it is not an object"));
     let top = root.object_value_or_create().ok_or_else(|| no_object("the whole"))?;
     match edit {
@@ -64,11 +69,94 @@ pub(super) fn edit(text: &str, spot: Spot, edit: &Edit) -> Result<String, Format
             }
         }
     }
+    Ok(written(&root, text))
+}
+
+/// A new text ends with a newline.
+fn written(root: &CstRootNode, before: &str) -> String {
     let mut edited = root.to_string();
-    if text.trim().is_empty() && !edited.ends_with('\n') {
+    if before.trim().is_empty() && !edited.ends_with('\n') {
         edited.push('\n');
     }
-    Ok(edited)
+    edited
+}
+
+/// Puts a setting where it belongs, and makes the objects on the way.
+pub(super) fn put(text: &str, setting: &Setting) -> Result<String, FormatError> {
+    let root = parse(text)?;
+    let (key, way) = setting.split();
+    let no_object = |key: &str| FormatError::Unfit(format!("'{key}' in it is not an object"));
+    let mut object = root.object_value_or_create().ok_or_else(|| no_object("the whole"))?;
+    for step in way {
+        object = object.object_value_or_create(step).ok_or_else(|| no_object(step))?;
+    }
+
+    match (&setting.value, object.get(key)) {
+        (SettingValue::Items(items), Some(there)) => {
+            let list = there.array_value();
+            let list = list.ok_or_else(|| FormatError::Unfit(format!("'{key}' in it is not a list")))?;
+            let there: Vec<Value> = list.elements().iter().filter_map(CstNode::to_serde_value).collect();
+            for item in missing(&there, items) {
+                list.append(item.into());
+            }
+        }
+        (value, Some(there)) => there.set_value(from_json(&value.to_json())),
+        (value, None) => {
+            object.append(key, from_json(&value.to_json()));
+        }
+    }
+    Ok(written(&root, text))
+}
+
+/// Puts back what stood there before us; objects that were not there before go where they hold nothing any more.
+pub(super) fn take_back(text: &str, setting: &Setting, before: &Value) -> Result<String, FormatError> {
+    let root = parse(text)?;
+    let (key, way) = setting.split();
+    let mut object = root.object_value();
+    let mut passed: Vec<CstObjectProp> = Vec::new();
+    for step in way {
+        let next = object.as_ref().and_then(|object| object.get(step));
+        object = next.as_ref().and_then(CstObjectProp::object_value);
+        passed.extend(next);
+    }
+
+    if let Some(there) = object.and_then(|object| object.get(key)) {
+        match (&setting.value, at(before, &setting.path)) {
+            (SettingValue::Items(items), was) => {
+                let is_ours = |node: &CstNode| {
+                    node.to_serde_value().is_some_and(|value| items.iter().any(|item| value == item.as_str()))
+                };
+                let list = there.array_value();
+                let elements = list.as_ref().map(CstArray::elements).unwrap_or_default();
+                elements.into_iter().filter(is_ours).for_each(CstNode::remove);
+                if was.is_none() && list.is_some_and(|list| list.elements().is_empty()) {
+                    there.remove();
+                }
+            }
+            (_, Some(was)) => there.set_value(from_json(was)),
+            (_, None) => there.remove(),
+        }
+    }
+    for (depth, property) in passed.into_iter().enumerate().rev() {
+        let is_empty = property.object_value().is_some_and(|object| object.properties().is_empty());
+        if is_empty && at(before, &setting.path[..=depth]).is_none() {
+            property.remove();
+        }
+    }
+    Ok(root.to_string())
+}
+
+fn from_json(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(flag) => (*flag).into(),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => text.as_str().into(),
+        Value::Array(list) => CstInputValue::Array(list.iter().map(from_json).collect()),
+        Value::Object(map) => {
+            CstInputValue::Object(map.iter().map(|(key, value)| (key.clone(), from_json(value))).collect())
+        }
+    }
 }
 
 fn change(entry: &CstObject, fields: EntryFields) {
@@ -93,5 +181,9 @@ fn input(value: &EntryValue) -> CstInputValue {
         EntryValue::List(list) => CstInputValue::Array(list.iter().map(|one| one.as_str().into()).collect()),
         EntryValue::Number(number) => CstInputValue::Number(number.to_string()),
         EntryValue::Yes => true.into(),
+        EntryValue::No => false.into(),
+        EntryValue::Pairs(pairs) => {
+            CstInputValue::Object(pairs.iter().map(|(key, value)| ((*key).to_owned(), value.as_str().into())).collect())
+        }
     }
 }

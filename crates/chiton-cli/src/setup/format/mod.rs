@@ -4,10 +4,13 @@
 //! and compared here before anybody writes it: an edit that touched anything else is refused.
 
 mod json;
+mod setting;
 mod toml;
 mod yaml;
 
 use thiserror::Error;
+
+pub(crate) use self::setting::{Setting, SettingValue};
 
 /// How settings are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,6 +30,9 @@ pub(crate) enum EntryValue {
     List(Vec<String>),
     Number(u32),
     Yes,
+    No,
+    /// Names and what they are set to, such as headers.
+    Pairs(Vec<(&'static str, String)>),
 }
 
 /// The fields of an entry, in order.
@@ -105,6 +111,11 @@ impl EntryValue {
             // YAML is read without a schema, so numbers and yes are text there.
             Self::Number(number) => read == *number || read.as_str() == Some(&number.to_string()),
             Self::Yes => read == true || read == "true",
+            Self::No => read == false || read == "false",
+            Self::Pairs(pairs) => read.as_object().is_some_and(|read| {
+                read.len() == pairs.len()
+                    && pairs.iter().all(|(key, value)| read.get(*key).is_some_and(|one| one == value))
+            }),
         }
     }
 }

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use toml_edit::{Array, Document, DocumentMut, InlineTable, Item, Table, TableLike};
 
-use super::{Edit, EntryFields, EntryValue, FormatError, Spot, newline, position};
+use super::setting::at;
+use super::{Edit, EntryFields, EntryValue, FormatError, Setting, SettingValue, Spot, newline, position};
 
 pub(super) fn read(text: &str) -> Result<serde_json::Value, FormatError> {
     Ok(table_value(parse(text)?.as_table()))
@@ -49,6 +50,11 @@ pub(super) fn edit(text: &str, spot: Spot, edit: &Edit) -> Result<String, Format
 
 /// A table may always follow the rest, so nothing of the rest has to be understood.
 fn appended(text: &str, spot: Spot, fields: EntryFields) -> String {
+    let lines: Vec<String> = fields.iter().map(|(key, value)| format!("{key} = {}", plain(value))).collect();
+    with_table(text, &format!("{}.{}", spot.container, spot.name), &lines)
+}
+
+fn with_table(text: &str, name: &str, lines: &[String]) -> String {
     let end = newline(text);
     let mut edited = text.to_owned();
     if !text.is_empty() {
@@ -60,20 +66,93 @@ fn appended(text: &str, spot: Spot, fields: EntryFields) -> String {
             "\r\n\r\n"
         });
     }
-    edited.push_str(&format!("[{}.{}]{end}", spot.container, spot.name));
-    for (key, value) in fields {
-        edited.push_str(&format!("{key} = {}{end}", plain(value)));
+    edited.push_str(&format!("[{name}]{end}"));
+    for line in lines {
+        edited.push_str(line);
+        edited.push_str(end);
     }
     edited
+}
+
+/// Puts a setting into its table, which follows the rest where there is none.
+pub(super) fn put(text: &str, setting: &Setting) -> Result<String, FormatError> {
+    let (key, way) = setting.split();
+    let (table, value) = (one_table(setting, way)?, single(setting)?);
+    let mut document = parse(text)?;
+    let Some(there) = document.get_mut(table) else {
+        return Ok(with_table(text, table, &[format!("{key} = {value}")]));
+    };
+    let missing = || FormatError::Unfit(format!("'{table}' in it is not a table"));
+    set(there.as_table_like_mut().ok_or_else(missing)?, key, value);
+    Ok(document.to_string())
+}
+
+/// Puts back what stood there before us; a table that was not there before goes where it holds nothing else.
+pub(super) fn take_back(text: &str, setting: &Setting, before: &serde_json::Value) -> Result<String, FormatError> {
+    let (key, way) = setting.split();
+    let table = one_table(setting, way)?;
+    let mut document = parse(text)?;
+    let Some(there) = document.get_mut(table).and_then(Item::as_table_like_mut) else { return Ok(text.to_owned()) };
+    match at(before, &setting.path) {
+        Some(serde_json::Value::Bool(was)) => set(there, key, (*was).into()),
+        Some(serde_json::Value::String(was)) => set(there, key, was.as_str().into()),
+        Some(_) => return Err(FormatError::Unfit(format!("'{}' cannot be put back", setting.name()))),
+        None if there.len() == 1 && there.contains_key(key) && at(before, way).is_none() => {
+            let ours = Document::parse(text).ok();
+            let tables = ours.as_ref().and_then(|document| document.as_table().get(table)?.as_table());
+            if let Some(rest) = tables.and_then(|table| without(text, table)) {
+                return Ok(rest);
+            }
+            document.remove(table);
+        }
+        None => {
+            there.remove(key);
+        }
+    }
+    Ok(document.to_string())
+}
+
+/// What Codex needs: a key in a table.
+fn one_table<'a>(setting: &Setting, way: &'a [String]) -> Result<&'a str, FormatError> {
+    match way {
+        [table] => Ok(table),
+        _ => Err(FormatError::Unfit(format!("'{}' is not a key in a table", setting.name()))),
+    }
+}
+
+fn single(setting: &Setting) -> Result<toml_edit::Value, FormatError> {
+    match &setting.value {
+        SettingValue::Text(text) => Ok(text.as_str().into()),
+        SettingValue::No => Ok(false.into()),
+        SettingValue::Items(_) => Err(FormatError::Unfit(format!("'{}' is a list", setting.name()))),
+    }
+}
+
+/// Sets a key; a comment behind it stays.
+fn set(table: &mut dyn TableLike, key: &str, value: toml_edit::Value) {
+    match table.get_mut(key).and_then(Item::as_value_mut) {
+        Some(there) => {
+            let decor = there.decor().clone();
+            *there = value;
+            *there.decor_mut() = decor;
+        }
+        None => {
+            table.insert(key, Item::Value(value));
+        }
+    }
 }
 
 /// The text without the tables of the entry, where it is written as tables. Cut by lines, since the library would take
 /// the comments above them along.
 fn without_tables(text: &str, spot: Spot) -> Option<String> {
     let document = Document::parse(text).ok()?;
-    let entry = document.as_table().get(spot.container)?.as_table_like()?.get(spot.name)?.as_table()?;
+    without(text, document.as_table().get(spot.container)?.as_table_like()?.get(spot.name)?.as_table()?)
+}
+
+/// The text without a table and those in it.
+fn without(text: &str, table: &Table) -> Option<String> {
     let mut cuts = Vec::new();
-    tables_of(entry, &mut cuts);
+    tables_of(table, &mut cuts);
     cuts.sort_by_key(|cut: &Range<usize>| std::cmp::Reverse(cut.start));
     let mut rest = text.to_owned();
     let empty = format!("{0}{0}", newline(text));
@@ -114,14 +193,7 @@ fn change(entry: &mut dyn TableLike, fields: EntryFields) {
     for (key, value) in fields {
         match entry.get_mut(key).and_then(Item::as_value_mut) {
             Some(there) if value.is(&value_of(there)) => {}
-            Some(there) => {
-                let decor = there.decor().clone();
-                *there = plain(value);
-                *there.decor_mut() = decor;
-            }
-            None => {
-                entry.insert(key, Item::Value(plain(value)));
-            }
+            _ => set(entry, key, plain(value)),
         }
     }
 }
@@ -132,6 +204,10 @@ fn plain(value: &EntryValue) -> toml_edit::Value {
         EntryValue::List(list) => list.iter().map(String::as_str).collect::<Array>().into(),
         EntryValue::Number(number) => i64::from(*number).into(),
         EntryValue::Yes => true.into(),
+        EntryValue::No => false.into(),
+        EntryValue::Pairs(pairs) => {
+            pairs.iter().map(|(key, value)| (*key, value.as_str())).collect::<InlineTable>().into()
+        }
     }
 }
 

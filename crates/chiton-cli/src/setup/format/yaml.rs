@@ -361,6 +361,11 @@ fn written(value: &EntryValue) -> String {
         EntryValue::List(list) => format!("[{}]", list.iter().map(|one| quoted(one)).collect::<Vec<_>>().join(", ")),
         EntryValue::Number(number) => number.to_string(),
         EntryValue::Yes => "true".to_owned(),
+        EntryValue::No => "false".to_owned(),
+        EntryValue::Pairs(pairs) => {
+            let pairs: Vec<String> = pairs.iter().map(|(key, value)| format!("{key}: {}", quoted(value))).collect();
+            format!("{{{}}}", pairs.join(", "))
+        }
     }
 }
 
