@@ -11,18 +11,28 @@ use serde_json::{Value, json};
 /// More than a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How far the talk goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Talk {
+    /// A greeting. The server does nothing beyond answering it.
+    Greeting,
+    /// The tools as well. The server gets ready for commands then, and a shell that nobody used may end after it.
+    Tools,
+}
+
 /// What a server said of itself.
 pub(crate) struct Introduction {
     /// The revision of the protocol that it answered with.
     pub(crate) revision: String,
+    /// Its tools, where it was asked for them.
     pub(crate) tools: Vec<String>,
 }
 
-/// Starts a server, asks it for its tools, and ends it.
-pub(crate) fn introduce(mut command: Command, client: &str) -> Result<Introduction> {
+/// Starts a server, talks to it, and ends it.
+pub(crate) fn introduce(mut command: Command, client: &str, talk: Talk) -> Result<Introduction> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().context("it cannot be started")?;
-    let answer = ask(&mut child, client);
+    let answer = ask(&mut child, client, talk);
     // The end of its input is what ends it.
     drop(child.stdin.take());
     if !ends_by_itself(&mut child) {
@@ -34,7 +44,7 @@ pub(crate) fn introduce(mut command: Command, client: &str) -> Result<Introducti
     answer
 }
 
-fn ask(child: &mut Child, client: &str) -> Result<Introduction> {
+fn ask(child: &mut Child, client: &str, talk: Talk) -> Result<Introduction> {
     let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         bail!("it has no input or output");
     };
@@ -57,14 +67,15 @@ fn ask(child: &mut Child, client: &str) -> Result<Introduction> {
     });
     let answer = call(child, &mut input, &lines, &hello)?;
     ensure!(answer["serverInfo"]["name"] == "chiton", "its answer is not the expected one: {answer}");
+    let revision = answer["protocolVersion"].as_str().unwrap_or("unknown").to_owned();
+    if talk == Talk::Greeting {
+        return Ok(Introduction { revision, tools: Vec::new() });
+    }
+
     let _ = writeln!(input, "{}", json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     let listed = call(child, &mut input, &lines, &json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}))?;
-
     let names = listed["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
-    Ok(Introduction {
-        revision: answer["protocolVersion"].as_str().unwrap_or("unknown").to_owned(),
-        tools: names.map(str::to_owned).collect(),
-    })
+    Ok(Introduction { revision, tools: names.map(str::to_owned).collect() })
 }
 
 /// Sends a request and gives the result with its id; what comes between is not for us.

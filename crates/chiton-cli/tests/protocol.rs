@@ -136,7 +136,7 @@ fn parameters_that_do_not_fit_do_not_bring_a_removed_method_back() {
 /// A call that writes what it was given, as a text that is not valid everywhere.
 fn odd_call(id: u32, odd: &[u8]) -> Vec<u8> {
     let head = format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"Bash","arguments":{{"command":"echo '"#
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"Bash","arguments":{{"command":"echo some words before; echo '"#
     );
     [head.as_bytes(), odd, br#"'","description":"\ud83d"},"_meta":{"x\udc00":"\ud83d"}}}"#].concat()
 }

@@ -208,7 +208,7 @@ impl Operator {
             if report.outcome == Outcome::Running { Some(&report.run_id) } else { report.leftover_task.as_ref() };
         let number = goes_on.map(|id| self.tasks.number(id));
         let task = run.request.transcript.then(|| self.engine.tasks().get(&report.run_id).ok()).flatten();
-        let transcript = task.as_ref().map(transcript);
+        let transcript = task.as_ref().map(transcript).filter(|file| file.exists());
         Ok(Done::Ran(Box::new(Ran { transcript, number, ..counts.into_ran(report, kept, moved, screen) })))
     }
 

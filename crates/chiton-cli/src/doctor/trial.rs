@@ -10,7 +10,8 @@ use chiton_engine::{
 };
 
 use super::finding::Finding;
-use crate::{handshake, setup, surroundings};
+use crate::handshake::{self, Talk};
+use crate::{setup, surroundings};
 
 /// More than a busy machine needs for a command that does nothing.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -134,7 +135,7 @@ fn introduce(state: &Path) -> Result<String> {
     #[expect(clippy::disallowed_methods, reason = "not a command of a user: this program, as a client starts it")]
     let mut command = Command::new(setup::own_path()?);
     command.arg("--state-dir").arg(state).arg("mcp");
-    Ok(handshake::introduce(command, "chiton doctor")?.revision)
+    Ok(handshake::introduce(command, "chiton doctor", Talk::Greeting)?.revision)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::json;
 
 use super::connection::{Connection, HttpServer, Launch};
-use crate::handshake;
+use crate::handshake::{self, Talk};
 
 /// More than a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -26,7 +26,7 @@ fn program(launch: &Launch) -> Result<String> {
     #[expect(clippy::disallowed_methods, reason = "not a command of a user: this program, as the client starts it")]
     let mut command = Command::new(&launch.command);
     command.args(&launch.arguments);
-    let said = handshake::introduce(command, "chiton setup").with_context(|| {
+    let said = handshake::introduce(command, "chiton setup", Talk::Tools).with_context(|| {
         format!("`{} {}` does not serve; `chiton doctor` says more", launch.command, launch.arguments.join(" "))
     })?;
     Ok(format!("starts and offers {}", said.tools.join(", ")))

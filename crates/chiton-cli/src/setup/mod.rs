@@ -51,7 +51,8 @@ again if you move it. Afterwards setup starts the server as the client will, and
 An agent that has a shell of its own uses that. So that it uses Chiton:
   --replace   switches its own shell off where a file can do that, and otherwise says how you do it
   --approve   lets the client call Chiton's tools without asking. Chiton's guard still asks a person
-              about what is dangerous. Without it, most clients refuse where nobody can be asked.
+              about what is dangerous. Without it, most clients refuse where nobody can be asked, and
+              with --replace alone an agent has no shell there.
 
 --http is for a server that runs already (chiton mcp --http 127.0.0.1:8765). The entry refers to the
 token by the variable MCP_CHITON_TOKEN; --copy-token writes the token itself into your settings, for

@@ -223,4 +223,39 @@ mod tests {
         }
         assert!(edited > 5000 && refused > 5000, "{edited} edited, {refused} refused: both have to be tried");
     }
+
+    /// The same for the settings beside the entry: what an edit gives is compared, so here only nothing may break.
+    #[test]
+    fn no_text_breaks_a_setting_and_what_is_put_in_can_be_taken_back() {
+        let path = |keys: [&str; 2]| keys.map(str::to_owned).to_vec();
+        let settings = [
+            Setting { path: path(["servers", "x"]), value: SettingValue::No },
+            Setting { path: path(["a", "b"]), value: SettingValue::Text("\u{fc}\"".into()) },
+            Setting { path: vec!["a".into()], value: SettingValue::Items(vec!["\u{e4}".into(), "new".into()]) },
+        ];
+        let (mut put, mut refused) = (0, 0);
+        for (format, seed) in SEEDS {
+            for (place, letter) in seed.char_indices() {
+                for piece in PIECES {
+                    let text = format!("{}{piece}{}", &seed[..place], &seed[place + letter.len_utf8()..]);
+                    for setting in &settings {
+                        let Ok(after) = format.put(&text, setting) else {
+                            refused += 1;
+                            continue;
+                        };
+                        put += 1;
+                        let before = format.read(&text).expect("it was edited");
+                        assert!(format.has(&after, setting).expect("it was edited"), "{text}\n->\n{after}");
+                        let now = format.read(&after).expect("it was edited");
+                        if let Some(ours) = setting.ours(&now, &before)
+                            && let Ok(back) = format.take_back(&after, &ours, &before)
+                        {
+                            assert_eq!(format.read(&back).expect("it was edited"), before, "{after}\n->\n{back}");
+                        }
+                    }
+                }
+            }
+        }
+        assert!(put > 1000 && refused > 1000, "{put} put in, {refused} refused: both have to be tried");
+    }
 }
