@@ -3,7 +3,8 @@
 //     node tokens.mjs DIRECTORY PROGRAM [PROGRAM_BEFORE]
 //
 // Each session of sessions/*.json is played against `chiton mcp --dialect D`, and against a bash whose output is given the
-// form of Claude Code's own tool. Tokens are those of o200k. SHOW=1 prints every reply with its count.
+// form of Claude Code's own tool. Tokens are those of o200k. SHOW=1 prints every reply with its count,
+// DIALECT=native,codex plays only these, TEXT=1 counts the text even where there is structuredContent.
 //
 // What a model reads of a reply is decided by the client: Claude Code shows structuredContent, where there is some and
 // the reply is not an error, and the text otherwise; Codex shows structuredContent wherever there is some.
@@ -108,6 +109,8 @@ class Server {
     this.shown = clients[client];
     const args = ["--state-dir", state, "mcp", "--dialect", dialect];
     this.child = spawn(program, args, { cwd: project, env: environment, stdio: ["pipe", "pipe", "ignore"] });
+    // A program that does not know the dialect is gone before it is greeted.
+    this.child.stdin.on("error", () => {});
     this.waiting = new Map();
     this.ids = new Map();
     createInterface({ input: this.child.stdout }).on("line", (line) => {
@@ -285,7 +288,7 @@ async function measure(who, make) {
 }
 
 const sum = (counts, where = () => true) => counts.filter((one, index) => where(one, index)).reduce((total, one) => total + (one.count ?? 0), 0);
-const wanted = rows.filter(({ dialect }) => !process.env.DIALECT || process.env.DIALECT === dialect);
+const wanted = rows.filter(({ dialect }) => !process.env.DIALECT || process.env.DIALECT.split(",").includes(dialect));
 const builtIn = await measure("built in", () => new BuiltIn());
 const table = [];
 const bySession = [];
