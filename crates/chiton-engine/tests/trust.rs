@@ -368,6 +368,24 @@ fn a_line_for_a_running_shell_is_judged_with_the_lines_before_it() {
 }
 
 #[test]
+fn what_waited_for_a_reader_is_judged_as_given_to_it() {
+    let harness = guarded();
+    let session = harness.session();
+    // The shell that will read does not run yet; what is written waits for it in the pipe.
+    let begin = harness.folder.path().join("begin");
+    let id = start(&harness, &session, "until [ -e begin ]; do sleep 0.01; done; bash; echo en''ded", false);
+    for fine in ["bird=can\n", "echo rea''dy\n", "touch ${bird}"] {
+        assert_eq!(send(&harness, &session, &id, fine, false), Ok(()), "{fine}");
+    }
+    fs::write(begin, "").unwrap();
+    until_printed(&harness, &id, "ready");
+    let said = send(&harness, &session, &id, "ary\n", false).unwrap_err();
+    assert!(said.contains("Canaries sing."), "{said}");
+    assert!(!harness.folder.path().join("canary").exists());
+    kill(&harness, &id);
+}
+
+#[test]
 fn a_program_inside_a_shell_is_given_what_is_meant_for_it() {
     let harness = guarded();
     let session = harness.session();

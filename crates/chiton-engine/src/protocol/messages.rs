@@ -19,7 +19,7 @@ use chiton_terminal::TerminalSize;
 
 /// Raised with every change of a message. The two sides are the same executable, unless it was replaced while a task
 /// ran.
-pub(crate) const VERSION: u8 = 10;
+pub(crate) const VERSION: u8 = 11;
 
 /// The byte that comes with an [`Order`].
 pub(crate) const ORDER: u8 = VERSION;
@@ -245,6 +245,8 @@ pub(crate) struct ReaderReport {
     pub(crate) directory: ByteString,
     /// Whether it is the shell of the run itself.
     pub(crate) is_leader: bool,
+    /// What was written before it was first seen and may have waited for it.
+    pub(crate) before: ByteString,
     /// The lines that it was given.
     pub(crate) given: ByteString,
     /// How many writes there were in all.
