@@ -33,7 +33,7 @@ pub(crate) use arguments::RunArguments;
 pub(crate) use report::exit_code;
 
 pub(crate) fn run(arguments: &RunArguments, settings: &Settings, state_directory: &Path) -> Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let runtime = crate::runtime::build(tokio::runtime::Builder::new_multi_thread().worker_threads(1))?;
     let code = runtime.block_on(run_async(arguments, settings, state_directory));
     // What still runs in there, such as a wait for a keeper, is no reason to stay.
     runtime.shutdown_background();
