@@ -6,12 +6,12 @@
 // homes and the requests in DIRECTORY for a look.
 
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { clients } from "./clients.mjs";
 import { places, serve } from "./model.mjs";
-import { difference, normalised, transcript, offered } from "./seen.mjs";
+import { difference, normaliser, offered, transcript } from "./seen.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const [program, directory, onlyClient, onlyScenario] = process.argv.slice(2);
@@ -37,6 +37,7 @@ function surroundings(client, scenario, model) {
   mkdirSync(project, { recursive: true });
   writeFileSync(join(home, ".config/chiton/config.toml"), SETTINGS);
   writeFileSync(join(project, "notes.txt"), "one\ntwo\nthree\n");
+  copyFileSync(join(here, "wait.sh"), join(project, "wait.sh"));
   spawnSync("git", ["init", "--quiet", "."], { cwd: project });
   const around = { url: model.url, root, home, project };
   const quiet = Object.fromEntries(["http_proxy", "https_proxy"].flatMap((name) => [[name, model.url], [name.toUpperCase(), model.url]]));
@@ -46,7 +47,7 @@ function surroundings(client, scenario, model) {
 }
 
 function setup(client, { environment, project }) {
-  const args = ["setup", client.name, "--replace"];
+  const args = ["setup", client.name, "--replace", "--approve"];
   const done = spawnSync(program, args, { cwd: project, env: environment, encoding: "utf8" });
   if (done.status !== 0) {
     throw new Error(`chiton ${args.join(" ")}: ${done.stderr}`);
@@ -70,6 +71,14 @@ function start(client, around) {
   });
 }
 
+// Setup chooses the dialect, and the dialect the names of the tools in a script.
+function scenariosOf(client, model) {
+  const around = surroundings(client, "setup", model);
+  const [, dialect = "native"] = /runs: .* --dialect (\S+)/.exec(setup(client, around)) ?? [];
+  rmSync(around.root, { recursive: true, force: true });
+  return JSON.parse(readFileSync(join(here, "scenarios", `${dialect}.json`), "utf8"));
+}
+
 async function play(client, scenario, script, model) {
   const around = surroundings(client, scenario, model);
   const told = setup(client, around);
@@ -90,12 +99,13 @@ async function play(client, scenario, script, model) {
     writeFileSync(join(around.root, "requests.json"), JSON.stringify(model.requests, null, 1));
     writeFileSync(join(around.root, "output.txt"), output);
   }
-  const saw = scenario === "offered" ? `${told}\n${offered(asked[0]?.seen ?? last)}` : transcript(model, last);
+  const plain = normaliser({ ...around, program: resolve(program) });
+  const saw = scenario === "offered" ? plain(`${told}\n${offered(asked[0]?.seen ?? last)}`) : transcript(model, last, plain);
   spawnSync(program, ["kill", "--all"], { env: around.environment });
   if (!process.env.KEEP) {
     rmSync(around.root, { recursive: true, force: true });
   }
-  return { saw: normalised(saw, { ...around, program: resolve(program) }), problems };
+  return { saw: `${saw.trimEnd()}\n`, problems };
 }
 
 function compare(client, scenario, saw) {
@@ -116,7 +126,7 @@ for (const client of clients.filter((one) => !onlyClient || one.name === onlyCli
     console.log(`${client.name}: ${client.package} is not installed here, left out`);
     continue;
   }
-  const scenarios = JSON.parse(readFileSync(join(here, "scenarios", `${client.name}.json`), "utf8"));
+  const scenarios = scenariosOf(client, model);
   let same = 0;
   for (const [scenario, script] of Object.entries(scenarios).filter(([name]) => !onlyScenario || name === onlyScenario)) {
     const { saw, problems } = await play(client, scenario, script, model);

@@ -2,33 +2,35 @@
 
 import { places } from "./model.mjs";
 
-// A result longer than this is shown with its beginning and its end.
-const LONG = 4000;
+// A result of more than 40 lines, or of more than 4000 characters, is shown with its beginning, its end, and the lines in
+// brackets between: those say what was left out.
+const LONG = { lines: 40, characters: 4000 };
 const LINES = 12;
 
 // The calls of a script and their results, in order. Of a turn that came again and again only the last one.
-export function transcript({ script, calls }, seen) {
+export function transcript({ script, calls }, seen, plain) {
   const shown = places(script, seen.results)
     .map((place, index) => ({ ...place, call: calls[index], result: seen.results[index] }))
     .filter((one) => one.last && one.call)
     .map(({ call, result }) => {
       const mark = result.error ? "(marked as an error)\n" : "";
-      return `> ${call.own ? "(its own tool) " : ""}${call.tool} ${JSON.stringify(call.arguments)}\n${mark}${short(result.text)}\n`;
+      const said = `${call.own ? "(its own tool) " : ""}${call.tool} ${JSON.stringify(call.arguments)}`;
+      return `> ${plain(said)}\n${mark}${short(plain(result.text))}\n`;
     });
-  const notices = seen.said.filter((text) => /task|background|chiton/i.test(text) && !/^Play\.$/.test(text) && /<task-notification|has completed|has finished/i.test(text));
-  return [...shown, ...notices.map((text) => `* told by the client: ${short(text)}\n`)].join("\n");
+  return shown.join("\n");
 }
 
 function short(text) {
-  if (text.length <= LONG) {
+  const lines = text.split("\n");
+  if (text.length <= LONG.characters && lines.length <= LONG.lines) {
     return text;
   }
-  const lines = text.split("\n");
   const cut = (line) => (line.length > 300 ? `${line.slice(0, 150)} [… ${line.length - 300} characters …] ${line.slice(-150)}` : line);
   const head = lines.slice(0, LINES).map(cut);
   const tail = lines.length > LINES ? lines.slice(Math.max(LINES, lines.length - LINES)).map(cut) : [];
-  const between = lines.length - head.length - tail.length;
-  return [...head, `[… ${between} more lines, ${text.length} characters in all …]`, ...tail].join("\n");
+  const between = lines.slice(head.length, lines.length - tail.length);
+  const said = between.filter((line) => /^\s*[[<.(].*[a-z]/.test(line)).map(cut);
+  return [...head, `<< ${between.length} more lines here, ${text.length} characters in all; among them: >>`, ...said, "<< … >>", ...tail].join("\n");
 }
 
 // The tools that the first request had, and what it said about the server.
@@ -71,7 +73,7 @@ function mentions(lines) {
 }
 
 // Without what differs from run to run: places, ids, times, sizes of either.
-export function normalised(text, { root, home, project, program }) {
+export function normaliser({ root, home, project, program }) {
   const numbered = (kind) => {
     const known = new Map();
     return (id) => {
@@ -82,24 +84,24 @@ export function normalised(text, { root, home, project, program }) {
     };
   };
   const [id, pid, chunk, session] = ["ID", "PID", "CHUNK", "SESSION"].map(numbered);
-  return text
-    .replaceAll(program, "/path/to/chiton")
-    .replaceAll(project, "/project")
-    .replaceAll(project.replaceAll("/", "-"), "-project")
-    .replaceAll(home, "/home")
-    .replaceAll(root, "/root")
-    .replace(/\b((?:shell|bash|task|run)_)[0-9a-z]{6,}\b/g, (all, kind) => `${kind}${id(all)}`)
-    .replace(/\btool_[0-9A-Za-z]{20,}\b/g, (all) => `tool_${id(all)}`)
-    .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, id)
-    .replace(/(chunk_id":"|Chunk ID: )([0-9a-f]{6})/gi, (all, before, it) => `${before}${chunk(it)}`)
-    .replace(/(session_id":|session ID |session )(\d{4,})/g, (all, before, it) => `${before}${session(it)}`)
-    .replace(/((?:PGID|PIDs?|pid|process(?: id)?|Process ID)(?: is)?[:"]*\s*)(\d+)/g, (all, before, it) => `${before}${it === "0" ? it : pid(it)}`)
-    .replace(/\b\d+(?:\.\d+)? ?(?:ms|s|seconds|milliseconds)\b/g, (all) => (/^(?:120|600|300|30|10) ?s$/.test(all) ? all : "TIME"))
-    .replace(/("(?:wall_time_seconds|duration_ms|duration|elapsed_ms)": ?)[\d.]+/g, "$1TIME")
-    .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g, "DATE")
-    .replace(/chiton 0\.\d+\.\d+/g, "chiton VERSION")
-    .replace(/[ \t]+$/gm, "")
-    .replace(/\n*$/, "\n");
+  return (text) =>
+    text
+      .replaceAll(program, "/path/to/chiton")
+      .replaceAll(project, "/project")
+      .replaceAll(project.replaceAll("/", "-"), "-project")
+      .replaceAll(home, "/home")
+      .replaceAll(root, "/root")
+      .replace(/\b((?:shell|bash|task|run)_)(?!metadata\b)[0-9a-z]{6,}\b/g, (all, kind) => `${kind}${id(all)}`)
+      .replace(/\btool_[0-9A-Za-z]{20,}\b/g, (all) => `tool_${id(all)}`)
+      .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, id)
+      .replace(/(chunk_id":"|Chunk ID: )([0-9a-f]{6})/gi, (all, before, it) => `${before}${chunk(it)}`)
+      .replace(/(session_id":|session ID |session )(\d{4,})/g, (all, before, it) => `${before}${session(it)}`)
+      .replace(/((?:PGID|PIDs?|pid|process(?: id)?|Process ID)(?: is)?[:"]*\s*)(\d+)/g, (all, before, it) => `${before}${it === "0" ? it : pid(it)}`)
+      .replace(/\b\d+(?:\.\d+)? ?(?:ms|s|seconds|milliseconds)\b/g, (all) => (/^(?:120|600|300|30|10) ?s$/.test(all) ? all : "TIME"))
+      .replace(/("(?:wall_time_seconds|duration_ms|duration|elapsed_ms)": ?)[\d.]+/g, "$1TIME")
+      .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g, "DATE")
+      .replace(/chiton 0\.\d+\.\d+/g, "chiton VERSION")
+      .replace(/[ \t]+$/gm, "");
 }
 
 export function difference(before, after) {

@@ -48,8 +48,10 @@ fn name_ran(ran: &mut Ran) {
         ran.stderr_characters = report.stderr.head.chars().count() as u64;
     }
     if stdout || stderr || output {
-        let bytes = (report.stdout.head.len() + report.stderr.head.len()) as u64;
-        ran.amount = Amount { bytes: bytes + report.stdout.omitted + report.stderr.omitted, ..ran.amount };
+        let views = [&report.stdout, &report.stderr];
+        let bytes = views.iter().map(|view| view.head.len() as u64 + view.omitted).sum();
+        let lines = views.iter().map(|view| view.head.lines().count() as u64).sum::<u64>();
+        ran.amount = Amount { bytes, lines: lines.min(ran.amount.lines) };
     }
 }
 

@@ -149,6 +149,14 @@ pub fn leftover_lines(ran: &Ran) -> Vec<String> {
     ran.leftovers().iter().map(line).collect()
 }
 
+/// Where all output of a command is: its file, or where it has none, the command that prints it.
+pub fn all_output(ran: &Ran) -> String {
+    match &ran.transcript {
+        Some(file) => file.display().to_string(),
+        None => format!("`chiton logs {}`", ran.run_id()),
+    }
+}
+
 /// Output as plain text: without escape sequences, and with the last state of what was drawn over itself.
 pub fn without_escapes(text: &str) -> String {
     chiton_engine::terminal::text::plain_text(text)

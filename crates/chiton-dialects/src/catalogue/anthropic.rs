@@ -10,7 +10,7 @@ use crate::call_error::CallError;
 use crate::facts::{object, ran, run_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of, shape};
-use crate::text::{Escapes, Gap, Room, fitted, leftover_lines};
+use crate::text::{Escapes, Gap, Room, all_output, fitted, leftover_lines};
 use crate::timeouts::DEFAULT_TIMEOUT;
 use crate::tool::{Dialect, Structured, Surroundings, ToolEffect, ToolSpec, boolean, string};
 
@@ -23,6 +23,10 @@ impl Dialect for Anthropic {
 
     fn about(&self) -> &'static str {
         "bash with command and restart, as Anthropic's models have it built in"
+    }
+
+    fn restart_words(&self) -> Option<&'static str> {
+        Some("restart: true")
     }
 
     fn structured(&self) -> Structured {
@@ -70,7 +74,7 @@ impl Dialect for Anthropic {
 }
 
 fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
-    let file = ran.transcript.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
+    let file = all_output(ran);
     let note = |gap: &Gap| format!("[… {} bytes left out; all output is in {file} …]", gap.bytes);
     let shown = |view| fitted(view, Room::of(LIMIT), Escapes::Removed, note);
     let (stdout, stdout_cut) = shown(ran.stdout());

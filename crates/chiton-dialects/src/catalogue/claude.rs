@@ -19,7 +19,7 @@ use crate::facts::{TaskForm, failure, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of};
 use crate::simple::{first_command, last_command};
-use crate::text::{Escapes, Room, beginning, ending, fitted, leftover_lines};
+use crate::text::{Escapes, Gap, Room, all_output, beginning, ending, fitted, leftover_lines};
 use crate::timeouts::{DEFAULT_MS, DEFAULT_TIMEOUT, MAXIMUM_MS};
 use crate::tool::{Dialect, Structured, Surroundings, ToolEffect, ToolSpec, boolean, string};
 
@@ -340,7 +340,7 @@ fn saved(ran: &Ran) -> (String, bool) {
     if !cut {
         return (whole, false);
     }
-    let file = ran.transcript.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
+    let file = all_output(ran);
     let first = Escapes::Removed.of(beginning(&view.head, FIRST, usize::MAX));
     let last = Escapes::Removed.of(ending(view.tail.as_ref().unwrap_or(&view.head), LAST, usize::MAX));
     let left_out = ran.amount.bytes.saturating_sub((first.len() + last.len()) as u64);
@@ -371,7 +371,7 @@ fn size(bytes: u64) -> String {
 /// What a command that goes on in the background is answered with.
 fn moved(run: &RunAction, ran: &Ran) -> String {
     let seconds = (run.limit_ms() + 500) / 1000;
-    let file = ran.transcript.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
+    let file = all_output(ran);
     let id = ran.run_id();
     format!(
         "Command did not complete within its {}s timeout and was moved to the background (ID: {id}). Output is being written \
@@ -407,7 +407,7 @@ fn monitor_reply(action: &Action, read: &TaskOutput) -> Reply {
     let task = &read.task;
     let file =
         read.transcript.as_ref().map(|file| format!("; all output is in {}", file.display())).unwrap_or_default();
-    let note = |gap: &crate::text::Gap| format!("[… {} bytes left out{file} …]", gap.bytes);
+    let note = |gap: &Gap| format!("[… {} bytes left out{file} …]", gap.bytes);
     let (output, cut) = fitted(&read.output, Room::of(LIMIT), Escapes::Removed, note);
     let facts = with(task_facts(task, FORM), &json!({"output": output, "truncated": cut}));
 

@@ -10,7 +10,7 @@ use crate::call_error::CallError;
 use crate::facts::{ran, run_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of};
-use crate::text::{Escapes, Gap, Room, fitted, leftover_lines};
+use crate::text::{Escapes, Gap, Room, all_output, fitted, leftover_lines};
 use crate::timeouts::{DEFAULT_MS, DEFAULT_TIMEOUT};
 use crate::tool::{Dialect, Structured, Surroundings, ToolEffect, ToolSpec, string};
 
@@ -92,10 +92,12 @@ fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     let note = |gap: &Gap| format!("\n...{} bytes truncated...\n", gap.bytes);
     let (output, cut) = fitted_bytes(ran, room, note);
     let file = ran.transcript.as_ref().filter(|_| cut).map(|file| file.to_string_lossy());
-    let mut text = match &file {
-        Some(file) => format!("...output truncated...\n\nFull output saved to: {file}\n\n{output}"),
-        None if output.is_empty() => "(no output)".to_owned(),
-        None => output.clone(),
+    let mut text = if cut {
+        format!("...output truncated...\n\nFull output saved to: {}\n\n{output}", all_output(ran))
+    } else if output.is_empty() {
+        "(no output)".to_owned()
+    } else {
+        output.clone()
     };
 
     let outcome = ran.outcome();

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes::{ByteString, path_as_bytes};
 use crate::limits::{SpoolLimits, StopLimits};
+use crate::owner::Owner;
 use crate::run::Stream;
 use crate::run::{DirectoryId, Ending, InSpool, InputWait, Lifetime, Look, StopCause, Streams, Typing, Typist};
 use chiton_terminal::TerminalSize;
@@ -89,6 +90,8 @@ pub(crate) struct RunPlan {
     pub(crate) session: Option<String>,
     /// The client whose task it is.
     pub(crate) client: Option<String>,
+    /// Whose it is.
+    pub(crate) owner: Option<Owner>,
     /// Whether nobody waits for its end.
     pub(crate) background: bool,
     pub(crate) journal: Option<JournalPlan>,
