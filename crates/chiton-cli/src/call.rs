@@ -36,7 +36,7 @@ pub(crate) struct CallArguments {
 pub(crate) fn call(arguments: &CallArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
     let values: Map<String, Value> = serde_json::from_str(&arguments.arguments)
         .with_context(|| format!("the arguments are not a JSON object: {}", arguments.arguments))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let runtime = crate::runtime::build(tokio::runtime::Builder::new_multi_thread().worker_threads(1))?;
     let reply = runtime.block_on(async {
         let operator = arguments.session.resolve(settings, Purpose::OneCall, state)?.operator(state)?;
         let reply = operator.call(&arguments.tool, &values, &Caller::silent()).await.reply;

@@ -21,6 +21,7 @@ mod passphrase;
 mod protection_arguments;
 mod ps;
 mod run;
+mod runtime;
 mod secret;
 mod secret_sources;
 mod send;
@@ -146,7 +147,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
 }
 
 fn on_runtime(verb: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(verb)
+    runtime::build(&mut tokio::runtime::Builder::new_current_thread())?.block_on(verb)
 }
 
 /// Ids for the completion of the command line.

@@ -17,6 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::messages::remark;
+use crate::runtime;
 use crate::session_arguments::{Purpose, SessionArguments, SessionSetup};
 use crate::settings::{HttpSettings, Settings};
 
@@ -70,7 +71,7 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
     // is done with it.
     let is_http = arguments.http.is_some() || settings.http.listen.is_some();
     let mut builder = if is_http { Builder::new_multi_thread() } else { Builder::new_current_thread() };
-    let runtime = builder.worker_threads(2).enable_all().build()?;
+    let runtime = runtime::build(builder.worker_threads(2))?;
     let served = runtime.block_on(async {
         if let Some(address) = arguments.http.as_deref().or(settings.http.listen.as_deref()) {
             return over_http(address, arguments, settings, state).await;

@@ -13,11 +13,15 @@ use serde_json::json;
 use crate::messages::complain;
 use crate::table::{lay_out, span};
 
+/// Characters of a directory that a terminal has room for.
+const DIRECTORY: usize = 24;
+
 /// List commands that run, or all that are kept
 #[derive(Args)]
 #[command(after_help = "\
 Status: pending, running, completed (exit code 0), failed (another code, or a signal), timeout, killed (stopped, or by
-SIGKILL), lost (its keeper was killed). An id can be shortened to any beginning that no other has.")]
+SIGKILL), lost (its keeper was killed). An id can be shortened to any beginning that no other has.
+Owner: the client of a server that started it, by the name that it gives itself; - for what people have started.")]
 pub(crate) struct PsArguments {
     /// Those that have ended as well
     #[arg(long, short)]
@@ -49,14 +53,17 @@ pub(crate) fn ps(arguments: &PsArguments, state: &Path) -> Result<ExitCode> {
             writeln!(stdout, "nothing runs{hint}")?;
         }
     } else {
-        let rows: Vec<Vec<String>> = found.iter().map(row).collect();
-        let text = lay_out(&["ID", "STATUS", "STARTED", "TIME", "PID", "COMMAND"], &rows);
+        let room = if stdout.is_terminal() { DIRECTORY } else { usize::MAX };
+        let rows: Vec<Vec<String>> = found.iter().map(|task| row(task, room)).collect();
+        let heads = ["ID", "STATUS", "STARTED", "TIME", "PID", "OWNER", "DIRECTORY", "COMMAND"];
+        let text = lay_out(&heads, &rows);
         write!(stdout, "{}", if stdout.is_terminal() { coloured(&text) } else { text })?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn row(task: &Task) -> Vec<String> {
+/// `room` is how much of a directory is shown.
+fn row(task: &Task, room: usize) -> Vec<String> {
     let status = match &task.outcome {
         Some(outcome) if task.status == TaskStatus::Failed => outcome.exit_code().map_or_else(
             || outcome.signal().map_or_else(|| "failed".to_owned(), |signal| format!("failed ({signal})")),
@@ -68,7 +75,19 @@ fn row(task: &Task) -> Vec<String> {
     let what = task.description.as_ref().map(|text| format!("{text}: ")).unwrap_or_default();
     let command = task.command.split_whitespace().collect::<Vec<_>>().join(" ");
     let pid = task.pid.filter(|_| task.status.is_running()).map(|pid| pid.to_string()).unwrap_or_default();
-    vec![task.id.clone(), status, format!("{} ago", span(age)), span(task.duration), pid, format!("{what}{command}")]
+    let owner = task.owner_name().unwrap_or("-").to_owned();
+    let directory = end_of(&task.directory.to_string_lossy(), room);
+    let (started, took) = (format!("{} ago", span(age)), span(task.duration));
+    vec![task.id.clone(), status, started, took, pid, owner, directory, format!("{what}{command}")]
+}
+
+/// The last characters of a path, which say more than the first.
+fn end_of(path: &str, room: usize) -> String {
+    let count = path.chars().count();
+    if count <= room {
+        return path.to_owned();
+    }
+    ['…'].into_iter().chain(path.chars().skip(count - room.saturating_sub(1))).collect()
 }
 
 /// Dims what is not about the moment, brightens what went wrong.
@@ -104,6 +123,11 @@ pub(crate) fn as_json(task: &Task) -> serde_json::Value {
         "description": task.description,
         "directory": task.directory,
         "session": task.session,
+        "owner": task.owner.as_ref().map(|owner| json!({
+            "client": owner.client,
+            "directory": owner.directory.to_string_lossy(),
+            "server_pid": owner.server.pid,
+        })),
         "background": task.background,
         "lifetime": task.lifetime,
         "leftover_of": task.leftover_of,

@@ -17,7 +17,8 @@ pub(crate) struct StatusLine {
 }
 
 struct Inner {
-    started: Instant,
+    /// When the command started. Before that, a person may be asked whether it may, and the terminal is theirs.
+    started: Option<Instant>,
     bytes: u64,
     last_line: Vec<u8>,
     open_line: bool,
@@ -27,10 +28,16 @@ struct Inner {
 impl StatusLine {
     /// A line that shows itself only where standard error is a terminal.
     pub(crate) fn new() -> Self {
-        let started = Instant::now();
-        let inner = Inner { started, bytes: 0, last_line: Vec::new(), open_line: false, shown: false };
+        let inner = Inner { started: None, bytes: 0, last_line: Vec::new(), open_line: false, shown: false };
         let visible = std::io::stderr().is_terminal();
         Self { inner: visible.then(|| Arc::new(Lock::new(inner))) }
+    }
+
+    /// The command has started.
+    pub(crate) fn begin(&self) {
+        if let Some(inner) = &self.inner {
+            inner.lock().started = Some(Instant::now());
+        }
     }
 
     /// Makes room for output and remembers its last line.
@@ -48,10 +55,9 @@ impl StatusLine {
     /// Draws itself every second until the future is dropped.
     pub(crate) async fn keep_drawing(self) {
         let Some(inner) = self.inner else { return std::future::pending().await };
-        tokio::time::sleep(PATIENCE).await;
         loop {
-            inner.lock().draw();
             tokio::time::sleep(Duration::from_secs(1)).await;
+            inner.lock().draw();
         }
     }
 
@@ -65,13 +71,16 @@ impl StatusLine {
 
 impl Inner {
     fn draw(&mut self) {
+        let Some(taken) = self.started.map(|started| started.elapsed()).filter(|taken| *taken >= PATIENCE) else {
+            return;
+        };
         // In the middle of a line of output there is no room for ours.
         if self.open_line {
             return;
         }
         let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
         let columns = size.filter(|size| size.ws_col > 0).map_or(80, |size| usize::from(size.ws_col));
-        let seconds = self.started.elapsed().as_secs();
+        let seconds = taken.as_secs();
         let mut text = format!("{}:{:02}  {}", seconds / 60, seconds % 60, amount(self.bytes));
         let last = String::from_utf8_lossy(&self.last_line);
         let last: String = last.chars().filter(|character| !character.is_control()).collect();

@@ -343,18 +343,26 @@ fn a_consent_on_the_terminal_is_for_the_directory_that_was_judged() {
         wire.greet("2025-06-18", &json!({}));
         let chiton = env!("CARGO_BIN_EXE_chiton");
         let command = format!("{chiton} --config {} run 'touch canary'; echo ended:$?", arguments[1]);
-        let started = wire.call("Bash", &json!({"command": command, "run_in_background": true, "pty": true}));
+        // Wide and high enough for the question wherever this test runs.
+        let window = json!({"command": command, "run_in_background": true, "pty": true, "cols": 400, "rows": 50});
+        let started = wire.call("Bash", &window);
         let id = started["structuredContent"]["bash_id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned();
         let shown =
             wire.call("BashOutput", &json!({"bash_id": id, "wait_for": "Run it", "wait": 20_000, "view": "screen"}));
         assert!(shown.to_string().contains("Canaries sing."), "{shown}");
+        // A person takes their time, and the question stays: nothing else is drawn before the command has started.
+        if !swapped {
+            let later = json!({"bash_id": id, "wait_for": "0:0", "wait": 3_500, "view": "screen"});
+            let shown = wire.call("BashOutput", &later).to_string();
+            assert!(shown.contains("Run it?") && !shown.contains("0:0"), "{shown}");
+        }
         if swapped {
             std::fs::rename(&work, place.folder.path().join("aside")).unwrap();
             std::fs::create_dir(&work).unwrap();
         }
         wire.call("BashInput", &json!({"bash_id": id, "text": "y\n"}));
-        let ended =
-            wire.call("BashOutput", &json!({"bash_id": id, "wait_for": "ended:", "wait": 20_000, "view": "screen"}));
+        let ended = wire
+            .call("BashOutput", &json!({"bash_id": id, "wait_for": "ended:[0-9]", "wait": 20_000, "view": "screen"}));
         let expected = if swapped { "ended:125" } else { "ended:0" };
         assert!(ended.to_string().contains(expected), "{ended}");
         assert_eq!(sings(&place, "canary"), !swapped, "{ended}");

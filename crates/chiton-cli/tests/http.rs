@@ -101,14 +101,18 @@ fn each_session_has_a_shell_and_tasks_of_its_own() {
         ("BashOutput", json!({"bash_id": id})),
         ("BashInput", json!({"bash_id": id, "text": "x"})),
         ("KillShell", json!({"bash_id": id})),
+        ("BashOutput", json!({"bash_id": id, "others": true})),
+        ("KillShell", json!({"bash_id": id, "others": true})),
     ] {
         let refused = other.call(tool, &arguments);
         let said = refused["content"][0]["text"].as_str().unwrap();
         assert!(refused["isError"] == true && said.contains("not found"), "{tool}: {refused}");
         assert!(!said.contains("did you mean"), "{tool} tells of others' tasks: {said}");
     }
-    let listed = other.call("ListShells", &json!({}));
-    assert!(!listed.to_string().contains(id), "{listed}");
+    for arguments in [json!({}), json!({"others": true})] {
+        let listed = other.call("ListShells", &arguments);
+        assert!(!listed.to_string().contains(id), "{listed}");
+    }
     let resources = other.post(&json!({"jsonrpc": "2.0", "id": 8, "method": "resources/list", "params": {}}));
     assert!(!resources.contains(id), "{resources}");
     assert!(one.call("ListShells", &json!({})).to_string().contains(id));

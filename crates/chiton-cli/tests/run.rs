@@ -12,7 +12,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use chiton_testkit::processes::{eventually, marked, resident_memory, with_command};
+use chiton_testkit::wire::Wire;
 use place::{Place, text};
+use serde_json::json;
 
 fn mark(name: &str) -> String {
     format!("cli-{}-{name}", std::process::id())
@@ -351,16 +353,43 @@ fn a_current_directory_that_is_gone_is_said_and_no_other_used() {
 #[test]
 fn few_descriptors_are_enough_or_the_error_says_so() {
     let place = Place::new();
-    for limit in [8, 12, 16, 24, 32, 64] {
-        let script = format!("ulimit -n {limit}; exec {} run 'echo ran'", env!("CARGO_BIN_EXE_chiton"));
-        let mut shell = place.command_of("bash");
-        let output = shell.args(["-c", &script]).env("XDG_STATE_HOME", place.folder.path()).output().unwrap();
+    // Whoever runs the tests may have left descriptors open.
+    let alone = "for n in /proc/$$/fd/*; do n=${n##*/}; ((n > 2)) && eval \"exec $n>&-\"; done;";
+    let chiton = env!("CARGO_BIN_EXE_chiton");
+    for (limit, held) in
+        [(5, ""), (8, ""), (8, "3<&0"), (8, "3<&0 4<&0"), (12, ""), (16, ""), (24, ""), (32, ""), (64, "")]
+    {
+        let limited = |arguments: &str| {
+            let mut shell = place.command_of("bash");
+            let script = format!("{alone} exec {held} 2>&2; ulimit -n {limit}; exec {chiton} {arguments}");
+            shell.args(["-c", &script]).env("XDG_STATE_HOME", place.folder.path());
+            shell
+        };
+        let output = limited("run 'echo ran'").output().unwrap();
         let said = text(&output.stderr);
         match output.status.code() {
             Some(0) => assert_eq!(text(&output.stdout), "ran\n"),
-            Some(125) => assert!(limit < 32 && said.contains("Too many open files"), "{limit}: {said}"),
-            other => panic!("{limit}: {other:?} {said}"),
+            Some(125) => assert!(limit < 32 && said.contains("Too many open files"), "{limit} {held}: {said}"),
+            other => panic!("{limit} {held}: {other:?} {said}"),
         }
+
+        let mut server = limited("mcp");
+        server.stderr(Stdio::piped());
+        let mut wire = Wire::start(server);
+        let mut stderr = wire.server.stderr.take().unwrap();
+        let client = json!({"name": "wire", "version": "1"});
+        let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+        // One that has too few to work with ends, and does not read this.
+        let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
+        let answered = wire.try_send(&hello).is_ok() && wire.try_answer(1).is_ok();
+        if answered {
+            let result = wire.call("Bash", &json!({"command": "echo ran"})).to_string();
+            assert!(result.contains("ran") || result.contains("Too many open files"), "{limit} {held}: {result}");
+            continue;
+        }
+        let (code, mut said) = (wire.close().code(), String::new());
+        stderr.read_to_string(&mut said).unwrap();
+        assert!(code == Some(125) && limit < 32 && said.contains("Too many open files"), "{limit} {held}: {said}");
     }
 }
 

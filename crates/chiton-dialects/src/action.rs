@@ -37,7 +37,7 @@ pub enum Action {
         task: TaskRef,
     },
     /// List tasks.
-    List,
+    List(ListAction),
     /// Start the session afresh.
     Restart,
 }
@@ -45,12 +45,33 @@ pub enum Action {
 /// How a call names a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskRef {
-    /// By its id.
+    /// By its id, among the client's own tasks and those that people have started.
     Id(String),
+    /// By its id, whoever of this user has started it.
+    OfAnybody(String),
     /// By the process id of its shell; of several that had it, the last one.
     Pid(u64),
     /// By the short number that a reply gave it ([`Ran::number`]).
     Number(u64),
+}
+
+/// A request to list tasks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ListAction {
+    /// Whose.
+    pub whose: Whose,
+    /// How many that have ended are listed, where the call says so.
+    pub ended: Option<u64>,
+}
+
+/// Whose tasks are listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Whose {
+    /// The client's own.
+    #[default]
+    Own,
+    /// Also those of other clients of this user, and of people.
+    Everybodys,
 }
 
 /// What is sent to a task.
@@ -105,6 +126,8 @@ pub struct RunAction {
     pub shell: Option<PathBuf>,
     /// The named session it runs in; without it, the client's own.
     pub session: Option<String>,
+    /// What its session starts from.
+    pub starts_from: StartsFrom,
     /// What of the shell's state is there for the next call.
     pub keeps: Keeps,
     /// How its output is shown, where the dialect leaves that to the call.
@@ -122,6 +145,7 @@ impl RunAction {
             request: CommandRequest::new(command),
             shell: None,
             session: None,
+            starts_from: StartsFrom::Session,
             keeps: Keeps::Everything,
             view: OutputView::Raw,
             room: 30_000,
@@ -133,6 +157,16 @@ impl RunAction {
     pub fn limit_ms(&self) -> u128 {
         self.request.timeout.map_or(0, |timeout| timeout.as_millis())
     }
+}
+
+/// What the session of a command starts from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StartsFrom {
+    /// What the session is by now.
+    #[default]
+    Session,
+    /// What the session was at its start: it begins afresh with this command.
+    Beginning,
 }
 
 /// What of the shell's state is there for the next call.
@@ -235,11 +269,20 @@ pub enum Done {
         already: bool,
     },
     /// Tasks.
-    Listed(Vec<Task>),
+    Listed(Listed),
     /// The session is as it was at its start.
     Restarted,
     /// It could not be done; nothing was started.
     Failed(Failure),
+}
+
+/// Tasks, the newest first.
+#[derive(Clone, Debug, Default)]
+pub struct Listed {
+    /// The client's own.
+    pub own: Vec<Task>,
+    /// Those of other clients and of people, where they were asked for.
+    pub others: Vec<Task>,
 }
 
 /// How much was printed, shown or not.
@@ -428,6 +471,8 @@ impl Failure {
 pub enum FailureKind {
     /// There is no task of this name.
     NotFound,
+    /// The task is another client's.
+    OfAnother,
     /// The system could not do it.
     System,
     /// As many tasks run as may.
@@ -448,7 +493,7 @@ impl FailureKind {
     /// One word.
     pub fn word(self) -> &'static str {
         match self {
-            Self::NotFound => "not_found",
+            Self::NotFound | Self::OfAnother => "not_found",
             Self::System => "system_error",
             Self::TaskLimit => "task_limit",
             Self::BadFilter => "bad_filter",

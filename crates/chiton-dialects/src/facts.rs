@@ -33,7 +33,7 @@ const RUN: &[Fact<Ran>] = &[
     fact(Field::text("cwd"), |ran| json!(ran.cwd.to_string_lossy())),
     fact(Field::processes("leftovers").or_absent(), |ran| json!(ran.leftovers())),
     fact(Field::text("leftover_task").or_absent(), |ran| json!(ran.leftover_task())),
-    fact(Field::integer("omitted_bytes").or_absent(), |ran| omitted(ran)),
+    fact(Field::integer("omitted_bytes").or_absent(), omitted),
     fact(Field::integer("duration_ms"), |ran| millis(ran.duration())),
     fact(Field::texts("notices").or_absent(), |ran| json!(ran.notices)),
     fact(Field::text("protection").or_absent(), |ran| unusual(&ran.response.protection().to_string())),

@@ -40,7 +40,7 @@ pub mod timeouts;
 pub mod title;
 pub mod tool;
 
-pub use action::{Action, Done, Keeps, ReadAction, RunAction};
+pub use action::{Action, Done, Keeps, ListAction, Listed, ReadAction, RunAction, StartsFrom, Whose};
 pub use arguments::Arguments;
 pub use call_error::CallError;
 pub use catalogue::{find, names};

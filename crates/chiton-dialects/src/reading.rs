@@ -47,6 +47,9 @@ impl fmt::Display for Ignored {
     }
 }
 
+/// The arguments that a tool knows, and those that it ignores.
+pub type Sorted<'a> = (Cow<'a, Map<String, Value>>, Vec<Ignored>);
+
 /// What a tool does with parameters that it does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
@@ -64,7 +67,7 @@ pub fn sort_out<'a>(
     tool: &ToolSpec,
     values: &'a Map<String, Value>,
     unknown: Unknown,
-) -> Result<(Cow<'a, Map<String, Value>>, Vec<Ignored>), CallError> {
+) -> Result<Sorted<'a>, CallError> {
     if values.keys().all(|name| tool.has(name)) {
         return Ok((Cow::Borrowed(values), Vec::new()));
     }

@@ -132,6 +132,16 @@ pub trait Dialect: Send + Sync {
         false
     }
 
+    /// Whether a call can reach the tasks of other clients ([`crate::action::TaskRef::OfAnybody`]).
+    fn reaches_others(&self) -> bool {
+        false
+    }
+
+    /// How a call starts the session afresh, in the words of the tool, where one can.
+    fn restart_words(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Reads a call whose arguments are all known to the tool.
     fn read(&self, tool: &str, arguments: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError>;
 

@@ -8,8 +8,8 @@ mod typing;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
 
 use crate::ancestry;
 use crate::audit::Journal;
@@ -21,6 +21,7 @@ use crate::folder;
 use crate::keeper;
 use crate::limits::{Limits, RetentionLimits};
 use crate::lock::Lock;
+use crate::owner::Owner;
 use crate::process::Shell;
 use crate::render;
 use crate::request::{self, CommandRequest};
@@ -101,6 +102,8 @@ struct EngineInner {
     known: KnownSecrets,
     /// What the guard has said.
     verdicts: Verdicts,
+    /// Whose its runs are.
+    owner: OnceLock<Owner>,
     /// What people were asked.
     consents: Consents,
     /// Lines that are still to be written into the journal.
@@ -131,6 +134,7 @@ impl Engine {
             tasks,
             known: KnownSecrets::none(),
             verdicts: Verdicts::default(),
+            owner: OnceLock::new(),
             consents: Consents::default(),
             deferred: Lock::default(),
             quota: Arc::default(),
@@ -152,6 +156,16 @@ impl Engine {
     /// The tasks of this engine's state directory, whoever started them.
     pub fn tasks(&self) -> &Tasks {
         &self.inner.tasks
+    }
+
+    /// From now on its runs belong to `owner`. The first one counts: an engine serves one client.
+    pub fn set_owner(&self, owner: Owner) {
+        let _ = self.inner.owner.set(owner);
+    }
+
+    /// Whose its runs are; nobody's unless somebody said so.
+    pub fn owner(&self) -> Option<&Owner> {
+        self.inner.owner.get()
     }
 
     /// Runs one command in `session`, and writes down that it did.

@@ -71,23 +71,23 @@ pub enum SessionError {
     NotADirectory(PathBuf),
     /// The session's own directory cannot be entered any more.
     #[error(
-        "the working directory {} {}, so nothing was run: begin the command with `cd` to a directory that exists, \
-         such as `cd {}`",
+        "the working directory {} {}, so nothing was run. The session is in {} now: send the command again to run it \
+         there",
         path.display(), gone(reason), nearest.display()
     )]
     DirectoryGone {
         /// The directory.
         path: PathBuf,
-        /// The nearest one above it that exists.
+        /// Where the session is now: the nearest one above it that can be entered and leads where it did.
         nearest: PathBuf,
         /// What the system says.
         reason: io::Error,
     },
     /// The name of the session's own directory leads elsewhere by now.
     #[error(
-        "the working directory {} was {} and now leads to {}, so nothing was run: begin the command with `cd` to the \
-         directory that is meant",
-        path.display(), was.display(), now.display()
+        "the working directory {} was {} and now leads to {}, so nothing was run. The session is in {} now: send the \
+         command again to run it there, or begin it with `cd` to the directory that is meant",
+        path.display(), was.display(), now.display(), nearest.display()
     )]
     DirectorySwapped {
         /// The directory as the session names it.
@@ -96,6 +96,8 @@ pub enum SessionError {
         was: PathBuf,
         /// Where its name leads.
         now: PathBuf,
+        /// Where the session is now: the nearest one above it that leads where it did.
+        nearest: PathBuf,
     },
     /// A name that no variable can have.
     #[error("'{0}' is not a name an environment variable can have: use letters, digits and _, and no digit first")]

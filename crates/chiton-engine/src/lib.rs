@@ -29,6 +29,7 @@ pub mod error;
 pub mod limits;
 mod lock;
 pub mod machine;
+mod owner;
 pub mod run;
 mod sys;
 
@@ -72,6 +73,7 @@ pub use error::EngineError;
 pub use keeper::{serve_always, serve_if_asked};
 pub use limits::{Limits, WarmLimits};
 pub use lock::Lock;
+pub use owner::{Owner, ServerProcess};
 pub use process::Shell;
 pub use request::{AnswerMode, CommandInput, CommandRequest, EnvironmentChange, OnTimeout, TaskLifetime};
 pub use response::{DryRun, RefusedCommand, Response, RunReport, StateReport};

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use chiton_engine::consent::{Answer, Approver, Asking, Question};
 use chiton_engine::guard::{Context, Decision, GuardPolicy, HumanRule};
-use chiton_engine::review::Guard;
+use chiton_engine::review::{Guard, Permission, PermissionManager, Permitting};
 use chiton_engine::tasks::{WaitFor, WaitReason};
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{
@@ -49,26 +49,90 @@ fn ran(harness: &Harness, session: &Session, command: &str) -> Response {
 }
 
 #[test]
-fn a_command_does_not_run_in_the_parent_of_a_directory_that_is_gone() {
+fn a_directory_that_is_gone_is_told_once_and_nothing_runs_in_its_parent_before() {
     for harness in [guarded(), Harness::new()] {
         let project = harness.folder.path().join("p");
-        fs::create_dir_all(project.join("build")).unwrap();
         let session = harness.session_in(&project);
-        ran(&harness, &session, "cd build");
-        fs::remove_dir(project.join("build")).unwrap();
+        let lose = || {
+            fs::create_dir_all(project.join("build/deep")).unwrap();
+            ran(&harness, &session, &format!("cd '{}/build/deep'", project.display()));
+            fs::remove_dir_all(project.join("build")).unwrap();
+        };
+        fs::create_dir(&project).unwrap();
+        lose();
 
         let error = run(&harness.engine, &session, CommandRequest::new("echo > here")).unwrap_err();
-        assert!(error.contains("is gone, so nothing was run"), "{error}");
-        assert!(error.contains(&format!("`cd {}`", project.display())), "where it could go: {error}");
+        assert!(error.contains("build/deep is gone, so nothing was run"), "{error}");
+        assert!(error.contains(&format!("is in {} now", project.display())), "where it is: {error}");
         assert!(!project.join("here").exists());
-        assert!(run(&harness.engine, &session, CommandRequest::new("cd ..")).is_err(), "from nowhere");
+        assert_eq!(session.state().cwd, project);
 
-        // The way out that the error names.
-        let command = format!("cd '{}' && echo > here", project.display());
-        assert_eq!(ran(&harness, &session, &command).outcome(), Some(Outcome::Exited(0)));
+        // Whoever was told sends it again.
+        let again = ran(&harness, &session, "echo > here");
+        assert_eq!((again.outcome(), again.notices()), (Some(Outcome::Exited(0)), &[][..]));
         assert!(project.join("here").exists());
+
+        // A command that says itself where to go need not be told.
+        lose();
+        let command = format!("cd '{}' && echo > there", project.display());
+        assert_eq!(ran(&harness, &session, &command).outcome(), Some(Outcome::Exited(0)));
+        assert!(project.join("there").exists());
         assert_eq!(ran(&harness, &session, "pwd").cwd(), project);
+
+        // A task is started nowhere else either.
+        lose();
+        let started = runtime().block_on(harness.engine.start(&session, CommandRequest::new("echo > task")));
+        assert!(started.unwrap_err().to_string().contains("is gone, so nothing was run"));
+        assert_eq!(session.state().cwd, project);
     }
+}
+
+/// Agrees to everything, and does something before.
+#[derive(Clone)]
+struct Agreeable(Arc<dyn Fn() + Send + Sync>);
+
+impl std::fmt::Debug for Agreeable {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Agreeable")
+    }
+}
+
+impl PermissionManager for Agreeable {
+    fn check<'a>(&'a self, question: &'a Question) -> Permitting<'a> {
+        if question.command.contains("first") {
+            tokio::task::block_in_place(|| (self.0)());
+        }
+        Box::pin(async { Ok(Permission::Allow) })
+    }
+}
+
+#[test]
+fn a_command_that_was_judged_for_a_directory_does_not_follow_the_session_when_that_is_gone() {
+    let place: Arc<Mutex<Option<(Engine, Session)>>> = Arc::default();
+    let folder = tempfile::tempdir().unwrap();
+    let (root, second) = (folder.path().canonicalize().unwrap(), Arc::new(Mutex::new(None)));
+    let meanwhile = {
+        let (place, root, second) = (Arc::clone(&place), root.clone(), Arc::clone(&second));
+        Agreeable(Arc::new(move || {
+            let (engine, session) = place.lock().unwrap().clone().unwrap();
+            fs::remove_dir(root.join("build")).unwrap();
+            let other = std::thread::spawn(move || run(&engine, &session, CommandRequest::new("echo > other")));
+            *second.lock().unwrap() = Some(other.join().unwrap());
+        }))
+    };
+    let harness = Harness::with(move |config| config.guard.manager = Some(Arc::new(meanwhile)));
+    fs::create_dir(root.join("build")).unwrap();
+    let session = harness.session_in(&root.join("build"));
+    *place.lock().unwrap() = Some((harness.engine.clone(), session.clone()));
+
+    let first = run(&harness.engine, &session, CommandRequest::new("echo > first")).unwrap_err();
+    let second = second.lock().unwrap().take().unwrap().unwrap_err();
+    for error in [&first, &second] {
+        assert!(error.contains("build is gone") && error.contains(&format!("is in {} now", root.display())), "{error}");
+    }
+    assert_eq!(fs::read_dir(&root).unwrap().count(), 0, "neither ran");
+    ran(&harness, &session, "echo > third");
+    assert!(root.join("third").exists(), "both were told");
 }
 
 #[test]
@@ -76,14 +140,21 @@ fn a_command_does_not_follow_a_link_that_took_the_place_of_its_directory() {
     for harness in [guarded(), Harness::new()] {
         let (here, elsewhere) = (harness.folder.path().join("here"), harness.folder.path().join("elsewhere"));
         fs::create_dir(&here).unwrap();
-        fs::create_dir(&elsewhere).unwrap();
+        fs::create_dir_all(elsewhere.join("sub")).unwrap();
+        fs::create_dir(here.join("sub")).unwrap();
         let session = harness.session();
-        ran(&harness, &session, "cd here");
-        fs::remove_dir(&here).unwrap();
+        ran(&harness, &session, "cd here/sub");
+        fs::remove_dir_all(&here).unwrap();
         symlink(&elsewhere, &here).unwrap();
         let error = run(&harness.engine, &session, CommandRequest::new("echo > file")).unwrap_err();
-        assert!(error.contains("now leads to") && error.contains("elsewhere"), "{error}");
-        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+        assert!(error.contains("now leads to") && error.contains("elsewhere/sub"), "{error}");
+
+        // What is above it leads elsewhere, too, so the session goes further up.
+        let folder = harness.folder.path();
+        assert!(error.contains(&format!("is in {} now", folder.display())), "{error}");
+        ran(&harness, &session, "echo > file");
+        assert!(folder.join("file").exists());
+        assert_eq!(files(&elsewhere), Vec::<String>::new());
     }
 }
 
@@ -363,6 +434,24 @@ fn a_line_for_a_running_shell_is_judged_with_the_lines_before_it() {
     assert_eq!(send(&harness, &session, &id, "touch ${bird}", false), Ok(()), "not complete");
     let end = runtime().block_on(harness.engine.end_input_of(&session, &id));
     assert!(end.is_err(), "the end of input completes it");
+    assert!(!harness.folder.path().join("canary").exists());
+    kill(&harness, &id);
+}
+
+#[test]
+fn what_waited_for_a_reader_is_judged_as_given_to_it() {
+    let harness = guarded();
+    let session = harness.session();
+    // The shell that will read does not run yet; what is written waits for it in the pipe.
+    let begin = harness.folder.path().join("begin");
+    let id = start(&harness, &session, "until [ -e begin ]; do sleep 0.01; done; bash; echo en''ded", false);
+    for fine in ["bird=can\n", "echo rea''dy\n", "touch ${bird}"] {
+        assert_eq!(send(&harness, &session, &id, fine, false), Ok(()), "{fine}");
+    }
+    fs::write(begin, "").unwrap();
+    until_printed(&harness, &id, "ready");
+    let said = send(&harness, &session, &id, "ary\n", false).unwrap_err();
+    assert!(said.contains("Canaries sing."), "{said}");
     assert!(!harness.folder.path().join("canary").exists());
     kill(&harness, &id);
 }

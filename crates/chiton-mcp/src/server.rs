@@ -184,7 +184,21 @@ impl Server {
         }
         Ok(())
     }
+
+    /// The client of a request, which says what it is called. Over HTTP, requests that belong to no session share one,
+    /// whoever sends them.
+    fn named(&self, client: Arc<ServedClient>, context: &RequestContext<RoleServer>) -> Arc<ServedClient> {
+        let is_one = self.clientele == Clientele::One || !Arc::ptr_eq(&client, &self.shared);
+        if is_one && !client.operator.has_client_name() {
+            let name = context.client_info().map_or_else(|| UNNAMED.to_owned(), |info| info.name);
+            client.operator.set_client_name(&name);
+        }
+        client
+    }
 }
+
+/// A client that does not say its name.
+const UNNAMED: &str = "an unnamed client";
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
@@ -281,7 +295,7 @@ impl ServerHandler for Server {
             return Ok(CallToolResponse::InputRequired(asking));
         }
         self.roots.over().await;
-        let client = self.calling();
+        let client = self.named(self.calling(), &context);
         let (progress, tool) = (OutputProgress::default(), request.name.clone());
         self.log.send(&context, LoggingLevel::Debug, || json!({"event": "call", "tool": tool})).await;
         let sending = context.meta.get_progress_token().map(|token| progress.send(context.peer.clone(), token));
@@ -307,24 +321,25 @@ impl ServerHandler for Server {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        self.client().task(&request.task_id, structured::is_wanted(&self.client().operator, &context))
+        let client = self.named(self.client(), &context);
+        client.task(&request.task_id, structured::is_wanted(&client.operator, &context))
     }
 
     async fn update_task(
         &self,
         request: UpdateTaskParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         // We never ask the client anything in the middle of a task, so there is no answer to take.
-        self.client().task(&request.task_id, false).map(|_| ())
+        self.named(self.client(), &context).task(&request.task_id, false).map(|_| ())
     }
 
     async fn cancel_task(
         &self,
         request: CancelTaskParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.client().cancel(&request.task_id).await
+        self.named(self.client(), &context).cancel(&request.task_id).await
     }
 
     async fn list_resources(
@@ -332,7 +347,7 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let client = self.client();
+        let client = self.named(self.client(), &context);
         client.operator.settled().await;
         let mut list = resources::list(&client.operator, request.and_then(|page| page.cursor).as_deref())?;
         let revision = Revision::of(&context);
@@ -368,9 +383,9 @@ impl ServerHandler for Server {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let client = self.client();
+        let client = self.named(self.client(), &context);
         client.operator.settled().await;
         resources::read(&client.operator, &request.uri).map(Into::into)
     }
@@ -380,7 +395,7 @@ impl ServerHandler for Server {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let client = self.client();
+        let client = self.named(self.client(), &context);
         client.operator.settled().await;
         let task = resources::find(&client.operator, &request.uri)?;
         let (tasks, uri) = (client.operator.tasks().clone(), request.uri.clone());
@@ -425,7 +440,7 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let client = self.client();
+        let client = self.named(self.client(), context.request_context());
         let mut watching = tokio::task::JoinSet::new();
         for uri in context.accepted().resource_subscriptions.clone().unwrap_or_default() {
             let task = resources::find(&client.operator, &uri)?;

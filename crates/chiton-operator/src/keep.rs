@@ -1,14 +1,15 @@
 //! What of a command's state stays, and where.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chiton_dialects::{Keeps, RunAction};
+use chiton_dialects::{Keeps, RunAction, StartsFrom};
 use chiton_engine::error::StoreError;
 use chiton_engine::state::{Value, Variable};
 use chiton_engine::{AnswerMode, FreshState, Lock, Outcome, RunReport, Session, ShellState, StateReport, Warmth};
 
+use crate::broken::broken_state;
 use crate::named::NamedSessions;
 
 /// Named sessions for which shells may wait.
@@ -25,6 +26,8 @@ pub(crate) struct Sessions {
     named: NamedSessions,
     /// What waits for the next commands of named sessions.
     warmth: Lock<HashMap<String, Warmth>>,
+    /// Sessions whose client was told that their state is broken.
+    told_broken: Lock<HashSet<Option<String>>>,
 }
 
 /// The session that one command runs in.
@@ -40,7 +43,7 @@ pub(crate) struct Opened {
 impl Sessions {
     pub(crate) fn new(beginning: FreshState, named: NamedSessions) -> Self {
         let own = Session::new(beginning.clone());
-        Self { beginning, own, named, warmth: Lock::default() }
+        Self { beginning, own, named, warmth: Lock::default(), told_broken: Lock::default() }
     }
 
     /// The client's own session goes on where the session of this name was left.
@@ -60,13 +63,58 @@ impl Sessions {
     }
 
     /// The client's own session as it was at its start.
-    pub(crate) fn restart(&self) {
+    pub(crate) fn restart(&self) -> Result<(), StoreError> {
+        if let Some(name) = self.own.name() {
+            self.named.reset(name, &self.beginning)?;
+        }
         self.own.restore(Arc::new(self.beginning.state.clone()));
+        self.told_broken.lock().remove(&None);
+        Ok(())
+    }
+
+    /// Has the session of a command begin afresh, where the call wants that.
+    fn restart_for(&self, run: &RunAction) -> Result<(), StoreError> {
+        match (run.starts_from, &run.session) {
+            (StartsFrom::Session, _) => Ok(()),
+            (StartsFrom::Beginning, None) => self.restart(),
+            (StartsFrom::Beginning, Some(name)) => {
+                self.told_broken.lock().remove(&run.session);
+                self.named.reset(name, &self.beginning)
+            }
+        }
+    }
+
+    /// Where nothing is kept, every command starts where the client's session began, as soon as that is there again.
+    fn go_home(&self, run: &RunAction) {
+        let (home, state) = (&self.beginning.state, self.own.state());
+        let is_away = run.keeps == Keeps::Nothing && self.own.name().is_none() && state.cwd != home.cwd;
+        if is_away && home.cwd.is_dir() {
+            let (cwd, real_cwd) = (home.cwd.clone(), home.real_cwd.clone());
+            self.own.take_over(ShellState { cwd, real_cwd, ..ShellState::clone(&state) });
+        }
+    }
+
+    /// What in the state of its session made a command fail; said once for each session.
+    pub(crate) fn broken(&self, opened: &Opened, run: &RunAction, report: &RunReport) -> Option<String> {
+        let change = &run.request.environment;
+        let broken = broken_state(&opened.before, &self.beginning.state, change, report)?;
+        self.told_broken.lock().insert(run.session.clone()).then_some(broken)
+    }
+
+    /// Writes down where a session is that has lost its directory: nothing ran, but its next command starts there.
+    pub(crate) fn keep_place(&self, opened: &Opened) {
+        let session = if opened.keeps.is_some() { &self.own } else { &opened.session };
+        if session.state().cwd != opened.before.cwd {
+            // Where that fails, the next command is told the same.
+            let _ = self.named.save(session, &opened.before);
+        }
     }
 
     /// The session for a command that is waited for. A dialect that keeps only part of the state runs it in a copy, of
     /// which that part is taken over; a named session is continued from where anybody left it.
     pub(crate) fn open(&self, run: &RunAction) -> Result<Opened, StoreError> {
+        self.restart_for(run)?;
+        self.go_home(run);
         if let Some(name) = &run.session {
             return self.open_named(name);
         }
@@ -77,6 +125,8 @@ impl Sessions {
 
     /// The session for a command that becomes a task, of whose state nothing is kept.
     pub(crate) fn open_for_task(&self, run: &RunAction) -> Result<Opened, StoreError> {
+        self.restart_for(run)?;
+        self.go_home(run);
         match &run.session {
             Some(name) => self.open_named(name),
             None => Ok(Opened { session: self.own.clone(), before: self.own.state(), keeps: Some(Keeps::Nothing) }),

@@ -32,6 +32,7 @@
 //! }
 //! ```
 
+mod broken;
 mod caller;
 mod counts;
 mod ends;
@@ -43,7 +44,9 @@ mod operator;
 mod remembered;
 pub mod shell_manager;
 mod tasks;
+mod whose;
 
+pub use broken::broken_state;
 pub use caller::{Called, Caller, Consent, OnEvent};
 pub use named::NamedSessions;
 pub use operator::Operator;

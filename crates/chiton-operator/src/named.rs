@@ -33,6 +33,11 @@ impl NamedSessions {
         Ok(session)
     }
 
+    /// Has the session `name` begin afresh from `base`.
+    pub fn reset(&self, name: &str, base: &FreshState) -> Result<(), StoreError> {
+        self.store.reset(name, &base.state)
+    }
+
     /// Notes which secrets the commands of `session` named, so that another process masks them, too. `before` is the
     /// state from which the session started. Does nothing for a session without a name.
     pub fn note_secrets(&self, session: &Session, before: &ShellState) -> Result<(), StoreError> {

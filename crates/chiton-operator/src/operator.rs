@@ -10,19 +10,22 @@ use chiton_dialects::arguments::short;
 use chiton_dialects::binary;
 use chiton_dialects::reading::{Unknown, sort_out};
 use chiton_dialects::{
-    Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Structured, Surroundings, ToolSpec,
+    Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Structured, Surroundings, ToolSpec, Whose,
 };
 use chiton_engine::error::StoreError;
 use chiton_engine::tasks::Part;
-use chiton_engine::{CommandRequest, Engine, FreshState, Outcome, Response, Shell, StartedTask, Task, Tasks};
+use chiton_engine::{
+    CommandRequest, Engine, EngineError, FreshState, Outcome, Owner, Response, Shell, StartedTask, Task, Tasks,
+};
 use serde_json::{Map, Value};
 
 use crate::caller::{Called, Caller};
 use crate::counts::OutputCounts;
 use crate::failure::{engine_failure, not_possible};
-use crate::keep::Sessions;
+use crate::keep::{Opened, Sessions};
 use crate::named::NamedSessions;
 use crate::tasks::{ClientTasks, VIEW, transcript};
+use crate::whose::WayToOthers;
 
 /// One client's shell: an engine, a session, a dialect.
 pub struct Operator {
@@ -42,17 +45,30 @@ impl Operator {
     pub fn new(engine: Engine, dialect: &'static dyn Dialect, start: FreshState, timeout: Option<Duration>) -> Self {
         let around = Surroundings { directory: start.state.cwd.clone(), timeout };
         let sessions = Sessions::new(start, NamedSessions::new(&engine.config().state_directory));
-        let tasks = ClientTasks::new(engine.clone(), sessions.own().clone());
+        let tasks = tasks_of(&engine, &sessions, dialect);
         let structured = dialect.structured();
         let untold = AtomicBool::new(false);
         Self { engine, dialect, tools: OnceLock::new(), around, sessions, tasks, structured, untold }
+    }
+
+    /// Whether it serves a client whose name is known.
+    pub fn has_client_name(&self) -> bool {
+        self.engine.owner().is_some()
+    }
+
+    /// From now on this serves the client of this name: its runs are that client's, and those of others are reached only
+    /// by calls that say so. The first name counts.
+    pub fn set_client_name(&self, name: &str) {
+        if !self.has_client_name() {
+            self.engine.set_owner(Owner::served_here(name, &self.around.directory));
+        }
     }
 
     /// The same for one client of several, which knows its own tasks and no others.
     #[must_use]
     pub fn of_client(mut self, client: &str) -> Self {
         self.sessions.set_client(client);
-        self.tasks = ClientTasks::new(self.engine.clone(), self.sessions.own().clone());
+        self.tasks = tasks_of(&self.engine, &self.sessions, self.dialect);
         self
     }
 
@@ -62,7 +78,7 @@ impl Operator {
     /// When the session cannot be read.
     pub fn named(mut self, name: &str) -> Result<Self, StoreError> {
         self.sessions.continue_named(name)?;
-        self.tasks = ClientTasks::new(self.engine.clone(), self.sessions.own().clone());
+        self.tasks = tasks_of(&self.engine, &self.sessions, self.dialect);
         Ok(self)
     }
 
@@ -152,10 +168,10 @@ impl Operator {
             Action::Exchange(exchange) => self.tasks.exchange(exchange, control).await,
             Action::Kill { task } => self.tasks.kill(task).await,
             Action::Restart => {
-                self.sessions.restart();
+                self.sessions.restart().map_err(not_possible)?;
                 Ok(Done::Restarted)
             }
-            Action::List => self.tasks.list().map(Done::Listed),
+            Action::List(list) => self.tasks.list(list.whose).map(Done::Listed),
         }
     }
 
@@ -173,10 +189,10 @@ impl Operator {
             | Action::Start(_)
             | Action::Watch(..)
             | Action::Restart
-            | Action::List => return,
+            | Action::List(_) => return,
         };
         let id = match task {
-            TaskRef::Id(id) => id.clone(),
+            TaskRef::Id(id) | TaskRef::OfAnybody(id) => id.clone(),
             TaskRef::Pid(number) | TaskRef::Number(number) => number.to_string(),
         };
         self.engine.note_task(self.sessions.own(), what, &id);
@@ -190,13 +206,18 @@ impl Operator {
         let mut request = request(run, caller)?;
         request.answer = opened.answer_mode();
         let response = self.engine.run(&opened.session, request, &mut counts, &caller.control).await;
-        let report = match response.map_err(engine_failure)? {
+        let report = match response.map_err(|error| self.not_run(&opened, error))? {
             Response::Ran(report) => report,
             not_run => return Ok(Done::Ran(Box::new(Ran::unrun(not_run)))),
         };
 
         let mut kept = self.sessions.keep(&opened, &report);
         kept.notices.extend(self.sessions.note_secrets(&opened));
+        if let Some(words) = self.dialect.restart_words()
+            && let Some(broken) = self.sessions.broken(&opened, run, &report)
+        {
+            kept.notices.push(format!("{broken}; {words} starts the session afresh"));
+        }
         let mut screen = None;
         if report.outcome == Outcome::Running {
             // What this reply shows is not new to the next read, except for half a character at its end.
@@ -226,7 +247,8 @@ impl Operator {
         self.settled().await;
         let opened = self.sessions.open_for_task(run).map_err(not_possible)?;
 
-        let started = self.engine.start(&opened.session, request(run, caller)?).await.map_err(engine_failure)?;
+        let started = self.engine.start(&opened.session, request(run, caller)?).await;
+        let started = started.map_err(|error| self.not_run(&opened, error))?;
         self.sessions.note_secrets(&opened);
         match started {
             StartedTask::Started(task) => {
@@ -236,6 +258,12 @@ impl Operator {
             StartedTask::Refused(refused) => Ok(Done::Ran(Box::new(Ran::unrun(Response::Refused(refused))))),
             StartedTask::Described(dry_run) => Ok(Done::Ran(Box::new(Ran::unrun(Response::Described(dry_run))))),
         }
+    }
+
+    /// Why nothing was run.
+    fn not_run(&self, opened: &Opened, error: EngineError) -> Failure {
+        self.sessions.keep_place(opened);
+        engine_failure(error)
     }
 
     /// Whether a person was asked the question `id`, and it can still be answered.
@@ -254,9 +282,9 @@ impl Operator {
         self.tools();
     }
 
-    /// All runs that this client may know of, the newest first.
+    /// The client's own runs, the newest first.
     pub fn runs(&self) -> Result<Vec<Task>, Failure> {
-        self.tasks.list()
+        self.tasks.list(Whose::Own).map(|listed| listed.own)
     }
 
     /// The task that is meant, where this client may know of it.
@@ -281,6 +309,11 @@ impl Operator {
     pub fn tasks(&self) -> &Tasks {
         self.engine.tasks()
     }
+}
+
+fn tasks_of(engine: &Engine, sessions: &Sessions, dialect: &dyn Dialect) -> ClientTasks {
+    let way = if dialect.reaches_others() { WayToOthers::Parameter } else { WayToOthers::CommandLine };
+    ClientTasks::new(engine.clone(), sessions.own().clone(), way)
 }
 
 /// Whether it reaches the input of the task: then the engine judges it and writes it down.

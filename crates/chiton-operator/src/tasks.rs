@@ -7,7 +7,7 @@ use chiton_dialects::action::{
     Amount, Exchange, Exchanged, Failure, FailureKind, Message, OutputView, TaskOutput, TaskRef, WhenLong,
 };
 use chiton_dialects::text::LineCount;
-use chiton_dialects::{Done, ReadAction};
+use chiton_dialects::{Done, Listed, ReadAction, Whose};
 use chiton_engine::capture::HeadTail;
 use chiton_engine::limits::ViewLimits;
 use chiton_engine::render::TextView;
@@ -22,6 +22,7 @@ use crate::ends::Ends;
 use crate::failure::{not_found, read_failure, send_failure, system};
 use crate::numbers::Numbers;
 use crate::remembered::Remembered;
+use crate::whose::{TaskOf, WayToOthers, of_another};
 
 /// How much of a stream is in memory for a reply: more than any dialect shows, so that each can cut it in its own way.
 pub(crate) const VIEW: ViewLimits = ViewLimits { head: 160 << 10, tail: 160 << 10 };
@@ -39,6 +40,8 @@ pub(crate) struct ClientTasks {
     engine: Engine,
     /// The client's own session.
     session: Session,
+    /// How it reaches the tasks of other clients.
+    way: WayToOthers,
     /// How far each task was read.
     cursors: Lock<Remembered<Cursor>>,
     /// Whether what each task printed last was drawn on its screen.
@@ -50,10 +53,11 @@ pub(crate) struct ClientTasks {
 }
 
 impl ClientTasks {
-    pub(crate) fn new(engine: Engine, session: Session) -> Self {
+    pub(crate) fn new(engine: Engine, session: Session, way: WayToOthers) -> Self {
         Self {
             engine,
             session,
+            way,
             cursors: Lock::default(),
             drawn: Lock::default(),
             forgotten: Lock::default(),
@@ -332,32 +336,55 @@ impl ClientTasks {
         Ok(Done::Killed { task: Box::new(killed.task().clone()), already })
     }
 
-    /// All runs that this client may know of, the newest first.
-    pub(crate) fn list(&self) -> Result<Vec<Task>, Failure> {
-        let (mut tasks, _) = self.engine.tasks().list().map_err(system)?;
-        tasks.retain(|task| self.may_know(task));
-        Ok(tasks)
+    /// Tasks, those of others where they are wanted and the client may know of them.
+    pub(crate) fn list(&self, whose: Whose) -> Result<Listed, Failure> {
+        let (tasks, _) = self.engine.tasks().list().map_err(system)?;
+        let mut listed = Listed::default();
+        for task in tasks {
+            match self.see(&task) {
+                TaskOf::Itself => listed.own.push(task),
+                TaskOf::Person | TaskOf::Another if whose == Whose::Everybodys => listed.others.push(task),
+                TaskOf::Person | TaskOf::Another | TaskOf::Stranger => {}
+            }
+        }
+        Ok(listed)
     }
 
-    fn may_know(&self, task: &Task) -> bool {
-        self.session.client().is_none_or(|client| task.client.as_deref() == Some(client))
+    fn see(&self, task: &Task) -> TaskOf {
+        TaskOf::see(task, &self.session, &self.engine)
     }
 
     /// The task that is meant, where this client may know of it.
     pub(crate) fn known(&self, task: &TaskRef) -> Result<Task, Failure> {
-        let id = match task {
-            TaskRef::Id(id) => id.clone(),
-            TaskRef::Pid(pid) => self.by_pid(*pid)?,
-            TaskRef::Number(number) => self.by_number(*number)?,
+        let (id, whose) = match task {
+            TaskRef::Id(id) => (id.clone(), Whose::Own),
+            TaskRef::OfAnybody(id) => (id.clone(), Whose::Everybodys),
+            TaskRef::Pid(pid) => (self.by_pid(*pid)?, Whose::Own),
+            TaskRef::Number(number) => (self.by_number(*number)?, Whose::Own),
         };
         let unknown = |id| not_found(NotFound { id, nearest: Vec::new(), reason: None });
-        match self.engine.tasks().get(&id) {
-            Ok(task) if self.lock_forgotten().has(&task.id) => Err(unknown(id)),
-            Ok(task) if self.may_know(&task) => Ok(task),
+        let task = match self.engine.tasks().get(&id) {
+            Ok(task) => task,
             // A client does not learn of another's tasks, not even by a suggestion.
-            _ if self.session.client().is_some() => Err(unknown(id)),
-            found => found.map_err(not_found),
+            Err(_) if self.session.client().is_some() => return Err(unknown(id)),
+            Err(error) => return Err(not_found(self.with_own_suggestions(error))),
+        };
+        if self.lock_forgotten().has(&task.id) {
+            return Err(unknown(id));
         }
+        match (self.see(&task), whose) {
+            // An id that a person has told is meant.
+            (TaskOf::Itself | TaskOf::Person, _) | (TaskOf::Another, Whose::Everybodys) => Ok(task),
+            (TaskOf::Another, Whose::Own) => Err(of_another(&task, self.way)),
+            (TaskOf::Stranger, _) => Err(unknown(id)),
+        }
+    }
+
+    /// The same error without ids of other clients' tasks: what is meant is not among them.
+    fn with_own_suggestions(&self, mut error: NotFound) -> NotFound {
+        let tasks = self.engine.tasks();
+        error.nearest.retain(|id| tasks.get(id).is_ok_and(|task| self.see(&task) != TaskOf::Another));
+        error
     }
 
     fn by_number(&self, number: u64) -> Result<String, Failure> {
@@ -367,9 +394,10 @@ impl ClientTasks {
     }
 
     fn by_pid(&self, pid: u64) -> Result<String, Failure> {
+        let Listed { own, others } = self.list(Whose::Everybodys)?;
         // The newest come first: a number that was used twice is that of the last task.
-        let found =
-            self.list()?.into_iter().find(|task| task.pid.and_then(|found| u64::try_from(found).ok()) == Some(pid));
+        let has_it = |task: &Task| task.pid.and_then(|found| u64::try_from(found).ok()) == Some(pid);
+        let found = own.into_iter().chain(others).find(has_it);
         let message = format!("no task has the process id {pid}");
         found.map(|task| task.id).ok_or(Failure::new(FailureKind::NotFound, message))
     }

@@ -40,13 +40,13 @@ async fn call(operator: &Operator, tool: &str, arguments: &Value) -> Called {
 async fn output(operator: &Operator, tool: &str, arguments: Value) -> String {
     let reply = call(operator, tool, &arguments).await.reply;
     assert!(!reply.is_error, "{}", reply.text);
-    reply.structured["output"].as_str().unwrap().to_owned()
+    reply.structured.get("output").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// The id of a new task that has ended.
 async fn ended_task(operator: &Operator, command: &str) -> String {
     let started = call(operator, "Bash", &json!({"command": command, "run_in_background": true})).await;
-    let id = started.reply.structured["task_id"].as_str().unwrap().to_owned();
+    let id = started.reply.structured["bash_id"].as_str().unwrap().to_owned();
     operator.tasks().wait(&id, WaitFor::default()).await.unwrap();
     id
 }

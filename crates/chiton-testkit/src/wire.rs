@@ -23,6 +23,8 @@ pub struct Wire {
     pub other: VecDeque<Value>,
     /// Every line that the server has sent and the client has read.
     pub transcript: Transcript,
+    /// What the client calls itself.
+    pub name: String,
     /// How long the client waits for a message, and for the end of the server.
     pub patience: Duration,
     input: Option<ChildStdin>,
@@ -89,6 +91,7 @@ impl Wire {
             server,
             other: VecDeque::new(),
             transcript: Transcript::default(),
+            name: "wire".to_owned(),
             patience: LIMIT,
             input,
             lines,
@@ -118,7 +121,7 @@ impl Wire {
 
     /// Opens a session of an older revision with these capabilities of the client; gives what the server replied.
     pub fn greet(&mut self, revision: &str, capabilities: &Value) -> Value {
-        let client = json!({"name": "wire", "version": "1"});
+        let client = json!({"name": self.name, "version": "1"});
         let hello = json!({"protocolVersion": revision, "capabilities": capabilities, "clientInfo": client});
         let answer = self.ask("initialize", hello);
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
@@ -127,7 +130,9 @@ impl Wire {
 
     /// From now on every request says who asks, as the newest revision wants it.
     pub fn modern(&mut self, capabilities: &Value) {
-        self.meta = Some(modern_meta(capabilities));
+        let mut meta = modern_meta(capabilities);
+        meta["io.modelcontextprotocol/clientInfo"]["name"] = json!(self.name);
+        self.meta = Some(meta);
     }
 
     /// Sends any bytes.
@@ -137,6 +142,12 @@ impl Wire {
     pub fn raw(&mut self, bytes: &[u8]) {
         let input = self.input.as_mut().expect("the input is open until the client closes it");
         input.write_all(bytes).expect("the server reads");
+    }
+
+    /// Sends one message to a server that may be gone.
+    pub fn try_send(&mut self, message: &Value) -> std::io::Result<()> {
+        let input = self.input.as_mut().expect("the input is open until the client closes it");
+        input.write_all(format!("{message}\n").as_bytes())
     }
 
     /// Sends one message.

@@ -89,7 +89,7 @@ fn judge_shell(path: &Path, version: &str) -> Finding {
 
 /// Runs a command in a session of its own and leaves nothing behind.
 fn run(state: &Path, command: &str) -> Result<RunReport> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let runtime = crate::runtime::build(tokio::runtime::Builder::new_multi_thread().worker_threads(1))?;
     let response = runtime.block_on(async {
         let mut config = EngineConfig::new(state)?;
         config.limits.warm = WarmLimits::none();

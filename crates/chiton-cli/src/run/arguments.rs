@@ -80,6 +80,9 @@ pub(crate) struct RunArguments {
     /// Continue the session of this name, and leave it as the command left it (a background command leaves it as it is)
     #[arg(long, value_name = "NAME")]
     pub(super) session: Option<String>,
+    /// Begin that session afresh first: directory, variables, functions, options
+    #[arg(long, requires = "session")]
+    pub(super) reset: bool,
     /// Take both streams through one pipe: exact order, no telling them apart
     #[arg(long)]
     merge: bool,
@@ -220,7 +223,12 @@ pub(super) fn request(arguments: &RunArguments) -> Result<CommandRequest> {
     // Our process ends with this command, so a task that ended with our process would not be one.
     request.task_lifetime = TaskLifetime::Durable;
     request.description.clone_from(&arguments.description);
-    request.view = Some(ViewLimits::split(if arguments.json { arguments.max_output } else { 0 }));
+    request.view = Some(ViewLimits::split(match &arguments.session {
+        _ if arguments.json => arguments.max_output,
+        // Enough to see why a command failed that its session has broken.
+        Some(_) => 8 << 10,
+        None => 0,
+    }));
     Ok(request)
 }
 

@@ -102,8 +102,11 @@ impl Show {
 
 impl Listener for Show {
     fn receive(&mut self, event: RunEvent<'_>) {
-        if let (RunEvent::Started { run_id, .. }, Some(run)) = (&event, &self.run) {
-            run.send_replace((*run_id).to_owned());
+        if let RunEvent::Started { run_id, .. } = &event {
+            self.status.begin();
+            if let Some(run) = &self.run {
+                run.send_replace((*run_id).to_owned());
+            }
         }
         let RunEvent::Output { stream, bytes } = event else { return };
         self.status.passes(bytes);

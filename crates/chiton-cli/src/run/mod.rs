@@ -14,12 +14,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
+use chiton_engine::error::SessionError;
 use chiton_engine::state::environment::CallerKind;
 use chiton_engine::{
-    CommandRequest, Engine, EngineConfig, Outcome, Response, RunControl, Session, ShellState, StartedTask, WarmLimits,
+    CommandRequest, Engine, EngineConfig, EngineError, EnvironmentChange, FreshState, Outcome, Response, RunControl,
+    Session, ShellState, StartedTask, WarmLimits,
 };
-use chiton_operator::NamedSessions;
+use chiton_operator::{NamedSessions, broken_state};
 
 use crate::messages::{complain, remark, say};
 use crate::passphrase::PassphraseSource;
@@ -33,7 +35,7 @@ pub(crate) use arguments::RunArguments;
 pub(crate) use report::exit_code;
 
 pub(crate) fn run(arguments: &RunArguments, settings: &Settings, state_directory: &Path) -> Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let runtime = crate::runtime::build(tokio::runtime::Builder::new_multi_thread().worker_threads(1))?;
     let code = runtime.block_on(run_async(arguments, settings, state_directory));
     // What still runs in there, such as a wait for a keeper, is no reason to stay.
     runtime.shutdown_background();
@@ -47,16 +49,21 @@ async fn run_async(arguments: &RunArguments, settings: &Settings, state_director
     if arguments.background {
         let started = start(&engine, &place.session, request, arguments).await;
         place.note_secrets();
-        return started;
+        if started.is_err() {
+            place.save();
+        }
+        return started.map_err(|error| without_session(error, arguments));
     }
 
     let control = RunControl::new();
     let stopped_by = live::stop_on_signals(&control)?;
     let mut show = Show::new(arguments, &control);
+    let environment = request.environment.clone();
     let response = show_live(&engine, &place.session, request, arguments, &mut show, &control).await;
     place.note_secrets();
-    let response = response?;
+    // Also where nothing ran: a session that has lost its directory goes on in another one.
     place.save();
+    let response = response.map_err(|error| without_session(error, arguments))?;
 
     if arguments.json {
         let mut stdout = io::stdout().lock();
@@ -64,6 +71,7 @@ async fn run_async(arguments: &RunArguments, settings: &Settings, state_director
         writeln!(stdout)?;
     } else {
         report::report(&response, arguments);
+        place.report_broken(&response, &environment);
         if arguments.leaves_input() {
             remark("what is in standard input did not reach the command; --stdin - passes it on");
         }
@@ -93,6 +101,8 @@ struct RunSession {
     named: NamedSessions,
     session: Session,
     before: Arc<ShellState>,
+    /// What a session starts from here.
+    base: FreshState,
 }
 
 impl RunSession {
@@ -101,10 +111,15 @@ impl RunSession {
         let base = engine.fresh_state(directory, surroundings::environment(), surroundings::umask());
         let named = NamedSessions::new(state_directory);
         let session = match &arguments.session {
-            Some(name) => named.open(name, &base)?,
-            None => Session::new(base),
+            Some(name) => {
+                if arguments.reset {
+                    named.reset(name, &base)?;
+                }
+                named.open(name, &base)?
+            }
+            None => Session::new(base.clone()),
         };
-        Ok(Self { named, before: session.state(), session })
+        Ok(Self { named, before: session.state(), session, base })
     }
 
     /// Notes in a named session which secrets its commands named, so that later ones mask them, too.
@@ -114,11 +129,33 @@ impl RunSession {
         }
     }
 
+    /// Says what in the state of a named session made the command fail.
+    fn report_broken(&self, response: &Response, environment: &EnvironmentChange) {
+        let Some(name) = self.session.name() else { return };
+        let broken = |report| broken_state(&self.before, &self.base.state, environment, report);
+        if let Some(broken) = response.ran().and_then(broken) {
+            remark(&format!("{broken}; `chiton run --session {name} --reset` starts it afresh"));
+        }
+    }
+
     /// Leaves a named session as the command left it. The command has run, so its own ending is what counts.
     fn save(&self) {
         if let Err(error) = self.named.save(&self.session, &self.before) {
             complain(&format!("{error}; the session stays as it was before"));
         }
+    }
+}
+
+/// The error of a command that ran nothing. Without a session there is none that could go on elsewhere.
+fn without_session(error: anyhow::Error, arguments: &RunArguments) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(EngineError::Session(SessionError::DirectoryGone { path, nearest, .. }))
+            if arguments.session.is_none() =>
+        {
+            let (path, nearest) = (path.display(), nearest.display());
+            anyhow!("the current directory {path} is gone, so nothing was run: `cd {nearest}` first, or give --dir")
+        }
+        _ => error,
     }
 }
 

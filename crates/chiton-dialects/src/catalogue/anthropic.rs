@@ -25,6 +25,10 @@ impl Dialect for Anthropic {
         "bash with command and restart, as Anthropic's models have it built in"
     }
 
+    fn restart_words(&self) -> Option<&'static str> {
+        Some("restart: true")
+    }
+
     fn structured(&self) -> Structured {
         Structured::OnRequest
     }

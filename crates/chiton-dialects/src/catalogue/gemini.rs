@@ -9,7 +9,7 @@ use chiton_engine::tasks::Part;
 use chiton_engine::{Outcome, Streams, Task, TaskLifetime, TimeLimit};
 use serde_json::{Map, Value, json};
 
-use crate::action::{Action, Done, FailureKind, Keeps, Ran, ReadAction, RunAction, TaskOutput, TaskRef};
+use crate::action::{Action, Done, FailureKind, Keeps, ListAction, Ran, ReadAction, RunAction, TaskOutput, TaskRef};
 use crate::arguments::{Arguments, short};
 use crate::bash_like::ended_by_itself;
 use crate::call_error::CallError;
@@ -118,7 +118,7 @@ impl Dialect for Gemini {
         static TOOLS: OnceLock<Vec<ToolSpec>> = OnceLock::new();
         let arguments = arguments_of(TOOLS.get_or_init(|| self.tools(around)), tool, values)?;
         match tool {
-            "list_background_processes" => return Ok(Action::List),
+            "list_background_processes" => return Ok(Action::List(ListAction::default())),
             "read_background_output" => {
                 let pid = arguments.number("pid")?.ok_or(CallError::Missing("pid"))?;
                 let lines = arguments.number("lines")?.unwrap_or(LINES);
@@ -154,7 +154,7 @@ impl Dialect for Gemini {
             (Action::Run(_), Done::Failed(problem)) => {
                 Reply::bad(format!("Error: {}", problem.message), failure(problem))
             }
-            (_, Done::Listed(tasks)) => list_reply(tasks),
+            (_, Done::Listed(listed)) => list_reply(&listed.own),
             (_, Done::Read(read)) => read_reply(read),
             (Action::Read(ReadAction { task: TaskRef::Pid(pid), .. }), Done::Failed(problem))
                 if problem.kind == FailureKind::NotFound =>

@@ -10,7 +10,10 @@ use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{CommandInput, EnvironmentChange, OnTimeout, Signal, Streams, TaskLifetime, Typing};
 use serde_json::{Map, Value, json};
 
-use crate::action::{Action, Done, Failure, FailureKind, Message, OutputView, ReadAction, RunAction, TaskRef};
+use crate::action::{
+    Action, Done, Failure, FailureKind, ListAction, Message, OutputView, ReadAction, RunAction, StartsFrom, TaskRef,
+    Whose,
+};
 use crate::arguments::{Arguments, short};
 use crate::call_error::CallError;
 use crate::facts::{TaskForm, object, task_facts, with};
@@ -46,6 +49,14 @@ impl Dialect for Native {
         Some(TASKS)
     }
 
+    fn reaches_others(&self) -> bool {
+        true
+    }
+
+    fn restart_words(&self) -> Option<&'static str> {
+        Some("reset: true")
+    }
+
     fn structured(&self) -> Structured {
         Structured::ForPrograms
     }
@@ -58,7 +69,8 @@ impl Dialect for Native {
         // Only their names count here, which are the same everywhere.
         static TOOLS: OnceLock<Vec<ToolSpec>> = OnceLock::new();
         let arguments = arguments_of(TOOLS.get_or_init(|| self.tools(around)), tool, values)?;
-        let task = || arguments.required("bash_id").map(TaskRef::Id);
+        let others = arguments.flag("others")?;
+        let task = || arguments.required("bash_id").map(if others { TaskRef::OfAnybody } else { TaskRef::Id });
         match tool {
             "BashOutput" => Ok(Action::Read(ReadAction {
                 filter: arguments.text("filter")?,
@@ -81,7 +93,10 @@ impl Dialect for Native {
                 Ok(Action::Send { task: task()?, messages: messages(&arguments)?, then: Some(Box::new(then)) })
             }
             "KillShell" => Ok(Action::Kill { task: task()? }),
-            "ListShells" => Ok(Action::List),
+            "ListShells" => {
+                let whose = if others { Whose::Everybodys } else { Whose::Own };
+                Ok(Action::List(ListAction { whose, ended: arguments.number("ended")? }))
+            }
             _ => read_bash(&arguments, around),
         }
     }
@@ -108,7 +123,7 @@ impl Dialect for Native {
                     with(task_facts(task, FORM), &json!({"already_stopped": already})),
                 )
             }
-            (_, Done::Listed(tasks)) => reply::list_reply(tasks),
+            (Action::List(list), Done::Listed(listed)) => reply::list_reply(*list, listed),
             (_, Done::Failed(failure)) if failure.kind == FailureKind::InputClosed => {
                 let message = format!("{}; start it with open_stdin, or with pty, to write to it", failure.message);
                 Reply::failed(&Failure { message, ..failure.clone() })
@@ -125,6 +140,9 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
     run.request.directory = arguments.text("workdir")?.map(Into::into);
     run.request.environment = EnvironmentChange::Merge(arguments.variables("env")?);
     run.session = arguments.text("session")?;
+    if arguments.flag("reset")? {
+        run.starts_from = StartsFrom::Beginning;
+    }
     let (stdin, open) = (arguments.text("stdin")?, arguments.flag("open_stdin")?);
     run.request.terminal = terminal(arguments)?;
     run.request.until_input = run.request.terminal.is_some();

@@ -240,6 +240,7 @@ impl Engine {
             quota,
             known,
             session,
+            owner: self.inner.owner.get(),
             protection: config.guard.protection(),
             attendance,
             choice,
@@ -385,8 +386,8 @@ impl Engine {
     }
 }
 
-/// The state that a command starts from, and its directory. A session whose directory is gone is left there, unless
-/// the command itself begins by going elsewhere.
+/// The state that a command starts from, and its directory. Where the session's own is gone, nothing is run unless the
+/// command itself begins by going elsewhere; but the next one is run in the nearest directory that is left.
 fn standing(session: &Session, request: &AcceptedRequest) -> Result<(Arc<ShellState>, Standing), SessionError> {
     let (state, request) = (session.state(), request.get());
     let found = Standing::of_call(&state, request.directory.as_deref());
@@ -396,7 +397,8 @@ fn standing(session: &Session, request: &AcceptedRequest) -> Result<(Arc<ShellSt
         session.move_to(&standing);
         return Ok((session.state(), standing));
     }
-    found.map(|standing| (state, standing))
+    let standing = found.map_err(|error| session.leave_lost_directory(error))?;
+    Ok((state, standing))
 }
 
 /// What the answer does not wait for.

@@ -144,15 +144,23 @@ impl Engine {
         if !typed.iter().any(|byte| matches!(byte, b'\r' | b'\n' | &END_KEY)) {
             return None;
         }
-        let mut lines = Lines::new(&reader.given);
-        lines.add(typed);
-        let text = String::from_utf8_lossy(lines.as_bytes());
         let program = program_of(task, reader);
         let directory = match &reader.directory[..] {
             b"" => Cow::Borrowed(&task.directory),
             _ => Cow::Owned(reader.directory.clone().into_path()),
         };
-        self.inner.config.guard.judge_input(&text, &program, &session.state(), &directory)
+        let judge = |before: &[u8]| {
+            let mut lines = Lines::new(before);
+            lines.add(&reader.given);
+            lines.add(typed);
+            let text = String::from_utf8_lossy(lines.as_bytes());
+            self.inner.config.guard.judge_input(&text, &program, &session.state(), &directory)
+        };
+
+        // Nobody knows whether what had been written before was left for this reader: either way it has to be allowed.
+        let verdict = judge(b"");
+        let is_allowed = verdict.as_ref().is_none_or(|verdict| verdict.decision == Decision::Allow);
+        if is_allowed && !reader.before.is_empty() { judge(&reader.before) } else { verdict }
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::ByteString;
+use crate::owner::Owner;
 use crate::run::{Lifetime, Streams};
 use chiton_terminal::TerminalSize;
 
@@ -21,6 +22,9 @@ pub(crate) struct RequestRecord {
     pub(crate) session: Option<String>,
     #[serde(default)]
     pub(crate) client: Option<String>,
+    /// Whose it is; nobody's where a person started it, or a version that did not write it down.
+    #[serde(default)]
+    pub(crate) owner: Option<Owner>,
     pub(crate) description: Option<String>,
     pub(crate) timeout_ms: Option<u64>,
     #[serde(default)]
@@ -77,6 +81,7 @@ impl RequestRecord {
             directory,
             session: None,
             client: None,
+            owner: None,
             description: None,
             timeout_ms: None,
             silence_ms: None,

@@ -45,9 +45,9 @@ impl Console {
 
     /// Takes bytes for the command.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Denial> {
-        let reader = self.reader();
+        let (reader, unread) = (self.reader(), self.unread());
         self.input.write(bytes)?;
-        self.given.note(reader, bytes);
+        self.given.note(reader, unread, bytes);
         Ok(())
     }
 
@@ -60,8 +60,15 @@ impl Console {
     }
 
     /// Who reads what is written now; `leader` is the shell of the run.
-    pub(super) fn report_reader(&self, leader: Option<i32>) -> ReaderReport {
-        self.given.report(self.reader(), leader)
+    pub(super) fn report_reader(&mut self, leader: Option<i32>) -> ReaderReport {
+        let (reader, unread) = (self.reader(), self.unread());
+        self.given.report(reader, unread, leader)
+    }
+
+    /// How many bytes nobody has read yet.
+    fn unread(&self) -> usize {
+        let in_terminal = || self.terminal.as_ref().map(HeldTerminal::unread);
+        in_terminal().unwrap_or_else(|| self.input.in_pipe()) + self.input.waiting()
     }
 
     /// How many writes there were.

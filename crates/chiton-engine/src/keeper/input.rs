@@ -58,6 +58,17 @@ impl OpenInput {
         self.pipe.as_ref().filter(|_| !self.waiting.is_empty()).map(AsFd::as_fd)
     }
 
+    /// How many bytes wait to be written.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// How many bytes are in the pipe and were not read.
+    pub(super) fn in_pipe(&self) -> usize {
+        let unread = self.pipe.as_ref().and_then(|pipe| rustix::io::ioctl_fionread(pipe).ok());
+        unread.and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
+    }
+
     /// Writes as much as the pipe takes.
     pub(super) fn push(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };

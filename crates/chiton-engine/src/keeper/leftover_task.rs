@@ -45,6 +45,7 @@ impl LeftoverTask {
         let mut record = record.started_ago(age);
         record.session.clone_from(&plan.session);
         record.client.clone_from(&plan.client);
+        record.owner.clone_from(&plan.owner);
         record.lifetime = if plan.lifetime == Lifetime::Session { Lifetime::Session } else { Lifetime::Durable };
         record.leftover_of = Some(from.clone());
         record.journaled = plan.journal.is_some();

@@ -2,7 +2,8 @@
 //!
 //! 1. In a terminal that is the foreground group; with a pipe, the youngest process that has it as standard input. All of
 //!    it is read from `/proc`, so a program may begin to read a moment later.
-//! 2. What each reader was given is kept, as lines: a command may come in several writes, and rest on earlier ones.
+//! 2. What each reader was given is kept, as lines: a command may come in several writes, and rest on earlier ones. What
+//!    was written before a reader was seen may have waited for it, so that is kept as well.
 //! 3. Whether a text may be written is decided by whoever asks here first ([`crate::protocol::Control::Reader`]).
 
 use std::collections::VecDeque;
@@ -22,10 +23,17 @@ use crate::stop::descendants;
 /// How many readers are remembered.
 const MOST_READERS: usize = 16;
 
+/// How much of what was written last is remembered: more than a pipe holds.
+const MOST_RECENT: usize = 128 << 10;
+
 /// What readers were given.
 #[derive(Default)]
 pub(super) struct Given {
-    lines: VecDeque<(ReaderId, Lines)>,
+    readers: VecDeque<SeenReader>,
+    /// What was written last, whoever read it.
+    recent: Vec<u8>,
+    /// How much of that nobody is known to have read: whoever begins to read may find it.
+    pending: usize,
     /// Counts writes, so that nobody writes after a verdict that knew of fewer.
     writes: u64,
 }
@@ -33,43 +41,70 @@ pub(super) struct Given {
 /// A process: its number, and when it started.
 type ReaderId = (i32, u64);
 
+struct SeenReader {
+    id: ReaderId,
+    /// What may have waited for it when it was first seen.
+    before: Vec<u8>,
+    given: Lines,
+}
+
 impl Given {
     /// How many writes there were.
     pub(super) fn writes(&self) -> u64 {
         self.writes
     }
 
-    /// Notes that the reader, where there is one, was given these bytes.
-    pub(super) fn note(&mut self, reader: Option<i32>, bytes: &[u8]) {
+    /// Notes that the reader, where there is one, is given these bytes, behind `unread` that wait already.
+    pub(super) fn note(&mut self, reader: Option<i32>, unread: usize, bytes: &[u8]) {
         self.writes += 1;
-        let Some(id) = reader.and_then(|pid| Some((pid, started(pid)?))) else { return };
-        let known = self.lines.iter().position(|(known, _)| *known == id);
-        let at = known.unwrap_or_else(|| {
-            self.lines.truncate(MOST_READERS - 1);
-            self.lines.push_front((id, Lines::default()));
-            0
-        });
-        self.lines[at].1.add(bytes);
+        if let Some(id) = self.look_at(reader, unread) {
+            let known = self.readers.iter().position(|seen| seen.id == id);
+            let at = known.unwrap_or_else(|| {
+                self.readers.truncate(MOST_READERS - 1);
+                self.readers.push_front(SeenReader { id, before: self.unread(), given: Lines::default() });
+                0
+            });
+            self.readers[at].given.add(bytes);
+        }
+        self.recent.extend_from_slice(bytes);
+        self.recent.drain(..self.recent.len().saturating_sub(MOST_RECENT));
+        self.pending = (self.pending + bytes.len()).min(self.recent.len());
     }
 
-    /// What a reader was given so far.
-    fn to(&self, pid: i32) -> Vec<u8> {
-        let id = started(pid).map(|start| (pid, start));
-        let found = self.lines.iter().find(|(known, _)| Some(*known) == id);
-        found.map(|(_, lines)| lines.as_bytes().to_vec()).unwrap_or_default()
+    /// Looks at who reads and how much waits. As long as that is somebody known, what does not wait any more was theirs,
+    /// except for a line that is not complete, which a terminal keeps for whoever reads when it is. A new reader may have
+    /// taken all of it, so then nothing is concluded.
+    fn look_at(&mut self, reader: Option<i32>, unread: usize) -> Option<ReaderId> {
+        let id = reader.and_then(|pid| Some((pid, started(pid)?)))?;
+        if self.readers.iter().any(|seen| seen.id == id) {
+            let line = self.recent.iter().rposition(|byte| matches!(byte, b'\r' | b'\n')).map_or(0, |end| end + 1);
+            self.pending = self.pending.min(unread.max(self.recent.len() - line));
+        }
+        Some(id)
     }
 
-    /// Who reads now, and what it was given.
-    pub(super) fn report(&self, reader: Option<i32>, leader: Option<i32>) -> ReaderReport {
+    fn unread(&self) -> Vec<u8> {
+        self.recent[self.recent.len() - self.pending..].to_vec()
+    }
+
+    /// Who reads now, and what it was given; `unread` bytes wait.
+    pub(super) fn report(&mut self, reader: Option<i32>, unread: usize, leader: Option<i32>) -> ReaderReport {
+        let id = self.look_at(reader, unread);
         let Some(pid) = reader else { return ReaderReport { writes: self.writes, ..ReaderReport::default() } };
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words = words.strip_suffix(b"\0").unwrap_or(&words);
         let directory = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+        let seen = self.readers.iter().find(|seen| Some(seen.id) == id);
+        let (before, given) = match seen {
+            Some(seen) => (seen.before.clone(), seen.given.as_bytes().to_vec()),
+            None => (self.unread(), Vec::new()),
+        };
         ReaderReport {
             words: words.split(|byte| *byte == 0).map(Into::into).collect(),
             directory: ByteString::from(directory.as_os_str().as_bytes()),
             is_leader: Some(pid) == leader,
-            given: self.to(pid).into(),
+            before: before.into(),
+            given: given.into(),
             writes: self.writes,
         }
     }

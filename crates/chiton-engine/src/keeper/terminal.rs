@@ -74,7 +74,7 @@ fn set_size(terminal: impl AsFd, size: TerminalSize) -> io::Result<()> {
 
 pub(super) struct HeldTerminal {
     ours: OwnedFd,
-    _theirs: OwnedFd,
+    theirs: OwnedFd,
     path: PathBuf,
     screen: Screen,
     times: TimesWriter,
@@ -94,7 +94,7 @@ impl HeldTerminal {
         times.size(Duration::ZERO, size);
         Self {
             ours: ends.ours,
-            _theirs: ends.theirs,
+            theirs: ends.theirs,
             path: ends.path,
             screen: Screen::new(size),
             times,
@@ -133,6 +133,11 @@ impl HeldTerminal {
     /// The process that reads what is typed.
     pub(super) fn reader(&self) -> Option<i32> {
         reader::in_foreground(self.ours.as_fd())
+    }
+
+    /// How many bytes were typed and not read. A line that is not complete need not be among them.
+    pub(super) fn unread(&self) -> usize {
+        rustix::io::ioctl_fionread(&self.theirs).ok().and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
     }
 
     /// The key that ends input, as the program has set it.

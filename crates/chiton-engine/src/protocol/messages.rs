@@ -13,13 +13,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes::{ByteString, path_as_bytes};
 use crate::limits::{SpoolLimits, StopLimits};
+use crate::owner::Owner;
 use crate::run::Stream;
 use crate::run::{DirectoryId, Ending, InSpool, InputWait, Lifetime, Look, StopCause, Streams, Typing, Typist};
 use chiton_terminal::TerminalSize;
 
 /// Raised with every change of a message. The two sides are the same executable, unless it was replaced while a task
 /// ran.
-pub(crate) const VERSION: u8 = 10;
+pub(crate) const VERSION: u8 = 11;
 
 /// The byte that comes with an [`Order`].
 pub(crate) const ORDER: u8 = VERSION;
@@ -89,6 +90,8 @@ pub(crate) struct RunPlan {
     pub(crate) session: Option<String>,
     /// The client whose task it is.
     pub(crate) client: Option<String>,
+    /// Whose it is.
+    pub(crate) owner: Option<Owner>,
     /// Whether nobody waits for its end.
     pub(crate) background: bool,
     pub(crate) journal: Option<JournalPlan>,
@@ -245,6 +248,8 @@ pub(crate) struct ReaderReport {
     pub(crate) directory: ByteString,
     /// Whether it is the shell of the run itself.
     pub(crate) is_leader: bool,
+    /// What was written before it was first seen and may have waited for it.
+    pub(crate) before: ByteString,
     /// The lines that it was given.
     pub(crate) given: ByteString,
     /// How many writes there were in all.

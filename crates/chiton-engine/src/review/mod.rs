@@ -300,7 +300,10 @@ pub(crate) fn recheck(
         return Ok((state, grounds.standing.clone()));
     }
 
-    let standing = Standing::of_call(&state, request.directory.as_deref())?;
+    let lost = |error| session.leave_lost_directory(error);
+    // A session that has left a directory because that is gone takes no command along that was meant for it.
+    Standing::of_call(&grounds.state, request.directory.as_deref()).map_err(lost)?;
+    let standing = Standing::of_call(&state, request.directory.as_deref()).map_err(lost)?;
     let now = Grounds { state, standing, ..grounds.clone() };
     let is_judged = reviewers.guard.policy.mode() != Mode::Off && grounds.use_of_text == UseOfText::Run;
     if is_judged {

@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use crate::consent::Bound;
+use crate::error::SessionError;
 use crate::lock::Lock;
 use crate::state::change::Change;
 use crate::state::environment::{EnvironmentPolicy, RemovedVariable};
@@ -216,6 +217,28 @@ impl Session {
         let (cwd, real_cwd) = (standing.path.clone(), standing.real.clone());
         let mut current = self.inner.branch.current.lock();
         *current = Arc::new(ShellState { cwd, real_cwd, ..ShellState::clone(&before) });
+    }
+
+    /// Goes on in the nearest directory where the own one is lost, so that this is told once. Gives the error as it is to
+    /// be told: with the place where the session is now.
+    pub(crate) fn leave_lost_directory(&self, mut error: SessionError) -> SessionError {
+        let (SessionError::DirectoryGone { path, nearest, .. } | SessionError::DirectorySwapped { path, nearest, .. }) =
+            &mut error
+        else {
+            return error;
+        };
+        if let Ok(standing) = Standing::at(nearest.clone()) {
+            for branch in self.inner.trunk.iter().chain([&self.inner.branch]) {
+                let mut current = branch.current.lock();
+                // Another command may have gone elsewhere meanwhile, or have been told the same.
+                if current.cwd == *path {
+                    let (cwd, real_cwd) = (standing.path.clone(), standing.real.clone());
+                    *current = Arc::new(ShellState { cwd, real_cwd, ..ShellState::clone(&current) });
+                }
+            }
+        }
+        nearest.clone_from(&self.state().cwd);
+        error
     }
 
     /// Adds what the login shell says, once. Gives the passwords of its proxies, which are to be masked.

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Access, Mode, OFlags};
 
 use crate::error::SessionError;
 use crate::run::DirectoryId;
@@ -47,22 +47,24 @@ impl Standing {
 
     /// The session's own directory. One that is gone is not replaced by another: the command was meant for this one.
     fn own(state: &ShellState) -> Result<Self, SessionError> {
-        let path = state.cwd.clone();
+        let (path, was) = (state.cwd.clone(), state.real_cwd.clone());
         let standing = Self::at(path.clone()).map_err(|reason| SessionError::DirectoryGone {
-            nearest: nearest(&path),
+            nearest: nearest(&path, &was),
             path: path.clone(),
             reason,
         })?;
-        if !state.real_cwd.as_os_str().is_empty() && state.real_cwd != standing.real {
-            let (was, now) = (state.real_cwd.clone(), standing.real);
-            return Err(SessionError::DirectorySwapped { path, was, now });
+        if !was.as_os_str().is_empty() && was != standing.real {
+            let (nearest, now) = (nearest(&path, &was), standing.real);
+            return Err(SessionError::DirectorySwapped { path, was, now, nearest });
         }
         Ok(standing)
     }
 
-    fn at(path: PathBuf) -> io::Result<Self> {
+    /// A directory that a command can be started in.
+    pub(super) fn at(path: PathBuf) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let held = rustix::fs::open(&path, flags, Mode::empty())?;
+        rustix::fs::access(&path, Access::EXEC_OK)?;
         let data = rustix::fs::fstat(&held)?;
         let real = real_path(&held).unwrap_or_else(|_| path.clone());
         Ok(Self { path, real, id: (data.st_dev, data.st_ino), _held: Arc::new(held) })
@@ -75,9 +77,19 @@ fn real_path(directory: &OwnedFd) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/self/fd/{}", directory.as_raw_fd()))
 }
 
-/// The nearest directory above `path` that exists.
-fn nearest(path: &Path) -> PathBuf {
-    path.ancestors().find(|above| above.is_dir()).unwrap_or(Path::new("/")).to_owned()
+/// The nearest directory above `path` that can be entered and is where it was; `real` is where `path` was, where that is
+/// known. One whose name leads elsewhere by now is not what the session means.
+fn nearest(path: &Path, real: &Path) -> PathBuf {
+    let (mut below, mut was) = (path, Some(real).filter(|real| !real.as_os_str().is_empty()));
+    while let Some(above) = below.parent() {
+        // Where both end in the same name, that name was not a link: what was above one was above the other.
+        was = was.filter(|was| was.file_name() == below.file_name()).and_then(Path::parent);
+        if Standing::at(above.to_owned()).is_ok_and(|standing| standing.real == was.unwrap_or(above)) {
+            return above.to_owned();
+        }
+        below = above;
+    }
+    PathBuf::from("/")
 }
 
 /// A path without `.` and `..`, taken by their names as `cd` does.
@@ -114,7 +126,23 @@ mod tests {
         let error = Standing::of_call(&state(&gone, &gone), None).unwrap_err();
         let SessionError::DirectoryGone { path, nearest, .. } = &error else { panic!("{error}") };
         assert_eq!((path, nearest), (&gone, &root.join("p")));
-        assert!(error.to_string().contains(&format!("cd {}", root.join("p").display())), "{error}");
+        assert!(error.to_string().contains(&format!("is in {} now", root.join("p").display())), "{error}");
+    }
+
+    #[test]
+    fn the_nearest_directory_is_one_that_leads_where_it_did() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("real/a/b")).unwrap();
+        fs::create_dir_all(root.join("other/a/b")).unwrap();
+        symlink(root.join("real"), root.join("link")).unwrap();
+        let (path, real) = (root.join("link/a/b/c"), root.join("real/a/b/c"));
+        assert_eq!(nearest(&path, &real), root.join("link/a/b"), "a link that the session went through is fine");
+        assert_eq!(nearest(&path, Path::new("")), root, "unless nobody knows where it led");
+
+        fs::remove_file(root.join("link")).unwrap();
+        symlink(root.join("other"), root.join("link")).unwrap();
+        assert_eq!(nearest(&path, &real), root, "a link that leads elsewhere by now is not");
     }
 
     #[test]

@@ -89,6 +89,15 @@ impl SessionStore {
         self.change(name, from, |written| written.note(from, to))
     }
 
+    /// Begins the session `name` afresh from `start`. When it first began and which secrets it has named stays: what its
+    /// commands have written since then is theirs, and is masked.
+    pub fn reset(&self, name: &str, start: &ShellState) -> Result<(), StoreError> {
+        self.change(name, start, |written| {
+            let fresh = StoredSession::new(start, self.opened);
+            (written.state, written.removed) = (fresh.state, fresh.removed);
+        })
+    }
+
     fn change(&self, name: &str, from: &ShellState, act: impl FnOnce(&mut StoredSession)) -> Result<(), StoreError> {
         let path = self.path(name)?;
         let unwritable = |error| StoreError::Unwritable { path: path.clone(), error };
@@ -232,6 +241,24 @@ mod tests {
         run(&state(&[("FOO", "2")]), &|_| {});
         let later = run(&state(&[("FOO", "1"), ("GONE", "1")]), &|_| {});
         assert_eq!(later, state(&[("FOO", "2")]));
+    }
+
+    #[test]
+    fn a_session_that_begins_afresh_keeps_its_age_and_its_secrets() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SessionStore::new(folder.path());
+        let base = state(&[("PATH", "/bin")]);
+        let mut to = state(&[("MINE", "1")]);
+        to.cwd = "/usr".into();
+        store.save("s", &base, &to).unwrap();
+        let secrets = BTreeSet::from([Reference::secret("TOKEN").unwrap()]);
+        store.note_secrets("s", &base, &secrets).unwrap();
+        store.change("s", &base, |written| written.began = 5).unwrap();
+
+        store.reset("s", &base).unwrap();
+        assert_eq!(store.load("s", &base).unwrap(), base);
+        assert_eq!(store.secrets("s").unwrap(), secrets);
+        assert_eq!(store.begin("s", &base).unwrap(), SystemTime::UNIX_EPOCH + Duration::from_secs(5));
     }
 
     #[test]

@@ -127,6 +127,7 @@ fn run_plan(
         lifetime: request.lifetime,
         session: settings.session.name().map(str::to_owned),
         client: settings.session.client().map(str::to_owned),
+        owner: settings.owner.cloned(),
         transcript: request.transcript.then(|| folder.join("output.log").as_os_str().as_encoded_bytes().into()),
         // A value that the command knows may be in what it leaves, and its own answer has to say so.
         answer_first: request.answer == AnswerMode::BeforeState && !command.holds_values(),

@@ -22,6 +22,7 @@ use crate::error::StartError;
 use crate::folder::RunFolder;
 use crate::folder::record::RequestRecord;
 use crate::limits::Limits;
+use crate::owner::Owner;
 use crate::process::Shell;
 use crate::process::delivery::{self, Delivery};
 use crate::process::keeper_process::Keeper;
@@ -75,6 +76,8 @@ pub(crate) struct LaunchSettings<'a> {
     pub(crate) quota: &'a Arc<SpoolQuota>,
     pub(crate) known: &'a KnownSecrets,
     pub(crate) session: &'a Session,
+    /// Whose the run is.
+    pub(crate) owner: Option<&'a Owner>,
     pub(crate) protection: Protection,
     pub(crate) attendance: Attendance,
     pub(crate) choice: ShellChoice,

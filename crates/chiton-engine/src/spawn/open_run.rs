@@ -105,6 +105,7 @@ fn record_of(
     RequestRecord {
         session: settings.session.name().map(str::to_owned),
         client: settings.session.client().map(str::to_owned),
+        owner: settings.owner.cloned(),
         description: request.description.as_ref().map(|text| known.masked(text.as_bytes()).to_text()),
         timeout_ms: millis(request.timeout),
         silence_ms: millis(request.silence),

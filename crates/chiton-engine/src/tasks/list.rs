@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::folder::record::{LeftoverOf, RequestRecord, VERSION};
 use crate::folder::{RunFolder, Unreadable, is_id};
+use crate::owner::Owner;
 use crate::run::Ending;
 use crate::run::StreamTotals;
 use crate::run::{Leftover, Lifetime, Outcome, Signal, TimeLimit};
@@ -40,6 +41,8 @@ pub struct Task {
     pub session: Option<String>,
     /// The client whose task it is, where it is bound to one.
     pub client: Option<String>,
+    /// Whose it is; `None` where a person started it.
+    pub owner: Option<Owner>,
     /// What it is for, in the words of whoever asked.
     pub description: Option<String>,
     /// Its state.
@@ -135,6 +138,11 @@ impl fmt::Display for TaskStatus {
 }
 
 impl Task {
+    /// What its owner calls itself; `None` where a person started it.
+    pub fn owner_name(&self) -> Option<&str> {
+        self.owner.as_ref().map(|owner| owner.client.as_str()).or(self.client.as_deref())
+    }
+
     /// The folder with its records and output.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -311,6 +319,7 @@ fn task(
         directory: request.directory.to_text().into(),
         session: request.session,
         client: request.client,
+        owner: request.owner,
         description: request.description,
         status,
         pid,

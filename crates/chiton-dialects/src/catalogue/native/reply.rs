@@ -7,7 +7,7 @@ use chiton_engine::{Look, Outcome, Task, TimeLimit};
 use serde_json::{Value, json};
 
 use super::{FORM, LISTED};
-use crate::action::{OutputView, Ran, RunAction, TaskOutput};
+use crate::action::{ListAction, Listed, OutputView, Ran, RunAction, TaskOutput};
 use crate::bash_like::ended_by_itself;
 use crate::facts::{lean_run_facts, look_facts, object, task_facts, with};
 use crate::reply::Reply;
@@ -23,8 +23,8 @@ const TAIL: usize = 1200;
 /// What takes longer than this is worth a word.
 const LONG: Duration = Duration::from_secs(10);
 
-/// Commands that have ended are listed as far as these.
-const ENDED: usize = 20;
+/// This many background commands that have ended are listed, where the call does not say how many.
+const ENDED: usize = 5;
 
 /// How a task stands, as the first line of a reply.
 fn line(task: &Task) -> String {
@@ -184,23 +184,60 @@ fn screen_lines(look: &Look) -> [String; 3] {
     ]
 }
 
-/// All that run, and the last of those that ended.
-pub(super) fn list_reply(tasks: &[Task]) -> Reply {
-    let (running, ended): (Vec<&Task>, Vec<&Task>) = tasks.iter().partition(|task| task.status.is_running());
-    let not_listed = ended.len().saturating_sub(ENDED);
-    let shown: Vec<&Task> = running.into_iter().chain(ended.into_iter().take(ENDED)).collect();
-    let command = |task: &Task| task.command.lines().next().unwrap_or_default().to_owned();
-    let mut lines: Vec<String> = shown.iter().map(|task| format!("{}  {}", line(task), command(task))).collect();
-    if lines.is_empty() {
-        lines.push("Nothing runs.".to_owned());
+/// All that run, and the last of those that ended: own work first, then that of others.
+pub(super) fn list_reply(list: ListAction, listed: &Listed) -> Reply {
+    let (own, others) = (Shown::of(&listed.own, list.ended), Shown::of(&listed.others, list.ended));
+    let mut lines: Vec<String> = own.tasks.iter().map(|task| listed_line(task)).collect();
+    if !own.tasks.iter().any(|task| task.status.is_running()) {
+        let whose = if listed.others.is_empty() { "Nothing runs." } else { "Nothing of yours runs." };
+        lines.insert(0, whose.to_owned());
     }
+    lines.extend(
+        others
+            .tasks
+            .iter()
+            .map(|task| format!("{}  [of {} in {}]", listed_line(task), owner_of(task), task.directory.display())),
+    );
+    let not_listed = own.not_listed + others.not_listed;
     if not_listed > 0 {
-        lines.push(format!("[{not_listed} that ended before are not listed]"));
+        let all = own.ended.max(others.ended);
+        lines.push(format!("[{not_listed} more have ended: ListShells with ended {all} lists them]"));
     }
-    let facts = shown.iter().map(|task| with(task_facts(task, LISTED), &json!({"description": task.description})));
-    let facts: Vec<Value> = facts.map(Value::Object).collect();
-    Reply::good(
-        lines.join("\n"),
-        with(object(&json!({"shells": facts})), &json!({"not_listed": some(not_listed as u64)})),
-    )
+
+    let facts = |task: &Task| with(task_facts(task, LISTED), &json!({"description": task.description}));
+    let whose = |task: &Task| json!({"owner": owner_of(task), "directory": task.directory.to_string_lossy()});
+    let of_others = others.tasks.iter().map(|task| with(facts(task), &whose(task)));
+    let shells: Vec<Value> = own.tasks.iter().map(|task| facts(task)).chain(of_others).map(Value::Object).collect();
+    let facts = with(object(&json!({"shells": shells})), &json!({"not_listed": some(not_listed as u64)}));
+    Reply::good(lines.join("\n"), facts)
+}
+
+/// What is listed of some tasks.
+struct Shown<'a> {
+    tasks: Vec<&'a Task>,
+    /// How many of them have ended in all, and how many of those are not listed.
+    ended: usize,
+    not_listed: usize,
+}
+
+impl<'a> Shown<'a> {
+    /// Those that run, and of those that ended the last `wanted`; where nobody says how many, the last few that ran in
+    /// the background: a command that somebody waited for was answered.
+    fn of(tasks: &'a [Task], wanted: Option<u64>) -> Self {
+        let (mut shown, ended): (Vec<&Task>, Vec<&Task>) = tasks.iter().partition(|task| task.status.is_running());
+        let was_awaited = |task: &&&Task| !task.background && task.leftover_of.is_none();
+        let room = wanted.map_or(ENDED, |wanted| usize::try_from(wanted).unwrap_or(usize::MAX));
+        let running = shown.len();
+        shown.extend(ended.iter().filter(|task| wanted.is_some() || !was_awaited(task)).take(room));
+        Self { ended: ended.len(), not_listed: ended.len() - (shown.len() - running), tasks: shown }
+    }
+}
+
+fn listed_line(task: &Task) -> String {
+    let what = task.description.as_ref().map(|what| format!("{what}: ")).unwrap_or_default();
+    format!("{}  {what}{}", line(task), task.command.lines().next().unwrap_or_default())
+}
+
+fn owner_of(task: &Task) -> &str {
+    task.owner_name().unwrap_or("a person")
 }

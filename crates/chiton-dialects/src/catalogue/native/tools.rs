@@ -17,6 +17,10 @@ fn view(description: &str) -> (&'static str, Value) {
     ("view", choice(&VIEWS, description))
 }
 
+fn others() -> (&'static str, Value) {
+    ("others", boolean("Also what other clients of this user run."))
+}
+
 fn id() -> (&'static str, Value) {
     ("bash_id", string("The id of the command."))
 }
@@ -53,6 +57,7 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
             ("cols", integer(2, "With pty: its width; 80 if left out.")),
             ("rows", integer(1, "With pty: its height; 24 if left out.")),
             ("session", string("Run in the session of this name, which has a state of its own and stays.")),
+            ("reset", boolean("Start the session afresh first: directory, variables, functions, options.")),
             ("description", string("What it does, in a few words.")),
         ],
         required: &["command"],
@@ -95,6 +100,7 @@ pub(super) fn output() -> ToolSpec {
             view(
                 "plain: text without escapes; raw: as printed; screen: what its terminal shows, and wait_for matches that.",
             ),
+            others(),
         ],
         required: &["bash_id"],
         effect: ToolEffect::Looks,
@@ -121,6 +127,7 @@ pub(super) fn input() -> ToolSpec {
             view("What to answer with, in place of what is new."),
             ("cols", integer(2, "With pty: a new width of the terminal.")),
             ("rows", integer(1, "With pty: a new height.")),
+            others(),
         ],
         required: &["bash_id"],
         effect: ToolEffect::Runs,
@@ -132,7 +139,7 @@ pub(super) fn kill() -> ToolSpec {
     ToolSpec {
         name: "KillShell",
         description: "Stop a command with everything it started; returns when nothing of it is left.".to_owned(),
-        parameters: vec![id()],
+        parameters: vec![id(), others()],
         required: &["bash_id"],
         effect: ToolEffect::Stops,
         output_schema: kill_replies(FORM),
@@ -142,8 +149,11 @@ pub(super) fn kill() -> ToolSpec {
 pub(super) fn list() -> ToolSpec {
     ToolSpec {
         name: "ListShells",
-        description: "Commands that run, and the last that ended.".to_owned(),
-        parameters: Vec::new(),
+        description: "Your commands that run, and the last background ones that ended.".to_owned(),
+        parameters: vec![
+            ("ended", integer(0, "List this many commands that ended, whether in the background or not.")),
+            others(),
+        ],
         required: &[],
         effect: ToolEffect::Looks,
         output_schema: any_of([list_shape()]),
@@ -163,6 +173,7 @@ fn read_fields() -> Vec<Field> {
 
 fn list_shape() -> Value {
     let mut list = shape(&[Field::list("shells"), Field::integer("not_listed").or_absent()]);
-    list["properties"]["shells"]["items"] = task(LISTED, &[Field::text("description").or_absent()]);
+    let more = ["description", "owner", "directory"].map(|name| Field::text(name).or_absent());
+    list["properties"]["shells"]["items"] = task(LISTED, &more);
     list
 }
