@@ -150,7 +150,7 @@ impl ClientTasks {
             stderr: ends.stderr,
             output: ends.output,
             left_out: ends.left_out,
-            not_kept: ends.not_kept,
+            not_kept: ends.not_kept.max(lost(&task)),
             end: ends.end,
             rest: ends.rest,
             transcript: Some(transcript(&task)).filter(|file| file.exists()),
@@ -429,6 +429,12 @@ fn in_words(waited: &Waited) -> String {
         (WaitReason::TimedOut, None) => "the time is over".to_owned(),
         (WaitReason::TimedOut, Some(line)) => format!("nothing new matches; an earlier line did: {line}"),
     }
+}
+
+/// How much a task printed of which nothing could be kept, as on a full disk.
+fn lost(task: &Task) -> u64 {
+    let Some((stdout, stderr)) = task.totals else { return 0 };
+    if stdout.kept + stderr.kept == 0 { stdout.written + stderr.written } else { 0 }
 }
 
 /// The output with what the terminal shows. The screen is what there is to see of a full-screen program; its output is

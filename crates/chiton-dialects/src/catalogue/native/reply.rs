@@ -147,7 +147,7 @@ pub(super) fn read_reply(read: &TaskOutput, filter: Option<&str>) -> Reply {
         ));
     }
     if read.not_kept > 0 {
-        lines.push(format!("[{} bytes of this are not kept any more]", read.not_kept));
+        lines.push(format!("[{} bytes of this are not kept: the quota or the disk was full]", read.not_kept));
     }
     let is_screen = read.view == OutputView::Screen;
     let more = json!({
