@@ -38,7 +38,8 @@ fn line(task: &Task) -> String {
 /// How it ended, unless that is well and with output, then the output, then what changed, what is left, what was cut.
 pub(super) fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     let outcome = ran.outcome();
-    let cut = ran.amount.bytes > run.room as u64 || ran.amount.lines > LINES;
+    let is_long = ran.amount.bytes > (HEAD + TAIL) as u64;
+    let cut = is_long && (ran.amount.bytes > run.room as u64 || ran.amount.lines > LINES);
     let output = match run.request.terminal {
         _ if cut => ends(ran),
         Some(_) => without_escapes(&outside_full_screen(&ran.stdout().to_text(), ScreenAtEnd::Main)),
