@@ -105,6 +105,7 @@ const pause = (time) => new Promise((resolve) => setTimeout(resolve, time));
 // The server in one dialect, as one client is served.
 class Server {
   constructor(program, { dialect, client }) {
+    this.program = program;
     this.surface = surfaces[dialect];
     this.shown = clients[client];
     const args = ["--state-dir", state, "mcp", "--dialect", dialect];
@@ -178,9 +179,11 @@ class Server {
     return reply;
   }
 
+  // What a session left running would outlive the server.
   async stop() {
     this.child.stdin.end();
     await this.ended;
+    spawnSync(this.program, ["--state-dir", state, "kill", "--all"], { env: environment });
   }
 }
 

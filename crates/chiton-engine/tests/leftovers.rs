@@ -6,7 +6,7 @@ mod harness;
 use std::time::{Duration, Instant};
 
 use chiton_engine::capture::spool::SpoolReader;
-use chiton_engine::{CommandRequest, Lifetime, Outcome, Stream};
+use chiton_engine::{AnswerMode, CommandRequest, Lifetime, Outcome, Stream};
 use chiton_testkit::processes::{eventually, marked};
 use harness::{Harness, mark, marked_request, runtime, seconds};
 
@@ -93,6 +93,43 @@ fn what_a_leftover_prints_later_is_kept() {
             eventually(seconds(10), || text(Stream::Stdout) == b"now\nlater\n" && text(Stream::Stderr) == b"oops\n")
         );
         end(&marked(&mark).iter().map(|process| process.pid).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn who_keeps_a_leftover_sleeps() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        // One that changes nothing in its session, one whose state is handed back, and one that a signal ends while its
+        // shell hands it back.
+        for command in ["sleep 60 & echo started", "sleep 60 & X=1; echo started", "sleep 60 & kill -TERM $$"] {
+            let mark = mark();
+            // With the answer before the state, as servers have it.
+            let request = CommandRequest { answer: AnswerMode::BeforeState, ..marked_request(command, &mark) };
+            let session = harness.session();
+            let response = harness.request(&session, request).await;
+            session.settled().await;
+
+            let start = std::fs::read_to_string(harness.folder_of(&response.run_id).join("start.json")).unwrap();
+            let keeper = start.split("\"keeper\":").nth(1).unwrap().trim_end_matches('}').to_owned();
+            let wakes = || {
+                let status = std::fs::read_to_string(format!("/proc/{keeper}/status")).unwrap();
+                let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+                line.trim().parse::<u64>().unwrap()
+            };
+            // At first it makes itself small, which may take a while on a busy machine.
+            let mut sleeps = false;
+            for _ in 0..5 {
+                let before = wakes();
+                tokio::time::sleep(seconds(1)).await;
+                sleeps = wakes() == before;
+                if sleeps {
+                    break;
+                }
+            }
+            assert!(sleeps, "{command}: it wakes up all the time");
+            end(&marked(&mark).iter().map(|process| process.pid).collect::<Vec<_>>());
+        }
     });
 }
 

@@ -65,7 +65,10 @@ impl KeptRun {
     fn report_ending(&mut self, ending: &Ending) {
         let mut state = match &ending.outcome {
             Outcome::Exited(_) => self.state.hand_back(self.plan.changes_nothing, &self.equipment.shared),
-            _ => HandedBack::Nothing,
+            _ => {
+                self.state.stop_reading();
+                HandedBack::Nothing
+            }
         };
         self.audience.send_each(|role| {
             let nothing = HandedBack::Nothing;

@@ -87,13 +87,22 @@ impl StateInbox {
     /// What is reported with the ending.
     pub(super) fn hand_back(&mut self, changes_nothing: bool, shared: &SharedFiles) -> HandedBack {
         match self.first.as_ref().filter(|_| self.answered_first) {
-            Some(first) if changes_nothing => HandedBack::Unchanged { statuses: first.statuses.clone() },
+            Some(first) if changes_nothing => {
+                let statuses = first.statuses.clone();
+                self.stop_reading();
+                HandedBack::Unchanged { statuses }
+            }
             Some(first) => HandedBack::Follows {
                 statuses: first.statuses.clone(),
                 directory: first.cwd.as_os_str().as_bytes().into(),
             },
             None => self.take(shared).map_or(HandedBack::Nothing, HandedBack::State),
         }
+    }
+
+    /// Nobody wants the rest. What the command left running may keep us here for days, so nothing may wake us up for it.
+    pub(super) fn stop_reading(&mut self) {
+        self.next_read = None;
     }
 
     /// All of it, once the shell has ended; `None` where there is none, or more than is carried.
