@@ -9,6 +9,7 @@ use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::OnceLock;
 
 use anyhow::{Result, bail, ensure};
 
@@ -89,6 +90,12 @@ fn rows() -> Result<()> {
     Ok(())
 }
 
+/// Whether nothing of the project was built here before this run.
+fn is_first_build() -> bool {
+    static FIRST: OnceLock<bool> = OnceLock::new();
+    *FIRST.get_or_init(|| !bench::target().join("debug/chiton").exists())
+}
+
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -151,7 +158,12 @@ fn quiet(program: &str, arguments: &[&str]) -> bool {
 fn cargo(arguments: &[&str], otherwise: &str) -> Result<()> {
     eprintln!("\n== cargo {}", arguments.join(" "));
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(program).args(arguments).current_dir(root()).status()?;
-    ensure!(status.success(), "{otherwise}");
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root());
+    if is_first_build() {
+        // A build from nothing gains nothing from being incremental, and takes longer for it.
+        command.env("CARGO_INCREMENTAL", "0");
+    }
+    ensure!(command.status()?.success(), "{otherwise}");
     Ok(())
 }

@@ -29,6 +29,7 @@ pub mod binary;
 mod call_error;
 pub mod catalogue;
 pub mod facts;
+pub mod ignored;
 pub mod reading;
 pub mod registry;
 pub mod reply;

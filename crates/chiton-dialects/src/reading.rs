@@ -4,12 +4,12 @@
 //! what is not needed is ignored and named, and only what is missing is an error.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use serde_json::{Map, Value};
 
 use crate::arguments::short;
 use crate::call_error::CallError;
+use crate::ignored::Ignored;
 use crate::tool::ToolSpec;
 
 /// A parameter that a client adds to every tool, for itself.
@@ -28,24 +28,6 @@ const SYNONYMS: [&[&str]; 7] = [
     &["pty", "tty", "terminal"],
     &["env", "environment", "variables"],
 ];
-
-/// A parameter that was ignored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ignored {
-    /// Its name.
-    pub name: String,
-    /// The tool that does not have it.
-    pub tool: &'static str,
-    /// The parameter that may have been meant.
-    pub nearest: Option<&'static str>,
-}
-
-impl fmt::Display for Ignored {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "ignored '{}', which {} does not have", short(&self.name), self.tool)?;
-        self.nearest.map_or(Ok(()), |name| write!(formatter, "; did you mean '{name}'?"))
-    }
-}
 
 /// The arguments that a tool knows, and those that it ignores.
 pub type Sorted<'a> = (Cow<'a, Map<String, Value>>, Vec<Ignored>);

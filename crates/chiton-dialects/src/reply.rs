@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::action::{Done, Failure, Ran};
 use crate::call_error::CallError;
 use crate::facts;
-use crate::reading::Ignored;
+use crate::ignored::Ignored;
 use crate::shape::IGNORED;
 
 /// What a client gets.

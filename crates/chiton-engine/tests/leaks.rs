@@ -1,4 +1,4 @@
-//! Ten thousand commands later nothing is left but what is kept on purpose.
+//! Five thousand commands later nothing is left but what is kept on purpose.
 #![cfg(test)]
 
 mod harness;
@@ -13,7 +13,7 @@ use chiton_testkit::processes::{
 };
 use harness::{Harness, mark, marked_request, runtime, seconds};
 
-const COMMANDS: usize = 10_000;
+const COMMANDS: usize = 5000;
 const AT_A_TIME: usize = 16;
 
 /// A command and the word its outcome has.
@@ -31,7 +31,7 @@ const MIX: [(&str, &str); 10] = [
 ];
 
 #[test]
-fn ten_thousand_mixed_commands_leave_nothing_behind() {
+fn five_thousand_mixed_commands_leave_nothing_behind() {
     let harness = Arc::new(Harness::new());
     let runtime = runtime();
     let mark = mark();

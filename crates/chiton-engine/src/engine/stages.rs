@@ -18,6 +18,7 @@ use crate::protocol::HandedBack;
 use crate::render::{Completeness, TextView, Views};
 use crate::request::{AcceptedRequest, AnswerMode, CommandInput, CommandRequest, TaskLifetime};
 use crate::response::{self, Commit, DryRun, RefusedCommand, RunParts, RunReport, StateReport};
+use crate::review::would_wait::Printed;
 use crate::review::{self, ApprovedCommand, NotAsJudged, Refusal, Reviewed, Reviewers};
 use crate::run::{Ending, InputWait, Lifetime, Listener, Outcome};
 use crate::secrets::{self, ResolvedCommand, Resolver};
@@ -297,7 +298,10 @@ impl Engine {
         let owed = owed.filter(|_| reports.is_some());
 
         let mention = mention_missed(session, request, &start, &ending, &views);
-        let hint = review::would_wait::hint(&start.waits, request, &ending, &views);
+        let (stdout, stderr) = (&views.stdout, &views.stderr);
+        let texts = [Some(&stdout.head[..]), stdout.tail.as_deref(), Some(&stderr.head[..]), stderr.tail.as_deref()];
+        let printed = Printed { texts, bytes: views.output_bytes() };
+        let hint = review::would_wait::hint(&start.waits, request, &ending, &printed);
         let output_bytes = views.output_bytes();
         let line = AuditEntry::end_of(run.folder.id(), &ending, output_bytes);
         let unwritten = if ending.outcome == Outcome::Lost && !run.folder.claim_lost() {

@@ -63,12 +63,11 @@ impl KeptRun {
 
     /// Sends everybody the ending; the caller also receives what the shell handed back.
     fn report_ending(&mut self, ending: &Ending) {
-        let mut state = match &ending.outcome {
-            Outcome::Exited(_) => self.state.hand_back(self.plan.changes_nothing, &self.equipment.shared),
-            _ => {
-                self.state.stop_reading();
-                HandedBack::Nothing
-            }
+        let mut state = if matches!(ending.outcome, Outcome::Exited(_)) {
+            self.state.hand_back(self.plan.changes_nothing, &self.equipment.shared)
+        } else {
+            self.state.stop_reading();
+            HandedBack::Nothing
         };
         self.audience.send_each(|role| {
             let nothing = HandedBack::Nothing;

@@ -13,7 +13,6 @@ use std::sync::OnceLock;
 use chiton_guard::{Verdict, WaitingCommand};
 use regex::Regex;
 
-use crate::render::Views;
 use crate::request::{CommandInput, CommandRequest};
 use crate::run::{Ending, Outcome};
 use crate::state::{ShellState, Value};
@@ -61,12 +60,20 @@ fn is_binary(path: &Path) -> bool {
     File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == *b"\x7fELF"
 }
 
+/// What a command printed, as far as it is known.
+pub(crate) struct Printed<'a> {
+    /// The beginnings and ends of its streams.
+    pub(crate) texts: [Option<&'a str>; 4],
+    /// About how much it was in all.
+    pub(crate) bytes: u64,
+}
+
 /// A hint about the program that waited in vain, or failed because nobody was there; at most one.
 pub(crate) fn hint(
     waits: &[WaitingCommand],
     request: &CommandRequest,
     ending: &Ending,
-    views: &Views,
+    printed: &Printed<'_>,
 ) -> Option<String> {
     if request.terminal.is_some() {
         return None;
@@ -84,7 +91,7 @@ pub(crate) fn hint(
         Outcome::TimedOut => waits.first(),
         // Not found, or not to be run.
         Outcome::Exited(0 | 126 | 127) => None,
-        Outcome::Exited(_) => failed_for_it(waits, request, views),
+        Outcome::Exited(_) => failed_for_it(waits, request, printed),
         _ => None,
     };
     waiting.map(|waiting| in_words(&waiting.program, &waiting.hint))
@@ -94,12 +101,12 @@ pub(crate) fn hint(
 fn failed_for_it<'a>(
     waits: &'a [WaitingCommand],
     request: &CommandRequest,
-    views: &Views,
+    printed: &Printed<'_>,
 ) -> Option<&'a WaitingCommand> {
-    if views.output_bytes() == 0 {
+    if printed.bytes == 0 {
         return waits.first().filter(|waiting| is_alone(waiting, request));
     }
-    let line = complaint(views)?;
+    let line = complaint(printed)?;
     waits.iter().rev().find(|waiting| line.contains(&waiting.program)).or(waits.last())
 }
 
@@ -108,11 +115,10 @@ fn in_words(program: &str, hint: &str) -> String {
 }
 
 /// The last line that says that somebody was missed.
-fn complaint(views: &Views) -> Option<&str> {
+fn complaint<'a>(printed: &Printed<'a>) -> Option<&'a str> {
     static WORDS: OnceLock<Option<Regex>> = OnceLock::new();
     let words = WORDS.get_or_init(|| Regex::new(SIGNS).ok()).as_ref()?;
-    let texts = [&views.stdout, &views.stderr].map(|view| [Some(view.head.as_str()), view.tail.as_deref()]);
-    texts.into_iter().flatten().flatten().flat_map(str::lines).rfind(|line| words.is_match(line))
+    printed.texts.into_iter().flatten().flat_map(str::lines).rfind(|line| words.is_match(line))
 }
 
 /// Whether the command is nothing but the call of this program: then it is the one that failed.
