@@ -47,7 +47,7 @@ function surroundings(client, scenario, model) {
 }
 
 function setup(client, { environment, project }) {
-  const args = ["setup", client.name, "--replace", "--approve"];
+  const args = ["setup", client.name, "--replace"];
   const done = spawnSync(program, args, { cwd: project, env: environment, encoding: "utf8" });
   if (done.status !== 0) {
     throw new Error(`chiton ${args.join(" ")}: ${done.stderr}`);

@@ -57,6 +57,7 @@ fn main() -> ExitCode {
         a_server_of_somebody_else_is_not_taken_for_ours,
         many_calls_at_the_same_time_all_leave_their_entry,
         what_was_set_by_switches_in_any_order_is_undone_to_the_byte,
+        a_client_without_its_own_shell_may_call_ours,
     ];
     let switched = named![fn(Client, &'static str);
         a_switch_makes_a_file_where_there_is_none_and_undo_removes_it,
@@ -438,7 +439,7 @@ fn variables_that_move_the_settings_are_followed() {
 }
 
 /// Arguments, what is refused, and a part of the reason.
-const REFUSED: [(&[&str], &str); 15] = [
+const REFUSED: [(&[&str], &str); 17] = [
     (&["nobody"], "claude-code"),
     (&["cursor", "--name", "My Shell"], "small letters"),
     (&["cursor", "--name", ""], "small letters"),
@@ -449,6 +450,8 @@ const REFUSED: [(&[&str], &str); 15] = [
     (&["--undo"], "CLIENT"),
     (&["--project"], "CLIENT"),
     (&["--replace"], "CLIENT"),
+    (&["cursor", "--ask"], "--replace"),
+    (&["cursor", "--replace", "--ask", "--approve"], "cannot be used with"),
     (&["cursor", "--copy-token"], "--http"),
     (&["cursor", "--http", "nothing"], "is not a URL"),
     (&["cursor", "--http", "unix:/run/x"], "give --http a URL"),
@@ -551,7 +554,7 @@ fn what_was_written_is_what_the_client_starts() {
 fn flags(client: &str, switch: &str) -> Vec<&'static str> {
     match (switch, client) {
         ("approve", _) => vec!["--approve"],
-        ("replace", _) => vec!["--replace"],
+        ("replace", _) => vec!["--replace", "--ask"],
         // These know no variables there.
         (_, "zed" | "cline") => vec!["--http", NOWHERE, "--copy-token"],
         _ => vec!["--http", NOWHERE],
@@ -722,7 +725,7 @@ fn what_was_set_by_switches_in_any_order_is_undone_to_the_byte(client: Client) {
         &[&["--approve", "--replace"]],
         &[&["--replace"], &["--approve"]],
         &[&["--approve"], &["--replace"]],
-        &[&[], &["--replace", "--approve"], &["--replace"]],
+        &[&[], &["--replace", "--ask"], &["--replace"]],
     ];
     for order in orders {
         for start in [None, Some(before.as_str())] {
@@ -735,6 +738,19 @@ fn what_was_set_by_switches_in_any_order_is_undone_to_the_byte(client: Client) {
             assert_eq!((scene.text().as_deref(), scene.files()), (start, left), "{} {order:?}", client.0);
         }
     }
+}
+
+fn a_client_without_its_own_shell_may_call_ours(client: Client) {
+    let files = |more: &[&str]| {
+        let scene = Scene::switched(client, client.1, None);
+        scene.setup(more);
+        let own = scene.place.folder.path().to_string_lossy().into_owned();
+        let texts = scene.files().into_iter().map(|file| fs::read_to_string(&file).unwrap().replace(&own, "HOME"));
+        texts.collect::<Vec<String>>()
+    };
+    assert_eq!(files(&["--replace"]), files(&["--replace", "--approve"]), "{}", client.0);
+    let is_in_a_file = places(client.0, "approve").is_some();
+    assert_eq!(files(&["--replace"]) != files(&["--replace", "--ask"]), is_in_a_file, "{}", client.0);
 }
 
 fn a_server_that_does_not_start_is_told_and_the_entry_stays() {

@@ -29,7 +29,7 @@ use chiton_dialects::{Dialect, Surroundings};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser};
 
-use self::client::{Approval, Client, SetupSurroundings};
+use self::client::{Approval, Client, SetupSurroundings, Switch};
 use self::clients::CLIENTS;
 use self::connection::{Connection, Launch};
 use self::file::WriteResult;
@@ -49,19 +49,20 @@ was there is kept as FILE.before-chiton. The entry names this program by its ful
 again if you move it. Afterwards setup starts the server as the client will, and says what it offers.
 
 An agent that has a shell of its own uses that. So that it uses Chiton:
-  --replace   switches its own shell off where a file can do that, and otherwise says how you do it
+  --replace   switches its own shell off where a file can do that, and otherwise says how you do it.
+              It also does what --approve does, unless you say --ask: with neither shell allowed, an
+              agent would have none where nobody can be asked.
   --approve   lets the client call Chiton's tools without asking. Chiton's guard still asks a person
-              about what is dangerous. Without it, most clients refuse where nobody can be asked, and
-              with --replace alone an agent has no shell there.
+              about what is dangerous. Without it, most clients refuse where nobody can be asked.
 
 --http is for a server that runs already (chiton mcp --http 127.0.0.1:8765). The entry refers to the
 token by the variable MCP_CHITON_TOKEN; --copy-token writes the token itself into your settings, for
 clients that know no variables. It never goes into a project, where it would be shared.
 
 Examples:
-  chiton setup claude-code --replace --approve      for you, in every project
+  chiton setup claude-code --replace                for you, in every project
   chiton setup cursor --project                     for the project in the current directory
-  chiton setup codex --replace --dry-run            show what would change, change nothing
+  chiton setup codex --replace --ask --dry-run      show what would change, change nothing
   chiton setup zed --name shell -- --dialect claude another name, other arguments
   chiton setup gemini --http                        the server on this machine, over HTTP
   chiton setup claude-code --undo                   take all of it back")]
@@ -84,6 +85,9 @@ pub(crate) struct SetupArguments {
     /// Let the client call Chiton's tools without asking; Chiton's guard still asks
     #[arg(long, requires = "client")]
     approve: bool,
+    /// With --replace: let the client go on asking before each call
+    #[arg(long, requires = "replace", conflicts_with = "approve")]
+    ask: bool,
     /// Use a server over HTTP; without a URL, that of this machine
     #[arg(
         long,
@@ -184,10 +188,18 @@ fn wish(job: &Job, arguments: &SetupArguments, settings: &Settings, state: Optio
     };
     Ok(Wish {
         connection,
-        approval: if arguments.approve { Approval::Given } else { Approval::Asked },
+        approval: approval(job.client, arguments),
         shell: if arguments.replace { OwnShell::SwitchedOff } else { OwnShell::Stays },
         tools: tools_of(dialect_of(job.client, arguments).into_iter()),
     })
+}
+
+/// Whether the client may call Chiton's tools without asking. One whose own shell goes off needs that, or it has none at
+/// all where nobody can be asked.
+fn approval(client: &Client, arguments: &SetupArguments) -> Approval {
+    let is_in_a_file = matches!(client.approve, Switch::Field(..) | Switch::Settings(..));
+    let is_implied = arguments.replace && !arguments.ask && is_in_a_file;
+    if arguments.approve || is_implied { Approval::Given } else { Approval::Asked }
 }
 
 /// Writes what was planned; plans again where somebody else has written meanwhile.
