@@ -28,7 +28,8 @@ pub(crate) fn run() -> Result<()> {
 /// some of them are wanted.
 pub(crate) fn agents(words: &[String]) -> Result<()> {
     let folder = copied()?.join("agents");
-    let install = ["ci", "--ignore-scripts", "--silent", "--no-audit", "--no-fund"];
+    // Not `ci`: it insists on packages for other systems, which not every registry has. The versions are exact anyway.
+    let install = ["install", "--no-save", "--ignore-scripts", "--silent", "--no-audit", "--no-fund"];
     let installed = once(&folder, "package-lock.json", || say(Command::new("npm").args(install), &folder));
     if let Err(error) = installed {
         eprintln!("the agents cannot be installed here, so none of them was run: {error:#}");
