@@ -8,6 +8,9 @@ use crate::facts;
 use crate::ignored::Ignored;
 use crate::shape::IGNORED;
 
+/// This many ignored parameters are named; the rest is counted.
+const MOST_NAMED: usize = 5;
+
 /// What a client gets.
 #[derive(Clone, Debug)]
 pub struct Reply {
@@ -64,11 +67,15 @@ impl Reply {
         if ignored.is_empty() {
             return self;
         }
-        for one in ignored {
-            let line_end = if self.text.ends_with('\n') { "" } else { "\n" };
-            self.text += &format!("{line_end}[{one}]");
+        let mut lines: Vec<String> = ignored.iter().take(MOST_NAMED).map(Ignored::to_string).collect();
+        if ignored.len() > MOST_NAMED {
+            lines.push(format!("and {} more", ignored.len() - MOST_NAMED));
         }
-        let names: Vec<Value> = ignored.iter().map(|one| one.name.clone().into()).collect();
+        for line in lines {
+            let line_end = if self.text.ends_with('\n') { "" } else { "\n" };
+            self.text += &format!("{line_end}[{line}]");
+        }
+        let names: Vec<Value> = ignored.iter().take(MOST_NAMED).map(|one| one.name.clone().into()).collect();
         self.structured.insert(IGNORED.to_owned(), names.into());
         self
     }
@@ -87,4 +94,22 @@ pub fn refusal_text(ran: &Ran) -> String {
     let reason = ran.response.refusal().map_or("it was refused", |refusal| &refusal.reason);
     let notices = ran.notices.iter().map(|notice| format!("\n[{notice}]"));
     notices.fold(reason.to_owned(), |text, notice| text + &notice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_ignored_parameters_are_named_and_the_rest_is_counted() {
+        let ignored = |count: usize| -> Vec<Ignored> {
+            (0..count).map(|number| Ignored { name: format!("p{number}"), tool: "Bash", nearest: None }).collect()
+        };
+        let reply = |count| Reply::good("done", Map::new()).with_ignored(&ignored(count));
+        assert_eq!(reply(0).text, "done");
+        assert_eq!(reply(1).text, "done\n[ignored 'p0', which Bash does not have]");
+        let many = reply(100_000);
+        assert!(many.text.ends_with("[ignored 'p4', which Bash does not have]\n[and 99995 more]"), "{}", many.text);
+        assert_eq!(many.structured[IGNORED].as_array().unwrap().len(), MOST_NAMED);
+    }
 }
