@@ -39,16 +39,11 @@ fn main() -> ExitCode {
         }
         _ => {}
     }
-    // All copies are made before anything is started: a process that is just being started holds the copy that another
-    // thread writes for a moment, and a file that is written cannot be run.
-    let tests = named![fn(&Copied);
+    let tests = named![fn(&Linked);
         a_forgetful_program_gets_an_error_that_names_what_it_forgot,
         one_that_does_not_even_fail_is_not_waited_for,
     ];
-    let trials = tests.map(|(name, check)| {
-        let copied = Copied::new();
-        Trial::test(name, move || passes(|| check(&copied)))
-    });
+    let trials = tests.map(|(name, check)| Trial::test(name, move || passes(|| check(&Linked::new()))));
     trials::run(Threads::Fixed(2), trials.into(), Vec::new())
 }
 
@@ -70,15 +65,17 @@ fn forget(state: &Path, is_stubborn: bool) -> ExitCode {
     });
     println!("{problem}");
     if is_keeper {
-        // For the test to count.
-        let _ = fs::write(state.join(format!("was-keeper-{}", std::process::id())), problem);
+        // For the test to count, which may look while we write: the name appears with the whole text.
+        let id = std::process::id();
+        let draft = state.join(format!("draft-{id}"));
+        let _ = fs::write(&draft, problem).and_then(|()| fs::rename(&draft, state.join(format!("was-keeper-{id}"))));
     }
     ExitCode::FAILURE
 }
 
-fn a_forgetful_program_gets_an_error_that_names_what_it_forgot(copied: &Copied) {
-    let (said, ended) = copied.run(FORGETS);
-    let state = copied.place.path().join("state");
+fn a_forgetful_program_gets_an_error_that_names_what_it_forgot(linked: &Linked) {
+    let (said, ended) = linked.run(FORGETS);
+    let state = linked.place.path().join("state");
     assert!(said.contains("chiton_engine::serve_if_asked()"), "{said}");
 
     let names: Vec<String> =
@@ -96,27 +93,28 @@ fn a_forgetful_program_gets_an_error_that_names_what_it_forgot(copied: &Copied) 
     let last =
         keepers.iter().map(|keeper| fs::metadata(state.join(keeper)).unwrap().modified().unwrap()).max().unwrap();
     let waited = ended.duration_since(last).unwrap_or_default();
-    assert!(waited < seconds(5), "it went on for {waited:?}");
+    assert!(waited < seconds(30), "it went on for {waited:?}");
 }
 
-fn one_that_does_not_even_fail_is_not_waited_for(copied: &Copied) {
+fn one_that_does_not_even_fail_is_not_waited_for(linked: &Linked) {
     let begun = Instant::now();
-    let (said, _) = copied.run(STUBBORN);
+    let (said, _) = linked.run(STUBBORN);
     assert!(said.contains("chiton_engine::serve_if_asked()"), "{said}");
     assert!(begun.elapsed() + seconds(20) < STUBBORN_FOR, "{:?}", begun.elapsed());
 }
 
 /// This program under a name of its own, so that the file beside it is ours alone.
-struct Copied {
+struct Linked {
     place: tempfile::TempDir,
     program: PathBuf,
 }
 
-impl Copied {
+impl Linked {
     fn new() -> Self {
-        let place = tempfile::tempdir().unwrap();
+        let test = std::env::current_exe().unwrap();
+        let place = tempfile::tempdir_in(test.parent().unwrap()).unwrap();
         let program = place.path().join("program");
-        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        fs::hard_link(test, &program).unwrap();
         Self { place, program }
     }
 
