@@ -9,6 +9,9 @@ use chiton_engine::tasks::Part;
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{CommandRequest, InputWait, Leftover, Look, Outcome, Response, Signal, Task, TimeLimit, Typing};
 
+use crate::compact::Compacted;
+use crate::select::{Selected, Selection};
+
 /// What a call asks for.
 #[derive(Clone, Debug)]
 pub enum Action {
@@ -134,6 +137,10 @@ pub struct RunAction {
     pub view: OutputView,
     /// How many bytes of output the reply has room for.
     pub room: usize,
+    /// Which lines of the output the reply shows, where the call says so.
+    pub selection: Option<Selection>,
+    /// Whether lines may be left out that are like those around them.
+    pub gaps: Gaps,
     /// What the reply has to say besides the result, such as that a value was clamped.
     pub notes: Vec<String>,
 }
@@ -149,6 +156,8 @@ impl RunAction {
             keeps: Keeps::Everything,
             view: OutputView::Raw,
             room: 30_000,
+            selection: None,
+            gaps: Gaps::AsUsual,
             notes: Vec::new(),
         }
     }
@@ -157,6 +166,16 @@ impl RunAction {
     pub fn limit_ms(&self) -> u128 {
         self.request.timeout.map_or(0, |timeout| timeout.as_millis())
     }
+}
+
+/// Whether lines may be left out of output that are like those around them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Gaps {
+    /// As the server does it.
+    #[default]
+    AsUsual,
+    /// All lines are shown, whatever they are.
+    No,
 }
 
 /// What the session of a command starts from.
@@ -317,6 +336,8 @@ pub struct Ran {
     pub transcript: Option<PathBuf>,
     /// A short number for what goes on of it, where something does: the command itself, or what it left running.
     pub number: Option<u32>,
+    /// Its output in fewer lines, where there is such a form.
+    pub shorter: Option<Box<Shorter>>,
 }
 
 impl Ran {
@@ -337,6 +358,7 @@ impl Ran {
             notices,
             transcript: None,
             number: None,
+            shorter: None,
         }
     }
 
@@ -402,6 +424,22 @@ impl Ran {
 
 static NO_TEXT: TextView = TextView { head: String::new(), tail: None, omitted: 0 };
 
+/// Output in fewer lines.
+#[derive(Clone, Debug)]
+pub enum Shorter {
+    /// Without lines that are like those around them.
+    Gaps(Compacted),
+    /// The lines that the call asks for.
+    Selected(Selected),
+    /// The same as that of an earlier run, byte for byte.
+    Same {
+        /// The earlier run.
+        id: String,
+        /// How many lines both have.
+        lines: u64,
+    },
+}
+
 /// Output of a task.
 #[derive(Clone, Debug)]
 pub struct TaskOutput {
@@ -429,6 +467,8 @@ pub struct TaskOutput {
     pub look: Option<Box<Look>>,
     /// How the output is to be shown.
     pub view: OutputView,
+    /// Its output with gaps, where it has some.
+    pub compacted: Option<Box<Compacted>>,
 }
 
 /// The answer of a task.

@@ -96,10 +96,15 @@ impl<'a> Arguments<'a> {
 
     /// A truth value; written as text it is read as well.
     pub fn flag(&self, name: &'static str) -> Result<bool, CallError> {
+        self.switch(name).map(Option::unwrap_or_default)
+    }
+
+    /// A truth value, where it is given.
+    pub fn switch(&self, name: &'static str) -> Result<Option<bool>, CallError> {
         match self.get(name) {
-            None => Ok(false),
-            Some(Value::Bool(flag)) => Ok(*flag),
-            Some(Value::String(text)) if text == "true" || text == "false" => Ok(text == "true"),
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(*flag)),
+            Some(Value::String(text)) if text == "true" || text == "false" => Ok(Some(text == "true")),
             Some(other) => Err(wrong(name, "boolean", other)),
         }
     }

@@ -4,12 +4,15 @@
 //! Each row of a table here is a field and its value, so that what a reply says and the schema of it are one list. A
 //! tool's output schema is the list of the shapes that it may give ([`crate::shape::any_of`]).
 
+use std::ops::RangeInclusive;
+
 use chiton_engine::guard::Mode;
 use chiton_engine::review::Refusal;
 use chiton_engine::{InputWait, Look, Outcome, Protection, RunReport, Task};
 use serde_json::{Map, Value, json};
 
-use crate::action::{Failure, Ran};
+use crate::action::{Failure, Ran, Shorter};
+use crate::compact::Compacted;
 use crate::shape::{Field, shape};
 
 /// One fact: the field that reports it, and where it comes from.
@@ -34,6 +37,7 @@ const RUN: &[Fact<Ran>] = &[
     fact(Field::processes("leftovers").or_absent(), |ran| json!(ran.leftovers())),
     fact(Field::text("leftover_task").or_absent(), |ran| json!(ran.leftover_task())),
     fact(Field::integer("omitted_bytes").or_absent(), omitted),
+    fact(Field::object("compacted").or_absent(), |ran| compacted(gaps_of(ran))),
     fact(Field::integer("duration_ms"), |ran| millis(ran.duration())),
     fact(Field::texts("notices").or_absent(), |ran| json!(ran.notices)),
     fact(Field::text("protection").or_absent(), |ran| unusual(&ran.response.protection().to_string())),
@@ -53,6 +57,11 @@ const LEAN_RUN: &[Fact<Ran>] = &[
     fact(Field::processes("leftovers").or_absent(), |ran| json!(ran.leftovers())),
     fact(Field::integer("duration_ms"), |ran| millis(ran.duration())),
     fact(Field::object("waiting").or_absent(), |ran| waiting(ran.waits())),
+    fact(Field::object("compacted").or_absent(), |ran| compacted(gaps_of(ran))),
+    fact(Field::text("same_as").or_absent(), |ran| match ran.shorter.as_deref() {
+        Some(Shorter::Same { id, .. }) => json!(id),
+        _ => Value::Null,
+    }),
     fact(Field::text("protection").or_absent(), |ran| unusual(&ran.response.protection().to_string())),
 ];
 
@@ -182,6 +191,22 @@ fn signal(outcome: Option<&Outcome>) -> Value {
 
 fn millis(duration: std::time::Duration) -> Value {
     json!(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn gaps_of(ran: &Ran) -> Option<&Compacted> {
+    match ran.shorter.as_deref() {
+        Some(Shorter::Gaps(compacted)) => Some(compacted),
+        _ => None,
+    }
+}
+
+/// How much is left out of output, and which lines.
+pub(crate) fn compacted(compacted: Option<&Compacted>) -> Value {
+    let range = |range: &RangeInclusive<u64>| format!("lines {}-{}", range.start(), range.end());
+    compacted.map_or(Value::Null, |compacted| {
+        let ranges: Vec<String> = compacted.gaps.iter().map(range).collect();
+        json!({"lines": compacted.lines, "bytes": compacted.bytes, "ranges": ranges})
+    })
 }
 
 /// What a command waits for, where it waits for input.

@@ -35,6 +35,7 @@ pub mod reading;
 pub mod registry;
 pub mod reply;
 pub mod schema;
+pub mod select;
 pub mod shape;
 mod simple;
 pub mod text;
@@ -42,7 +43,7 @@ pub mod timeouts;
 pub mod title;
 pub mod tool;
 
-pub use action::{Action, Done, Keeps, ListAction, Listed, ReadAction, RunAction, StartsFrom, Whose};
+pub use action::{Action, Done, Gaps, Keeps, ListAction, Listed, ReadAction, RunAction, StartsFrom, Whose};
 pub use arguments::Arguments;
 pub use call_error::CallError;
 pub use catalogue::{find, names};

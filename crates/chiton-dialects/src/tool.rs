@@ -137,6 +137,11 @@ pub trait Dialect: Send + Sync {
         false
     }
 
+    /// Whether lines that are like those around them are left out, where nobody says otherwise, and told in its own words.
+    fn has_gaps(&self) -> bool {
+        false
+    }
+
     /// How a call starts the session afresh, in the words of the tool, where one can.
     fn restart_words(&self) -> Option<&'static str> {
         None

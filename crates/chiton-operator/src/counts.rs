@@ -63,6 +63,7 @@ impl OutputCounts {
             screen,
             transcript: None,
             number: None,
+            shorter: None,
         }
     }
 }

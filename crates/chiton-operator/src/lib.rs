@@ -42,6 +42,7 @@ mod named;
 mod numbers;
 mod operator;
 mod remembered;
+mod shorten;
 pub mod shell_manager;
 mod tasks;
 mod whose;
@@ -50,6 +51,7 @@ pub use broken::broken_state;
 pub use caller::{Called, Caller, Consent, OnEvent};
 pub use named::NamedSessions;
 pub use operator::Operator;
+pub use shorten::LikeLines;
 
 /// The examples of the README are compiled, too.
 #[cfg(doctest)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use chiton_dialects::action::{Failure, Message, Ran, TaskRef};
 use chiton_dialects::arguments::short;
 use chiton_dialects::binary;
+use chiton_dialects::compact;
 use chiton_dialects::reading::{Unknown, sort_out};
 use chiton_dialects::{
     Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Structured, Surroundings, ToolSpec, Whose,
@@ -24,6 +25,7 @@ use crate::counts::OutputCounts;
 use crate::failure::{engine_failure, not_possible};
 use crate::keep::{Opened, Sessions};
 use crate::named::NamedSessions;
+use crate::shorten::{LikeLines, Shortener};
 use crate::tasks::{ClientTasks, VIEW, transcript};
 use crate::whose::WayToOthers;
 
@@ -36,6 +38,7 @@ pub struct Operator {
     sessions: Sessions,
     tasks: ClientTasks,
     structured: Structured,
+    shortener: Shortener,
     /// Whether the client was told of another directory than the one it is in.
     untold: AtomicBool,
 }
@@ -47,8 +50,9 @@ impl Operator {
         let sessions = Sessions::new(start, NamedSessions::new(&engine.config().state_directory));
         let tasks = tasks_of(&engine, &sessions, dialect);
         let structured = dialect.structured();
+        let shortener = Shortener::new(if dialect.has_gaps() { LikeLines::LeftOut } else { LikeLines::Shown });
         let untold = AtomicBool::new(false);
-        Self { engine, dialect, tools: OnceLock::new(), around, sessions, tasks, structured, untold }
+        Self { engine, dialect, tools: OnceLock::new(), around, sessions, tasks, structured, shortener, untold }
     }
 
     /// Whether it serves a client whose name is known.
@@ -86,6 +90,13 @@ impl Operator {
     #[must_use]
     pub fn always_structured(mut self) -> Self {
         self.structured = Structured::Always;
+        self
+    }
+
+    /// The same with lines that are like those around them left out or not, whatever its dialect says.
+    #[must_use]
+    pub fn with_like_lines(mut self, lines: LikeLines) -> Self {
+        self.shortener = Shortener::new(lines);
         self
     }
 
@@ -163,7 +174,10 @@ impl Operator {
             Action::Run(run) => self.run(run, caller).await,
             Action::Start(run) => self.start(run, caller).await,
             Action::Watch(run, read) => self.watch(run, read, caller).await,
-            Action::Read(read) => self.tasks.read(read, control).await,
+            Action::Read(read) => {
+                let read = self.tasks.read(read, control).await;
+                read.map(|done| self.shortener.shorten_read(done, action, &self.sessions.own().state(), &self.tasks))
+            }
             Action::Send { task, messages, then } => self.tasks.send(task, messages, then.as_deref(), control).await,
             Action::Exchange(exchange) => self.tasks.exchange(exchange, control).await,
             Action::Kill { task } => self.tasks.kill(task).await,
@@ -230,7 +244,24 @@ impl Operator {
         let number = goes_on.map(|id| self.tasks.number(id));
         let task = run.request.transcript.then(|| self.engine.tasks().get(&report.run_id).ok()).flatten();
         let transcript = task.as_ref().map(transcript).filter(|file| file.exists());
-        Ok(Done::Ran(Box::new(Ran { transcript, number, ..counts.into_ran(report, kept, moved, screen) })))
+        let mut ran = Ran { transcript, number, ..counts.into_ran(report, kept, moved, screen) };
+        if self.shortener.looks_at(run, &ran) {
+            self.shorten(run, &mut ran, &opened).await;
+        }
+        Ok(Done::Ran(Box::new(ran)))
+    }
+
+    /// Puts the output into fewer lines, where that is asked for or possible.
+    async fn shorten(&self, run: &RunAction, ran: &mut Ran, opened: &Opened) {
+        // A quick command is answered before its run is written down.
+        if self.shortener.needs_the_spool(run, ran) {
+            self.settled().await;
+            opened.session.settled().await;
+        }
+        self.shortener.shorten(run, ran, &opened.before, &self.tasks);
+        if !self.dialect.has_gaps() {
+            compact::views::shorten(run, ran);
+        }
     }
 
     async fn watch(&self, run: &RunAction, read: &ReadAction, caller: &Caller) -> Result<Done, Failure> {

@@ -157,6 +157,7 @@ impl ClientTasks {
             waited: None,
             view: read.view.unwrap_or(OutputView::Plain),
             look: None,
+            compacted: None,
             task,
         })
     }
@@ -176,6 +177,13 @@ impl ClientTasks {
             Ends::of_part(task, &read.part, limit, &mask)
         };
         ends.map_err(read_failure)
+    }
+
+    /// A part of a task's output as text, up to so many bytes; none where some of it is not kept or it is more.
+    pub(crate) fn text_of(&self, task: &Task, part: Part, limit: u64) -> Option<String> {
+        let request = ReadRequest { part, limit, ..ReadRequest::default() };
+        let output = task.read(&mut Cursor::default(), &request).ok()?;
+        (output.left_out == 0 && output.not_kept == 0).then(|| self.engine.masked_view(output.to_text()))
     }
 
     /// The client has read the task `id` up to here.

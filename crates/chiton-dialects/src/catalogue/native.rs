@@ -1,6 +1,7 @@
 //! `native`: everything the engine can do, in few words. The default.
 
 mod reply;
+mod shorter;
 mod tools;
 
 use std::sync::OnceLock;
@@ -8,16 +9,18 @@ use std::sync::OnceLock;
 use chiton_engine::tasks::Part;
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{CommandInput, EnvironmentChange, OnTimeout, Signal, Streams, TaskLifetime, Typing};
+use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use crate::action::{
-    Action, Done, Failure, FailureKind, ListAction, Message, OutputView, ReadAction, RunAction, StartsFrom, TaskRef,
+    Action, Done, Failure, FailureKind, Gaps, ListAction, Message, OutputView, ReadAction, RunAction, StartsFrom, TaskRef,
     Whose,
 };
 use crate::arguments::{Arguments, short};
 use crate::call_error::CallError;
 use crate::facts::{TaskForm, object, task_facts, with};
 use crate::reply::Reply;
+use crate::select::Selection;
 use crate::timeouts::DEFAULT_TIMEOUT;
 use crate::tool::{Dialect, Structured, Surroundings, ToolSpec, arguments_of};
 
@@ -50,6 +53,10 @@ impl Dialect for Native {
     }
 
     fn reaches_others(&self) -> bool {
+        true
+    }
+
+    fn has_gaps(&self) -> bool {
         true
     }
 
@@ -152,6 +159,11 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
         run.request.on_timeout = OnTimeout::HandBack;
     }
     let handed_back = wait.is_some() || run.request.on_timeout == OnTimeout::HandBack;
+    run.selection = selection(arguments)?;
+    if arguments.switch("compact")? == Some(false) {
+        run.gaps = Gaps::No;
+    }
+    let selects = run.selection.is_some();
     let contradictions = [
         ("wait", background && wait.is_some(), "goes without run_in_background: leave out one of them"),
         (
@@ -166,6 +178,8 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
             open && !background && !handed_back,
             "goes with run_in_background, wait or on_timeout 'background': nobody could write to it while it is waited for",
         ),
+        ("filter", selects && background, "goes without run_in_background, and so do head and tail: BashOutput has them"),
+        ("filter", selects && run.request.terminal.is_some(), "goes without pty, and so do head and tail"),
     ];
     if let Some((name, _, problem)) = contradictions.into_iter().find(|(_, holds, _)| *holds) {
         return Err(CallError::BadValue { name, problem: problem.to_owned() });
@@ -181,6 +195,16 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
     }
     (run.request.timeout, run.request.wait) = (timeout.or(around.timeout).or(Some(DEFAULT_TIMEOUT)), wait);
     Ok(Action::Run(Box::new(run)))
+}
+
+/// Which lines are asked for, where not all are.
+fn selection(arguments: &Arguments<'_>) -> Result<Option<Selection>, CallError> {
+    let filter = arguments.text("filter")?.map(|pattern| Regex::new(&pattern)).transpose();
+    let filter = filter
+        .map_err(|error| CallError::BadValue { name: "filter", problem: format!("is a regular expression: {error}") })?;
+    let (head, tail) = (arguments.number("head")?, arguments.number("tail")?);
+    let is_given = filter.is_some() || head.is_some() || tail.is_some();
+    Ok(is_given.then_some(Selection { filter, head, tail }))
 }
 
 /// The size of the terminal that is asked for, where one is.

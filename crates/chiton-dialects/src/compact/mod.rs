@@ -12,7 +12,10 @@
 //! Nothing here reads or writes a file: all output stays where it is, and every gap can be read there.
 
 mod look;
+pub mod program;
+mod rows;
 mod shape;
+pub mod views;
 mod words;
 
 use std::ops::RangeInclusive;
@@ -78,6 +81,18 @@ pub fn compact(text: &str, first: u64, ending: Ending) -> Option<Compacted> {
     let gaps = gaps(&lines, ending);
     let compacted = Compacted::of(&lines, first, &gaps);
     (compacted.shown.len() + LEAST_SAVED <= text.len()).then_some(compacted)
+}
+
+/// The same for text as it was printed, which is shown as plain text. What a program draws over several lines is left
+/// alone.
+pub fn compact_plain(text: &str, first: u64, ending: Ending) -> Option<Compacted> {
+    if is_line_by_line(text) { compact(&plain_text(text), first, ending) } else { None }
+}
+
+/// Whether each line of a text stays one when it is shown as plain text.
+pub(crate) fn is_line_by_line(text: &str) -> bool {
+    let lines = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count();
+    lines(&plain_text(text)) == lines(text)
 }
 
 /// Whether a line of output could be taken for one of ours.

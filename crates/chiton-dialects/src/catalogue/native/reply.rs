@@ -6,20 +6,16 @@ use chiton_engine::terminal::text::{ScreenAtEnd, outside_full_screen};
 use chiton_engine::{Look, Outcome, Task, TimeLimit};
 use serde_json::{Value, json};
 
+use super::shorter::{self, HEAD, ShorterText, TAIL, ends};
 use super::{FORM, LISTED};
 use crate::action::{ListAction, Listed, OutputView, Ran, RunAction, TaskOutput};
 use crate::bash_like::ended_by_itself;
-use crate::facts::{lean_run_facts, look_facts, object, task_facts, with};
+use crate::facts::{compacted, lean_run_facts, look_facts, object, task_facts, with};
 use crate::reply::Reply;
 use crate::text::{leftover_lines, waiting_line, without_escapes};
 
 /// More lines than this are too many, as more bytes than there is room for are: some clients cut them off themselves.
 const LINES: u64 = 1900;
-/// Bytes that are shown of what is too long, from its beginning and from its end. Little, since the rest can be asked for
-/// and a model pays for each of them.
-const HEAD: usize = 800;
-const TAIL: usize = 1200;
-
 /// What takes longer than this is worth a word.
 const LONG: Duration = Duration::from_secs(10);
 
@@ -40,10 +36,12 @@ pub(super) fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     let outcome = ran.outcome();
     let is_long = ran.amount.bytes > (HEAD + TAIL) as u64;
     let cut = is_long && (ran.amount.bytes > run.room as u64 || ran.amount.lines > LINES);
-    let output = match run.request.terminal {
+    let shorter = ran.shorter.as_ref().map(|shorter| ShorterText::of(shorter, ran, cut));
+    let output = match (&shorter, run.request.terminal) {
+        (Some(shorter), _) => shorter.output.clone(),
         _ if cut => ends(ran),
-        Some(_) => without_escapes(&outside_full_screen(&ran.stdout().to_text(), ScreenAtEnd::Main)),
-        None => without_escapes(&ran.stdout().to_text()),
+        (_, Some(_)) => without_escapes(&outside_full_screen(&ran.stdout().to_text(), ScreenAtEnd::Main)),
+        (_, None) => without_escapes(&ran.stdout().to_text()),
     };
 
     let mut lines: Vec<String> = first_line(run, ran).into_iter().collect();
@@ -53,6 +51,7 @@ pub(super) fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     } else if !output.is_empty() {
         lines.push(output.strip_suffix('\n').unwrap_or(&output).to_owned());
     }
+    lines.extend(shorter::remark(shorter.as_ref(), &output));
     if ran.moved {
         lines.push(format!("[working directory: {}]", ran.cwd.display()));
     }
@@ -68,31 +67,12 @@ pub(super) fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     let more = json!({
         "output": said(&output).filter(|_| ran.screen.is_none()),
         "screen": ran.screen.as_ref().map(|look| look.screen.to_text()),
-        "truncated": (cut && ran.screen.is_none()).then_some(true),
+        "truncated": (shorter.as_ref().map_or(cut, |shorter| shorter.is_cut) && ran.screen.is_none()).then_some(true),
+        "selected": shorter.as_ref().and_then(|shorter| shorter.selected.clone()),
         "notices": (!notices.is_empty()).then_some(notices),
     });
     let failed = !ended_by_itself(outcome.as_ref()) && outcome != Some(Outcome::Running);
     Reply { text: lines.join("\n"), structured: with(lean_run_facts(ran), &more), is_error: failed }
-}
-
-/// The beginning and the end of an output that is too long, whole lines where there are such, and how to get the rest.
-fn ends(ran: &Ran) -> String {
-    let view = ran.stdout();
-    let head = &view.head[..view.head.floor_char_boundary(HEAD)];
-    let head = head.rfind('\n').map_or(head, |end| &head[..=end]);
-    let last = view.tail.as_deref().unwrap_or(&view.head);
-    let tail = &last[last.ceil_char_boundary(last.len().saturating_sub(TAIL))..];
-    let tail = tail.find('\n').filter(|end| end + 1 < tail.len()).map_or(tail, |end| &tail[end + 1..]);
-    let (all, lines, id) = (ran.amount.bytes, ran.amount.lines, ran.run_id());
-    let left_out = all.saturating_sub((head.len() + tail.len()) as u64);
-    let line_end = if head.ends_with('\n') { "" } else { "\n" };
-    format!(
-        "{}{line_end}[… {left_out} of {all} bytes ({lines} lines) left out: BashOutput with bash_id {id} and since {}, \
-         range, tail or filter …]\n{}",
-        without_escapes(head),
-        head.len(),
-        without_escapes(tail),
-    )
 }
 
 /// A text, where it says something.
@@ -125,14 +105,20 @@ fn first_line(run: &RunAction, ran: &Ran) -> Option<String> {
 
 /// The task, why a wait is over, the output, what was left out. `filter` is the one that the call gave.
 pub(super) fn read_reply(read: &TaskOutput, filter: Option<&str>) -> Reply {
-    let output = &read.output.head;
-    let output = if read.view == OutputView::Raw { output.clone() } else { without_escapes(output) };
+    let output = match (&read.compacted, read.view) {
+        (Some(compacted), _) => compacted.shown.clone(),
+        (None, OutputView::Raw) => read.output.head.clone(),
+        (None, _) => without_escapes(&read.output.head),
+    };
     let mut lines = vec![line(&read.task)];
     lines.extend(read.waited.as_ref().map(|why| format!("[waited: {why}]")));
     match read.look.as_ref().filter(|_| read.view == OutputView::Screen) {
         Some(look) => lines.extend(screen_lines(look)),
         None if output.is_empty() => {}
         None => lines.push(output.strip_suffix('\n').unwrap_or(&output).to_owned()),
+    }
+    if let Some(compacted) = &read.compacted {
+        lines.extend(shorter::how_to_read(compacted, &read.task.id));
     }
     if let Some(look) = &read.look {
         lines.extend(look.waits.as_ref().map(|wait| waiting_line(&read.task.id, wait)));
@@ -154,6 +140,7 @@ pub(super) fn read_reply(read: &TaskOutput, filter: Option<&str>) -> Reply {
     let more = json!({
         "output": said(&output).filter(|_| !is_screen),
         "left_out": some(read.left_out),
+        "compacted": compacted(read.compacted.as_deref()),
         "not_kept": some(read.not_kept),
         "next": (read.task.status.is_running() || read.left_out > 0).then_some(read.end),
         "waited": read.waited,
