@@ -30,6 +30,7 @@ mod call_error;
 pub mod catalogue;
 pub mod compact;
 pub mod facts;
+pub mod gaps;
 pub mod ignored;
 pub mod reading;
 pub mod registry;

@@ -4,9 +4,8 @@
 
 use std::collections::VecDeque;
 
+use chiton_engine::terminal::text::plain_text;
 use regex::Regex;
-
-use crate::text::without_escapes;
 
 /// Which lines a call asks for.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +82,7 @@ impl Selector {
     fn finish_line(&mut self) {
         let line = std::mem::take(&mut self.open);
         self.lines += 1;
-        let shown = without_escapes(&line);
+        let shown = plain_text(&line);
         let content = shown.trim_end_matches(['\r', '\n']);
         let is_match = |filter: &Regex| filter.is_match(content) || filter.is_match(line.trim_end_matches('\n'));
         if !self.selection.filter.as_ref().is_none_or(is_match) {

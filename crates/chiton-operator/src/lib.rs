@@ -42,8 +42,8 @@ mod named;
 mod numbers;
 mod operator;
 mod remembered;
-mod shorten;
 pub mod shell_manager;
+mod shorten;
 mod tasks;
 mod whose;
 

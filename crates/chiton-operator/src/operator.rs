@@ -8,7 +8,7 @@ use std::time::Duration;
 use chiton_dialects::action::{Failure, Message, Ran, TaskRef};
 use chiton_dialects::arguments::short;
 use chiton_dialects::binary;
-use chiton_dialects::compact;
+use chiton_dialects::gaps;
 use chiton_dialects::reading::{Unknown, sort_out};
 use chiton_dialects::{
     Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Structured, Surroundings, ToolSpec, Whose,
@@ -175,8 +175,11 @@ impl Operator {
             Action::Start(run) => self.start(run, caller).await,
             Action::Watch(run, read) => self.watch(run, read, caller).await,
             Action::Read(read) => {
-                let read = self.tasks.read(read, control).await;
-                read.map(|done| self.shortener.shorten_read(done, action, &self.sessions.own().state(), &self.tasks))
+                let mut done = self.tasks.read(read, control).await?;
+                if let Done::Read(output) = &mut done {
+                    self.shortener.shorten_read(output, read, &self.sessions.own().state(), &self.tasks);
+                }
+                Ok(done)
             }
             Action::Send { task, messages, then } => self.tasks.send(task, messages, then.as_deref(), control).await,
             Action::Exchange(exchange) => self.tasks.exchange(exchange, control).await,
@@ -260,7 +263,7 @@ impl Operator {
         }
         self.shortener.shorten(run, ran, &opened.before, &self.tasks);
         if !self.dialect.has_gaps() {
-            compact::views::shorten(run, ran);
+            gaps::shorten(run, ran);
         }
     }
 

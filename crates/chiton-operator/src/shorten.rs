@@ -9,7 +9,7 @@ use chiton_dialects::action::{OutputView, Ran, Shorter, TaskOutput, TaskRef};
 use chiton_dialects::compact::program::is_answer;
 use chiton_dialects::compact::{Ending, LEAST_BYTES, MOST_BYTES, compact_plain};
 use chiton_dialects::select::{Selection, Selector};
-use chiton_dialects::{Action, Done, Gaps, RunAction};
+use chiton_dialects::{Gaps, ReadAction, RunAction};
 use chiton_engine::render::TextView;
 use chiton_engine::tasks::Part;
 use chiton_engine::{Lock, Outcome, ShellState, Task};
@@ -88,20 +88,24 @@ impl Shortener {
     }
 
     /// The same for what is new of a task. A part that a call names is given line by line.
-    pub(crate) fn shorten_read(&self, done: Done, action: &Action, state: &ShellState, tasks: &ClientTasks) -> Done {
-        let (Done::Read(mut read), Action::Read(wanted)) = (done.clone(), action) else { return done };
+    pub(crate) fn shorten_read(
+        &self,
+        read: &mut TaskOutput,
+        wanted: &ReadAction,
+        state: &ShellState,
+        tasks: &ClientTasks,
+    ) {
         let as_usual = self.lines == LikeLines::LeftOut && wanted.part == Part::New && wanted.filter.is_none();
-        if !as_usual || wanted.view.is_some_and(|view| view != OutputView::Plain) || !is_plain(&read) {
-            return done;
+        if !as_usual || wanted.view.is_some_and(|view| view != OutputView::Plain) || !is_plain(read) {
+            return;
         }
         if is_answer(read.task.command.as_bytes(), &|name| is_defined(state, name)) {
-            return done;
+            return;
         }
         let start = read.end.saturating_sub(read.output.head.len() as u64);
-        let Some(before) = lines_before(&read.task, start, tasks) else { return done };
+        let Some(before) = lines_before(&read.task, start, tasks) else { return };
         let ending = ending(read.task.outcome.as_ref());
         read.compacted = compact_plain(&read.output.head, before + 1, ending).map(Box::new);
-        Done::Read(read)
     }
 
     /// The earlier run with the same output, where the client has seen it and can still read it.
@@ -121,9 +125,8 @@ impl Shortener {
             return None;
         }
         let (fingerprint, bytes) = (fingerprint(output.head.as_bytes()), output.head.len());
-        let is_same = |seen: &&SeenOutput| {
-            seen.session == run.session && seen.bytes == bytes && seen.fingerprint == fingerprint
-        };
+        let is_same =
+            |seen: &&SeenOutput| seen.session == run.session && seen.bytes == bytes && seen.fingerprint == fingerprint;
         self.seen.lock().iter().rev().find(is_same).map(|seen| seen.id.clone())
     }
 
@@ -149,7 +152,10 @@ impl Shortener {
 
 /// Whether output is shown as text, whole, and without a terminal.
 fn is_plain(read: &TaskOutput) -> bool {
-    read.look.is_none() && read.task.terminal.is_none() && read.output.tail.is_none() && read.not_kept == 0
+    read.look.is_none()
+        && read.task.terminal.is_none()
+        && read.output.tail.is_none()
+        && read.not_kept == 0
         && read.output.head.len() >= LEAST_BYTES
         && !read.output.head.contains(char::REPLACEMENT_CHARACTER)
 }

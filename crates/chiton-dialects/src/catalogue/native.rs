@@ -13,13 +13,13 @@ use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use crate::action::{
-    Action, Done, Failure, FailureKind, Gaps, ListAction, Message, OutputView, ReadAction, RunAction, StartsFrom, TaskRef,
-    Whose,
+    Action, Done, Failure, FailureKind, Gaps, ListAction, Message, OutputView, ReadAction, RunAction, StartsFrom,
+    TaskRef, Whose,
 };
 use crate::arguments::{Arguments, short};
 use crate::call_error::CallError;
 use crate::facts::{TaskForm, object, task_facts, with};
-use crate::reply::Reply;
+use crate::reply::{NOTES, Reply};
 use crate::select::Selection;
 use crate::timeouts::DEFAULT_TIMEOUT;
 use crate::tool::{Dialect, Structured, Surroundings, ToolSpec, arguments_of};
@@ -66,6 +66,10 @@ impl Dialect for Native {
 
     fn structured(&self) -> Structured {
         Structured::ForPrograms
+    }
+
+    fn longest_reply(&self) -> Option<usize> {
+        Some(LIMIT + NOTES)
     }
 
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
@@ -178,7 +182,11 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
             open && !background && !handed_back,
             "goes with run_in_background, wait or on_timeout 'background': nobody could write to it while it is waited for",
         ),
-        ("filter", selects && background, "goes without run_in_background, and so do head and tail: BashOutput has them"),
+        (
+            "filter",
+            selects && background,
+            "goes without run_in_background, and so do head and tail: BashOutput has them",
+        ),
         ("filter", selects && run.request.terminal.is_some(), "goes without pty, and so do head and tail"),
     ];
     if let Some((name, _, problem)) = contradictions.into_iter().find(|(_, holds, _)| *holds) {
@@ -200,8 +208,10 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
 /// Which lines are asked for, where not all are.
 fn selection(arguments: &Arguments<'_>) -> Result<Option<Selection>, CallError> {
     let filter = arguments.text("filter")?.map(|pattern| Regex::new(&pattern)).transpose();
-    let filter = filter
-        .map_err(|error| CallError::BadValue { name: "filter", problem: format!("is a regular expression: {error}") })?;
+    let filter = filter.map_err(|error| CallError::BadValue {
+        name: "filter",
+        problem: format!("is a regular expression: {error}"),
+    })?;
     let (head, tail) = (arguments.number("head")?, arguments.number("tail")?);
     let is_given = filter.is_some() || head.is_some() || tail.is_some();
     Ok(is_given.then_some(Selection { filter, head, tail }))

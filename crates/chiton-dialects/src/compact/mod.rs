@@ -15,7 +15,6 @@ mod look;
 pub mod program;
 mod rows;
 mod shape;
-pub mod views;
 mod words;
 
 use std::ops::RangeInclusive;

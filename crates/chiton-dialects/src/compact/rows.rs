@@ -81,11 +81,11 @@ pub(super) const INTERPRETERS: &[&str] = &[
 
 /// What prints nothing, or only what it is told to.
 pub(super) const SILENT: &[&str] = &[
-    ":", ".", "source", "[", "[[", "test", "true", "false", "cd", "pushd", "popd", "export", "unset", "set", "shopt", "umask", "trap",
-    "local", "readonly", "return", "exit", "read", "mapfile", "readarray", "shift", "wait", "kill", "disown", "ulimit",
-    "mkdir", "rmdir", "touch", "rm", "mv", "cp", "ln", "chmod", "chown", "chgrp", "sleep", "install", "mktemp", "echo",
-    "printf", "tee", "stty", "clear", "reset", "let", "break", "continue", "alias", "unalias", "hash", "sync",
-    "truncate", "activate", "deactivate",
+    ":", ".", "source", "[", "[[", "test", "true", "false", "cd", "pushd", "popd", "export", "unset", "set", "shopt",
+    "umask", "trap", "local", "readonly", "return", "exit", "read", "mapfile", "readarray", "shift", "wait", "kill",
+    "disown", "ulimit", "mkdir", "rmdir", "touch", "rm", "mv", "cp", "ln", "chmod", "chown", "chgrp", "sleep",
+    "install", "mktemp", "echo", "printf", "tee", "stty", "clear", "reset", "let", "break", "continue", "alias",
+    "unalias", "hash", "sync", "truncate", "activate", "deactivate",
 ];
 
 const ROW: Row = Row { names: &[], which: Which::All, values: &[], answers: &[], others: &[] };
@@ -350,8 +350,9 @@ pub(super) const ROWS: &[Row] = &[
     // Run something that nobody sees from here.
     Row {
         names: &[
-            "ssh", "mosh", "su", "chroot", "nsenter", "unshare", "script", "expect", "parallel", "entr", "eval", "coproc", "timeit", "adb", "vagrant", "machinectl", "lxc", "incus", "multipass", "limactl",
-            "distrobox", "toolbox", "bwrap", "firejail", "nix", "nix-shell", "guix", "wsl",
+            "ssh", "mosh", "su", "chroot", "nsenter", "unshare", "script", "expect", "parallel", "entr", "eval",
+            "coproc", "timeit", "adb", "vagrant", "machinectl", "lxc", "incus", "multipass", "limactl", "distrobox",
+            "toolbox", "bwrap", "firejail", "nix", "nix-shell", "guix", "wsl",
         ],
         answers: &["ssh host make", "parallel echo", "eval \"make\""],
         ..ROW

@@ -119,7 +119,9 @@ pub(super) fn ends(ran: &Ran) -> String {
 fn ends_with_gaps(compacted: &Compacted, ran: &Ran) -> String {
     fn fitting<'a>(parts: impl Iterator<Item = &'a Shown>, room: usize) -> usize {
         let mut left = room;
-        parts.take_while(|part| part.text.len() <= std::mem::replace(&mut left, left.saturating_sub(part.text.len()))).count()
+        parts
+            .take_while(|part| part.text.len() <= std::mem::replace(&mut left, left.saturating_sub(part.text.len())))
+            .count()
     }
     let parts = &compacted.parts;
     let (first, last) = (fitting(parts.iter(), HEAD), fitting(parts.iter().rev(), TAIL));

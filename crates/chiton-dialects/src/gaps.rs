@@ -3,8 +3,8 @@
 use chiton_engine::render::TextView;
 use chiton_engine::{Outcome, Response, Streams};
 
-use super::{Compacted, Ending, compact, is_line_by_line};
 use crate::action::{Amount, Ran, RunAction, Shorter};
+use crate::compact::{Compacted, Ending, compact, is_line_by_line};
 
 /// What a reply says besides the output has room for this.
 const MARGIN: usize = 500;
@@ -54,9 +54,7 @@ fn gaps(run: &RunAction, ran: &mut Ran, id: &str, room: usize) -> bool {
     if both > room || length(&report.output, &output) > room || (stdout.is_none() && output.is_none()) {
         return false;
     }
-    for (view, shorter) in
-        [(&mut report.stdout, stdout), (&mut report.stderr, stderr), (&mut report.output, output)]
-    {
+    for (view, shorter) in [(&mut report.stdout, stdout), (&mut report.stderr, stderr), (&mut report.output, output)] {
         if let Some(head) = shorter {
             *view = TextView { head, tail: None, omitted: 0 };
         }
