@@ -1,6 +1,7 @@
 //! `chiton logs`: the output of a command, whole, in part, or as it comes.
 
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -22,6 +23,7 @@ Examples:
   chiton logs shell_1a2b3c4d                 everything that is kept
   chiton logs -f shell_1a                    everything, and what comes, until it ends
   chiton logs --tail 20 shell_1a             the last 20 lines
+  chiton logs --lines 7-103 shell_1a         the lines that a reply left out
   chiton logs --grep 'error|warning' -C 2 shell_1a
   chiton logs --plain shell_1a               without colours, and every progress bar as one line
   chiton logs --screen shell_1a              what its terminal shows, or showed last")]
@@ -38,6 +40,9 @@ pub(crate) struct LogsArguments {
     /// Only the first lines
     #[arg(long, value_name = "LINES", conflicts_with_all = ["tail", "follow"])]
     head: Option<u64>,
+    /// Only these lines, such as 7-103, counted from 1 in what the other options select
+    #[arg(long, value_name = "FROM-TO", value_parser = line_range, conflicts_with_all = ["follow", "head", "tail", "grep"])]
+    lines: Option<Range<u64>>,
     /// Only lines that match a regular expression
     #[arg(long, value_name = "REGEX", conflicts_with_all = ["follow", "head", "tail"])]
     grep: Option<String>,
@@ -57,8 +62,16 @@ pub(crate) struct LogsArguments {
     #[arg(long, conflicts_with = "screen")]
     raw: bool,
     /// What its terminal shows, or showed last
-    #[arg(long, conflicts_with_all = ["follow", "head", "tail", "grep", "stdout", "stderr"])]
+    #[arg(long, conflicts_with_all = ["follow", "head", "tail", "lines", "grep", "stdout", "stderr"])]
     screen: bool,
+}
+
+/// `7-103` as people count lines, the last one included.
+fn line_range(text: &str) -> Result<Range<u64>> {
+    let range = text.split_once('-').and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+    let range = range.filter(|(first, last)| 1 <= *first && first <= last);
+    let (first, last): (u64, u64) = range.with_context(|| format!("lines are like 7-103, not '{text}'"))?;
+    Ok(first - 1..last)
 }
 
 /// What is read and printed at once.
@@ -87,6 +100,12 @@ pub(crate) async fn logs(arguments: LogsArguments, state: &Path) -> Result<ExitC
         printer.show(&found)?;
         printer.finish()?;
         return Ok(if found.matches > 0 { ExitCode::SUCCESS } else { ExitCode::from(1) });
+    }
+    if let Some(lines) = arguments.lines {
+        let request = ReadRequest { streams, part: Part::Lines(lines), ..ReadRequest::default() };
+        printer.show(&task.read(&mut cursor, &request)?)?;
+        printer.finish()?;
+        return Ok(ExitCode::SUCCESS);
     }
     let part = match (arguments.head, arguments.tail) {
         (Some(lines), _) => Some(Part::Head(lines)),

@@ -16,7 +16,7 @@ use clap::Args;
 use crate::env;
 use crate::passphrase::PassphraseSource;
 use crate::protection_arguments::ProtectionArguments;
-use crate::settings::Settings;
+use crate::settings::{CompactMode, Settings};
 use crate::surroundings;
 
 /// How the shell looks and where it starts.
@@ -37,6 +37,9 @@ pub(crate) struct SessionArguments {
     /// How many background commands may run at once
     #[arg(long, value_name = "COUNT")]
     max_tasks: Option<usize>,
+    /// Leave out lines of long output that are like those around them, or not [default: runs in native, else off]
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "runs")]
+    compact: Option<CompactMode>,
     #[command(flatten)]
     protection: ProtectionArguments,
     /// Ask the login shell for its environment, in the background, and add what is missing
@@ -56,6 +59,7 @@ pub(crate) struct SessionSetup {
     protection: ProtectionArguments,
     guard: Guard,
     login: bool,
+    compact: Option<CompactMode>,
     purpose: Purpose,
     /// The shells of all clients that wait for commands.
     room: WarmRoom,
@@ -114,6 +118,7 @@ impl SessionArguments {
             max_tasks: self.max_tasks.or(given.max_tasks),
             protection: self.protection.with(settings)?,
             login: self.login_env || settings.environment.login,
+            compact: self.compact.or(settings.output.compact),
             purpose,
             room: WarmRoom::default(),
         })
@@ -157,7 +162,10 @@ impl SessionSetup {
         config.limits.tasks_per_session = self.max_tasks.or(self.dialect.task_limit());
         let engine = Engine::new(config)?;
         let start = engine.fresh_state(&self.directory, surroundings::environment(), surroundings::umask());
-        let operator = Operator::new(engine, self.dialect, start, self.timeout);
+        let mut operator = Operator::new(engine, self.dialect, start, self.timeout);
+        if let Some(mode) = self.compact {
+            operator = operator.with_like_lines(mode.into());
+        }
         match &self.session {
             Some(name) => Ok(operator.named(name)?),
             None => Ok(operator),

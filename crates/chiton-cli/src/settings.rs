@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use chiton_engine::guard::policy::GuardPolicy;
+use chiton_operator::LikeLines;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toml::Table;
@@ -26,6 +27,7 @@ pub(crate) struct Settings {
     pub(crate) secrets: SecretSettings,
     pub(crate) environment: EnvironmentSettings,
     pub(crate) audit: AuditSettings,
+    pub(crate) output: OutputSettings,
     pub(crate) guard: GuardPolicy,
     /// Where they were read from.
     #[serde(skip)]
@@ -83,6 +85,32 @@ pub(crate) struct AuditSettings {
     pub(crate) off: bool,
     /// Whether a command that cannot be written down is not run.
     pub(crate) required: bool,
+}
+
+/// How output is shown.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct OutputSettings {
+    pub(crate) compact: Option<CompactMode>,
+}
+
+/// What is left out of long output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CompactMode {
+    /// Lines that are like those around them, in runs of at least six
+    Runs,
+    /// Nothing
+    Off,
+}
+
+impl From<CompactMode> for LikeLines {
+    fn from(mode: CompactMode) -> Self {
+        match mode {
+            CompactMode::Runs => Self::LeftOut,
+            CompactMode::Off => Self::Shown,
+        }
+    }
 }
 
 impl Settings {
@@ -198,6 +226,8 @@ fn wanted(path: &[String]) -> &'static str {
         "is a whole number"
     } else if takes("'default'") {
         "is one of default, strict, off"
+    } else if takes("'runs'") {
+        "is runs or off"
     } else if path.iter().any(|key| key == "rule") {
         "is a list of tables: rules are easier to write in the settings file"
     } else {

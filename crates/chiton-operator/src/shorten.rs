@@ -51,7 +51,9 @@ impl Shortener {
 
     /// Whether there may be something to do: for most commands there is not.
     pub(crate) fn looks_at(&self, run: &RunAction, ran: &Ran) -> bool {
-        run.selection.is_some() || (self.may_have_gaps(run) && ran.amount.bytes >= LEAST_BYTES as u64)
+        let is_long = || self.may_have_gaps(run) && ran.amount.bytes >= LEAST_BYTES as u64;
+        // What is not text is named, and not shown.
+        (run.selection.is_some() || is_long()) && !ran.output().head.contains('\0')
     }
 
     fn may_have_gaps(&self, run: &RunAction) -> bool {
@@ -208,11 +210,14 @@ fn each_piece(task: &Task, end: u64, tasks: &ClientTasks, mut take: impl FnMut(&
     Some(())
 }
 
-/// Tells texts apart quickly. Two that have the same are compared byte for byte.
+/// Tells texts apart quickly, by their length and samples of them. Two that have the same are compared byte for byte.
 fn fingerprint(bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let (words, rest) = bytes.as_chunks::<8>();
-    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(FACTOR).rotate_left(29);
-    let hash = words.iter().fold(bytes.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
-    rest.iter().fold(hash, |hash, byte| mix(hash, (*byte).into()))
+    const SAMPLE: usize = 1024;
+    let mix = |hash: u64, word: &[u8; 8]| (hash ^ u64::from_le_bytes(*word)).wrapping_mul(FACTOR).rotate_left(29);
+    let last = bytes.len().saturating_sub(SAMPLE);
+    [0, last / 3, last / 3 * 2, last].into_iter().fold(bytes.len() as u64, |hash, place| {
+        let (words, _) = bytes[place..bytes.len().min(place + SAMPLE)].as_chunks::<8>();
+        words.iter().fold(hash, mix)
+    })
 }

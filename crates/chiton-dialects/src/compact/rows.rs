@@ -6,8 +6,11 @@ pub(super) struct Row {
     pub(super) which: Which,
     /// Options before the verb that take the next word.
     pub(super) values: &'static [&'static str],
-    /// Commands whose output is an answer, and others whose is not.
+    /// Commands whose output is an answer.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the examples are the test of a row"))]
     pub(super) answers: &'static [&'static str],
+    /// Commands whose output is not.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the examples are the test of a row"))]
     pub(super) others: &'static [&'static str],
 }
 

@@ -118,9 +118,12 @@ pub(super) fn ends(ran: &Ran) -> String {
 /// The beginning and the end of output with gaps that is too long all the same, in whole lines.
 fn ends_with_gaps(compacted: &Compacted, ran: &Ran) -> String {
     fn fitting<'a>(parts: impl Iterator<Item = &'a Shown>, room: usize) -> usize {
-        let mut left = room;
+        let mut used = 0;
         parts
-            .take_while(|part| part.text.len() <= std::mem::replace(&mut left, left.saturating_sub(part.text.len())))
+            .take_while(|part| {
+                used += part.text.len();
+                used <= room
+            })
             .count()
     }
     let parts = &compacted.parts;
