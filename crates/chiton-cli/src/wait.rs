@@ -87,11 +87,11 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
             remark(&format!("{id} is silent"));
             ExitCode::SUCCESS
         }
-        WaitReason::Bytes => ExitCode::SUCCESS,
         WaitReason::Listening(socket) => {
             say!("{}", socket.name);
             ExitCode::SUCCESS
         }
+        WaitReason::Bytes | WaitReason::Watched => ExitCode::SUCCESS,
         WaitReason::Input(wait) => {
             say!("{}", wait.prompt);
             if !wait.echo {

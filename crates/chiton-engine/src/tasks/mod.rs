@@ -8,6 +8,7 @@
 //! - [`read`]: their output, whole, in parts, or what is new.
 //! - [`link`]: requests to a running one; [`wait`]: waiting for it, or for a line of it ([`search`]); [`window`]: its terminal, for a person.
 //! - [`listening`]: the ports and Unix sockets that a running one listens on.
+//! - [`watches`]: regular expressions that stay on it, and what they have matched.
 //! - [`recording`]: what a terminal showed, with its times.
 //! - [`sweep`]: which finished runs are removed, and when.
 
@@ -19,6 +20,7 @@ mod recording;
 mod search;
 pub(crate) mod sweep;
 mod wait;
+mod watches;
 mod window;
 
 pub use link::{SendError, TaskLink};
@@ -26,5 +28,7 @@ pub use list::{Damaged, NotFound, Task, TaskStatus, Tasks};
 pub use listening::{Listening, ListeningSocket, PortLook, SocketName, UnknownPorts, WantedPort};
 pub use read::{Cursor, Filter, Marked, Output, Part, ReadError, ReadRequest};
 pub use recording::RecordingError;
+pub use crate::run::{MatchedLine, Watch};
 pub use wait::{WaitFor, WaitReason, Waited};
+pub use watches::{Follow, Followed};
 pub use window::{Window, WindowEvent};

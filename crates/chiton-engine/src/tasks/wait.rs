@@ -38,6 +38,8 @@ pub struct WaitFor {
     pub input: bool,
     /// That it listens on a port, also where it does so already.
     pub port: Option<WantedPort>,
+    /// That its standing watches ([`super::Tasks::watches`]) have matched more lines in all than this.
+    pub watched_beyond: Option<u64>,
     /// How long to wait at most.
     pub timeout: Option<Duration>,
     /// Where the waiting reader is: output before this is neither searched nor counted.
@@ -72,6 +74,8 @@ pub enum WaitReason {
     Listening(ListeningSocket),
     /// It waits for input.
     Input(InputWait),
+    /// A standing watch has matched.
+    Watched,
     /// The time is over.
     TimedOut,
 }
@@ -109,6 +113,9 @@ impl TaskLink {
             {
                 return Ok(Waited { reason: WaitReason::Matched(line), task, earlier: None, about_port: None });
             }
+            if wanted.watched_beyond.is_some_and(|told| self.matches() > told) {
+                return Ok(Waited { reason: WaitReason::Watched, task, earlier: None, about_port: None });
+            }
             let running = task.status.is_running();
             if !running || self.link.is_none() {
                 return Self::without_match(WaitReason::Ended, task, &wanted);
@@ -128,6 +135,11 @@ impl TaskLink {
                 return Self::without_match(reason, self.task()?, &wanted);
             }
         }
+    }
+
+    /// How many lines its standing watches have matched.
+    fn matches(&self) -> u64 {
+        self.folder.watches().iter().map(|watch| watch.matches).sum()
     }
 
     /// The end of a wait in which no line matched.
