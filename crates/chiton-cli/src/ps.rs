@@ -152,6 +152,7 @@ pub(crate) fn as_json(task: &Task) -> serde_json::Value {
         })),
         "background": task.background,
         "lifetime": task.lifetime,
+        "ports": task.ports,
         "leftover_of": task.leftover_of,
         "leftovers": task.leftovers,
         "started_at_ms": task.started_at.duration_since(UNIX_EPOCH).map_or(0, millis),

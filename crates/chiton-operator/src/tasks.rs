@@ -4,7 +4,8 @@ use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 use chiton_dialects::action::{
-    Amount, Exchange, Exchanged, Failure, FailureKind, Message, OutputView, ReportedPorts, TaskOutput, TaskRef, WhenLong,
+    Amount, Exchange, Exchanged, Failure, FailureKind, Message, OutputView, ReportedPorts, TaskOutput, TaskRef,
+    WhenLong,
 };
 use chiton_dialects::text::LineCount;
 use chiton_dialects::{Done, Listed, ReadAction, Whose};

@@ -116,6 +116,8 @@ impl Dialect for Native {
                         format!("Running as {0}. BashOutput with bash_id {0} reads it, and can wait for it.", task.id)
                     }
                 };
+                let ports = task.ports.iter().map(|(name, number)| format!("\n[port {name} = {number}]"));
+                let text = text + &ports.collect::<String>();
                 Reply::good(text, task_facts(task, FORM))
             }
             (Action::Read(request), Done::Read(read)) => reply::read_reply(read, request.filter.as_deref()),
@@ -159,7 +161,11 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
     }
     let handed_back = wait.is_some() || run.request.on_timeout == OnTimeout::HandBack;
     let contradictions = [
-        ("wait", background && wait.is_some() && port.is_none(), "goes without run_in_background: leave out one of them"),
+        (
+            "wait",
+            background && wait.is_some() && port.is_none(),
+            "goes without run_in_background: leave out one of them",
+        ),
         (
             "on_timeout",
             background && run.request.on_timeout == OnTimeout::HandBack,

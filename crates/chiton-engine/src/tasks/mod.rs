@@ -23,12 +23,12 @@ mod wait;
 mod watches;
 mod window;
 
+pub use crate::run::{MatchedLine, Watch};
 pub use link::{SendError, TaskLink};
 pub use list::{Damaged, NotFound, Task, TaskStatus, Tasks};
 pub use listening::{Listening, ListeningSocket, PortLook, SocketName, UnknownPorts, WantedPort};
 pub use read::{Cursor, Filter, Marked, Output, Part, ReadError, ReadRequest};
 pub use recording::RecordingError;
-pub use crate::run::{MatchedLine, Watch};
 pub use wait::{WaitFor, WaitReason, Waited};
 pub use watches::{Follow, Followed};
 pub use window::{Window, WindowEvent};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use chiton_engine::terminal::text::{ScreenAtEnd, outside_full_screen};
 use chiton_engine::tasks::Listening;
+use chiton_engine::terminal::text::{ScreenAtEnd, outside_full_screen};
 use chiton_engine::{Look, Outcome, Task, TimeLimit};
 use serde_json::{Map, Value, json};
 
@@ -210,10 +210,9 @@ pub(super) fn list_reply(list: ListAction, listed: &Listed) -> Reply {
         lines.insert(0, whose.to_owned());
     }
     lines.extend(
-        others
-            .tasks
-            .iter()
-            .map(|task| format!("{}  [of {} in {}]", listed_line(task, listed), owner_of(task), task.directory.display())),
+        others.tasks.iter().map(|task| {
+            format!("{}  [of {} in {}]", listed_line(task, listed), owner_of(task), task.directory.display())
+        }),
     );
     let not_listed = own.not_listed + others.not_listed;
     if not_listed > 0 {

@@ -31,7 +31,7 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
         description: format!(
             "Run a bash command. Directory, variables, functions and options carry over to the next call, also after \
              exit or a timeout; it starts in {}. A command that leaves something running (server &) returns at once \
-             and says what. {FILES}",
+             and says what. {{{{port:NAME}}}} is a free port, the same for that name in this session. {FILES}",
             around.directory.display()
         ),
         parameters: vec![
@@ -43,7 +43,10 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
             ),
             ("wait", integer(0, "Milliseconds to wait; then its id is given and it goes on.")),
             ("run_in_background", boolean("Come back at once with its id; no timeout if left out.")),
-            ("wait_for_port", integer(0, "In the background: come back when it listens on this port (0: any), or ends.")),
+            (
+                "wait_for_port",
+                integer(0, "In the background: come back when it listens on this port (0: any), or ends."),
+            ),
             ("workdir", string("Directory for this call alone.")),
             ("env", variables("Variables for this call alone.")),
             ("stdin", string("What it reads; without it, nothing.")),

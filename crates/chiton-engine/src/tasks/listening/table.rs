@@ -165,7 +165,10 @@ mod tests {
         let unix = |name: &str| Some(SocketName::Unix(name.into()));
         let cases = [
             ("0000000000000000: 00000002 00000000 00010000 0001 01 22 /run/a.sock", unix("/run/a.sock")),
-            ("0000000000000000: 00000002 00000000 00010000 0005 01    22 /run/with  spaces ", unix("/run/with  spaces ")),
+            (
+                "0000000000000000: 00000002 00000000 00010000 0005 01    22 /run/with  spaces ",
+                unix("/run/with  spaces "),
+            ),
             ("0000000000000000: 00000002 00000000 00010000 0001 01 22 relative.sock", unix("relative.sock")),
             ("0000000000000000: 00000002 00000000 00010000 0001 01 22 /a\u{1b}[31m", unix("/a\u{fffd}[31m")),
             (
