@@ -1,11 +1,12 @@
 //! What a call asks for and what came of it, in words that all dialects share.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use chiton_engine::render::TextView;
 use chiton_engine::review::Refusal;
-use chiton_engine::tasks::Part;
+use chiton_engine::tasks::{Listening, Part, WantedPort};
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{CommandRequest, InputWait, Leftover, Look, Outcome, Response, Signal, Task, TimeLimit, Typing};
 
@@ -215,6 +216,8 @@ pub struct ReadAction {
     pub filter: Option<String>,
     /// Wait until a line matches, it ends, or the time is over.
     pub wait_for: Option<String>,
+    /// Wait until it listens on a port, it ends, or the time is over.
+    pub wait_for_port: Option<WantedPort>,
     /// How long to wait.
     pub wait: Option<Duration>,
     /// Whether a wait also ends when the task waits for input.
@@ -239,6 +242,7 @@ impl ReadAction {
             part,
             filter: None,
             wait_for: None,
+            wait_for_port: None,
             wait: None,
             until_input: false,
             until_output: false,
@@ -302,6 +306,17 @@ pub struct Listed {
     pub own: Vec<Task>,
     /// Those of other clients and of people, where they were asked for.
     pub others: Vec<Task>,
+    /// What each that runs listens on, by its id, where the dialect reports that.
+    pub listening: HashMap<String, Listening>,
+}
+
+/// What a running task listens on, where the dialect reports that.
+#[derive(Clone, Debug, Default)]
+pub struct ReportedPorts {
+    /// All of it.
+    pub listening: Listening,
+    /// That in words, where the client was not told the same before.
+    pub news: Option<String>,
 }
 
 /// How much was printed, shown or not.
@@ -338,6 +353,8 @@ pub struct Ran {
     pub number: Option<u32>,
     /// Its output in fewer lines, where there is such a form.
     pub shorter: Option<Box<Shorter>>,
+    /// What goes on of it listens on this.
+    pub ports: ReportedPorts,
 }
 
 impl Ran {
@@ -359,6 +376,7 @@ impl Ran {
             transcript: None,
             number: None,
             shorter: None,
+            ports: ReportedPorts::default(),
         }
     }
 
@@ -469,6 +487,8 @@ pub struct TaskOutput {
     pub view: OutputView,
     /// Its output with gaps, where it has some.
     pub compacted: Option<Box<Compacted>>,
+    /// What it listens on.
+    pub ports: ReportedPorts,
 }
 
 /// The answer of a task.

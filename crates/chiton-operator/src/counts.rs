@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chiton_dialects::action::{Amount, Ran};
+use chiton_dialects::action::{Amount, Ran, ReportedPorts};
 use chiton_dialects::text::LineCount;
 use chiton_engine::tasks::Cursor;
 use chiton_engine::terminal::text::whole_characters;
@@ -64,6 +64,7 @@ impl OutputCounts {
             transcript: None,
             number: None,
             shorter: None,
+            ports: ReportedPorts::default(),
         }
     }
 }
