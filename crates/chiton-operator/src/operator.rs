@@ -25,8 +25,8 @@ use crate::counts::OutputCounts;
 use crate::failure::{engine_failure, not_possible};
 use crate::keep::{Opened, Sessions};
 use crate::named::NamedSessions;
-use crate::shorten::{LikeLines, Shortener};
 use crate::ports::PortReports;
+use crate::shorten::{LikeLines, Shortener};
 use crate::tasks::{ClientTasks, VIEW, transcript};
 use crate::whose::WayToOthers;
 
