@@ -21,11 +21,11 @@ mod wait;
 mod watches;
 mod window;
 
+pub use crate::run::{MatchedLine, Watch};
 pub use link::{SendError, TaskLink};
 pub use list::{Damaged, NotFound, Task, TaskStatus, Tasks};
 pub use read::{Cursor, Filter, Marked, Output, Part, ReadError, ReadRequest};
 pub use recording::RecordingError;
-pub use crate::run::{MatchedLine, Watch};
 pub use wait::{WaitFor, WaitReason, Waited};
 pub use watches::{Follow, Followed};
 pub use window::{Window, WindowEvent};
