@@ -44,7 +44,7 @@ fn running(place: &Place) -> String {
 }
 
 /// A waiting call of each dialect: the tool, and what its parameter for the command is called.
-const CALLS: [(&str, &str, &str); 11] = [
+const CALLS: [(&str, &str, &str); 12] = [
     ("native", "Bash", "command"),
     ("claude", "Bash", "command"),
     ("claude-2025", "Bash", "command"),
@@ -56,6 +56,7 @@ const CALLS: [(&str, &str, &str); 11] = [
     ("boris", "bash", "command"),
     ("wave", "Bash", "command"),
     ("opencode", "Bash", "command"),
+    ("opencode-cli", "bash", "command"),
 ];
 
 #[test]

@@ -57,6 +57,10 @@ impl Outsiders {
         self.0.iter().any(|outsider| stop::is_in_group(pid, outsider.group))
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// When the time of the next one is over.
     pub(super) fn due(&self) -> Option<Instant> {
         self.0.iter().filter(|outsider| !outsider.killed).map(|outsider| outsider.until).min()

@@ -143,10 +143,11 @@ impl KeptRun {
         self.family.lifecycle.is_over(settled, self.clock.is_overdue(now))
     }
 
-    /// Whether nobody is left of the run, and its caller has received everything.
+    /// Whether nobody is left of the run, nor of what we started for it, and its caller has received everything.
     fn is_done(&self) -> bool {
         let lifecycle = &self.family.lifecycle;
-        lifecycle.is_announced() && lifecycle.is_childless() && !self.audience.has_unsent_for_caller()
+        let is_alone = lifecycle.is_childless() && self.family.outsiders.is_empty();
+        lifecycle.is_announced() && is_alone && !self.audience.has_unsent_for_caller()
     }
 
     /// Nobody is left: what remains is written down and sent, and everything is closed, in this order.
