@@ -1,11 +1,12 @@
 //! What a call asks for and what came of it, in words that all dialects share.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use chiton_engine::render::TextView;
 use chiton_engine::review::Refusal;
-use chiton_engine::tasks::Part;
+use chiton_engine::tasks::{Listening, Part, WantedPort, Watch};
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{CommandRequest, InputWait, Leftover, Look, Outcome, Response, Signal, Task, TimeLimit, Typing};
 
@@ -134,6 +135,8 @@ pub struct RunAction {
     pub view: OutputView,
     /// How many bytes of output the reply has room for.
     pub room: usize,
+    /// A regular expression that stays on it, where it is started in the background.
+    pub watch: Option<String>,
     /// What the reply has to say besides the result, such as that a value was clamped.
     pub notes: Vec<String>,
 }
@@ -149,6 +152,7 @@ impl RunAction {
             keeps: Keeps::Everything,
             view: OutputView::Raw,
             room: 30_000,
+            watch: None,
             notes: Vec::new(),
         }
     }
@@ -194,8 +198,12 @@ pub struct ReadAction {
     pub part: Part,
     /// Only lines that match.
     pub filter: Option<String>,
+    /// What to do about its standing watches first.
+    pub watch: Option<WatchChange>,
     /// Wait until a line matches, it ends, or the time is over.
     pub wait_for: Option<String>,
+    /// Wait until it listens on a port, it ends, or the time is over.
+    pub wait_for_port: Option<WantedPort>,
     /// How long to wait.
     pub wait: Option<Duration>,
     /// Whether a wait also ends when the task waits for input.
@@ -219,7 +227,9 @@ impl ReadAction {
             task,
             part,
             filter: None,
+            watch: None,
             wait_for: None,
+            wait_for_port: None,
             wait: None,
             until_input: false,
             until_output: false,
@@ -229,6 +239,24 @@ impl ReadAction {
             forgets: false,
         }
     }
+}
+
+/// A change of the standing watches on a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WatchChange {
+    /// This regular expression stays on it.
+    Add(String),
+    /// None stays on it.
+    EndAll,
+}
+
+/// What came of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WatchChanged {
+    /// This one stays on it.
+    Added(Watch),
+    /// These stay on it no longer.
+    Ended(Vec<Watch>),
 }
 
 /// What a read gives of output for which there is not enough room.
@@ -283,6 +311,17 @@ pub struct Listed {
     pub own: Vec<Task>,
     /// Those of other clients and of people, where they were asked for.
     pub others: Vec<Task>,
+    /// What each that runs listens on, by its id, where the dialect reports that.
+    pub listening: HashMap<String, Listening>,
+}
+
+/// What a running task listens on, where the dialect reports that.
+#[derive(Clone, Debug, Default)]
+pub struct ReportedPorts {
+    /// All of it.
+    pub listening: Listening,
+    /// That in words, where the client was not told the same before.
+    pub news: Option<String>,
 }
 
 /// How much was printed, shown or not.
@@ -317,6 +356,8 @@ pub struct Ran {
     pub transcript: Option<PathBuf>,
     /// A short number for what goes on of it, where something does: the command itself, or what it left running.
     pub number: Option<u32>,
+    /// What goes on of it listens on this.
+    pub ports: ReportedPorts,
 }
 
 impl Ran {
@@ -337,6 +378,7 @@ impl Ran {
             notices,
             transcript: None,
             number: None,
+            ports: ReportedPorts::default(),
         }
     }
 
@@ -368,6 +410,11 @@ impl Ran {
     /// What it waits for.
     pub fn waits(&self) -> Option<&InputWait> {
         self.response.ran().and_then(|report| report.waits.as_ref())
+    }
+
+    /// Whether it goes on because a person handed its call back.
+    pub fn is_released(&self) -> bool {
+        self.response.ran().is_some_and(|report| report.released)
     }
 
     /// What it left running.
@@ -423,12 +470,16 @@ pub struct TaskOutput {
     pub rest: u64,
     /// The plain file with all of its output, where there is one.
     pub transcript: Option<PathBuf>,
+    /// What came of a change of its standing watches, where there was one.
+    pub watch: Option<WatchChanged>,
     /// Why a wait ended, in words, where there was one.
     pub waited: Option<String>,
     /// What its terminal shows, where it has one.
     pub look: Option<Box<Look>>,
     /// How the output is to be shown.
     pub view: OutputView,
+    /// What it listens on.
+    pub ports: ReportedPorts,
 }
 
 /// The answer of a task.

@@ -3,6 +3,7 @@
 mod afterwork;
 mod audit;
 mod commit;
+mod ports;
 mod stages;
 mod typing;
 
@@ -27,7 +28,7 @@ use crate::render;
 use crate::request::{self, CommandRequest};
 use crate::response::{DryRun, RefusedCommand, Response};
 use crate::review::{Guard, Verdicts};
-use crate::run::Listener;
+use crate::run::{Listener, Notify};
 use crate::secrets::known::KnownSecrets;
 use crate::secrets::{SecretStore, UnknownReference};
 use crate::session::login::LoginEnvironment;
@@ -62,6 +63,8 @@ pub struct EngineConfig {
     pub unknown_references: UnknownReference,
     /// Where every call is written down.
     pub audit: Option<Journal>,
+    /// The program that tells a person when a task ends or waits for somebody to type.
+    pub notify: Option<Notify>,
     /// What the user's login shell adds to an environment.
     pub login: Option<LoginEnvironment>,
     /// Counts the shells that wait for commands.
@@ -82,6 +85,7 @@ impl EngineConfig {
             secrets: SecretStore::empty(),
             unknown_references: UnknownReference::default(),
             audit: None,
+            notify: None,
             login: None,
             room: WarmRoom::default(),
         })
@@ -181,6 +185,7 @@ impl Engine {
     ) -> Result<Response, EngineError> {
         let call = self.call(session, &request);
         let stages = async {
+            let request = self.assign_ports(session, request).await?;
             let request = request::accept(request, self.inner.config.limits.default_timeout)?;
             let approved = self.review(session, request).await?;
             let mut command = self.resolve(session, approved).await?;
@@ -205,6 +210,7 @@ impl Engine {
         request.lifetime = request.task_lifetime.into();
         let stages = async {
             let mut started = self.room_for_task(session).await?;
+            let request = self.assign_ports(session, request).await?;
             let request = request::accept(request, None)?;
             let approved = self.review(session, request).await?;
             let mut command = self.resolve(session, approved).await?;

@@ -13,7 +13,7 @@ use chiton_dialects::{
     Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Structured, Surroundings, ToolSpec, Whose,
 };
 use chiton_engine::error::StoreError;
-use chiton_engine::tasks::Part;
+use chiton_engine::tasks::{Part, Watch};
 use chiton_engine::{
     CommandRequest, Engine, EngineError, FreshState, Outcome, Owner, Response, Shell, StartedTask, Task, Tasks,
 };
@@ -21,9 +21,10 @@ use serde_json::{Map, Value};
 
 use crate::caller::{Called, Caller};
 use crate::counts::OutputCounts;
-use crate::failure::{engine_failure, not_possible};
+use crate::failure::{engine_failure, not_possible, send_failure};
 use crate::keep::{Opened, Sessions};
 use crate::named::NamedSessions;
+use crate::ports::PortReports;
 use crate::tasks::{ClientTasks, VIEW, transcript};
 use crate::whose::WayToOthers;
 
@@ -150,7 +151,7 @@ impl Operator {
             Done::Ran(ran) if ran.response.refusal().is_some() => self.dialect.refuse(ran),
             _ => self.dialect.write(&action, &done),
         };
-        Called { reply: reply.never_empty(), question }
+        Called { reply: reply.never_empty().with_released(&done), question }
     }
 
     async fn perform(&self, action: &Action, caller: &Caller) -> Result<Done, Failure> {
@@ -228,9 +229,10 @@ impl Operator {
         let goes_on =
             if report.outcome == Outcome::Running { Some(&report.run_id) } else { report.leftover_task.as_ref() };
         let number = goes_on.map(|id| self.tasks.number(id));
+        let ports = goes_on.map(|id| self.tasks.ports_of(id)).unwrap_or_default();
         let task = run.request.transcript.then(|| self.engine.tasks().get(&report.run_id).ok()).flatten();
         let transcript = task.as_ref().map(transcript).filter(|file| file.exists());
-        Ok(Done::Ran(Box::new(Ran { transcript, number, ..counts.into_ran(report, kept, moved, screen) })))
+        Ok(Done::Ran(Box::new(Ran { transcript, number, ports, ..counts.into_ran(report, kept, moved, screen) })))
     }
 
     async fn watch(&self, run: &RunAction, read: &ReadAction, caller: &Caller) -> Result<Done, Failure> {
@@ -244,6 +246,9 @@ impl Operator {
     }
 
     async fn start(&self, run: &RunAction, caller: &Caller) -> Result<Done, Failure> {
+        if let Some(pattern) = &run.watch {
+            Watch::check(pattern).map_err(send_failure)?;
+        }
         self.settled().await;
         let opened = self.sessions.open_for_task(run).map_err(not_possible)?;
 
@@ -252,6 +257,9 @@ impl Operator {
         self.sessions.note_secrets(&opened);
         match started {
             StartedTask::Started(task) => {
+                if let Some(pattern) = &run.watch {
+                    self.tasks.watch_from_start(&task.id, pattern).await?;
+                }
                 let transcript = run.request.transcript.then(|| transcript(&task));
                 Ok(Done::Started { task, transcript })
             }
@@ -313,7 +321,7 @@ impl Operator {
 
 fn tasks_of(engine: &Engine, sessions: &Sessions, dialect: &dyn Dialect) -> ClientTasks {
     let way = if dialect.reaches_others() { WayToOthers::Parameter } else { WayToOthers::CommandLine };
-    ClientTasks::new(engine.clone(), sessions.own().clone(), way)
+    ClientTasks::new(engine.clone(), sessions.own().clone(), way, PortReports::in_dialect(dialect))
 }
 
 /// Whether it reaches the input of the task: then the engine judges it and writes it down.

@@ -4,7 +4,8 @@ use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 use chiton_dialects::action::{
-    Amount, Exchange, Exchanged, Failure, FailureKind, Message, OutputView, TaskOutput, TaskRef, WhenLong,
+    Amount, Exchange, Exchanged, Failure, FailureKind, Message, OutputView, ReportedPorts, TaskOutput, TaskRef,
+    WatchChange, WatchChanged, WhenLong,
 };
 use chiton_dialects::text::LineCount;
 use chiton_dialects::{Done, Listed, ReadAction, Whose};
@@ -16,11 +17,12 @@ use chiton_engine::tasks::{
     Cursor, Filter, NotFound, Output, Part, ReadRequest, SendError, WaitFor, WaitReason, Waited,
 };
 use chiton_engine::terminal::text::{ScreenAtEnd, draws_on_screen, outside_full_screen};
-use chiton_engine::{Engine, Lock, Look, RunControl, RunReport, Session, Signal, Task, Typing};
+use chiton_engine::{Engine, Lock, Look, RELEASED, RunControl, RunReport, Session, Signal, Task, Typing};
 
 use crate::ends::Ends;
 use crate::failure::{not_found, read_failure, send_failure, system};
 use crate::numbers::Numbers;
+use crate::ports::PortReports;
 use crate::remembered::Remembered;
 use crate::whose::{TaskOf, WayToOthers, of_another};
 
@@ -50,10 +52,12 @@ pub(crate) struct ClientTasks {
     forgotten: Lock<Remembered<()>>,
     /// The short numbers of tasks.
     numbers: Lock<Numbers>,
+    /// What it was told about their ports.
+    ports: PortReports,
 }
 
 impl ClientTasks {
-    pub(crate) fn new(engine: Engine, session: Session, way: WayToOthers) -> Self {
+    pub(crate) fn new(engine: Engine, session: Session, way: WayToOthers, ports: PortReports) -> Self {
         Self {
             engine,
             session,
@@ -62,6 +66,7 @@ impl ClientTasks {
             drawn: Lock::default(),
             forgotten: Lock::default(),
             numbers: Lock::default(),
+            ports,
         }
     }
 
@@ -70,7 +75,36 @@ impl ClientTasks {
         // Before anything else, so that a mistake in it moves nothing.
         let filter = filter(read)?;
         let task = self.known(&read.task)?;
-        self.read_after_wait(task, read, filter, control).await
+        let watch = match &read.watch {
+            Some(change) => Some(self.change_watches(&task, change).await?),
+            None => None,
+        };
+        let mut done = self.read_after_wait(task, read, filter, control).await?;
+        if let Done::Read(output) = &mut done {
+            output.watch = watch;
+        }
+        Ok(done)
+    }
+
+    async fn change_watches(&self, task: &Task, change: &WatchChange) -> Result<WatchChanged, Failure> {
+        let tasks = self.engine.tasks();
+        match change {
+            WatchChange::Add(pattern) => tasks.watch(&task.id, pattern).await.map(WatchChanged::Added),
+            WatchChange::EndAll => match tasks.unwatch(&task.id, None).await {
+                // They ended with it.
+                Err(SendError::Ended { .. }) => Ok(WatchChanged::Ended(tasks.watches(&task.id))),
+                removed => removed.map(WatchChanged::Ended),
+            },
+        }
+        .map_err(send_failure)
+    }
+
+    /// Puts a watch on a task that was just started: all of its lines count. One that has ended is not watched any more.
+    pub(crate) async fn watch_from_start(&self, id: &str, pattern: &str) -> Result<(), Failure> {
+        match self.engine.tasks().watch_since(id, pattern, 0).await {
+            Ok(_) | Err(SendError::Ended { .. }) => Ok(()),
+            Err(error) => Err(send_failure(error)),
+        }
     }
 
     async fn read_after_wait(
@@ -87,7 +121,8 @@ impl ClientTasks {
         }
         let output = self.output(task, read, filter)?;
         let draws = look.is_some() && self.draws(&output.task, end_of(&output.output));
-        Ok(Done::Read(Box::new(with_look(TaskOutput { waited, ..output }, read, look, draws))))
+        let ports = self.ports.of(&output.task, || self.engine.tasks().ids());
+        Ok(Done::Read(Box::new(with_look(TaskOutput { waited, ports, ..output }, read, look, draws))))
     }
 
     /// Reads a task as it is now, without a look at its terminal.
@@ -154,9 +189,11 @@ impl ClientTasks {
             end: ends.end,
             rest: ends.rest,
             transcript: Some(transcript(&task)).filter(|file| file.exists()),
+            watch: None,
             waited: None,
             view: read.view.unwrap_or(OutputView::Plain),
             look: None,
+            ports: ReportedPorts::default(),
             task,
         })
     }
@@ -190,6 +227,12 @@ impl ClientTasks {
         task.read(cursor, request).map_err(read_failure)
     }
 
+    /// What the task `id` listens on.
+    pub(crate) fn ports_of(&self, id: &str) -> ReportedPorts {
+        let tasks = self.engine.tasks();
+        tasks.get(id).map(|task| self.ports.of(&task, || tasks.ids())).unwrap_or_default()
+    }
+
     /// The short number of the task `id`.
     pub(crate) fn number(&self, id: &str) -> u32 {
         self.numbers.lock().of(id, || self.engine.tasks().ids())
@@ -210,7 +253,7 @@ impl ClientTasks {
         task: Task,
         control: &RunControl,
     ) -> Result<(Task, Option<String>), Failure> {
-        if read.wait_for.is_none() && read.wait.is_none() {
+        if read.wait_for.is_none() && read.wait.is_none() && read.wait_for_port.is_none() {
             return Ok((task, None));
         }
         let pattern = read
@@ -220,10 +263,12 @@ impl ClientTasks {
             .transpose()
             .map_err(|error| Failure::new(FailureKind::BadFilter, format!("Invalid regex in wait_for: {error}")))?;
 
-        let timeout = read.wait.or(pattern.is_some().then_some(LINE));
+        let waits_for_something = pattern.is_some() || read.wait_for_port.is_some();
+        let timeout = read.wait.or(waits_for_something.then_some(LINE));
         let mut wanted = WaitFor { timeout, from: self.searched_from(&task, read)?, ..WaitFor::default() };
-        // A call that waits for a line waits for that, even where the program asks something meanwhile.
-        wanted.input = read.until_input && task.terminal.is_some() && pattern.is_none();
+        // A call that waits for a line or a port waits for that, even where the program asks something meanwhile.
+        wanted.input = read.until_input && task.terminal.is_some() && !waits_for_something;
+        wanted.port = read.wait_for_port;
         match read.view {
             Some(OutputView::Screen) if task.terminal.is_some() => wanted.screen = pattern,
             None if task.terminal.is_some() && self.draws(&task, "") => wanted.screen = pattern,
@@ -249,6 +294,7 @@ impl ClientTasks {
     }
 
     async fn wait_for(&self, id: &str, wanted: WaitFor, control: &RunControl) -> Result<Waited, Failure> {
+        let wanted = WaitFor { releasable: true, ..wanted };
         tokio::select! {
             waited = self.engine.tasks().wait(id, wanted) => waited.map_err(send_failure),
             () = control.stopped() => {
@@ -347,6 +393,7 @@ impl ClientTasks {
                 TaskOf::Person | TaskOf::Another | TaskOf::Stranger => {}
             }
         }
+        listed.listening = self.ports.of_all(listed.own.iter().chain(&listed.others));
         Ok(listed)
     }
 
@@ -394,7 +441,7 @@ impl ClientTasks {
     }
 
     fn by_pid(&self, pid: u64) -> Result<String, Failure> {
-        let Listed { own, others } = self.list(Whose::Everybodys)?;
+        let Listed { own, others, .. } = self.list(Whose::Everybodys)?;
         // The newest come first: a number that was used twice is that of the last task.
         let has_it = |task: &Task| task.pid.and_then(|found| u64::try_from(found).ok()) == Some(pid);
         let found = own.into_iter().chain(others).find(has_it);
@@ -419,14 +466,21 @@ fn filter(read: &ReadAction) -> Result<Option<Filter>, Failure> {
 
 /// Why a wait is over.
 fn in_words(waited: &Waited) -> String {
+    let why = why_over(waited);
+    waited.about_port.as_ref().map_or(why.clone(), |about| format!("{why}; {about}"))
+}
+
+fn why_over(waited: &Waited) -> String {
     match (&waited.reason, &waited.earlier) {
         (WaitReason::Ended, None) => "it has ended".to_owned(),
         (WaitReason::Ended, Some(line)) => format!("it has ended; nothing new matches; an earlier line did: {line}"),
         (WaitReason::Matched(line), _) => format!("a line matches: {line}"),
+        (WaitReason::Listening(socket), _) => format!("it listens on {}", socket.name),
         (WaitReason::Idle, _) => "it is silent".to_owned(),
         (WaitReason::Bytes, _) => "there is output".to_owned(),
         (WaitReason::Input(_), _) => "it waits for input".to_owned(),
         (WaitReason::Watched, _) => "a watch has matched".to_owned(),
+        (WaitReason::Released, _) => format!("{RELEASED}; it goes on"),
         (WaitReason::TimedOut, None) => "the time is over".to_owned(),
         (WaitReason::TimedOut, Some(line)) => format!("nothing new matches; an earlier line did: {line}"),
     }

@@ -5,14 +5,14 @@ mod tools;
 
 use std::sync::OnceLock;
 
-use chiton_engine::tasks::Part;
+use chiton_engine::tasks::{Part, WantedPort};
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{CommandInput, EnvironmentChange, OnTimeout, Signal, Streams, TaskLifetime, Typing};
 use serde_json::{Map, Value, json};
 
 use crate::action::{
     Action, Done, Failure, FailureKind, ListAction, Message, OutputView, ReadAction, RunAction, StartsFrom, TaskRef,
-    Whose,
+    WatchChange, Whose,
 };
 use crate::arguments::{Arguments, short};
 use crate::call_error::CallError;
@@ -53,6 +53,10 @@ impl Dialect for Native {
         true
     }
 
+    fn reports_ports(&self) -> bool {
+        true
+    }
+
     fn restart_words(&self) -> Option<&'static str> {
         Some("reset: true")
     }
@@ -78,7 +82,9 @@ impl Dialect for Native {
         match tool {
             "BashOutput" => Ok(Action::Read(ReadAction {
                 filter: arguments.text("filter")?,
+                watch: arguments.text("watch")?.map(watch_change),
                 wait_for: arguments.text("wait_for")?,
+                wait_for_port: wanted_port(&arguments)?,
                 wait: arguments.millis("wait")?,
                 until_input: true,
                 view: read_view(&arguments)?,
@@ -108,13 +114,18 @@ impl Dialect for Native {
     fn write(&self, action: &Action, done: &Done) -> Reply {
         match (action, done) {
             (Action::Run(run), Done::Ran(ran)) => reply::ran_reply(run, ran),
-            (_, Done::Started { task, .. }) => {
+            (action, Done::Started { task, .. }) => {
+                let watch = if let Action::Start(run) = action { run.watch.as_deref() } else { None };
+                let told = watch.map(|pattern| format!("\n[{}]", reply::watching(pattern))).unwrap_or_default();
                 let text = match &task.outcome {
                     Some(outcome) => format!("{0} {outcome} already. BashOutput with bash_id {0} reads it.", task.id),
-                    None => {
-                        format!("Running as {0}. BashOutput with bash_id {0} reads it, and can wait for it.", task.id)
-                    }
+                    None => format!(
+                        "Running as {0}. BashOutput with bash_id {0} reads it, and can wait for it.{told}",
+                        task.id
+                    ),
                 };
+                let ports = task.ports.iter().map(|(name, number)| format!("\n[port {name} = {number}]"));
+                let text = text + &ports.collect::<String>();
                 Reply::good(text, task_facts(task, FORM))
             }
             (Action::Read(request), Done::Read(read)) => reply::read_reply(read, request.filter.as_deref()),
@@ -150,18 +161,29 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
     let (stdin, open) = (arguments.text("stdin")?, arguments.flag("open_stdin")?);
     run.request.terminal = terminal(arguments)?;
     run.request.until_input = run.request.terminal.is_some();
+    run.watch = arguments.text("watch")?.filter(|pattern| !pattern.is_empty());
     let (timeout, wait) = (arguments.millis("timeout")?, arguments.millis("wait")?);
-    let background = arguments.flag("run_in_background")?;
+    let port = wanted_port(arguments)?;
+    let background = arguments.flag("run_in_background")? || port.is_some();
     if arguments.choice("on_timeout", &tools::ON_TIMEOUT)? == Some("background") {
         run.request.on_timeout = OnTimeout::HandBack;
     }
     let handed_back = wait.is_some() || run.request.on_timeout == OnTimeout::HandBack;
     let contradictions = [
-        ("wait", background && wait.is_some(), "goes without run_in_background: leave out one of them"),
+        (
+            "wait",
+            background && wait.is_some() && port.is_none(),
+            "goes without run_in_background: leave out one of them",
+        ),
         (
             "on_timeout",
-            background && handed_back,
+            background && run.request.on_timeout == OnTimeout::HandBack,
             "is 'stop' with run_in_background: it runs in the background already",
+        ),
+        (
+            "watch",
+            run.watch.is_some() && !background,
+            "goes with run_in_background; on one that runs already, BashOutput puts it",
         ),
         ("stdin", run.request.terminal.is_some() && stdin.is_some(), "goes without pty: what it reads there is typed"),
         ("open_stdin", open && stdin.is_some(), "goes without stdin: input is either given or left open"),
@@ -181,10 +203,30 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
     };
     if background {
         run.request.timeout = timeout;
-        return Ok(Action::Start(Box::new(run)));
+        let until_it_listens = |port| ReadAction {
+            wait_for_port: Some(port),
+            wait,
+            limit: Some(LIMIT as u64),
+            ..ReadAction::new(TaskRef::Id(String::new()), Part::New)
+        };
+        return Ok(match port {
+            Some(port) => Action::Watch(Box::new(run), Box::new(until_it_listens(port))),
+            None => Action::Start(Box::new(run)),
+        });
     }
     (run.request.timeout, run.request.wait) = (timeout.or(around.timeout).or(Some(DEFAULT_TIMEOUT)), wait);
     Ok(Action::Run(Box::new(run)))
+}
+
+/// The port that a call waits for, where it does.
+fn wanted_port(arguments: &Arguments<'_>) -> Result<Option<WantedPort>, CallError> {
+    let Some(number) = arguments.number("wait_for_port")? else { return Ok(None) };
+    let problem = || format!("is a port from 1 to 65535, or 0 for any, not {number}");
+    match u16::try_from(number) {
+        Ok(0) => Ok(Some(WantedPort::Any)),
+        Ok(number) => Ok(Some(WantedPort::Number(number))),
+        Err(_) => Err(CallError::BadValue { name: "wait_for_port", problem: problem() }),
+    }
 }
 
 /// The size of the terminal that is asked for, where one is.
@@ -214,6 +256,10 @@ fn read_view(arguments: &Arguments<'_>) -> Result<Option<OutputView>, CallError>
         "screen" => OutputView::Screen,
         _ => OutputView::Plain,
     }))
+}
+
+fn watch_change(pattern: String) -> WatchChange {
+    if pattern.is_empty() { WatchChange::EndAll } else { WatchChange::Add(pattern) }
 }
 
 /// Which part of the output is asked for: one of three ways to say it, or what is new.

@@ -11,7 +11,7 @@ use crate::bytes::ByteString;
 use crate::capture::collect::{Collected, Reports, collect, release};
 use crate::capture::intake::Captured;
 use crate::control::RunControl;
-use crate::error::{EngineError, RequestError, SessionError, StartError};
+use crate::error::{EngineError, PortError, RequestError, SessionError, StartError};
 use crate::folder::record::RequestRecord;
 use crate::process::{Shell, ShellKind};
 use crate::protocol::HandedBack;
@@ -52,6 +52,12 @@ impl From<EngineError> for NotRun {
 
 impl From<RequestError> for NotRun {
     fn from(error: RequestError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<PortError> for NotRun {
+    fn from(error: PortError) -> Self {
         Self::Failed(error.into())
     }
 }
@@ -121,6 +127,7 @@ pub(super) struct Ended {
     ending: Ending,
     state: HandedBack,
     waits: Option<InputWait>,
+    released: bool,
     reports: Reports,
 }
 
@@ -247,6 +254,7 @@ impl Engine {
             choice,
             announce: &announce,
             journal: config.audit.as_ref(),
+            notify: config.notify.as_ref(),
         };
         spawn::launch(command, start, settings).await
     }
@@ -266,11 +274,11 @@ impl Engine {
             let Attempt { run, launched, can_repeat } = attempt;
             match collect(launched, command.request(), &run.folder, view, listener, control).await {
                 Ok(Some(collected)) => {
-                    let Collected { pid, warm, ending, state, captured, waits, reports } = collected;
+                    let Collected { pid, warm, ending, state, captured, waits, released, reports } = collected;
                     if ending.outcome == Outcome::Lost {
                         run.write_record();
                     }
-                    return Ok((Ended { run, pid, warm, ending, state, waits, reports }, captured));
+                    return Ok((Ended { run, pid, warm, ending, state, waits, released, reports }, captured));
                 }
                 Ok(None) => {}
                 Err(StartError::KeeperVanished(_)) if can_repeat => {}
@@ -289,7 +297,7 @@ impl Engine {
         ended: Ended,
         views: Views,
     ) -> RunReport {
-        let Ended { mut run, pid, warm, ending, state, waits, reports } = ended;
+        let Ended { mut run, pid, warm, ending, state, waits, released, reports } = ended;
         run.keep();
         let shell = self.shell_of(request).kind();
         let commit = self.commit(session, &start, shell, &ending, state);
@@ -324,6 +332,7 @@ impl Engine {
             warm,
             ending,
             waits,
+            released,
             views,
             start,
             commit,
