@@ -57,6 +57,10 @@ impl Dialect for Native {
         Some("reset: true")
     }
 
+    fn listing_tool(&self) -> Option<&'static str> {
+        Some("ListShells")
+    }
+
     fn structured(&self) -> Structured {
         Structured::ForPrograms
     }

@@ -29,6 +29,8 @@ const REQUEST: &str = "request.json";
 const START: &str = "start.json";
 pub(crate) const ENDING: &str = "ending.json";
 const SCREEN: &str = "screen.json";
+/// What its client was told of it, while there may be something to tell.
+const TOLD: &str = "told.json";
 /// Says that the journal has it that this run was lost.
 const LOST: &str = "lost";
 /// More than an ending needs unless it names many leftovers.
@@ -160,6 +162,25 @@ impl RunFolder {
         self.read(SCREEN)
     }
 
+    /// What its client was told of it.
+    pub(crate) fn write_told(&self, told: &impl Serialize) -> io::Result<()> {
+        self.write(TOLD, told, Durability::Cached)
+    }
+
+    pub(crate) fn told<T: DeserializeOwned>(&self) -> Result<T, Unreadable> {
+        self.read(TOLD)
+    }
+
+    /// Whether there was such a record, which is gone now.
+    pub(crate) fn remove_told(&self) -> bool {
+        fs::remove_file(self.path.join(TOLD)).is_ok()
+    }
+
+    /// Whether it says how the run ended.
+    pub(crate) fn has_ending(&self) -> bool {
+        fs::symlink_metadata(self.path.join(ENDING)).is_ok()
+    }
+
     /// Whether it falls to the caller to write down that this run was lost: to one of all that notice it.
     pub(crate) fn claim_lost(&self) -> bool {
         fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(self.path.join(LOST)).is_ok()
@@ -194,8 +215,8 @@ impl RunFolder {
         // Not truncated before it is written: the room may have been reserved, and could be lost to somebody else.
         let mut file = fs::OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(&beside)?;
         io::Write::write_all(&mut file, text)?;
-        if name == ENDING {
-            // The room that was reserved may be larger than what it needs.
+        if name == ENDING || name == TOLD {
+            // The room that was reserved, or what somebody left who was killed here, may be larger than what it needs.
             file.set_len(text.len() as u64)?;
         }
         if durability == Durability::Synced {

@@ -8,6 +8,7 @@
 //! - [`read`]: their output, whole, in parts, or what is new.
 //! - [`link`]: requests to a running one; [`wait`]: waiting for it, or for a line of it ([`search`]); [`window`]: its terminal, for a person.
 //! - [`recording`]: what a terminal showed, with its times.
+//! - [`told`]: what the client of a task was told of it.
 //! - [`sweep`]: which finished runs are removed, and when.
 
 pub mod link;
@@ -16,6 +17,7 @@ pub mod read;
 mod recording;
 mod search;
 pub(crate) mod sweep;
+mod told;
 mod wait;
 mod window;
 
@@ -23,5 +25,6 @@ pub use link::{SendError, TaskLink};
 pub use list::{Damaged, NotFound, Task, TaskStatus, Tasks};
 pub use read::{Cursor, Filter, Marked, Output, Part, ReadError, ReadRequest};
 pub use recording::RecordingError;
+pub use told::{Pulse, Told, ToldWait};
 pub use wait::{WaitFor, WaitReason, Waited};
 pub use window::{Window, WindowEvent};
