@@ -7,9 +7,11 @@ mod foreign;
 
 use std::env;
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::OnceLock;
+use std::thread;
 
 use anyhow::{Result, bail, ensure};
 
@@ -66,13 +68,66 @@ fn test() -> Result<()> {
     cargo(&["fmt", "--all", "--check"], "the format differs: run `cargo fmt --all`")?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], "clippy has objections")?;
     // Documentation tests compile the example of the library; the rest runs what it promises.
-    cargo(&["test", "--workspace", "--no-fail-fast"], "tests failed")?;
+    let unsteady = tests()?;
     // Once more for its report: misses and false alarms of the guard, by class.
     let report = ["test", "-p", "chiton-guard", "--test", "corpus"];
     cargo(&report, "the guard is wrong")?;
     eprintln!("\n== clients written elsewhere");
     foreign::run()?;
-    rows()
+    rows()?;
+    for target in unsteady {
+        println!("Unsteady: `cargo test {target}` failed among the others and passed by itself; find out why.");
+    }
+    Ok(())
+}
+
+/// Runs all tests, and once more by itself what failed among the others: some of them wait for what the machine does, and
+/// one that was busy elsewhere has broken no promise. What passed only then is given back, to be named at the end.
+fn tests() -> Result<Vec<String>> {
+    let arguments = ["test", "--workspace", "--no-fail-fast"];
+    eprintln!("\n== cargo {}", arguments.join(" "));
+    let mut running = cargo_command(&arguments).stderr(Stdio::piped()).spawn()?;
+    let failed = running.stderr.take().map(|stderr| thread::spawn(move || failed_targets(stderr)));
+    if running.wait()?.success() {
+        return Ok(Vec::new());
+    }
+    let failed = failed.and_then(|reader| reader.join().ok()).unwrap_or_default();
+    ensure!((1..=MOST_AGAIN).contains(&failed.len()), "tests failed");
+    for target in &failed {
+        let again: Vec<&str> = ["test"].into_iter().chain(target.split(' ')).collect();
+        cargo(&again, "tests failed, also by themselves")?;
+    }
+    Ok(failed)
+}
+
+/// More targets than this do not fail because the machine was busy.
+const MOST_AGAIN: usize = 3;
+
+/// Passes on what cargo says, up to the list of what failed, which is its last word: something that a test has left behind
+/// may hold this pipe open for longer.
+fn failed_targets(stderr: impl Read) -> Vec<String> {
+    let (mut failed, mut announced) = (Vec::new(), None);
+    for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
+        let line = String::from_utf8_lossy(&line);
+        eprintln!("{line}");
+        announced = announced.or_else(|| announced_failures(&line));
+        failed.extend(failed_target(&line).map(str::to_owned));
+        if announced.is_some_and(|count| failed.len() >= count) {
+            break;
+        }
+    }
+    failed
+}
+
+/// How many targets cargo is about to list.
+fn announced_failures(line: &str) -> Option<usize> {
+    let (count, rest) = line.strip_prefix("error: ")?.split_once(' ')?;
+    matches!(rest, "target failed:" | "targets failed:").then(|| count.parse().ok())?
+}
+
+/// The target in a line of cargo's closing list, as the arguments that run it.
+fn failed_target(line: &str) -> Option<&str> {
+    line.trim().strip_prefix('`')?.strip_suffix('`').filter(|target| target.starts_with("-p "))
 }
 
 /// What the models of real agents see. Not among the other tests: it takes minutes and installs a lot.
@@ -157,6 +212,11 @@ fn quiet(program: &str, arguments: &[&str]) -> bool {
 
 fn cargo(arguments: &[&str], otherwise: &str) -> Result<()> {
     eprintln!("\n== cargo {}", arguments.join(" "));
+    ensure!(cargo_command(arguments).status()?.success(), "{otherwise}");
+    Ok(())
+}
+
+fn cargo_command(arguments: &[&str]) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root());
@@ -164,6 +224,30 @@ fn cargo(arguments: &[&str], otherwise: &str) -> Result<()> {
         // A build from nothing gains nothing from being incremental, and takes longer for it.
         command.env("CARGO_INCREMENTAL", "0");
     }
-    ensure!(command.status()?.success(), "{otherwise}");
-    Ok(())
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{failed_target, failed_targets};
+
+    #[test]
+    fn a_target_that_failed_is_found_in_what_cargo_says() {
+        let cases = [
+            ("    `-p chiton-engine --test forgotten`", Some("-p chiton-engine --test forgotten")),
+            ("    `-p chiton-cli --bin chiton`", Some("-p chiton-cli --bin chiton")),
+            ("error: 1 target failed:", None),
+            ("help: run with `RUST_BACKTRACE=1`", None),
+        ];
+        for (line, target) in cases {
+            assert_eq!(failed_target(line), target, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_follows_the_list_of_failures_is_not_waited_for() {
+        let said = "warning: x\nerror: 2 targets failed:\n    `-p a --lib`\n    `-p b --test c`\n`-p not --listed`\n";
+        assert_eq!(failed_targets(said.as_bytes()), ["-p a --lib", "-p b --test c"]);
+        assert!(failed_targets("error: could not compile `a`\n".as_bytes()).is_empty());
+    }
 }

@@ -82,7 +82,7 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
             remark(&format!("{id} is silent"));
             ExitCode::SUCCESS
         }
-        WaitReason::Bytes => ExitCode::SUCCESS,
+        WaitReason::Bytes | WaitReason::Watched => ExitCode::SUCCESS,
         WaitReason::Input(wait) => {
             say!("{}", wait.prompt);
             if !wait.echo {

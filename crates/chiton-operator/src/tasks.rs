@@ -426,6 +426,7 @@ fn in_words(waited: &Waited) -> String {
         (WaitReason::Idle, _) => "it is silent".to_owned(),
         (WaitReason::Bytes, _) => "there is output".to_owned(),
         (WaitReason::Input(_), _) => "it waits for input".to_owned(),
+        (WaitReason::Watched, _) => "a watch has matched".to_owned(),
         (WaitReason::TimedOut, None) => "the time is over".to_owned(),
         (WaitReason::TimedOut, Some(line)) => format!("nothing new matches; an earlier line did: {line}"),
     }

@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 
 use crate::bytes::encode_hex;
 use crate::protocol::SOCKET;
-use crate::run::{Ending, Stream};
+use crate::run::{Ending, Stream, Watch};
 use chiton_terminal::Snapshot;
 use record::{RequestRecord, StartRecord};
 
@@ -31,6 +31,7 @@ pub(crate) const ENDING: &str = "ending.json";
 const SCREEN: &str = "screen.json";
 /// What its client was told of it, while there may be something to tell.
 const TOLD: &str = "told.json";
+const WATCHES: &str = "watches.json";
 /// Says that the journal has it that this run was lost.
 const LOST: &str = "lost";
 /// More than an ending needs unless it names many leftovers.
@@ -181,6 +182,16 @@ impl RunFolder {
         fs::symlink_metadata(self.path.join(ENDING)).is_ok()
     }
 
+    /// What the standing watches on it have matched.
+    pub(crate) fn write_watches(&self, watches: &[&Watch]) -> io::Result<()> {
+        self.write(WATCHES, &watches, Durability::Cached)
+    }
+
+    /// The standing watches on it, also after its end; none where there never was one.
+    pub(crate) fn watches(&self) -> Vec<Watch> {
+        self.read(WATCHES).unwrap_or_default()
+    }
+
     /// Whether it falls to the caller to write down that this run was lost: to one of all that notice it.
     pub(crate) fn claim_lost(&self) -> bool {
         fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(self.path.join(LOST)).is_ok()
@@ -215,8 +226,9 @@ impl RunFolder {
         // Not truncated before it is written: the room may have been reserved, and could be lost to somebody else.
         let mut file = fs::OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(&beside)?;
         io::Write::write_all(&mut file, text)?;
-        if name == ENDING || name == TOLD {
-            // The room that was reserved, or what somebody left who was killed here, may be larger than what it needs.
+        if [ENDING, WATCHES, TOLD].contains(&name) {
+            // The room that was reserved may be larger than what it needs; and of what is written again and again, an
+            // earlier writing may have failed half-way.
             file.set_len(text.len() as u64)?;
         }
         if durability == Durability::Synced {

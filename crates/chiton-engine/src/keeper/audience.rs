@@ -4,6 +4,7 @@
 //! 2. Each has a role, and what it is sent depends on that.
 //! 3. One that is gone leaves the list. What that means for the command is left to the loop ([`super::run`]).
 
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 
 use super::connection::{ClientRole, Peer, RunConnection, Watched, WindowUse};
@@ -54,8 +55,13 @@ impl Audience {
     }
 
     /// Takes one that is gone off the list. The last one takes its number, so a loop over numbers goes backwards.
-    pub(super) fn remove(&mut self, index: usize) -> ClientRole {
-        self.connections.swap_remove(index).role()
+    pub(super) fn remove(&mut self, index: usize) -> RunConnection {
+        self.connections.swap_remove(index)
+    }
+
+    /// The connection with this descriptor, which no other has while it is open.
+    pub(super) fn with_descriptor(&mut self, descriptor: RawFd) -> Option<&mut RunConnection> {
+        self.connections.iter_mut().find(|connection| connection.descriptor().as_raw_fd() == descriptor)
     }
 
     /// Sends a report to everybody whose role matches. Whoever is gone is noticed in the next round, when its
@@ -87,7 +93,7 @@ impl Audience {
             ClientRole::Caller => connection.send(&output()),
             ClientRole::Watcher(_) => connection.send_growth(news.growth),
             ClientRole::Window(_) => connection.send_to_window(&output()),
-            ClientRole::Holder | ClientRole::Visitor => Peer::Present,
+            ClientRole::Holder | ClientRole::Follower | ClientRole::Visitor => Peer::Present,
         }
     }
 

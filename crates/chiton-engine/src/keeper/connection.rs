@@ -39,6 +39,8 @@ pub(super) enum ClientRole {
     Watcher(Watched),
     /// Somebody's window on the terminal: receives all output, as far as it can follow.
     Window(WindowUse),
+    /// Receives the lines that match its pattern.
+    Follower,
     /// Sends requests and receives their answers.
     Visitor,
 }

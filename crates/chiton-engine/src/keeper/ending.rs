@@ -23,6 +23,7 @@ impl KeptRun {
     /// Reports the ending to everybody, and writes it down.
     pub(super) fn announce(&mut self, now: Instant) {
         self.drain();
+        self.finish_watches();
         let Some(outcome) = self.family.lifecycle.announce() else { return };
         if self.state.is_without_command(&self.equipment.shared) {
             // The engine was gone before it could give the waiting shell its command. Nothing ran, so nothing is

@@ -24,6 +24,7 @@ mod input;
 mod journal;
 mod leftover_task;
 mod lifecycle;
+mod lines;
 mod masking;
 mod output;
 mod reader;
@@ -35,6 +36,7 @@ mod state;
 mod terminal;
 mod transcript;
 mod unattended;
+mod watches;
 
 use std::ffi::OsStr;
 use std::io;

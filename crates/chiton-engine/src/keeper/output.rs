@@ -232,6 +232,7 @@ impl KeptRun {
         // Disk first: by the time a report of these bytes is received, they can be read there.
         let places = self.output.store(stream, bytes);
         self.console.show(bytes, self.output.totals(stream).written);
+        self.feed_watches(stream, bytes);
 
         // Referred to only where all of it was kept.
         let referred = places.filter(|_| self.output.refers_to_spool());

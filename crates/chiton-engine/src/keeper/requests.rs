@@ -44,6 +44,9 @@ impl KeptRun {
                 self.set_role(index, ClientRole::Window(use_of_it));
                 self.look().unwrap_or_else(no_terminal)
             }
+            Control::AddWatch { task, pattern, since } => self.add_watch(&task, &pattern, since),
+            Control::RemoveWatches { task, pattern } => self.remove_watches(&task, pattern.as_deref()),
+            Control::Follow { pattern, since } => self.follow(index, &pattern, since),
         };
         if let Some(connection) = self.audience.get_mut(index) {
             // One that is gone is noticed in the next round.

@@ -9,7 +9,7 @@
 //! Within a round only one order matters: children are reaped before deadlines are checked, so that a command that
 //! ended in time is never reported as timed out. Which ending counts is decided in [`super::lifecycle`].
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,7 @@ use super::started_shell::StartedShell;
 use super::state::StateInbox;
 use super::terminal::HeldTerminal;
 use super::unattended::Unattended;
+use super::watches::Watches;
 use crate::folder::RunFolder;
 use crate::protocol::{Report, RunPlan};
 use crate::run::{Ending, Lifetime, StopCause, Stream};
@@ -49,6 +50,8 @@ pub(super) struct KeptRun {
     pub(super) family: Family,
     /// What the shell has reported of its state so far.
     pub(super) state: StateInbox,
+    /// Where somebody watches for lines.
+    pub(super) watches: Option<Box<Watches>>,
     /// Once it is announced.
     pub(super) ending: Option<Ending>,
 }
@@ -92,6 +95,7 @@ pub(super) fn keep(
         clock: Clock::new(started, &plan),
         family: Family::new(pid, leader_alone),
         state: StateInbox::default(),
+        watches: None,
         ending: None,
         equipment,
         folder,
@@ -203,6 +207,7 @@ impl KeptRun {
             // Only a terminal holds back for a time, and all its output is one stream.
             self.reveal(Stream::Stdout);
         }
+        self.tell_matches(now);
         self.check_for_wait(now);
         if let Some(unattended) = self.unattended.as_mut().filter(|_| self.audience.has_caller()) {
             unattended.check(now);
@@ -230,7 +235,8 @@ impl KeptRun {
 
         let unattended = self.unattended.as_ref().filter(|_| leader.is_some() && self.audience.has_caller());
 
-        let others = [self.output.reveal_at(), self.state.next_read(), self.clock.put_off_until()];
+        let matches = self.watches.as_ref().and_then(|watches| watches.due());
+        let others = [self.output.reveal_at(), self.state.next_read(), self.clock.put_off_until(), matches];
         let look = unattended.map(Unattended::next_check);
         [ladder, settle, deadline, check, look].into_iter().chain(others).flatten().min()
     }
@@ -359,7 +365,9 @@ impl KeptRun {
 
     /// Takes a connection that is gone off the list. Where it held the run, that may be the end of it.
     pub(super) fn disconnect(&mut self, index: usize) {
-        let role = self.audience.remove(index);
+        let gone = self.audience.remove(index);
+        self.unfollow(gone.descriptor().as_raw_fd());
+        let role = gone.role();
         if !matches!(role, ClientRole::Caller | ClientRole::Holder) {
             return;
         }

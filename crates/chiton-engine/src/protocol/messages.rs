@@ -15,12 +15,12 @@ use crate::bytes::{ByteString, path_as_bytes};
 use crate::limits::{SpoolLimits, StopLimits};
 use crate::owner::Owner;
 use crate::run::Stream;
-use crate::run::{DirectoryId, Ending, InSpool, InputWait, Lifetime, Look, StopCause, Streams, Typing, Typist};
+use crate::run::{DirectoryId, Ending, InSpool, InputWait, Lifetime, Look, StopCause, Streams, Typing, Typist, Watch};
 use chiton_terminal::TerminalSize;
 
 /// Raised with every change of a message. The two sides are the same executable, unless it was replaced while a task
 /// ran.
-pub(crate) const VERSION: u8 = 11;
+pub(crate) const VERSION: u8 = 12;
 
 /// The byte that comes with an [`Order`].
 pub(crate) const ORDER: u8 = VERSION;
@@ -173,6 +173,13 @@ pub(crate) enum Control {
     /// From now on this connection is somebody's window on its terminal. Answered by [`Report::Look`], then by all
     /// output as it comes.
     Attach { typist: Option<Typist> },
+    /// Put a standing watch on a task of this keeper, or find the one that is there. Lines count that end after so many
+    /// bytes of all output, or from now on. Answered by [`Report::Watches`] with that one.
+    AddWatch { task: String, pattern: String, since: Option<u64> },
+    /// Take the watch with this pattern off a task, or all of them. Answered by [`Report::Watches`] with those.
+    RemoveWatches { task: String, pattern: Option<String> },
+    /// Report what matches on this connection for as long as it is open, and the end. Answered by [`Report::Followed`].
+    Follow { pattern: String, since: Option<u64> },
 }
 
 /// What a keeper reports.
@@ -199,6 +206,12 @@ pub(crate) enum Report {
     Reader(Box<ReaderReport>),
     /// It waits for input.
     Waits(InputWait),
+    /// Standing watches as they are now.
+    Watches(Vec<Watch>),
+    /// A standing watch has matched; the run's folder says which and what.
+    WatchMatched,
+    /// What matched on a connection that follows: how many lines in all, and the last ones since it was told before.
+    Followed(Watch),
     Output {
         stream: Stream,
         bytes: ByteString,

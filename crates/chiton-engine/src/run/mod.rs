@@ -7,6 +7,7 @@ pub mod event;
 mod lines;
 pub mod outcome;
 pub(crate) mod typing;
+mod watch;
 
 pub use ending::{Ending, StreamTotals};
 pub(crate) use ending::{InSpool, StopCause};
@@ -14,6 +15,8 @@ pub use event::{Listener, PassedAmount, RunEvent, Silent, Stream, Streams};
 pub(crate) use lines::Lines;
 pub use outcome::{Leftover, Lifetime, Outcome, Signal, TimeLimit, Usage};
 pub use typing::{InputWait, Look, Typing, Typist};
+pub(crate) use watch::compile as compile_watch;
+pub use watch::{MatchedLine, Watch};
 
 /// The number of a directory, and of the file system it is on.
 pub(crate) type DirectoryId = (u64, u64);

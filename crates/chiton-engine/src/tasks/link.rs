@@ -69,6 +69,14 @@ pub enum SendError {
         /// What it asks.
         prompt: String,
     },
+    /// What it should be watched for is not a regular expression.
+    #[error("Invalid watch regex '{pattern}': {reason}")]
+    BadPattern {
+        /// The pattern, or its beginning.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Its keeper gives another reason.
     #[error("task {id}: {reason}")]
     Refused {

@@ -7,6 +7,7 @@
 //! - [`list`]: which runs there are, and in what state ([`Task`], [`TaskStatus`]).
 //! - [`read`]: their output, whole, in parts, or what is new.
 //! - [`link`]: requests to a running one; [`wait`]: waiting for it, or for a line of it ([`search`]); [`window`]: its terminal, for a person.
+//! - [`watches`]: regular expressions that stay on it, and what they have matched.
 //! - [`recording`]: what a terminal showed, with its times.
 //! - [`told`]: what the client of a task was told of it.
 //! - [`sweep`]: which finished runs are removed, and when.
@@ -19,12 +20,15 @@ mod search;
 pub(crate) mod sweep;
 mod told;
 mod wait;
+mod watches;
 mod window;
 
 pub use link::{SendError, TaskLink};
 pub use list::{Damaged, NotFound, Task, TaskStatus, Tasks};
 pub use read::{Cursor, Filter, Marked, Output, Part, ReadError, ReadRequest};
 pub use recording::RecordingError;
+pub use crate::run::{MatchedLine, Watch};
 pub use told::{Pulse, Told, ToldWait};
 pub use wait::{WaitFor, WaitReason, Waited};
+pub use watches::{Follow, Followed};
 pub use window::{Window, WindowEvent};

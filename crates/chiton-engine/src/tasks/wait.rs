@@ -33,6 +33,8 @@ pub struct WaitFor {
     pub full_screen: Option<Regex>,
     /// That it waits for somebody to type into its terminal.
     pub input: bool,
+    /// That its standing watches ([`super::Tasks::watches`]) have matched more lines in all than this.
+    pub watched_beyond: Option<u64>,
     /// How long to wait at most.
     pub timeout: Option<Duration>,
     /// Where the waiting reader is: output before this is neither searched nor counted.
@@ -65,6 +67,8 @@ pub enum WaitReason {
     Bytes,
     /// It waits for input.
     Input(InputWait),
+    /// A standing watch has matched.
+    Watched,
     /// The time is over.
     TimedOut,
 }
@@ -99,6 +103,9 @@ impl TaskLink {
             {
                 return Ok(Waited { reason: WaitReason::Matched(line), task, earlier: None });
             }
+            if wanted.watched_beyond.is_some_and(|told| self.matches() > told) {
+                return Ok(Waited { reason: WaitReason::Watched, task, earlier: None });
+            }
             let running = task.status.is_running();
             if !running || self.link.is_none() {
                 return Self::without_match(WaitReason::Ended, task, &wanted);
@@ -114,6 +121,11 @@ impl TaskLink {
                 return Self::without_match(reason, self.task()?, &wanted);
             }
         }
+    }
+
+    /// How many lines its standing watches have matched.
+    fn matches(&self) -> u64 {
+        self.folder.watches().iter().map(|watch| watch.matches).sum()
     }
 
     /// The end of a wait in which no line matched.
