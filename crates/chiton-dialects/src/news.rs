@@ -14,7 +14,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use chiton_engine::{Outcome, TimeLimit};
+use chiton_engine::{Outcome, Task, TimeLimit};
 use serde_json::{Value, json};
 
 use crate::facts::{object, with};
@@ -65,6 +65,19 @@ pub enum What {
         /// What it asks.
         prompt: String,
     },
+}
+
+impl What {
+    /// How a task ended, once it has.
+    pub fn ended(task: &Task) -> Option<Self> {
+        let outcome = task.outcome.clone().filter(|outcome| *outcome != Outcome::Running)?;
+        Some(Self::Ended { outcome, limit: task.limit, duration: task.duration })
+    }
+
+    /// Whether it is the end of a task that went well.
+    pub fn is_success(&self) -> bool {
+        matches!(self, Self::Ended { outcome: Outcome::Exited(0), .. })
+    }
 }
 
 impl fmt::Display for Change {

@@ -165,8 +165,13 @@ pub trait Dialect: Send + Sync {
 
     /// Whether the text of its answer says how a task ended, where that is a thing to say. If not, a line at the end of
     /// the reply does ([`crate::news`]).
-    fn says_how_a_task_ended(&self, _done: &Done) -> bool {
-        true
+    fn says_how_a_task_ended(&self, done: &Done) -> bool {
+        !matches!(done, Done::Started { .. })
+    }
+
+    /// Whether a read of a task that waits for input says so.
+    fn says_that_a_task_waits(&self) -> bool {
+        false
     }
 
     /// Reads a call whose arguments are all known to the tool.

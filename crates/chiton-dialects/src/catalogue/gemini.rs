@@ -57,7 +57,7 @@ impl Dialect for Gemini {
 
     // A read gives lines of output alone.
     fn says_how_a_task_ended(&self, done: &Done) -> bool {
-        !matches!(done, Done::Read(_))
+        !matches!(done, Done::Read(_) | Done::Started { .. })
     }
 
     fn structured(&self) -> Structured {

@@ -33,7 +33,7 @@ impl Dialect for Wave {
 
     // A read gives the output alone.
     fn says_how_a_task_ended(&self, done: &Done) -> bool {
-        !matches!(done, Done::Read(_))
+        !matches!(done, Done::Read(_) | Done::Started { .. })
     }
 
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {

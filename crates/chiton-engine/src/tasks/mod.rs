@@ -9,9 +9,10 @@
 //! - [`link`]: requests to a running one; [`wait`]: waiting for it, or for a line of it ([`search`]); [`window`]: its terminal, for a person.
 //! - [`watches`]: regular expressions that stay on it, and what they have matched.
 //! - [`recording`]: what a terminal showed, with its times.
-//! - [`told`]: what the client of a task was told of it.
+//! - [`told`]: what the client of a task was told of it; [`attend`]: waiting for what there is to tell.
 //! - [`sweep`]: which finished runs are removed, and when.
 
+mod attend;
 pub mod link;
 pub mod list;
 pub mod read;
@@ -23,6 +24,7 @@ mod wait;
 mod watches;
 mod window;
 
+pub use attend::{Attendance, TaskEvent};
 pub use link::{SendError, TaskLink};
 pub use list::{Damaged, NotFound, Task, TaskStatus, Tasks};
 pub use read::{Cursor, Filter, Marked, Output, Part, ReadError, ReadRequest};
