@@ -28,6 +28,7 @@ mod bash_like;
 pub mod binary;
 mod call_error;
 pub mod catalogue;
+pub mod compact;
 pub mod facts;
 pub mod ignored;
 pub mod news;
