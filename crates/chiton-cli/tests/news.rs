@@ -315,6 +315,66 @@ fn a_task_that_waits_for_input_is_told_with_its_question_once() {
     wire.call("KillShell", &json!({"bash_id": id}));
 }
 
+/// How many lines the watches on a task have matched, as its folder says.
+fn matches(place: &Place, id: &str) -> u64 {
+    let watches: Value =
+        fs::read(runs(place).join(id).join("watches.json")).map_or(Value::Null, |text| serde_json::from_slice(&text).unwrap());
+    watches.as_array().into_iter().flatten().filter_map(|watch| watch["matches"].as_u64()).sum()
+}
+
+#[test]
+fn a_watch_that_matched_is_told_with_how_often_and_the_last_line() {
+    let place = Place::new();
+    let lines = place.folder.path().join("lines");
+    fs::write(&lines, "").unwrap();
+    let print = |text: &str| {
+        let before = fs::read_to_string(&lines).unwrap();
+        fs::write(&lines, before + text).unwrap();
+    };
+    let mut wire = client(&place, "agent");
+    let command = format!("tail -f -s 0.05 -n +1 {}", lines.display());
+    let id = start(&mut wire, &json!({"command": command, "watch": "ERROR|panic"}));
+    assert_eq!(news(&quick(&mut wire)), [""; 0]);
+
+    print("ERROR one\nfine\nERROR [two]\n");
+    wait_until("it matches", || matches(&place, &id) == 2);
+    let told = quick(&mut wire);
+    assert_eq!(news(&told), [format!("[{id}: 2 lines match 'ERROR|panic', last: ERROR (two)]")]);
+    let change = &told["structuredContent"]["since_last_call"][0];
+    assert_eq!((&change["what"], &change["matches"]), (&json!("matched"), &json!(2)), "{change}");
+    assert_eq!(news(&quick(&mut wire)), [""; 0]);
+
+    wire.kill();
+    print("panic three\n");
+    wait_until("it matches", || matches(&place, &id) == 3);
+    let mut wire = client(&place, "agent");
+    assert_eq!(news(&quick(&mut wire)), [format!("[{id}: 1 line matches 'ERROR|panic', last: panic three]")]);
+
+    // A read of all that is new shows the lines themselves.
+    print("ERROR four\n");
+    wait_until("it matches", || matches(&place, &id) == 4);
+    let read = wire.call("BashOutput", &json!({"bash_id": id}));
+    assert!(said(&read).contains("ERROR four"), "{read}");
+    assert_eq!((news(&read), news(&quick(&mut wire))), (Vec::new(), Vec::new()));
+    wire.call("KillShell", &json!({"bash_id": id}));
+}
+
+#[test]
+fn a_watch_on_the_task_of_a_person_is_told_and_takes_nothing_from_its_owner() {
+    let place = Place::new();
+    let (mut owner, mut other) = (client(&place, "owner"), client(&place, "other"));
+    let command = format!("until [ -e {0}/go ]; do sleep 0.05; done; echo ready", place.folder.path().display());
+    let id = start(&mut owner, &json!({"command": command}));
+    let watched = other.call("BashOutput", &json!({"bash_id": id, "others": true, "watch": "ready"}));
+    assert_eq!(watched["isError"], false, "{watched}");
+    go(&place);
+    wait_for(&place, &id);
+    let lines = news(&quick(&mut other));
+    assert!(lines.len() == 2 && lines[0] == format!("[{id}: 1 line matches 'ready', last: ready]"), "{lines:?}");
+    let lines = news(&quick(&mut owner));
+    assert!(lines.last().is_some_and(|line| line.contains("ended: exit 0")), "{lines:?}");
+}
+
 #[test]
 fn a_task_whose_keeper_was_killed_is_told_to_be_lost() {
     let place = Place::new();

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use chiton_dialects::action::Message;
+use chiton_dialects::action::{Message, TaskOutput, WatchChanged};
 use chiton_dialects::{Action, Change, Dialect, Done, Reply, What};
 use chiton_engine::tasks::{Part, Pulse, Told, ToldWait, Watch};
 use chiton_engine::{InputWait, Lock, Look, Outcome, ServerProcess, Task, Tasks};
@@ -76,12 +76,25 @@ enum Tell {
 impl News {
     /// From now on the client is told what becomes of this task.
     pub(crate) fn follow(&self, tasks: &ClientTasks, id: &str, has_terminal: bool) {
+        let memory = if tasks.is_continued_later() { Memory::Lasting } else { Memory::Passing };
+        self.follow_with(memory, tasks, id, has_terminal);
+    }
+
+    /// The same for a task that may be somebody else's, on which the client has put a watch.
+    fn follow_watched(&self, tasks: &ClientTasks, task: &Task) {
+        // The record in the folder of another's task says what that one was told.
+        let is_own = tasks.is_continued_later() && tasks.is_own(task);
+        let memory = if is_own { Memory::Lasting } else { Memory::Passing };
+        self.follow_with(memory, tasks, &task.id, task.terminal.is_some());
+    }
+
+    fn follow_with(&self, wanted: Memory, tasks: &ClientTasks, id: &str, has_terminal: bool) {
         let mut followed = self.followed.lock();
         if followed.iter().any(|one| one.id == id) {
             return;
         }
         let told = Told::nothing();
-        let is_written = tasks.is_continued_later() && tasks.all().note_told(id, &told).is_ok();
+        let is_written = wanted == Memory::Lasting && tasks.all().note_told(id, &told).is_ok();
         let memory = if is_written { Memory::Lasting } else { Memory::Passing };
         followed.push(Followed { id: id.to_owned(), told, memory, has_terminal });
         self.more.notify_one();
@@ -159,9 +172,10 @@ impl News {
             }
             (_, Done::Started { task, .. }) => said_of(task, None, done, dialect),
             (_, Done::Read(read)) => {
+                let watch = self.learn_watch(read, tasks);
                 let input = given(action).then(|| Tells { id: read.task.id.clone(), what: Tell::Input });
                 let said = said_of(&read.task, read.look.as_deref(), done, dialect);
-                input.into_iter().chain(said).collect()
+                input.into_iter().chain(watch).chain(said).collect()
             }
             (_, Done::Sent { id }) => vec![Tells { id: id.clone(), what: Tell::Input }],
             (_, Done::Exchanged(exchanged)) => {
@@ -177,6 +191,15 @@ impl News {
         }
     }
 
+    /// Follows a task that a read has put a watch on; the reply says how often it has matched by now.
+    fn learn_watch(&self, read: &TaskOutput, tasks: &ClientTasks) -> Option<Tells> {
+        let Some(WatchChanged::Added(watch)) = &read.watch else { return None };
+        if read.task.status.is_running() {
+            self.follow_watched(tasks, &read.task);
+        }
+        Some(Tells { id: read.task.id.clone(), what: Tell::Matches(counts(std::slice::from_ref(watch))) })
+    }
+
     /// A reply goes out that says this.
     pub(crate) fn note(&self, tells: &[Tells], tasks: &Tasks) {
         if tells.is_empty() {
@@ -187,8 +210,7 @@ impl News {
             let Some(place) = followed.iter().position(|one| one.id == *id) else { continue };
             match what {
                 Tell::End => {
-                    tasks.claim_end(id);
-                    followed.remove(place);
+                    followed.remove(place).claim_end(tasks);
                 }
                 Tell::Input => followed[place].change(tasks, |told| told.wait = None),
                 Tell::Wait(wait) => followed[place].change(tasks, |told| told.wait = Some(wait.clone())),
@@ -271,8 +293,7 @@ impl Followed {
             Ok(task) => What::ended(&task),
             Err(_) => return Pulse::Gone,
         };
-        // Whoever removes the record tells the rest, and nobody else does.
-        if ended.is_some() && !tasks.claim_end(&self.id) && self.memory == Memory::Lasting {
+        if ended.is_some() && !self.claim_end(tasks) {
             return Pulse::Over;
         }
 
@@ -293,6 +314,11 @@ impl Followed {
         });
         // Its keeper is gone, and its records do not say more yet.
         Pulse::Alive
+    }
+
+    /// Whether it falls to this process to tell the end: whoever removes the record does, and nobody else.
+    fn claim_end(&self, tasks: &Tasks) -> bool {
+        self.memory == Memory::Passing || tasks.claim_end(&self.id)
     }
 
     /// Changes what was told, and writes it down where it is another thing then.

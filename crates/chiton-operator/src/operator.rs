@@ -13,7 +13,7 @@ use chiton_dialects::{
     Action, CallError, Change, Dialect, Done, ReadAction, Reply, RunAction, Structured, Surroundings, ToolSpec, What, Whose,
 };
 use chiton_engine::error::StoreError;
-use chiton_engine::tasks::Part;
+use chiton_engine::tasks::{Part, Watch};
 use chiton_engine::{
     CommandRequest, Engine, EngineError, FreshState, Outcome, Owner, Response, Shell, StartedTask, Task, Tasks,
 };
@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 
 use crate::caller::{Called, Caller};
 use crate::counts::OutputCounts;
-use crate::failure::{engine_failure, not_possible};
+use crate::failure::{engine_failure, not_possible, send_failure};
 use crate::keep::{Opened, Sessions};
 use crate::named::NamedSessions;
 use crate::news::News;
@@ -188,7 +188,7 @@ impl Operator {
             Done::Ran(ran) if ran.response.refusal().is_some() => self.dialect.refuse(ran),
             _ => self.dialect.write(&action, &done),
         };
-        let reply = reply.never_empty();
+        let reply = reply.never_empty().with_released(&done);
         let mut tells = self.news.learn(&action, &done, &reply, self.dialect, &self.tasks);
         tells.extend(shown.filter(|_| !matches!(done, Done::Failed(_))));
         Called { reply, question, tells }
@@ -285,6 +285,9 @@ impl Operator {
     }
 
     async fn start(&self, run: &RunAction, caller: &Caller) -> Result<Done, Failure> {
+        if let Some(pattern) = &run.watch {
+            Watch::check(pattern).map_err(send_failure)?;
+        }
         self.settled().await;
         let opened = self.sessions.open_for_task(run).map_err(not_possible)?;
 
@@ -294,6 +297,9 @@ impl Operator {
         match started {
             StartedTask::Started(task) => {
                 self.news.follow(&self.tasks, &task.id, task.terminal.is_some());
+                if let Some(pattern) = &run.watch {
+                    self.tasks.watch_from_start(&task.id, pattern).await?;
+                }
                 let transcript = run.request.transcript.then(|| transcript(&task));
                 Ok(Done::Started { task, transcript })
             }

@@ -11,5 +11,5 @@
 mod descendants;
 mod ladder;
 
-pub(crate) use descendants::{LeaderAlone, alive, list as descendants, signal_run};
+pub(crate) use descendants::{LeaderAlone, alive, is_in_group, kill_group, list as descendants, signal_run};
 pub(crate) use ladder::Ladder;

@@ -24,12 +24,12 @@ mod wait;
 mod watches;
 mod window;
 
+pub use crate::run::{MatchedLine, Watch};
 pub use attend::{Attendance, TaskEvent};
 pub use link::{SendError, TaskLink};
 pub use list::{Damaged, NotFound, Task, TaskStatus, Tasks};
 pub use read::{Cursor, Filter, Marked, Output, Part, ReadError, ReadRequest};
 pub use recording::RecordingError;
-pub use crate::run::{MatchedLine, Watch};
 pub use told::{Pulse, Told, ToldWait};
 pub use wait::{WaitFor, WaitReason, Waited};
 pub use watches::{Follow, Followed};
