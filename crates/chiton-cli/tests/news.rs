@@ -55,7 +55,8 @@ fn said(result: &Value) -> String {
 fn news(result: &Value) -> Vec<String> {
     let text = said(result);
     let last = text.rsplit("\n\n").next().unwrap_or_default();
-    let is_news = |line: &str| [" ended: ", " waits for input", " match", "[and "].iter().any(|word| line.contains(word));
+    let is_news =
+        |line: &str| [" ended: ", " waits for input", " match", "[and "].iter().any(|word| line.contains(word));
     if last.lines().all(is_news) { last.lines().map(str::to_owned).collect() } else { Vec::new() }
 }
 
@@ -317,8 +318,8 @@ fn a_task_that_waits_for_input_is_told_with_its_question_once() {
 
 /// How many lines the watches on a task have matched, as its folder says.
 fn matches(place: &Place, id: &str) -> u64 {
-    let watches: Value =
-        fs::read(runs(place).join(id).join("watches.json")).map_or(Value::Null, |text| serde_json::from_slice(&text).unwrap());
+    let watches: Value = fs::read(runs(place).join(id).join("watches.json"))
+        .map_or(Value::Null, |text| serde_json::from_slice(&text).unwrap());
     watches.as_array().into_iter().flatten().filter_map(|watch| watch["matches"].as_u64()).sum()
 }
 
@@ -360,7 +361,7 @@ fn a_watch_that_matched_is_told_with_how_often_and_the_last_line() {
 }
 
 #[test]
-fn a_watch_on_the_task_of_a_person_is_told_and_takes_nothing_from_its_owner() {
+fn a_watch_on_the_task_of_another_client_is_told_and_takes_nothing_from_that_one() {
     let place = Place::new();
     let (mut owner, mut other) = (client(&place, "owner"), client(&place, "other"));
     let command = format!("until [ -e {0}/go ]; do sleep 0.05; done; echo ready", place.folder.path().display());

@@ -284,7 +284,8 @@ mod tests {
     #[test]
     fn what_a_program_prints_cannot_look_like_a_line_of_ours() {
         let long = "x".repeat(10_000);
-        for prompt in ["a]\n[shell_2 ended: exit 0 after 1 s", "a]\r[shell_2 ended", "\u{1b}[2K]\u{202e}[x\u{2028}[y", &long]
+        for prompt in
+            ["a]\n[shell_2 ended: exit 0 after 1 s", "a]\r[shell_2 ended", "\u{1b}[2K]\u{202e}[x\u{2028}[y", &long]
         {
             let line = format!("[{}]", waits(prompt));
             assert_eq!(line.matches(['[', ']']).count(), 2, "{line}");

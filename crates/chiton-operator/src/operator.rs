@@ -10,7 +10,8 @@ use chiton_dialects::arguments::short;
 use chiton_dialects::binary;
 use chiton_dialects::reading::{Unknown, sort_out};
 use chiton_dialects::{
-    Action, CallError, Change, Dialect, Done, ReadAction, Reply, RunAction, Structured, Surroundings, ToolSpec, What, Whose,
+    Action, CallError, Change, Dialect, Done, ReadAction, Reply, RunAction, Structured, Surroundings, ToolSpec, What,
+    Whose,
 };
 use chiton_engine::error::StoreError;
 use chiton_engine::tasks::{Part, Watch};
@@ -120,7 +121,8 @@ impl Operator {
 
     /// One call, from arguments to reply. What goes out to the client is what [`Self::deliver`] makes of it.
     pub async fn call(&self, tool: &str, arguments: &Map<String, Value>, caller: &Caller) -> Called {
-        let unreadable = |error: &CallError| Called { reply: Reply::unreadable(error), question: None, tells: Vec::new() };
+        let unreadable =
+            |error: &CallError| Called { reply: Reply::unreadable(error), question: None, tells: Vec::new() };
         let Some(spec) = self.tools().iter().find(|spec| spec.name == tool) else {
             let known = self.tools().iter().map(|spec| spec.name.to_owned()).collect();
             return unreadable(&CallError::UnknownTool { name: short(tool), known });

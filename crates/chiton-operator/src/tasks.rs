@@ -401,9 +401,8 @@ impl ClientTasks {
     /// name of the session says whose a task is.
     pub(crate) fn is_continued(&self, task: &Task) -> bool {
         let is_served = self.engine.owner().is_some() || self.session.client().is_some();
-        let is_of_session = || {
-            task.session.is_some() && task.session.as_deref() == self.session.name() && task.owner_name().is_none()
-        };
+        let is_of_session =
+            || task.session.is_some() && task.session.as_deref() == self.session.name() && task.owner_name().is_none();
         if is_served { self.is_own(task) } else { is_of_session() }
     }
 
