@@ -1,4 +1,4 @@
-//! `chiton wait`: until a command ends, says something, or falls silent.
+//! `chiton wait`: until a command ends, says something, listens on a port, or falls silent.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use chiton_engine::limits::LONGEST;
-use chiton_engine::tasks::{Cursor, Filter, Followed, Part, ReadRequest, WaitFor, WaitReason};
+use chiton_engine::tasks::{Cursor, Filter, Followed, Part, ReadRequest, WaitFor, WaitReason, WantedPort};
 use chiton_engine::{Outcome, Signal, Task, Tasks};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
@@ -14,15 +14,16 @@ use clap_complete::engine::ArgValueCandidates;
 use crate::duration::duration;
 use crate::messages::{put, remark, say};
 
-/// Wait until a command ends, prints something, or is silent
+/// Wait until a command ends, prints something, listens on a port, or is silent
 #[derive(Args)]
 #[command(after_help = "\
-Whatever comes first ends the wait. Exit code: that of the command when it has ended, 0 for a match or silence, 124
-when the time is over.
+Whatever comes first ends the wait. Exit code: that of the command when it has ended, 0 for a match, a port or silence,
+124 when the time is over.
 
 Examples:
   chiton wait shell_1a2b3c4d                               until it has ended
   chiton wait --for 'listening on' --timeout 30s shell_1a  until the server is up
+  chiton wait --port 3000 --timeout 30s shell_1a           until it listens on port 3000
   chiton wait --new --for compiled shell_1a                until it is compiled once more
   chiton wait --idle 2s shell_1a                           until it has been silent for 2 s
   chiton wait --each 'error|warn' shell_1a                 print each such line until it has ended")]
@@ -35,7 +36,7 @@ pub(crate) struct WaitArguments {
     pattern: Option<String>,
     /// Print each line that matches from now on, until it has ended. When they come too fast, the latest ones, and how many
     /// there were in between. With --since, lines after so many bytes count too
-    #[arg(long, value_name = "REGEX", conflicts_with_all = ["pattern", "new", "idle", "bytes", "input", "screen"])]
+    #[arg(long, value_name = "REGEX", conflicts_with_all = ["pattern", "new", "idle", "bytes", "input", "screen", "port"])]
     each: Option<String>,
     /// With --for and --bytes: only what it prints from now on counts
     #[arg(long)]
@@ -49,6 +50,9 @@ pub(crate) struct WaitArguments {
     /// Until it has printed this many bytes
     #[arg(long, value_name = "BYTES")]
     bytes: Option<u64>,
+    /// Until one of its processes listens on this port; 'any': on whichever
+    #[arg(long, value_name = "PORT", value_parser = wanted_port)]
+    port: Option<WantedPort>,
     /// Until it waits for somebody to type; only in a terminal (--pty)
     #[arg(long)]
     input: bool,
@@ -77,6 +81,7 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
         input: arguments.input,
         idle: arguments.idle,
         bytes: arguments.bytes,
+        port: arguments.port,
         timeout: arguments.timeout,
         ..WaitFor::default()
     };
@@ -89,6 +94,10 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
         }
         WaitReason::Idle => {
             remark(&format!("{id} is silent"));
+            ExitCode::SUCCESS
+        }
+        WaitReason::Listening(socket) => {
+            say!("{}", socket.name);
             ExitCode::SUCCESS
         }
         WaitReason::Bytes | WaitReason::Watched | WaitReason::Released => ExitCode::SUCCESS,
@@ -104,9 +113,17 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
             if let Some(line) = waited.earlier {
                 remark(&format!("nothing new matches; an earlier line did: {line}"));
             }
+            if let Some(about) = waited.about_port {
+                remark(&about);
+            }
             ExitCode::from(124)
         }
-        WaitReason::Ended => ended(&waited.task),
+        WaitReason::Ended => {
+            if let Some(about) = waited.about_port {
+                remark(&about);
+            }
+            ended(&waited.task)
+        }
     })
 }
 
@@ -159,4 +176,14 @@ fn print_matches(task: &Task, pattern: &str, since: Option<u64>) -> Result<()> {
         put(format_args!("{}", task.read(&mut Cursor::default(), &request)?.to_text()));
     }
     Ok(())
+}
+
+/// A port, or any.
+fn wanted_port(text: &str) -> Result<WantedPort, String> {
+    match text.parse::<u16>() {
+        Ok(0) => Ok(WantedPort::Any),
+        Ok(number) => Ok(WantedPort::Number(number)),
+        Err(_) if text == "any" => Ok(WantedPort::Any),
+        Err(_) => Err("a port is a number from 1 to 65535, or 'any'".to_owned()),
+    }
 }

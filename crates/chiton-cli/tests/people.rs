@@ -79,7 +79,9 @@ fn a_person_hands_a_waiting_call_back_in_every_dialect_and_the_command_goes_on()
         assert_ne!(reply["isError"], json!(true), "{dialect}: {reply}");
         let facts = &reply["structuredContent"];
         let facts = if facts["metadata"].is_object() { &facts["metadata"] } else { facts };
-        assert_eq!(facts["released"], json!(true), "{dialect}: {reply}");
+        // The form of codex has no room for a word of its own but in its notes.
+        let in_notes = facts["notes"].to_string().contains(WORDS);
+        assert!(facts["released"] == json!(true) || (dialect == "codex" && in_notes), "{dialect}: {reply}");
 
         allow(&place, "go");
         assert_eq!(place.call(&["wait", &id]).status.code(), Some(0), "{dialect}: it ended by itself");

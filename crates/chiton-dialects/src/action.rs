@@ -1,11 +1,12 @@
 //! What a call asks for and what came of it, in words that all dialects share.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use chiton_engine::render::TextView;
 use chiton_engine::review::Refusal;
-use chiton_engine::tasks::{Part, Watch};
+use chiton_engine::tasks::{Listening, Part, WantedPort, Watch};
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{CommandRequest, InputWait, Leftover, Look, Outcome, Response, Signal, Task, TimeLimit, Typing};
 
@@ -201,6 +202,8 @@ pub struct ReadAction {
     pub watch: Option<WatchChange>,
     /// Wait until a line matches, it ends, or the time is over.
     pub wait_for: Option<String>,
+    /// Wait until it listens on a port, it ends, or the time is over.
+    pub wait_for_port: Option<WantedPort>,
     /// How long to wait.
     pub wait: Option<Duration>,
     /// Whether a wait also ends when the task waits for input.
@@ -226,6 +229,7 @@ impl ReadAction {
             filter: None,
             watch: None,
             wait_for: None,
+            wait_for_port: None,
             wait: None,
             until_input: false,
             until_output: false,
@@ -307,6 +311,17 @@ pub struct Listed {
     pub own: Vec<Task>,
     /// Those of other clients and of people, where they were asked for.
     pub others: Vec<Task>,
+    /// What each that runs listens on, by its id, where the dialect reports that.
+    pub listening: HashMap<String, Listening>,
+}
+
+/// What a running task listens on, where the dialect reports that.
+#[derive(Clone, Debug, Default)]
+pub struct ReportedPorts {
+    /// All of it.
+    pub listening: Listening,
+    /// That in words, where the client was not told the same before.
+    pub news: Option<String>,
 }
 
 /// How much was printed, shown or not.
@@ -341,6 +356,8 @@ pub struct Ran {
     pub transcript: Option<PathBuf>,
     /// A short number for what goes on of it, where something does: the command itself, or what it left running.
     pub number: Option<u32>,
+    /// What goes on of it listens on this.
+    pub ports: ReportedPorts,
 }
 
 impl Ran {
@@ -361,6 +378,7 @@ impl Ran {
             notices,
             transcript: None,
             number: None,
+            ports: ReportedPorts::default(),
         }
     }
 
@@ -460,6 +478,8 @@ pub struct TaskOutput {
     pub look: Option<Box<Look>>,
     /// How the output is to be shown.
     pub view: OutputView,
+    /// What it listens on.
+    pub ports: ReportedPorts,
 }
 
 /// The answer of a task.

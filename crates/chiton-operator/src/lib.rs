@@ -43,6 +43,7 @@ mod named;
 mod news;
 mod numbers;
 mod operator;
+mod ports;
 mod remembered;
 pub mod shell_manager;
 mod tasks;
