@@ -128,15 +128,13 @@ impl Dialect for Native {
             (Action::Run(run), Done::Ran(ran)) => reply::ran_reply(run, ran),
             (action, Done::Started { task, .. }) => {
                 let watch = if let Action::Start(run) = action { run.watch.as_deref() } else { None };
+                let told = watch.map(|pattern| format!("\n[{}]", reply::watching(pattern))).unwrap_or_default();
                 let text = match &task.outcome {
                     Some(outcome) => format!("{0} {outcome} already. BashOutput with bash_id {0} reads it.", task.id),
-                    None => {
-                        let told = watch.map(|pattern| format!("\n[{}]", reply::watching(pattern))).unwrap_or_default();
-                        format!(
-                            "Running as {0}. BashOutput with bash_id {0} reads it, and can wait for it.{told}",
-                            task.id
-                        )
-                    }
+                    None => format!(
+                        "Running as {0}. BashOutput with bash_id {0} reads it, and can wait for it.{told}",
+                        task.id
+                    ),
                 };
                 let ports = task.ports.iter().map(|(name, number)| format!("\n[port {name} = {number}]"));
                 let text = text + &ports.collect::<String>();
