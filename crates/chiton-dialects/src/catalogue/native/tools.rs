@@ -67,8 +67,8 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
             // Their names say it.
             ("head", json!({"type": "integer"})),
             ("tail", json!({"type": "integer"})),
-            ("filter", string("Show only lines that match this regex.")),
-            ("compact", boolean("false: all lines.")),
+            ("filter", string("Only lines that match.")),
+            ("compact", json!({"type": "boolean"})),
         ],
         required: &["command"],
         effect: ToolEffect::Runs,
