@@ -137,6 +137,11 @@ pub trait Dialect: Send + Sync {
         false
     }
 
+    /// Whether one of its tools lists tasks.
+    fn lists_tasks(&self) -> bool {
+        false
+    }
+
     /// How a call starts the session afresh, in the words of the tool, where one can.
     fn restart_words(&self) -> Option<&'static str> {
         None

@@ -42,6 +42,7 @@ mod named;
 mod numbers;
 mod operator;
 mod remembered;
+mod seen;
 pub mod shell_manager;
 mod tasks;
 mod whose;

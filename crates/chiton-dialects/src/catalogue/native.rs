@@ -61,6 +61,10 @@ impl Dialect for Native {
         Structured::ForPrograms
     }
 
+    fn lists_tasks(&self) -> bool {
+        true
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         vec![tools::bash(around), tools::output(), tools::input(), tools::kill(), tools::list()]
     }

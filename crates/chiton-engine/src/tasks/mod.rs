@@ -9,23 +9,29 @@
 //! - [`link`]: requests to a running one; [`wait`]: waiting for it, or for a line of it ([`search`]); [`window`]: its terminal, for a person.
 //! - [`watches`]: regular expressions that stay on it, and what they have matched.
 //! - [`recording`]: what a terminal showed, with its times.
-//! - [`sweep`]: which finished runs are removed, and when.
+//! - [`kept_for`]: what a finished one is kept for; [`sweep`]: which are removed, and when; [`removed`]: which were.
 
+mod kept_for;
 pub mod link;
 pub mod list;
 pub mod read;
 mod recording;
+mod removed;
 mod search;
 pub(crate) mod sweep;
 mod wait;
 mod watches;
 mod window;
 
+pub use crate::folder::RunMark;
+pub use crate::run::{MatchedLine, Watch};
+pub use kept_for::KeptFor;
 pub use link::{SendError, TaskLink};
 pub use list::{Damaged, NotFound, Task, TaskStatus, Tasks};
 pub use read::{Cursor, Filter, Marked, Output, Part, ReadError, ReadRequest};
 pub use recording::RecordingError;
-pub use crate::run::{MatchedLine, Watch};
+pub use removed::{RemovalReason, RemovedRun};
+pub use sweep::{CleanEffect, CleanUp, Swept, UnreadRuns};
 pub use wait::{WaitFor, WaitReason, Waited};
 pub use watches::{Follow, Followed};
 pub use window::{Window, WindowEvent};
