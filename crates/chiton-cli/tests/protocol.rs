@@ -315,6 +315,7 @@ fn a_client_is_told_what_its_revision_knows() {
             assert_eq!(is_there(&tool["title"]), revision >= "2025-06-18", "{tool}");
             assert_eq!(is_there(&tool["annotations"]), revision >= "2025-03-26", "{tool}");
             assert_eq!(is_there(&tool["annotations"]["title"]), revision == "2025-03-26", "{tool}");
+            assert_eq!(is_there(&tool["_meta"]), revision >= "2025-06-18", "{tool}");
         }
         let mut knows = place.wire(&[]);
         let hello = knows.greet(revision, &tasks);

@@ -138,3 +138,28 @@ fn check_lean(tool: &str, facts: &Value) {
         assert!(facts.get(name).is_none(), "{tool}: {name} in {facts}");
     }
 }
+
+#[test]
+fn a_client_that_would_put_long_replies_aside_is_told_how_long_ours_are() {
+    let place = Place::new();
+    let longest = |tool: &Value| tool["_meta"]["anthropic/maxResultSizeChars"].as_u64();
+    for (dialect, tool, parameter) in RUNNERS {
+        let mut wire = session(&place, "claude-code", "2025-06-18", &["--dialect", dialect]);
+        let listed = wire.ask("tools/list", json!({}))["result"]["tools"].clone();
+        let told: Vec<Option<u64>> = listed.as_array().unwrap().iter().map(longest).collect();
+        if !["native", "claude"].contains(&dialect) {
+            assert!(told.iter().all(Option::is_none), "{dialect}: {told:?}");
+            continue;
+        }
+
+        let limit = told[0].unwrap();
+        assert!(told.iter().all(|one| *one == Some(limit)), "{dialect}: {told:?}");
+        // Claude Code takes 50,000 characters of a tool that says nothing, and no more than 500,000 of any.
+        assert!((50_000..=500_000).contains(&limit), "{dialect}: {limit}");
+        for command in ["head -c 30000 /dev/zero | tr '\\0' x", "seq 1 100000", "yes ä | head -c 200000"] {
+            let reply = wire.call(tool, &json!({parameter: command}));
+            let length = reply["content"][0]["text"].as_str().unwrap().chars().count() as u64;
+            assert!(length <= limit, "{dialect}: {length} characters of {command}");
+        }
+    }
+}

@@ -11,6 +11,11 @@ use crate::shape::IGNORED;
 /// This many ignored parameters are named; the rest is counted.
 const MOST_NAMED: usize = 5;
 
+/// Characters of a reply that are not output: how it ended, what goes on, what is protected, what was ignored. Lists of
+/// processes and tasks are the longest. With the 30,000 of output this is as much as Claude Code takes of a tool that says
+/// nothing; a smaller number would only lower that.
+pub(crate) const NOTES: usize = 20_000;
+
 /// What a client gets.
 #[derive(Clone, Debug)]
 pub struct Reply {

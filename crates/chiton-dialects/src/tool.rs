@@ -117,6 +117,11 @@ pub trait Dialect: Send + Sync {
         Structured::Always
     }
 
+    /// The most characters that a reply of its tools may have, where a client that would put a long reply aside is told.
+    fn longest_reply(&self) -> Option<usize> {
+        None
+    }
+
     /// Whether a parameter that nobody knows is ignored, and said to be, where it could be an error.
     fn ignores_unknown(&self) -> bool {
         true

@@ -73,6 +73,7 @@ impl Revision {
     /// A tool without what this revision does not know.
     pub(crate) fn trim_tool(&self, tool: &mut Tool) {
         if !self.has_titles() {
+            tool.meta = None;
             // Before tools had titles, their annotations did.
             let title = tool.title.take();
             tool.annotations = tool.annotations.take().map(|mut annotations| {

@@ -272,7 +272,8 @@ impl ServerHandler for Server {
         let (revision, client) = (Revision::of(&context), self.client());
         let tools = client.operator.tools();
         let has_schema = structured::is_wanted(&client.operator, &context);
-        let tools = tools.iter().filter_map(|tool| as_tool(tool, has_schema)).map(|mut tool| {
+        let longest = client.operator.dialect().longest_reply();
+        let tools = tools.iter().filter_map(|tool| as_tool(tool, has_schema, longest)).map(|mut tool| {
             revision.trim_tool(&mut tool);
             tool
         });
@@ -282,7 +283,7 @@ impl ServerHandler for Server {
     fn get_tool(&self, name: &str) -> Option<Tool> {
         let client = self.client();
         let tools = client.operator.tools();
-        tools.iter().find(|tool| tool.name == name).and_then(|tool| as_tool(tool, false))
+        tools.iter().find(|tool| tool.name == name).and_then(|tool| as_tool(tool, false, None))
     }
 
     async fn call_tool(
@@ -513,7 +514,11 @@ const METHODS: [&str; 12] = [
     "resources/unsubscribe", "subscriptions/listen", "logging/setLevel", "tasks/get", "tasks/update", "tasks/cancel",
 ];
 
-fn as_tool(spec: &ToolSpec, has_schema: bool) -> Option<Tool> {
+/// Where Claude Code looks for how many characters a tool may answer with. Longer ones it writes to a file and shows the
+/// beginning of; without this it also counts tokens, and 30,000 bytes of digits have too many of them.
+const LONGEST_RESULT: &str = "anthropic/maxResultSizeChars";
+
+fn as_tool(spec: &ToolSpec, has_schema: bool, longest: Option<usize>) -> Option<Tool> {
     serde_json::from_value(json!({
         "name": spec.name,
         "title": spec.title(),
@@ -526,6 +531,7 @@ fn as_tool(spec: &ToolSpec, has_schema: bool) -> Option<Tool> {
             "idempotentHint": spec.effect == ToolEffect::Stops,
             "openWorldHint": spec.effect == ToolEffect::Runs,
         },
+        "_meta": longest.map(|characters| json!({LONGEST_RESULT: characters})),
     }))
     .ok()
 }

@@ -16,7 +16,7 @@ use crate::arguments::Arguments;
 use crate::bash_like::{self, FILES, LIMIT};
 use crate::call_error::CallError;
 use crate::facts::{TaskForm, failure, ran, run_facts, task, task_facts, with};
-use crate::reply::Reply;
+use crate::reply::{NOTES, Reply};
 use crate::shape::{Field, any_of};
 use crate::simple::{first_command, last_command};
 use crate::text::{Escapes, Gap, Room, all_output, beginning, ending, fitted, leftover_lines};
@@ -70,6 +70,10 @@ impl Dialect for Claude {
 
     fn structured(&self) -> Structured {
         Structured::OnRequest
+    }
+
+    fn longest_reply(&self) -> Option<usize> {
+        Some(LIMIT + NOTES)
     }
 
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {

@@ -17,7 +17,7 @@ use crate::action::{
 use crate::arguments::{Arguments, short};
 use crate::call_error::CallError;
 use crate::facts::{TaskForm, object, task_facts, with};
-use crate::reply::Reply;
+use crate::reply::{NOTES, Reply};
 use crate::timeouts::DEFAULT_TIMEOUT;
 use crate::tool::{Dialect, Structured, Surroundings, ToolSpec, arguments_of};
 
@@ -63,6 +63,10 @@ impl Dialect for Native {
 
     fn lists_tasks(&self) -> bool {
         true
+    }
+
+    fn longest_reply(&self) -> Option<usize> {
+        Some(LIMIT + NOTES)
     }
 
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
