@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use chiton_dialects::action::{Amount, Ran};
+use chiton_dialects::action::{Amount, Ran, ReportedPorts};
 use chiton_dialects::{Dialect, Done, Surroundings};
 use chiton_engine::capture::HeadTail;
 use chiton_engine::guard::{Context, GuardPolicy, judge};
@@ -262,6 +262,7 @@ fn ran() -> Ran {
         screen: None,
         transcript: None,
         number: None,
+        ports: ReportedPorts::default(),
     }
 }
 

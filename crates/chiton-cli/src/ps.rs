@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Context, Result};
+use chiton_engine::tasks::{Listening, PortLook};
 use chiton_engine::{Task, TaskStatus, Tasks};
 use clap::Args;
 use serde_json::json;
@@ -21,7 +22,9 @@ const DIRECTORY: usize = 24;
 #[command(after_help = "\
 Status: pending, running, completed (exit code 0), failed (another code, or a signal), timeout, killed (stopped, or by
 SIGKILL), lost (its keeper was killed). An id can be shortened to any beginning that no other has.
-Owner: the client of a server that started it, by the name that it gives itself; - for what people have started.")]
+Owner: the client of a server that started it, by the name that it gives itself; - for what people have started.
+Listening: where its processes take connections; shown where any of those listed does. [::] takes IPv4 as well, unless the
+program wants IPv6 alone.")]
 pub(crate) struct PsArguments {
     /// Those that have ended as well
     #[arg(long, short)]
@@ -42,10 +45,16 @@ pub(crate) fn ps(arguments: &PsArguments, state: &Path) -> Result<ExitCode> {
     for one in damaged {
         complain(&format!("{} cannot be read: {}", one.id, one.reason));
     }
+    let mut look = PortLook::default();
+    let found: Vec<(Listening, Task)> = found.into_iter().map(|task| (look.of(&task), task)).collect();
+
     let mut stdout = std::io::stdout().lock();
     if arguments.json {
-        for task in &found {
-            writeln!(stdout, "{}", as_json(task))?;
+        for (listening, task) in &found {
+            let mut facts = as_json(task);
+            facts["listening"] = json!(listening.sockets);
+            facts["listening_unknown"] = json!(listening.unknown.in_words());
+            writeln!(stdout, "{facts}")?;
         }
     } else if found.is_empty() {
         let hint = if arguments.all { "" } else { "; `chiton ps --all` lists those that have ended" };
@@ -54,8 +63,15 @@ pub(crate) fn ps(arguments: &PsArguments, state: &Path) -> Result<ExitCode> {
         }
     } else {
         let room = if stdout.is_terminal() { DIRECTORY } else { usize::MAX };
-        let rows: Vec<Vec<String>> = found.iter().map(|task| row(task, room)).collect();
-        let heads = ["ID", "STATUS", "STARTED", "TIME", "PID", "OWNER", "DIRECTORY", "COMMAND"];
+        let mut rows: Vec<Vec<String>> = found.iter().map(|(_, task)| row(task, room)).collect();
+        let mut heads = vec!["ID", "STATUS", "STARTED", "TIME", "PID", "OWNER", "DIRECTORY", "COMMAND"];
+        if found.iter().any(|(listening, _)| !listening.is_empty()) {
+            let place = heads.len() - 1;
+            heads.insert(place, "LISTENING");
+            for (row, (listening, _)) in rows.iter_mut().zip(&found) {
+                row.insert(place, listening_column(listening));
+            }
+        }
         let text = lay_out(&heads, &rows);
         write!(stdout, "{}", if stdout.is_terminal() { coloured(&text) } else { text })?;
     }
@@ -79,6 +95,12 @@ fn row(task: &Task, room: usize) -> Vec<String> {
     let directory = end_of(&task.directory.to_string_lossy(), room);
     let (started, took) = (format!("{} ago", span(age)), span(task.duration));
     vec![task.id.clone(), status, started, took, pid, owner, directory, format!("{what}{command}")]
+}
+
+/// Where a task takes connections, in one line.
+fn listening_column(listening: &Listening) -> String {
+    let unknown = listening.unknown.in_words().map(|unknown| format!("({unknown})"));
+    listening.names().into_iter().chain(unknown).collect::<Vec<_>>().join(" ")
 }
 
 /// The last characters of a path, which say more than the first.
@@ -130,6 +152,7 @@ pub(crate) fn as_json(task: &Task) -> serde_json::Value {
         })),
         "background": task.background,
         "lifetime": task.lifetime,
+        "ports": task.ports,
         "leftover_of": task.leftover_of,
         "leftovers": task.leftovers,
         "started_at_ms": task.started_at.duration_since(UNIX_EPOCH).map_or(0, millis),

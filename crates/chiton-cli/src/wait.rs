@@ -1,11 +1,11 @@
-//! `chiton wait`: until a command ends, says something, or falls silent.
+//! `chiton wait`: until a command ends, says something, listens on a port, or falls silent.
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use chiton_engine::tasks::{WaitFor, WaitReason};
+use chiton_engine::tasks::{WaitFor, WaitReason, WantedPort};
 use chiton_engine::{Outcome, Signal, Tasks};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
@@ -13,15 +13,16 @@ use clap_complete::engine::ArgValueCandidates;
 use crate::duration::duration;
 use crate::messages::{remark, say};
 
-/// Wait until a command ends, prints something, or is silent
+/// Wait until a command ends, prints something, listens on a port, or is silent
 #[derive(Args)]
 #[command(after_help = "\
-Whatever comes first ends the wait. Exit code: that of the command when it has ended, 0 for a match or silence, 124
-when the time is over.
+Whatever comes first ends the wait. Exit code: that of the command when it has ended, 0 for a match, a port or silence,
+124 when the time is over.
 
 Examples:
   chiton wait shell_1a2b3c4d                               until it has ended
   chiton wait --for 'listening on' --timeout 30s shell_1a  until the server is up
+  chiton wait --port 3000 --timeout 30s shell_1a           until it listens on port 3000
   chiton wait --new --for compiled shell_1a                until it is compiled once more
   chiton wait --idle 2s shell_1a                           until it has been silent for 2 s")]
 pub(crate) struct WaitArguments {
@@ -43,6 +44,9 @@ pub(crate) struct WaitArguments {
     /// Until it has printed this many bytes
     #[arg(long, value_name = "BYTES")]
     bytes: Option<u64>,
+    /// Until one of its processes listens on this port; 'any': on whichever
+    #[arg(long, value_name = "PORT", value_parser = wanted_port)]
+    port: Option<WantedPort>,
     /// Until it waits for somebody to type; only in a terminal (--pty)
     #[arg(long)]
     input: bool,
@@ -68,6 +72,7 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
         input: arguments.input,
         idle: arguments.idle,
         bytes: arguments.bytes,
+        port: arguments.port,
         timeout: arguments.timeout,
         ..WaitFor::default()
     };
@@ -80,6 +85,10 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
         }
         WaitReason::Idle => {
             remark(&format!("{id} is silent"));
+            ExitCode::SUCCESS
+        }
+        WaitReason::Listening(socket) => {
+            say!("{}", socket.name);
             ExitCode::SUCCESS
         }
         WaitReason::Bytes | WaitReason::Watched => ExitCode::SUCCESS,
@@ -95,6 +104,9 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
             if let Some(line) = waited.earlier {
                 remark(&format!("nothing new matches; an earlier line did: {line}"));
             }
+            if let Some(about) = waited.about_port {
+                remark(&about);
+            }
             ExitCode::from(124)
         }
         WaitReason::Ended => {
@@ -102,7 +114,20 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
             if !matches!(outcome, Outcome::Exited(_)) {
                 remark(&format!("{id} {outcome}"));
             }
+            if let Some(about) = waited.about_port {
+                remark(&about);
+            }
             crate::run::exit_code(&outcome, Signal::KILL.number())
         }
     })
+}
+
+/// A port, or any.
+fn wanted_port(text: &str) -> Result<WantedPort, String> {
+    match text.parse::<u16>() {
+        Ok(0) => Ok(WantedPort::Any),
+        Ok(number) => Ok(WantedPort::Number(number)),
+        Err(_) if text == "any" => Ok(WantedPort::Any),
+        Err(_) => Err("a port is a number from 1 to 65535, or 'any'".to_owned()),
+    }
 }

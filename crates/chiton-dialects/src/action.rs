@@ -1,12 +1,13 @@
 //! What a call asks for and what came of it, in words that all dialects share.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use chiton_engine::machine::MachineSize;
 use chiton_engine::render::TextView;
 use chiton_engine::review::Refusal;
-use chiton_engine::tasks::Part;
+use chiton_engine::tasks::{Listening, Part, WantedPort};
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{CommandRequest, InputWait, Leftover, Look, Outcome, Response, Signal, Task, TimeLimit, Typing};
 
@@ -197,6 +198,8 @@ pub struct ReadAction {
     pub filter: Option<String>,
     /// Wait until a line matches, it ends, or the time is over.
     pub wait_for: Option<String>,
+    /// Wait until it listens on a port, it ends, or the time is over.
+    pub wait_for_port: Option<WantedPort>,
     /// How long to wait.
     pub wait: Option<Duration>,
     /// Whether a wait also ends when the task waits for input.
@@ -221,6 +224,7 @@ impl ReadAction {
             part,
             filter: None,
             wait_for: None,
+            wait_for_port: None,
             wait: None,
             until_input: false,
             until_output: false,
@@ -286,6 +290,17 @@ pub struct Listed {
     pub others: Vec<Task>,
     /// How much of the machine they may use, where somebody looked.
     pub machine: Option<MachineSize>,
+    /// What each that runs listens on, by its id, where the dialect reports that.
+    pub listening: HashMap<String, Listening>,
+}
+
+/// What a running task listens on, where the dialect reports that.
+#[derive(Clone, Debug, Default)]
+pub struct ReportedPorts {
+    /// All of it.
+    pub listening: Listening,
+    /// That in words, where the client was not told the same before.
+    pub news: Option<String>,
 }
 
 /// How much was printed, shown or not.
@@ -320,6 +335,8 @@ pub struct Ran {
     pub transcript: Option<PathBuf>,
     /// A short number for what goes on of it, where something does: the command itself, or what it left running.
     pub number: Option<u32>,
+    /// What goes on of it listens on this.
+    pub ports: ReportedPorts,
 }
 
 impl Ran {
@@ -340,6 +357,7 @@ impl Ran {
             notices,
             transcript: None,
             number: None,
+            ports: ReportedPorts::default(),
         }
     }
 
@@ -432,6 +450,8 @@ pub struct TaskOutput {
     pub look: Option<Box<Look>>,
     /// How the output is to be shown.
     pub view: OutputView,
+    /// What it listens on.
+    pub ports: ReportedPorts,
 }
 
 /// The answer of a task.

@@ -147,6 +147,11 @@ pub trait Dialect: Send + Sync {
         false
     }
 
+    /// Whether its replies say what tasks listen on.
+    fn reports_ports(&self) -> bool {
+        false
+    }
+
     /// How a call starts the session afresh, in the words of the tool, where one can.
     fn restart_words(&self) -> Option<&'static str> {
         None

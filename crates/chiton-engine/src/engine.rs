@@ -3,6 +3,7 @@
 mod afterwork;
 mod audit;
 mod commit;
+mod ports;
 mod stages;
 mod typing;
 
@@ -182,6 +183,7 @@ impl Engine {
     ) -> Result<Response, EngineError> {
         let call = self.call(session, &request);
         let stages = async {
+            let request = self.assign_ports(session, request).await?;
             let request = request::accept(request, self.inner.config.limits.default_timeout)?;
             let approved = self.review(session, request).await?;
             let mut command = self.resolve(session, approved).await?;
@@ -206,6 +208,7 @@ impl Engine {
         request.lifetime = request.task_lifetime.into();
         let stages = async {
             let mut started = self.room_for_task(session).await?;
+            let request = self.assign_ports(session, request).await?;
             let request = request::accept(request, None)?;
             let approved = self.review(session, request).await?;
             let mut command = self.resolve(session, approved).await?;

@@ -16,6 +16,9 @@ pub enum EngineError {
     /// The session's state cannot be started from.
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// A port that the command names cannot be had.
+    #[error(transparent)]
+    Port(#[from] PortError),
     /// The command or its keeper could not be started.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -53,6 +56,38 @@ pub enum RequestError {
     /// Two inputs.
     #[error("a command in a terminal reads what is typed there: leave the other input out, and type it")]
     InputAndTerminal,
+}
+
+/// A port that cannot be given to the name that a command has for it.
+#[derive(Debug, thiserror::Error)]
+pub enum PortError {
+    /// Not a name.
+    #[error(
+        "'{0}' is not a name for a port: use up to 32 letters, digits, '_' or '-', a letter first, as in {{{{port:web}}}}. \
+         Nothing was started. To write such a text itself, break it up, as in '{{''{{port:x}}}}'"
+    )]
+    BadName(String),
+    /// All are taken.
+    #[error("no port is free for {{{{port:{name}}}}}: all from {first} to {last} are taken. Nothing was started")]
+    NoneFree {
+        /// The name.
+        name: String,
+        /// The first number that is given out.
+        first: u16,
+        /// The last one.
+        last: u16,
+    },
+    /// This process is ending.
+    #[error("no port was given out: this process is ending. Nothing was started")]
+    Stopped,
+    /// Nobody can say which ports are taken.
+    #[error("the list of ports in {} cannot be used: {error}. Nothing was started", path.display())]
+    Book {
+        /// Where it is.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
 }
 
 /// A state that a command cannot start from.

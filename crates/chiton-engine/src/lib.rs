@@ -48,6 +48,7 @@ pub mod ancestry;
 pub mod capture;
 pub mod consent;
 mod engine;
+mod ports;
 pub mod render;
 mod request;
 mod response;

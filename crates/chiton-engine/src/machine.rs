@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::MemfdFlags;
@@ -49,6 +50,17 @@ pub fn needs() -> [Need; 4] {
 /// The version of Landlock, which can keep a process from files and ports without any right.
 pub fn landlock_version() -> io::Result<u32> {
     probe::landlock()
+}
+
+/// The ports that the kernel gives to whoever asks for any.
+pub(crate) fn ephemeral_ports() -> RangeInclusive<u16> {
+    let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let mut numbers = text.split_ascii_whitespace().filter_map(|word| word.parse().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(first), Some(last)) => first..=last,
+        // What it is unless somebody changed it.
+        _ => 32768..=60999,
+    }
 }
 
 /// How much of the machine commands may use.

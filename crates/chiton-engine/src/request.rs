@@ -76,6 +76,8 @@ pub struct CommandRequest {
     pub transcript: bool,
     /// When the call is answered.
     pub answer: AnswerMode,
+    /// The numbers of the ports that its text named. The engine puts them here, and in the places of the names.
+    pub ports: BTreeMap<String, u16>,
 }
 
 impl CommandRequest {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chiton_dialects::action::{Amount, Ran};
+use chiton_dialects::action::{Amount, Ran, ReportedPorts};
 use chiton_dialects::text::LineCount;
 use chiton_engine::tasks::Cursor;
 use chiton_engine::terminal::text::whole_characters;
@@ -63,6 +63,7 @@ impl OutputCounts {
             screen,
             transcript: None,
             number: None,
+            ports: ReportedPorts::default(),
         }
     }
 }

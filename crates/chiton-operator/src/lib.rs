@@ -41,6 +41,7 @@ mod keep;
 mod named;
 mod numbers;
 mod operator;
+mod ports;
 mod remembered;
 mod seen;
 pub mod shell_manager;

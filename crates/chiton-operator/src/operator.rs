@@ -24,6 +24,7 @@ use crate::counts::OutputCounts;
 use crate::failure::{engine_failure, not_possible};
 use crate::keep::{Opened, Sessions};
 use crate::named::NamedSessions;
+use crate::ports::PortReports;
 use crate::seen::{SHOWN_WHOLE, Shown};
 use crate::tasks::{ClientTasks, VIEW, transcript};
 use crate::whose::WayToOthers;
@@ -258,9 +259,10 @@ impl Operator {
         let goes_on =
             if report.outcome == Outcome::Running { Some(&report.run_id) } else { report.leftover_task.as_ref() };
         let number = goes_on.map(|id| self.tasks.number(id));
+        let ports = goes_on.map(|id| self.tasks.ports_of(id)).unwrap_or_default();
         let task = run.request.transcript.then(|| self.engine.tasks().get(&report.run_id).ok()).flatten();
         let transcript = task.as_ref().map(transcript).filter(|file| file.exists());
-        Ok(Done::Ran(Box::new(Ran { transcript, number, ..counts.into_ran(report, kept, moved, screen) })))
+        Ok(Done::Ran(Box::new(Ran { transcript, number, ports, ..counts.into_ran(report, kept, moved, screen) })))
     }
 
     async fn watch(&self, run: &RunAction, read: &ReadAction, caller: &Caller) -> Result<Done, Failure> {
@@ -350,7 +352,7 @@ impl Operator {
 
 fn tasks_of(engine: &Engine, sessions: &Sessions, dialect: &dyn Dialect) -> ClientTasks {
     let way = if dialect.reaches_others() { WayToOthers::Parameter } else { WayToOthers::CommandLine };
-    ClientTasks::new(engine.clone(), sessions.own().clone(), way)
+    ClientTasks::new(engine.clone(), sessions.own().clone(), way, PortReports::in_dialect(dialect))
 }
 
 /// Whether it reaches the input of the task: then the engine judges it and writes it down.

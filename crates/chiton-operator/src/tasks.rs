@@ -4,7 +4,8 @@ use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 use chiton_dialects::action::{
-    Amount, Exchange, Exchanged, Failure, FailureKind, Message, OutputView, TaskOutput, TaskRef, WhenLong,
+    Amount, Exchange, Exchanged, Failure, FailureKind, Message, OutputView, ReportedPorts, TaskOutput, TaskRef,
+    WhenLong,
 };
 use chiton_dialects::text::LineCount;
 use chiton_dialects::{Done, Listed, ReadAction, Whose};
@@ -22,6 +23,7 @@ use chiton_engine::{Engine, Lock, Look, RunControl, RunReport, Session, Signal, 
 use crate::ends::Ends;
 use crate::failure::{not_found, read_failure, send_failure, system};
 use crate::numbers::Numbers;
+use crate::ports::PortReports;
 use crate::remembered::Remembered;
 use crate::seen::Seen;
 use crate::whose::{TaskOf, WayToOthers, of_another};
@@ -56,10 +58,12 @@ pub(crate) struct ClientTasks {
     forgotten: Lock<Remembered<()>>,
     /// The short numbers of tasks.
     numbers: Lock<Numbers>,
+    /// What it was told about their ports.
+    ports: PortReports,
 }
 
 impl ClientTasks {
-    pub(crate) fn new(engine: Engine, session: Session, way: WayToOthers) -> Self {
+    pub(crate) fn new(engine: Engine, session: Session, way: WayToOthers, ports: PortReports) -> Self {
         Self {
             engine,
             session,
@@ -69,6 +73,7 @@ impl ClientTasks {
             drawn: Lock::default(),
             forgotten: Lock::default(),
             numbers: Lock::default(),
+            ports,
         }
     }
 
@@ -94,7 +99,8 @@ impl ClientTasks {
         }
         let output = self.output(task, read, filter)?;
         let draws = look.is_some() && self.draws(&output.task, end_of(&output.output));
-        Ok(Done::Read(Box::new(with_look(TaskOutput { waited, ..output }, read, look, draws))))
+        let ports = self.ports.of(&output.task, || self.engine.tasks().ids());
+        Ok(Done::Read(Box::new(with_look(TaskOutput { waited, ports, ..output }, read, look, draws))))
     }
 
     /// Reads a task as it is now, without a look at its terminal.
@@ -164,6 +170,7 @@ impl ClientTasks {
             waited: None,
             view: read.view.unwrap_or(OutputView::Plain),
             look: None,
+            ports: ReportedPorts::default(),
             task,
         })
     }
@@ -215,6 +222,12 @@ impl ClientTasks {
         task.read(cursor, request).map_err(read_failure)
     }
 
+    /// What the task `id` listens on.
+    pub(crate) fn ports_of(&self, id: &str) -> ReportedPorts {
+        let tasks = self.engine.tasks();
+        tasks.get(id).map(|task| self.ports.of(&task, || tasks.ids())).unwrap_or_default()
+    }
+
     /// The short number of the task `id`.
     pub(crate) fn number(&self, id: &str) -> u32 {
         self.numbers.lock().of(id, || self.engine.tasks().ids())
@@ -235,7 +248,7 @@ impl ClientTasks {
         task: Task,
         control: &RunControl,
     ) -> Result<(Task, Option<String>), Failure> {
-        if read.wait_for.is_none() && read.wait.is_none() {
+        if read.wait_for.is_none() && read.wait.is_none() && read.wait_for_port.is_none() {
             return Ok((task, None));
         }
         let pattern = read
@@ -245,10 +258,12 @@ impl ClientTasks {
             .transpose()
             .map_err(|error| Failure::new(FailureKind::BadFilter, format!("Invalid regex in wait_for: {error}")))?;
 
-        let timeout = read.wait.or(pattern.is_some().then_some(LINE));
+        let waits_for_something = pattern.is_some() || read.wait_for_port.is_some();
+        let timeout = read.wait.or(waits_for_something.then_some(LINE));
         let mut wanted = WaitFor { timeout, from: self.searched_from(&task, read)?, ..WaitFor::default() };
-        // A call that waits for a line waits for that, even where the program asks something meanwhile.
-        wanted.input = read.until_input && task.terminal.is_some() && pattern.is_none();
+        // A call that waits for a line or a port waits for that, even where the program asks something meanwhile.
+        wanted.input = read.until_input && task.terminal.is_some() && !waits_for_something;
+        wanted.port = read.wait_for_port;
         match read.view {
             Some(OutputView::Screen) if task.terminal.is_some() => wanted.screen = pattern,
             None if task.terminal.is_some() && self.draws(&task, "") => wanted.screen = pattern,
@@ -372,6 +387,7 @@ impl ClientTasks {
                 TaskOf::Person | TaskOf::Another | TaskOf::Stranger => {}
             }
         }
+        listed.listening = self.ports.of_all(listed.own.iter().chain(&listed.others));
         Ok(listed)
     }
 
@@ -460,10 +476,16 @@ fn filter(read: &ReadAction) -> Result<Option<Filter>, Failure> {
 
 /// Why a wait is over.
 fn in_words(waited: &Waited) -> String {
+    let why = why_over(waited);
+    waited.about_port.as_ref().map_or(why.clone(), |about| format!("{why}; {about}"))
+}
+
+fn why_over(waited: &Waited) -> String {
     match (&waited.reason, &waited.earlier) {
         (WaitReason::Ended, None) => "it has ended".to_owned(),
         (WaitReason::Ended, Some(line)) => format!("it has ended; nothing new matches; an earlier line did: {line}"),
         (WaitReason::Matched(line), _) => format!("a line matches: {line}"),
+        (WaitReason::Listening(socket), _) => format!("it listens on {}", socket.name),
         (WaitReason::Idle, _) => "it is silent".to_owned(),
         (WaitReason::Bytes, _) => "there is output".to_owned(),
         (WaitReason::Input(_), _) => "it waits for input".to_owned(),

@@ -198,6 +198,9 @@ async fn start(
         StartedTask::Started(task) => {
             say!("{}", task.id);
             remark(&format!("started; `chiton logs -f {0}` shows its output, `chiton kill {0}` ends it", task.id));
+            for (name, number) in &task.ports {
+                remark(&format!("port {name} = {number}"));
+            }
         }
         StartedTask::Described(dry_run) => crate::messages::put(format_args!("{}", dry_run.description.to_text())),
         StartedTask::Refused(refused) => {

@@ -5,7 +5,7 @@ mod tools;
 
 use std::sync::OnceLock;
 
-use chiton_engine::tasks::Part;
+use chiton_engine::tasks::{Part, WantedPort};
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{CommandInput, EnvironmentChange, OnTimeout, Signal, Streams, TaskLifetime, Typing};
 use serde_json::{Map, Value, json};
@@ -53,6 +53,10 @@ impl Dialect for Native {
         true
     }
 
+    fn reports_ports(&self) -> bool {
+        true
+    }
+
     fn restart_words(&self) -> Option<&'static str> {
         Some("reset: true")
     }
@@ -83,6 +87,7 @@ impl Dialect for Native {
             "BashOutput" => Ok(Action::Read(ReadAction {
                 filter: arguments.text("filter")?,
                 wait_for: arguments.text("wait_for")?,
+                wait_for_port: wanted_port(&arguments)?,
                 wait: arguments.millis("wait")?,
                 until_input: true,
                 view: read_view(&arguments)?,
@@ -119,6 +124,8 @@ impl Dialect for Native {
                         format!("Running as {0}. BashOutput with bash_id {0} reads it, and can wait for it.", task.id)
                     }
                 };
+                let ports = task.ports.iter().map(|(name, number)| format!("\n[port {name} = {number}]"));
+                let text = text + &ports.collect::<String>();
                 Reply::good(text, task_facts(task, FORM))
             }
             (Action::Read(request), Done::Read(read)) => reply::read_reply(read, request.filter.as_deref()),
@@ -155,16 +162,21 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
     run.request.terminal = terminal(arguments)?;
     run.request.until_input = run.request.terminal.is_some();
     let (timeout, wait) = (arguments.millis("timeout")?, arguments.millis("wait")?);
-    let background = arguments.flag("run_in_background")?;
+    let port = wanted_port(arguments)?;
+    let background = arguments.flag("run_in_background")? || port.is_some();
     if arguments.choice("on_timeout", &tools::ON_TIMEOUT)? == Some("background") {
         run.request.on_timeout = OnTimeout::HandBack;
     }
     let handed_back = wait.is_some() || run.request.on_timeout == OnTimeout::HandBack;
     let contradictions = [
-        ("wait", background && wait.is_some(), "goes without run_in_background: leave out one of them"),
+        (
+            "wait",
+            background && wait.is_some() && port.is_none(),
+            "goes without run_in_background: leave out one of them",
+        ),
         (
             "on_timeout",
-            background && handed_back,
+            background && run.request.on_timeout == OnTimeout::HandBack,
             "is 'stop' with run_in_background: it runs in the background already",
         ),
         ("stdin", run.request.terminal.is_some() && stdin.is_some(), "goes without pty: what it reads there is typed"),
@@ -185,10 +197,30 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
     };
     if background {
         run.request.timeout = timeout;
-        return Ok(Action::Start(Box::new(run)));
+        let until_it_listens = |port| ReadAction {
+            wait_for_port: Some(port),
+            wait,
+            limit: Some(LIMIT as u64),
+            ..ReadAction::new(TaskRef::Id(String::new()), Part::New)
+        };
+        return Ok(match port {
+            Some(port) => Action::Watch(Box::new(run), Box::new(until_it_listens(port))),
+            None => Action::Start(Box::new(run)),
+        });
     }
     (run.request.timeout, run.request.wait) = (timeout.or(around.timeout).or(Some(DEFAULT_TIMEOUT)), wait);
     Ok(Action::Run(Box::new(run)))
+}
+
+/// The port that a call waits for, where it does.
+fn wanted_port(arguments: &Arguments<'_>) -> Result<Option<WantedPort>, CallError> {
+    let Some(number) = arguments.number("wait_for_port")? else { return Ok(None) };
+    let problem = || format!("is a port from 1 to 65535, or 0 for any, not {number}");
+    match u16::try_from(number) {
+        Ok(0) => Ok(Some(WantedPort::Any)),
+        Ok(number) => Ok(Some(WantedPort::Number(number))),
+        Err(_) => Err(CallError::BadValue { name: "wait_for_port", problem: problem() }),
+    }
 }
 
 /// The size of the terminal that is asked for, where one is.

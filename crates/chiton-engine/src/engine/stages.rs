@@ -11,7 +11,7 @@ use crate::bytes::ByteString;
 use crate::capture::collect::{Collected, Reports, collect, release};
 use crate::capture::intake::Captured;
 use crate::control::RunControl;
-use crate::error::{EngineError, RequestError, SessionError, StartError};
+use crate::error::{EngineError, PortError, RequestError, SessionError, StartError};
 use crate::folder::record::RequestRecord;
 use crate::process::{Shell, ShellKind};
 use crate::protocol::HandedBack;
@@ -52,6 +52,12 @@ impl From<EngineError> for NotRun {
 
 impl From<RequestError> for NotRun {
     fn from(error: RequestError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<PortError> for NotRun {
+    fn from(error: PortError) -> Self {
         Self::Failed(error.into())
     }
 }

@@ -43,9 +43,9 @@ impl Engine {
     /// When the guard objects: nobody is asked, since what would have to be asked about can be given as a command of its
     /// own. Otherwise as for any request to a task.
     pub async fn write_to(&self, session: &Session, id: &str, text: impl Into<ByteString>) -> Result<(), SendError> {
-        let text = text.into();
-        let typed = text.to_vec();
         let refused = |reason| SendError::Refused { id: id.to_owned(), reason };
+        let text = self.with_ports(session, text.into()).await.map_err(|error| refused(error.to_string()))?;
+        let typed = text.to_vec();
         let mut task = self.tasks().open(id).await?;
         let text = match self.resolve_typed(session, &text).await.map_err(refused)? {
             ResolvedTyping::Resolved(value, masks) => {
@@ -88,6 +88,7 @@ impl Engine {
     /// As for [`Engine::write_to`].
     pub async fn type_into(&self, session: &Session, id: &str, what: Typing) -> Result<(), SendError> {
         let refused = |reason| SendError::Refused { id: id.to_owned(), reason };
+        let what = self.typing_with_ports(session, what).await.map_err(|error| refused(error.to_string()))?;
         let text = match &what {
             Typing::Text(text) | Typing::Paste(text) => text.as_bytes(),
             Typing::Keys(_) | Typing::Raw(_) => b"",

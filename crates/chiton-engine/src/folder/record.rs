@@ -1,5 +1,6 @@
 //! What is written down about a run: the request, and that it started. How it ended is [`crate::run::Ending`].
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,9 @@ pub(crate) struct RequestRecord {
     /// Microseconds since the machine started, for durations: setting the clock does not change it.
     pub(crate) started_us: u64,
     pub(crate) leftover_of: Option<LeftoverOf>,
+    /// The ports that the command named, and their numbers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) ports: BTreeMap<String, u16>,
 }
 
 /// The run that left these processes running, and where its output stood then.
@@ -94,6 +98,7 @@ impl RequestRecord {
             started_at: u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX),
             started_us: machine_clock(),
             leftover_of: None,
+            ports: BTreeMap::new(),
         }
     }
 

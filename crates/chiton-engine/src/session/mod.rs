@@ -14,7 +14,7 @@ mod standing;
 mod start;
 pub mod store;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -24,6 +24,7 @@ use std::time::SystemTime;
 use crate::consent::Bound;
 use crate::error::SessionError;
 use crate::lock::Lock;
+use crate::ports::HeldPort;
 use crate::state::change::Change;
 use crate::state::environment::{EnvironmentPolicy, RemovedVariable};
 use crate::state::{ShellState, Variable};
@@ -84,6 +85,8 @@ struct Shared {
     tasks: tokio::sync::Mutex<Vec<String>>,
     /// What its commands have named: masked in all that follow.
     secrets: Lock<BTreeSet<Reference>>,
+    /// The ports that its commands have named.
+    ports: Lock<BTreeMap<String, HeldPort>>,
     /// What became of the environment that its first state was made from.
     inherited: Lock<Inherited>,
     /// Variables whose absence was told.
@@ -337,6 +340,16 @@ impl Session {
         self.inner.shared.secrets.lock().extend(references.into_iter().cloned());
     }
 
+    /// The number of the port that its commands call by this name.
+    pub(crate) fn port(&self, name: &str) -> Option<u16> {
+        self.inner.shared.ports.lock().get(name).map(|held| held.number)
+    }
+
+    /// Its commands call a port by this name from now on.
+    pub(crate) fn hold_port(&self, name: &str, port: HeldPort) {
+        self.inner.shared.ports.lock().insert(name.to_owned(), port);
+    }
+
     /// Keeps a keeper's run alive as long as this session lives.
     pub(crate) fn hold(&self, connection: UnixStream) {
         let mut held = self.inner.shared.held.lock();
@@ -348,6 +361,7 @@ impl Session {
     pub fn close(&self) {
         self.inner.pool.close();
         self.inner.shared.held.lock().clear();
+        self.inner.shared.ports.lock().clear();
     }
 }
 

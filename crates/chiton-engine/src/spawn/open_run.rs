@@ -115,6 +115,7 @@ fn record_of(
         background: settings.attendance == Attendance::Background,
         protection: Some(settings.protection.to_string()),
         journaled: settings.journal.is_some(),
+        ports: request.ports.clone(),
         ..RequestRecord::new(folder.id(), known.masked(&request.command), directory)
     }
 }

@@ -107,9 +107,13 @@ impl LeaderAlone {
 
 /// The process ids of all descendants, at this moment.
 pub(crate) fn list() -> HashSet<i32> {
-    let own = rustix::process::getpid().as_raw_nonzero().get();
+    list_of(rustix::process::getpid().as_raw_nonzero().get())
+}
+
+/// The process ids of all descendants of `root`, at this moment.
+pub(crate) fn list_of(root: i32) -> HashSet<i32> {
     let mut found = HashSet::new();
-    let mut open = vec![own];
+    let mut open = vec![root];
     while let Some(parent) = open.pop() {
         for child in children(parent) {
             if found.insert(child) {
@@ -129,6 +133,11 @@ fn children(parent: i32) -> Vec<i32> {
         }
     }
     found
+}
+
+/// Whether a process has ended, and perhaps only its parent has not noticed.
+pub(crate) fn is_dead(pid: i32) -> bool {
+    status(pid).is_none_or(|(state, _)| state == b'Z' || state == b'X')
 }
 
 /// State letter and parent of a process.

@@ -5,7 +5,7 @@
 //!
 //! Nothing is cached: another process may start or end a run at any time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::io;
@@ -70,6 +70,8 @@ pub struct Task {
     pub leftover_of: Option<String>,
     /// What it left running.
     pub leftovers: Vec<Leftover>,
+    /// The ports that its command named ([`crate::CommandRequest::ports`]), and their numbers.
+    pub ports: BTreeMap<String, u16>,
     /// Its output in numbers, once it has ended.
     pub totals: Option<(StreamTotals, StreamTotals)>,
     pub(crate) folder: PathBuf,
@@ -346,6 +348,7 @@ fn task(
         duration,
         leftover_of: request.leftover_of.map(|from| from.run),
         leftovers: ending.as_ref().map(|ending| ending.leftovers.clone()).unwrap_or_default(),
+        ports: request.ports,
         limit: ending.as_ref().and_then(|ending| ending.limit),
         totals: ending.as_ref().map(|ending| (ending.stdout, ending.stderr)),
         outcome: ending.map(|ending| ending.outcome).or((status == TaskStatus::Lost).then_some(Outcome::Lost)),

@@ -7,6 +7,7 @@
 //! - [`list`]: which runs there are, and in what state ([`Task`], [`TaskStatus`]).
 //! - [`read`]: their output, whole, in parts, or what is new.
 //! - [`link`]: requests to a running one; [`wait`]: waiting for it, or for a line of it ([`search`]); [`window`]: its terminal, for a person.
+//! - [`listening`]: the ports and Unix sockets that a running one listens on.
 //! - [`watches`]: regular expressions that stay on it, and what they have matched.
 //! - [`recording`]: what a terminal showed, with its times.
 //! - [`kept_for`]: what a finished one is kept for; [`sweep`]: which are removed, and when; [`removed`]: which were.
@@ -14,6 +15,7 @@
 mod kept_for;
 pub mod link;
 pub mod list;
+mod listening;
 pub mod read;
 mod recording;
 mod removed;
@@ -28,6 +30,7 @@ pub use crate::run::{MatchedLine, Watch};
 pub use kept_for::KeptFor;
 pub use link::{SendError, TaskLink};
 pub use list::{Damaged, NotFound, Task, TaskStatus, Tasks};
+pub use listening::{Listening, ListeningSocket, PortLook, SocketName, UnknownPorts, WantedPort};
 pub use read::{Cursor, Filter, Marked, Output, Part, ReadError, ReadRequest};
 pub use recording::RecordingError;
 pub use removed::{RemovalReason, RemovedRun};

@@ -1,8 +1,10 @@
-//! Waiting for a task: for its end, a line, silence, some output, or its wait for input.
+//! Waiting for a task: for its end, a line, silence, some output, a port, or its wait for input.
 //!
 //! 1. The keeper is asked to report whatever happens; nothing is polled.
 //! 2. After each report the task is looked up anew, and what is new in the spool is searched ([`super::search`]).
 //! 3. The first condition that holds ends the wait, the end of the task always does.
+//!
+//! One thing is polled, since the kernel tells nobody of it: whether the task listens on a port ([`PortWatch`]).
 
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use tokio::time::Instant;
 
 use super::link::{SendError, TaskLink};
 use super::list::Task;
+use super::listening::{ListeningSocket, PortLook, WantedPort};
 use super::read::Cursor;
 use super::search::LineSearch;
 use crate::limits::LONGEST;
@@ -33,6 +36,8 @@ pub struct WaitFor {
     pub full_screen: Option<Regex>,
     /// That it waits for somebody to type into its terminal.
     pub input: bool,
+    /// That it listens on a port, also where it does so already.
+    pub port: Option<WantedPort>,
     /// That its standing watches ([`super::Tasks::watches`]) have matched more lines in all than this.
     pub watched_beyond: Option<u64>,
     /// How long to wait at most.
@@ -65,6 +70,8 @@ pub enum WaitReason {
     Idle,
     /// Enough output has come.
     Bytes,
+    /// It listens on the port.
+    Listening(ListeningSocket),
     /// It waits for input.
     Input(InputWait),
     /// A standing watch has matched.
@@ -82,6 +89,8 @@ pub struct Waited {
     pub task: Task,
     /// The last line before `from` that matches the pattern, where no later one does: a reader may have expected that one.
     pub earlier: Option<String>,
+    /// What to know about the port that was waited for in vain: that somebody else has it, or that it could not be seen.
+    pub about_port: Option<String>,
 }
 
 impl TaskLink {
@@ -93,6 +102,7 @@ impl TaskLink {
         self.watch(&wanted).await?;
         let mut progress = WaitProgress::from(wanted.from);
         let mut search = LineSearch::from(wanted.from);
+        let mut port = wanted.port.map(PortWatch::new);
 
         loop {
             // In this order: what was printed before the task ended is in the spool once the task reads as ended, so a
@@ -101,14 +111,17 @@ impl TaskLink {
             if let Some(pattern) = &wanted.pattern
                 && let Some(line) = search.next(&task, pattern)?
             {
-                return Ok(Waited { reason: WaitReason::Matched(line), task, earlier: None });
+                return Ok(Waited { reason: WaitReason::Matched(line), task, earlier: None, about_port: None });
             }
             if wanted.watched_beyond.is_some_and(|told| self.matches() > told) {
-                return Ok(Waited { reason: WaitReason::Watched, task, earlier: None });
+                return Ok(Waited { reason: WaitReason::Watched, task, earlier: None, about_port: None });
             }
             let running = task.status.is_running();
             if !running || self.link.is_none() {
                 return Self::without_match(WaitReason::Ended, task, &wanted);
+            }
+            if let Some(socket) = port.as_mut().and_then(|port| port.look(&task)) {
+                return Self::without_match(WaitReason::Listening(socket), task, &wanted);
             }
 
             let silent_at = wanted.idle.map(|idle| progress.last_output + idle.min(LONGEST));
@@ -116,6 +129,7 @@ impl TaskLink {
                 report = self.receive() => self.consider(report, &task, &wanted, &mut progress).await?,
                 () = reached(silent_at) => Some(WaitReason::Idle),
                 () = reached(deadline) => Some(WaitReason::TimedOut),
+                () = reached(port.as_ref().map(|port| port.next)) => None,
             };
             if let Some(reason) = reason {
                 return Self::without_match(reason, self.task()?, &wanted);
@@ -133,7 +147,9 @@ impl TaskLink {
         let pattern = wanted.pattern.as_ref().filter(|_| matches!(reason, WaitReason::Ended | WaitReason::TimedOut));
         let earlier =
             pattern.map(|pattern| LineSearch::last_before(&task, wanted.from, pattern)).transpose()?.flatten();
-        Ok(Waited { reason, task, earlier })
+        let in_vain = matches!(reason, WaitReason::Ended | WaitReason::TimedOut);
+        let about_port = wanted.port.filter(|_| in_vain).and_then(|port| about_port(port, &task));
+        Ok(Waited { reason, task, earlier, about_port })
     }
 
     /// Asks the keeper to report what this wait is about. It reports at once where the run stands.
@@ -200,4 +216,44 @@ impl WaitProgress {
         }
         wanted.filter(|bytes| total.saturating_sub(self.from) >= *bytes).map(|_| WaitReason::Bytes)
     }
+}
+
+/// A watch for a port of a task. Nobody reports that, so it looks again and again, less often the longer it takes.
+struct PortWatch {
+    wanted: WantedPort,
+    next: Instant,
+    pause: Duration,
+}
+
+/// The pauses between two looks at what a task listens on: the first, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+impl PortWatch {
+    fn new(wanted: WantedPort) -> Self {
+        Self { wanted, next: Instant::now(), pause: FIRST_PAUSE }
+    }
+
+    /// Looks whether it listens by now, unless the last look was a moment ago: a task that prints much is not looked at
+    /// after every line.
+    fn look(&mut self, task: &Task) -> Option<ListeningSocket> {
+        if Instant::now() < self.next {
+            return None;
+        }
+        let found = PortLook::default().find(task, self.wanted);
+        self.next = Instant::now() + self.pause;
+        self.pause = (self.pause * 3 / 2).min(LONGEST_PAUSE);
+        found
+    }
+}
+
+/// Why a wait for a port may have been in vain.
+fn about_port(wanted: WantedPort, task: &Task) -> Option<String> {
+    let mut look = PortLook::default();
+    if let WantedPort::Number(number) = wanted
+        && look.is_taken(wanted)
+    {
+        return Some(format!("somebody listens on port {number}, but not this task"));
+    }
+    look.of(task).unknown.in_words()
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use chiton_engine::tasks::Listening;
 use chiton_engine::terminal::text::{ScreenAtEnd, outside_full_screen};
 use chiton_engine::{Look, Outcome, Task, TimeLimit};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{FORM, LISTED};
 use crate::action::{ListAction, Listed, OutputView, Ran, RunAction, TaskOutput};
@@ -59,6 +60,7 @@ pub(super) fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     }
     lines.extend(ran.waits().map(|wait| waiting_line(ran.run_id(), wait)));
     lines.extend(leftover_lines(ran));
+    lines.extend(ran.ports.news.as_ref().map(|news| format!("[{news}]")));
     lines.extend(ran.notices.iter().map(|notice| format!("[{notice}]")));
     if lines.is_empty() {
         // All that it printed was drawn on a screen that is gone.
@@ -73,7 +75,8 @@ pub(super) fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
         "notices": (!notices.is_empty()).then_some(notices),
     });
     let failed = !ended_by_itself(outcome.as_ref()) && outcome != Some(Outcome::Running);
-    Reply { text: lines.join("\n"), structured: with(lean_run_facts(ran), &more), is_error: failed }
+    let structured = with(with(lean_run_facts(ran), &more), &ports_facts(&ran.ports.listening));
+    Reply { text: lines.join("\n"), structured, is_error: failed }
 }
 
 /// The beginning and the end of an output that is too long, whole lines where there are such, and how to get the rest.
@@ -130,6 +133,7 @@ pub(super) fn read_reply(read: &TaskOutput, filter: Option<&str>) -> Reply {
     let output = if read.view == OutputView::Raw { output.clone() } else { without_escapes(output) };
     let mut lines = vec![line(&read.task)];
     lines.extend(read.waited.as_ref().map(|why| format!("[waited: {why}]")));
+    lines.extend(read.ports.news.as_ref().filter(|news| !says_the_same(read, news)).map(|news| format!("[{news}]")));
     match read.look.as_ref().filter(|_| read.view == OutputView::Screen) {
         Some(look) => lines.extend(screen_lines(look)),
         None if output.is_empty() => {}
@@ -161,8 +165,20 @@ pub(super) fn read_reply(read: &TaskOutput, filter: Option<&str>) -> Reply {
     });
     let mut look = look_facts(read.look.as_deref());
     look.retain(|name, _| is_screen || !DRAWN.contains(&name.as_str()));
-    let facts = with(task_facts(&read.task, FORM), &more);
+    let facts = with(with(task_facts(&read.task, FORM), &more), &ports_facts(&read.ports.listening));
     Reply::good(lines.join("\n"), with(facts, &Value::Object(look)))
+}
+
+/// Whether the end of a wait says what there is to say about ports.
+fn says_the_same(read: &TaskOutput, news: &str) -> bool {
+    let waited = read.waited.as_deref().and_then(|why| why.strip_prefix("it listens on "));
+    waited.is_some() && waited == news.strip_prefix("listening on ")
+}
+
+/// What a task listens on, for programs.
+fn ports_facts(listening: &Listening) -> Value {
+    let sockets = Some(&listening.sockets).filter(|sockets| !sockets.is_empty());
+    json!({"listening": sockets, "listening_unknown": listening.unknown.in_words()})
 }
 
 /// What says how the terminal looks.
@@ -189,16 +205,15 @@ fn screen_lines(look: &Look) -> [String; 3] {
 /// All that run, and the last of those that ended: own work first, then that of others.
 pub(super) fn list_reply(list: ListAction, listed: &Listed) -> Reply {
     let (own, others) = (Shown::of(&listed.own, list.ended), Shown::of(&listed.others, list.ended));
-    let mut lines: Vec<String> = own.tasks.iter().map(|task| listed_line(task)).collect();
+    let mut lines: Vec<String> = own.tasks.iter().map(|task| listed_line(task, listed)).collect();
     if !own.tasks.iter().any(|task| task.status.is_running()) {
         let whose = if listed.others.is_empty() { "Nothing runs." } else { "Nothing of yours runs." };
         lines.insert(0, whose.to_owned());
     }
     lines.extend(
-        others
-            .tasks
-            .iter()
-            .map(|task| format!("{}  [of {} in {}]", listed_line(task), owner_of(task), task.directory.display())),
+        others.tasks.iter().map(|task| {
+            format!("{}  [of {} in {}]", listed_line(task, listed), owner_of(task), task.directory.display())
+        }),
     );
     let not_listed = own.not_listed + others.not_listed;
     if not_listed > 0 {
@@ -208,7 +223,7 @@ pub(super) fn list_reply(list: ListAction, listed: &Listed) -> Reply {
 
     lines.extend(listed.machine.map(machine_line));
 
-    let facts = |task: &Task| with(task_facts(task, LISTED), &json!({"description": task.description}));
+    let facts = |task: &Task| listed_facts(task, listed);
     let whose = |task: &Task| json!({"owner": owner_of(task), "directory": task.directory.to_string_lossy()});
     let of_others = others.tasks.iter().map(|task| with(facts(task), &whose(task)));
     let shells: Vec<Value> = own.tasks.iter().map(|task| facts(task)).chain(of_others).map(Value::Object).collect();
@@ -251,9 +266,16 @@ impl<'a> Shown<'a> {
     }
 }
 
-fn listed_line(task: &Task) -> String {
+fn listed_line(task: &Task, listed: &Listed) -> String {
     let what = task.description.as_ref().map(|what| format!("{what}: ")).unwrap_or_default();
-    format!("{}  {what}{}", line(task), task.command.lines().next().unwrap_or_default())
+    let ports = listed.listening.get(&task.id).and_then(Listening::in_words);
+    let ports = ports.map(|ports| format!("  [{ports}]")).unwrap_or_default();
+    format!("{}  {what}{}{ports}", line(task), task.command.lines().next().unwrap_or_default())
+}
+
+fn listed_facts(task: &Task, listed: &Listed) -> Map<String, Value> {
+    let facts = with(task_facts(task, LISTED), &json!({"description": task.description}));
+    listed.listening.get(&task.id).map_or(facts.clone(), |listening| with(facts, &ports_facts(listening)))
 }
 
 fn owner_of(task: &Task) -> &str {

@@ -31,7 +31,7 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
         description: format!(
             "Run a bash command. Directory, variables, functions and options carry over to the next call, also after \
              exit or a timeout; it starts in {}. A command that leaves something running (server &) returns at once \
-             and says what. {FILES}",
+             and says what. {{{{port:NAME}}}} is a free port, the same for that name in this session. {FILES}",
             around.directory.display()
         ),
         parameters: vec![
@@ -43,6 +43,10 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
             ),
             ("wait", integer(0, "Milliseconds to wait; then its id is given and it goes on.")),
             ("run_in_background", boolean("Come back at once with its id; no timeout if left out.")),
+            (
+                "wait_for_port",
+                integer(0, "In the background: come back when it listens on this port (0: any), or ends."),
+            ),
             ("workdir", string("Directory for this call alone.")),
             ("env", variables("Variables for this call alone.")),
             ("stdin", string("What it reads; without it, nothing.")),
@@ -68,8 +72,11 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
                 Field::text("screen").or_absent(),
                 Field::boolean("truncated").or_absent(),
                 Field::texts("notices").or_absent(),
+                PORTS[0],
+                PORTS[1],
             ]),
             task(FORM, &[]),
+            task(FORM, &read_fields()),
         ]),
     }
 }
@@ -93,6 +100,7 @@ pub(super) fn output() -> ToolSpec {
                      have not read, or what comes after since.",
                 ),
             ),
+            ("wait_for_port", integer(0, "Wait until it listens on this port (0: any), or it ends.")),
             ("since", integer(0, "From this byte on, in place of what is new; 0 is the beginning.")),
             ("range", string("These alone: 'lines 1-100' or 'bytes 0-4095'.")),
             ("tail", integer(1, "Only this many lines from the end.")),
@@ -161,6 +169,9 @@ pub(super) fn list() -> ToolSpec {
     }
 }
 
+/// What a running command listens on, and what of that is unknown.
+const PORTS: [Field; 2] = [Field::list("listening").or_absent(), Field::text("listening_unknown").or_absent()];
+
 fn read_fields() -> Vec<Field> {
     let output = [
         Field::text("output").or_absent(),
@@ -169,7 +180,7 @@ fn read_fields() -> Vec<Field> {
         Field::integer("next").or_absent(),
         Field::text("waited").or_absent(),
     ];
-    [&output[..], &look_fields()].concat()
+    [&output[..], &PORTS, &look_fields()].concat()
 }
 
 fn list_shape() -> Value {
@@ -178,6 +189,6 @@ fn list_shape() -> Value {
     let mut list = shape(&fields);
     list["properties"]["machine"] = shape(&[Field::integer("cores"), Field::integer("memory_bytes").or_absent()]);
     let more = ["description", "owner", "directory"].map(|name| Field::text(name).or_absent());
-    list["properties"]["shells"]["items"] = task(LISTED, &more);
+    list["properties"]["shells"]["items"] = task(LISTED, &[&more[..], &PORTS].concat());
     list
 }
