@@ -63,9 +63,10 @@ enum AuditVerb {
 }
 
 /// Every word that a line can have for how it ended, and one for all that went wrong.
-const OUTCOMES: [&str; 18] = [
+const OUTCOMES: [&str; 20] = [
     "failure", "started", "exited", "signaled", "timed_out", "cancelled", "killed", "lost", "running", "refused",
-    "failed", "described", "read", "written_to", "kill", "signal", "attached", "not started",
+    "failed", "described", "read", "written_to", "kill", "release", "signal", "attached", "not started",
+    "notify_failed",
 ];
 
 fn span(text: &str) -> Result<Duration> {

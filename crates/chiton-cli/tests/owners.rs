@@ -248,17 +248,18 @@ fn a_list_is_what_runs_and_the_last_few_that_ran_in_the_background() {
 
     let listed = alpha.call("ListShells", &json!({}));
     let lines: Vec<String> = said(&listed).lines().map(str::to_owned).collect();
-    assert_eq!(lines.len(), 1 + 5 + 1, "{lines:#?}");
+    assert_eq!(lines.len(), 1 + 5 + 1 + 1, "{lines:#?}");
     assert!(lines[0].contains(&running) && lines[0].contains("is running"), "{lines:#?}");
     for (line, id) in lines[1..6].iter().zip(ended.iter().rev()) {
         assert!(line.contains(id) && line.contains("naps: echo ended"), "{lines:#?}");
     }
     assert_eq!(lines[6], "[6 more have ended: ListShells with ended 11 lists them]");
+    assert!(lines[7].starts_with("[machine: "), "{lines:#?}");
 
     let all = said(&alpha.call("ListShells", &json!({"ended": 11})));
-    assert_eq!(all.lines().count(), 12, "{all}");
+    assert_eq!(all.lines().count(), 13, "{all}");
     assert!(all.contains("echo awaited 0") && !all.contains("more have ended"), "{all}");
     let none = said(&alpha.call("ListShells", &json!({"ended": 0})));
-    assert_eq!(none.lines().count(), 2, "{none}");
+    assert_eq!(none.lines().count(), 3, "{none}");
     alpha.call("KillShell", &json!({"bash_id": running}));
 }

@@ -43,6 +43,7 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
             ),
             ("wait", integer(0, "Milliseconds to wait; then its id is given and it goes on.")),
             ("run_in_background", boolean("Come back at once with its id; no timeout if left out.")),
+            ("watch", string("In the background: a regular expression that stays on it, as in BashOutput.")),
             (
                 "wait_for_port",
                 integer(0, "In the background: come back when it listens on this port (0: any), or ends."),
@@ -98,6 +99,13 @@ pub(super) fn output() -> ToolSpec {
                 string(
                     "Wait until a new line matches this regular expression ('.': any line), or it ends. New is what you \
                      have not read, or what comes after since.",
+                ),
+            ),
+            (
+                "watch",
+                string(
+                    "A regular expression that stays on it: when lines match from now on, your next reply says so. '' ends \
+                     all watches on it.",
                 ),
             ),
             ("wait_for_port", integer(0, "Wait until it listens on this port (0: any), or it ends.")),
@@ -179,6 +187,7 @@ fn read_fields() -> Vec<Field> {
         Field::integer("not_kept").or_absent(),
         Field::integer("next").or_absent(),
         Field::text("waited").or_absent(),
+        Field::list("watches").or_absent(),
     ];
     [&output[..], &PORTS, &look_fields()].concat()
 }
