@@ -31,6 +31,7 @@ pub mod catalogue;
 pub mod compact;
 pub mod facts;
 pub mod ignored;
+pub mod news;
 pub mod reading;
 pub mod registry;
 pub mod reply;
@@ -46,5 +47,6 @@ pub use action::{Action, Done, Keeps, ListAction, Listed, ReadAction, RunAction,
 pub use arguments::Arguments;
 pub use call_error::CallError;
 pub use catalogue::{find, names};
+pub use news::{Change, What};
 pub use reply::Reply;
-pub use tool::{Dialect, Structured, Surroundings, ToolSpec};
+pub use tool::{Dialect, Structured, Surroundings, TaskNames, ToolSpec};

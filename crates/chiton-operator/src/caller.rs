@@ -6,6 +6,8 @@ use chiton_dialects::Reply;
 use chiton_engine::consent::{Answer, Approver, Question};
 use chiton_engine::{RunControl, RunEvent};
 
+use crate::news::Tells;
+
 /// Who makes a call, and how they can be reached while it lasts.
 pub struct Caller {
     /// Receives what happens while a command runs.
@@ -43,6 +45,8 @@ pub struct Called {
     pub reply: Reply,
     /// What a person would have to agree to first, where the command was refused for want of consent.
     pub question: Option<Box<Question>>,
+    /// What the answer says of tasks.
+    pub(crate) tells: Vec<Tells>,
 }
 
 /// Receives what happens while a command runs.

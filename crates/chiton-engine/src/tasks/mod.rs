@@ -10,8 +10,10 @@
 //! - [`listening`]: the ports and Unix sockets that a running one listens on.
 //! - [`watches`]: regular expressions that stay on it, and what they have matched.
 //! - [`recording`]: what a terminal showed, with its times.
+//! - [`told`]: what the client of a task was told of it; [`attend`]: waiting for what there is to tell.
 //! - [`kept_for`]: what a finished one is kept for; [`sweep`]: which are removed, and when; [`removed`]: which were.
 
+mod attend;
 mod kept_for;
 pub mod link;
 pub mod list;
@@ -21,12 +23,14 @@ mod recording;
 mod removed;
 mod search;
 pub(crate) mod sweep;
+mod told;
 mod wait;
 mod watches;
 mod window;
 
 pub use crate::folder::RunMark;
 pub use crate::run::{MatchedLine, Watch};
+pub use attend::{Attendance, TaskEvent};
 pub use kept_for::KeptFor;
 pub use link::{SendError, TaskLink};
 pub use list::{Damaged, NotFound, Task, TaskStatus, Tasks};
@@ -35,6 +39,7 @@ pub use read::{Cursor, Filter, Marked, Output, Part, ReadError, ReadRequest};
 pub use recording::RecordingError;
 pub use removed::{RemovalReason, RemovedRun};
 pub use sweep::{CleanEffect, CleanUp, Swept, UnreadRuns};
+pub use told::{Pulse, Told, ToldWait};
 pub use wait::{WaitFor, WaitReason, Waited};
 pub use watches::{Follow, Followed};
 pub use window::{Window, WindowEvent};
