@@ -153,11 +153,6 @@ pub trait Dialect: Send + Sync {
         false
     }
 
-    /// Whether one of its tools lists tasks.
-    fn lists_tasks(&self) -> bool {
-        false
-    }
-
     /// Whether its replies say what tasks listen on.
     fn reports_ports(&self) -> bool {
         false

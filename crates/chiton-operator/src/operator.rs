@@ -103,7 +103,7 @@ impl Operator {
     /// The same with a tool that lists tasks, where the dialect has none: that of `native`, as it is there.
     #[must_use]
     pub fn with_list_tool(mut self) -> Self {
-        self.lists_as = chiton_dialects::find("native").filter(|_| !self.dialect.lists_tasks());
+        self.lists_as = chiton_dialects::find("native").filter(|_| self.dialect.listing_tool().is_none());
         self.tools = OnceLock::new();
         self
     }
@@ -173,7 +173,8 @@ impl Operator {
         self.news.look_back(&self.tasks);
         self.news.note(&called.tells, self.engine.tasks());
         let changes = self.news.take(&self.tasks, self.dialect).await;
-        called.reply.clone().with_news(&changes, self.dialect.listing_tool())
+        let listing_tool = self.lists_as.map(|_| LIST_TOOL).or(self.dialect.listing_tool());
+        called.reply.clone().with_news(&changes, listing_tool)
     }
 
     /// What changed for the client since it was told last. It counts as told now: whoever takes it tells it, or gives it

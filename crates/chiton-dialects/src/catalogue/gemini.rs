@@ -64,10 +64,6 @@ impl Dialect for Gemini {
         Structured::OnRequest
     }
 
-    fn lists_tasks(&self) -> bool {
-        true
-    }
-
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         let fields = [
             Field::text("output"),

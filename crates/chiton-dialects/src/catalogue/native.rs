@@ -77,10 +77,6 @@ impl Dialect for Native {
         Structured::ForPrograms
     }
 
-    fn lists_tasks(&self) -> bool {
-        true
-    }
-
     fn longest_reply(&self) -> Option<usize> {
         Some(LIMIT + NOTES)
     }
