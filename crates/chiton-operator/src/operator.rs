@@ -25,8 +25,8 @@ use crate::counts::OutputCounts;
 use crate::failure::{engine_failure, not_possible};
 use crate::keep::{Opened, Sessions};
 use crate::named::NamedSessions;
-use crate::shorten::{LikeLines, Shortener};
 use crate::ports::PortReports;
+use crate::shorten::{LikeLines, Shortener};
 use crate::tasks::{ClientTasks, VIEW, transcript};
 use crate::whose::WayToOthers;
 
@@ -129,7 +129,7 @@ impl Operator {
 
     /// One call, from arguments to reply.
     pub async fn call(&self, tool: &str, arguments: &Map<String, Value>, caller: &Caller) -> Called {
-        let unreadable = |error: &CallError| Called { reply: Reply::unreadable(error), question: None };
+        let unreadable = |error: &CallError| Called { reply: Reply::unreadable(error), question: None, run: None };
         let Some(spec) = self.tools().iter().find(|spec| spec.name == tool) else {
             let known = self.tools().iter().map(|spec| spec.name.to_owned()).collect();
             return unreadable(&CallError::UnknownTool { name: short(tool), known });
@@ -144,6 +144,9 @@ impl Operator {
             Err(error) => unreadable(&error),
         };
         called.reply = called.reply.with_ignored(&ignored);
+        if let Some(run) = &called.run {
+            self.engine.note_reply(self.sessions.own(), run, called.reply.text.len() as u64);
+        }
         called
     }
 
@@ -162,7 +165,7 @@ impl Operator {
             Done::Ran(ran) if ran.response.refusal().is_some() => self.dialect.refuse(ran),
             _ => self.dialect.write(&action, &done),
         };
-        Called { reply: reply.never_empty(), question }
+        Called { reply: reply.never_empty(), question, run: done.run_id().map(str::to_owned) }
     }
 
     async fn perform(&self, action: &Action, caller: &Caller) -> Result<Done, Failure> {

@@ -12,10 +12,13 @@
 //! Nothing here reads or writes a file: all output stays where it is, and every gap can be read there.
 
 mod look;
+mod named;
 pub mod program;
 mod rows;
 mod shape;
 mod words;
+
+pub use named::program_of;
 
 use std::ops::RangeInclusive;
 
