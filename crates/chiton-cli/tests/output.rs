@@ -36,7 +36,8 @@ fn part(wire: &mut Wire, id: &str, range: &str) -> String {
 fn whole(wire: &mut Wire, reply: &Value) -> String {
     let mut gaps = gaps(wire, reply).into_iter();
     let lines = output_of(reply).split_inclusive('\n');
-    let whole = lines.map(|line| if line.starts_with("[\u{2026} ") { gaps.next().unwrap() } else { line.to_owned() }).collect();
+    let whole =
+        lines.map(|line| if line.starts_with("[\u{2026} ") { gaps.next().unwrap() } else { line.to_owned() }).collect();
     assert_eq!(gaps.next(), None);
     whole
 }
@@ -54,7 +55,10 @@ fn a_long_run_of_like_lines_is_a_gap_that_can_be_read_back() {
     let reply = bash(&mut wire, &format!("echo start; {TESTS}; echo end"));
     let id = reply["structuredContent"]["bash_id"].as_str().unwrap().to_owned();
     let shown = "start\ntest module::case_1 ... ok\n[\u{2026} 298 lines like it: lines 3-300]\ntest module::case_300 ... ok\nend";
-    assert_eq!(text_of(&reply), format!("{shown}\n[left out above: BashOutput with bash_id {id} and range 'lines 3-300']"));
+    assert_eq!(
+        text_of(&reply),
+        format!("{shown}\n[left out above: BashOutput with bash_id {id} and range 'lines 3-300']")
+    );
     assert_eq!(reply["structuredContent"]["compacted"]["lines"], 298);
     assert_eq!(reply["structuredContent"]["exit_code"], 0);
     assert_eq!(whole(&mut wire, &reply), format!("start\n{}end\n", expected(300)));
@@ -67,9 +71,16 @@ fn a_long_run_of_like_lines_is_a_gap_that_can_be_read_back() {
 fn of_a_failed_command_nothing_is_left_out_but_success() {
     let place = Place::new();
     let mut wire = place.session(&[]);
-    let reply = bash(&mut wire, &format!("{TESTS}; for i in {{1..200}}; do echo \"   Compiling crate$i v1.$i.0\" >&2; done; exit 3"));
+    let reply = bash(
+        &mut wire,
+        &format!("{TESTS}; for i in {{1..200}}; do echo \"   Compiling crate$i v1.$i.0\" >&2; done; exit 3"),
+    );
     assert_eq!((&reply["structuredContent"]["exit_code"], &reply["isError"]), (&json!(3), &json!(false)), "{reply}");
-    assert!(text_of(&reply).starts_with("[exit 3]\ntest module::case_1 ... ok\n[\u{2026} 298 lines"), "{}", text_of(&reply));
+    assert!(
+        text_of(&reply).starts_with("[exited with code 3]\ntest module::case_1 ... ok\n[\u{2026} 298 lines"),
+        "{}",
+        text_of(&reply)
+    );
     for number in 1..=200 {
         assert!(output_of(&reply).contains(&format!("Compiling crate{number} v1")), "{number}");
     }
@@ -82,10 +93,22 @@ fn what_was_asked_for_is_left_alone() {
     let place = Place::new();
     let mut wire = place.session(&[]);
     bash(&mut wire, &format!("({TESTS}) > log; mytool() {{ cat log; }}"));
-    for command in ["cat log", "grep ok log", "sed p log", "sudo() { \"$@\"; }; nice cat log", "mytool", "$(which cat) log", "tail -n 250 log"] {
+    for command in [
+        "cat log",
+        "grep ok log",
+        "sed p log",
+        "sudo() { \"$@\"; }; nice cat log",
+        "mytool",
+        "$(which cat) log",
+        "tail -n 250 log",
+    ] {
         let reply = bash(&mut wire, command);
         assert_eq!(reply["structuredContent"].get("compacted"), None, "{command}: {reply}");
-        assert!(output_of(&reply).contains("\ntest module::case_200 ... ok\n") || text_of(&reply).contains("same output as"), "{command}");
+        assert!(
+            output_of(&reply).contains("\ntest module::case_200 ... ok\n")
+                || text_of(&reply).contains("same output as"),
+            "{command}"
+        );
     }
 }
 
@@ -97,10 +120,15 @@ fn output_that_was_there_before_is_named_once_and_only_if_it_is_the_same() {
     let first = bash(&mut wire, "cat log; exit 2");
     let id = first["structuredContent"]["bash_id"].as_str().unwrap();
     let second = bash(&mut wire, "cat ./log; exit 4");
-    assert_eq!((&second["structuredContent"]["exit_code"], &second["structuredContent"]["same_as"]), (&json!(4), &json!(id)));
+    assert_eq!(
+        (&second["structuredContent"]["exit_code"], &second["structuredContent"]["same_as"]),
+        (&json!(4), &json!(id))
+    );
     assert_eq!(
         text_of(&second),
-        format!("[exit 4]\n[same output as {id} (300 lines): BashOutput with bash_id {id} and since 0, or compact: false, shows it]")
+        format!(
+            "[exited with code 4]\n[same output as {id} (300 lines): BashOutput with bash_id {id} and since 0, or compact: false, shows it]"
+        )
     );
     let shown = wire.call("Bash", &json!({"command": "cat log", "compact": false}));
     assert_eq!(output_of(&shown), expected(300));
@@ -128,12 +156,19 @@ fn more_than_a_reply_holds_is_compacted_from_the_spool() {
 fn what_is_too_long_even_with_gaps_has_its_ends_and_is_no_longer_than_before() {
     let place = Place::new();
     let mut wire = place.session(&[]);
-    let words = r#"for i in {1..2000}; do echo "step $(printf '%*s' $((i % 40)) | tr ' ' x) of $((i % 3)) kinds"; done"#;
+    let words = r#"x=; for i in {1..2000}; do x=x$x; [ ${#x} -gt 40 ] && x=; echo "step $x of $((i % 3)) kinds"; done"#;
     let reply = bash(&mut wire, &format!("{TESTS}; {words}; {TESTS}"));
     assert_eq!(reply["structuredContent"]["truncated"], true, "{reply}");
     assert!(text_of(&reply).len() < 2600, "{}", text_of(&reply));
-    assert!(text_of(&reply).starts_with("test module::case_1 ... ok\n[\u{2026} 298 lines like it: lines 2-299]\n"), "{}", text_of(&reply));
-    let cut = text_of(&reply).lines().find(|line| line.contains(" of 2600 ")).unwrap_or_else(|| panic!("{}", text_of(&reply)));
+    assert!(
+        output_of(&reply).starts_with("test module::case_1 ... ok\n[\u{2026} 298 lines like it: lines 2-299]\n"),
+        "{}",
+        text_of(&reply)
+    );
+    let cut = text_of(&reply)
+        .lines()
+        .find(|line| line.contains(" of 2600 "))
+        .unwrap_or_else(|| panic!("{}", text_of(&reply)));
     let range = cut.split("lines ").nth(1).unwrap().split(' ').next().unwrap();
     let id = reply["structuredContent"]["bash_id"].as_str().unwrap();
     let (from, to) = range.split_once('-').unwrap();
@@ -158,7 +193,10 @@ fn a_task_read_in_pieces_has_gaps_with_lines_of_the_whole() {
     let second = wire.call("BashOutput", &json!({"bash_id": id, "wait_for": "end"}));
     assert_eq!(second["structuredContent"]["compacted"]["ranges"], json!(["lines 304-601"]), "{second}");
     let lines = part(&mut wire, &id, "lines 304-601");
-    assert!(lines.starts_with("test module::case_2 ... ok\n") && lines.ends_with("test module::case_299 ... ok\n"), "{lines}");
+    assert!(
+        lines.starts_with("test module::case_2 ... ok\n") && lines.ends_with("test module::case_299 ... ok\n"),
+        "{lines}"
+    );
 }
 
 #[test]
@@ -196,7 +234,7 @@ fn head_tail_and_filter_cut_the_view_and_nothing_else() {
         ),
     ];
     for (arguments, shown, selected) in cases {
-        assert_eq!(ask(arguments.clone()), (format!("[exit 5]\n{shown}"), selected), "{arguments}");
+        assert_eq!(ask(arguments.clone()), (format!("[exited with code 5]\n{shown}"), selected), "{arguments}");
     }
 }
 
@@ -218,7 +256,8 @@ fn a_wrong_filter_is_said_before_anything_runs() {
 #[test]
 fn other_dialects_have_gaps_where_a_person_says_so() {
     let place = Place::new();
-    let both = format!("{TESTS}; for i in {{1..100}}; do echo \"note $i of 100 things that were done here\" >&2; done; exit");
+    let both =
+        format!("{TESTS}; for i in {{1..100}}; do echo \"note $i of 100 things that were done here\" >&2; done; exit");
     let stdout = |arguments: &[&str], code: u8| {
         let mut wire = place.session(&[&["--dialect", "exec"], arguments].concat());
         let reply = wire.call("exec", &json!({"command": format!("{both} {code}"), "timeout": 60000}));
@@ -237,7 +276,11 @@ fn other_dialects_have_gaps_where_a_person_says_so() {
 
     let failed = stdout(&["--compact=runs"], 1);
     assert!(failed["stdout"].as_str().unwrap().contains("[\u{2026} 298 lines"), "{failed}");
-    assert_eq!(failed["stderr"].as_str().unwrap().lines().count(), 100, "no line of standard error is left out: {failed}");
+    assert_eq!(
+        failed["stderr"].as_str().unwrap().lines().count(),
+        100,
+        "no line of standard error is left out: {failed}"
+    );
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub(super) struct Shape {
 #[derive(Clone, Copy, Debug)]
 struct Token {
     hash: u64,
+    /// Of all of it, nothing blanked.
+    exact: u64,
     /// The whole number in it, where that is all that was blanked.
     number: Option<u64>,
     /// Whether it may be a name.
@@ -131,14 +133,14 @@ impl Template {
             (None, _) => {}
             (Some((place, (first, other))), None) if self.may_be_free(place) && first.name && other.name => {
                 self.free = Some(place);
-                if !self.names.contains(&first.hash) {
-                    self.names.push(first.hash);
+                if !self.names.contains(&first.exact) {
+                    self.names.push(first.exact);
                 }
             }
             _ => return false,
         }
         if let Some(free) = self.free {
-            let name = line.tokens[free].hash;
+            let name = line.tokens[free].exact;
             if self.names.len() <= ENOUGH_NAMES && !self.names.contains(&name) {
                 self.names.push(name);
             }
@@ -199,6 +201,10 @@ enum Class {
 
 impl Token {
     fn of(piece: &str) -> Self {
+        Self { exact: hashed(piece), ..Self::blanked(piece) }
+    }
+
+    fn blanked(piece: &str) -> Self {
         let (before, core, after) = bare(piece);
         if core.is_empty() {
             return Self::marks(piece);
@@ -215,14 +221,14 @@ impl Token {
         match class(core) {
             Class::Number(number) => {
                 let hash = hashed(&(before.trim_end_matches(['-', '+', ' ']), NUMBER, after));
-                Self { hash, number, name: false, coarse: hash, word: false }
+                Self { hash, number, coarse: hash, ..BLANK }
             }
             Class::Path => {
                 // What closes a bracket inside the name belongs to it.
                 let after =
                     if core.contains(['[', '(', '<']) { after.trim_start_matches([']', ')', '>']) } else { after };
                 let hash = hashed(&(before, PATH, after));
-                Self { hash, number: None, name: true, coarse: NAME, word: false }
+                Self { hash, name: true, coarse: NAME, ..BLANK }
             }
             Class::Word => Self::word(before, core, after),
         }
@@ -233,7 +239,7 @@ impl Token {
         let hash = hashed(&(before, &text, after));
         let name = is_name(core) && before.trim_matches(['\'', '"', '`']).is_empty();
         let word = core.chars().filter(|letter| letter.is_alphabetic()).count() >= 2;
-        Self { hash, number, name, coarse: if name { NAME } else { hash }, word }
+        Self { hash, number, name, coarse: if name { NAME } else { hash }, word, ..BLANK }
     }
 
     /// Nothing but marks, like `...` or `===`. How many there are is for the eye.
@@ -241,10 +247,11 @@ impl Token {
         let first = piece.chars().next().unwrap_or_default();
         let one = piece.len() > 3 && piece.chars().all(|mark| mark == first);
         let hash = hashed(&("marks", if one { "" } else { piece }, first));
-        Self { hash, number: None, name: false, coarse: hash, word: false }
+        Self { hash, coarse: hash, ..BLANK }
     }
 }
 
+const BLANK: Token = Token { hash: 0, exact: 0, number: None, name: false, coarse: 0, word: false };
 const NUMBER: &str = "\0number";
 const PATH: &str = "\0path";
 const NAME: u64 = 0;
