@@ -239,6 +239,7 @@ fn ran() -> Ran {
         cwd: "/home/dev/project".into(),
         state: StateReport::Unchanged,
         waits: None,
+        released: false,
         leftovers: Vec::new(),
         leftover_task: None,
         survivors: Vec::new(),

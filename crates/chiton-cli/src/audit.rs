@@ -69,9 +69,10 @@ enum AuditVerb {
 }
 
 /// Every word that a line can have for how it ended, and one for all that went wrong.
-const OUTCOMES: [&str; 19] = [
+const OUTCOMES: [&str; 21] = [
     "failure", "started", "exited", "signaled", "timed_out", "cancelled", "killed", "lost", "running", "refused",
-    "failed", "described", "read", "written_to", "kill", "signal", "attached", "replied", "not started",
+    "failed", "described", "read", "written_to", "kill", "release", "signal", "attached", "replied", "not started",
+    "notify_failed",
 ];
 
 fn span(text: &str) -> Result<Duration> {

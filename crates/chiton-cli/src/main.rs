@@ -20,6 +20,7 @@ mod messages;
 mod passphrase;
 mod protection_arguments;
 mod ps;
+mod release;
 mod run;
 mod runtime;
 mod secret;
@@ -81,6 +82,7 @@ enum Verb {
     Attach(attach::AttachArguments),
     Export(export::ExportArguments),
     Shot(export::ShotArguments),
+    Release(release::ReleaseArguments),
     Kill(kill::KillArguments),
     Clean(clean::CleanArguments),
     Check(check::CheckArguments),
@@ -134,6 +136,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Attach(arguments) => on_runtime(attach::attach(arguments, &settings, &state?)),
         Verb::Export(arguments) => export::export(&arguments, &state?),
         Verb::Shot(arguments) => on_runtime(export::shot(arguments, &state?)),
+        Verb::Release(arguments) => on_runtime(release::release(arguments, &settings, &state?)),
         Verb::Kill(arguments) => on_runtime(kill::kill(arguments, &settings, &state?)),
         Verb::Clean(arguments) => clean::clean(&arguments, &settings, &state?),
         Verb::Mcp(arguments) => mcp::mcp(&arguments, &settings, &state?),

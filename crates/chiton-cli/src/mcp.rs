@@ -37,6 +37,7 @@ Over HTTP, every request has to carry the token of the token file: Authorization
 Settings: $XDG_CONFIG_HOME/chiton/config.toml, or --config FILE. A key is also a variable
 (mcp.dialect is CHITON_MCP_DIALECT), and a flag wins over both:
   [mcp]   dialect, timeout, dir, session, max_tasks, structured, log_level
+  notify  the program that tells you of background commands, with its arguments
   [http]  listen, token_file, hosts, origins, allow_remote
   [secrets] dir, env, command   [environment] keep, strict, login   [audit] off, required   [guard] mode, rule")]
 pub(crate) struct McpArguments {

@@ -14,6 +14,7 @@ use crate::guard_arguments::GuardArguments;
 use crate::passphrase::PassphraseSource;
 use crate::secret_sources::SecretSourceArguments;
 use crate::settings::Settings;
+use crate::surroundings;
 
 /// Secrets, environment and journal.
 #[derive(Args, Clone)]
@@ -30,6 +31,9 @@ pub(crate) struct ProtectionArguments {
     /// Run nothing that cannot be written into the audit journal first
     #[arg(long)]
     audit_required: bool,
+    /// What the settings say about telling a person.
+    #[arg(skip)]
+    notify: Vec<String>,
 }
 
 impl ProtectionArguments {
@@ -47,6 +51,7 @@ impl ProtectionArguments {
             guard: self.guard.clone(),
             no_audit,
             audit_required,
+            notify: settings.notify.clone(),
         })
     }
 
@@ -68,6 +73,7 @@ impl ProtectionArguments {
         self.secrets.keep_back(&mut config.environment)?;
         let needed = if self.audit_required { JournalNeed::Required } else { JournalNeed::Wanted };
         config.audit = (!self.no_audit).then(|| audit::journal(state, who, needed));
+        config.notify = surroundings::notify(&self.notify);
         forbid_looking_in().context("this process could not be closed to others")
     }
 }

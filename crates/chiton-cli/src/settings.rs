@@ -22,6 +22,8 @@ use crate::passphrase;
 pub(crate) struct Settings {
     /// Where runs and sessions are kept.
     pub(crate) state_dir: Option<PathBuf>,
+    /// The program that tells a person of a task, with its arguments.
+    pub(crate) notify: Vec<String>,
     pub(crate) mcp: McpSettings,
     pub(crate) http: HttpSettings,
     pub(crate) secrets: SecretSettings,

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use chiton_engine::ByteString;
+use chiton_engine::{ByteString, Notify};
 use rustix::fs::FileType;
 
 /// Where state is kept: `$XDG_STATE_HOME/chiton`, or below the home directory.
@@ -65,6 +65,18 @@ pub(crate) fn working_directory() -> Result<PathBuf> {
 /// The environment, without names that are not text: a shell cannot have those.
 pub(crate) fn environment() -> impl Iterator<Item = (String, ByteString)> {
     env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_vec().into())))
+}
+
+/// What a program needs to show something to a person. It gets nothing else of this environment.
+const SHOWING: [&str; 13] = [
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
+    "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "SWAYSOCK",
+];
+
+/// The program that tells a person of a task, where one is set.
+pub(crate) fn notify(words: &[String]) -> Option<Notify> {
+    let environment = || environment().filter(|(name, _)| SHOWING.contains(&name.as_str())).collect();
+    (!words.is_empty()).then(|| Notify { words: words.to_vec(), environment: environment() })
 }
 
 /// Whether standard input is a pipe or a file in which something waits to be read. Nothing of it is read.

@@ -5,13 +5,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use chiton_engine::tasks::{WaitFor, WaitReason, WantedPort};
-use chiton_engine::{Outcome, Signal, Tasks};
+use chiton_engine::limits::LONGEST;
+use chiton_engine::tasks::{Cursor, Filter, Followed, Part, ReadRequest, WaitFor, WaitReason, WantedPort};
+use chiton_engine::{Outcome, Signal, Task, Tasks};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
 use crate::duration::duration;
-use crate::messages::{remark, say};
+use crate::messages::{put, remark, say};
 
 /// Wait until a command ends, prints something, listens on a port, or is silent
 #[derive(Args)]
@@ -24,7 +25,8 @@ Examples:
   chiton wait --for 'listening on' --timeout 30s shell_1a  until the server is up
   chiton wait --port 3000 --timeout 30s shell_1a           until it listens on port 3000
   chiton wait --new --for compiled shell_1a                until it is compiled once more
-  chiton wait --idle 2s shell_1a                           until it has been silent for 2 s")]
+  chiton wait --idle 2s shell_1a                           until it has been silent for 2 s
+  chiton wait --each 'error|warn' shell_1a                 print each such line until it has ended")]
 pub(crate) struct WaitArguments {
     /// The command's id, or a beginning of it that no other has
     #[arg(add = ArgValueCandidates::new(crate::known_ids))]
@@ -32,10 +34,14 @@ pub(crate) struct WaitArguments {
     /// Until a line of its output matches; one that is there already counts, unless --new or --since says otherwise
     #[arg(long = "for", value_name = "REGEX")]
     pattern: Option<String>,
+    /// Print each line that matches from now on, until it has ended. When they come too fast, the latest ones, and how many
+    /// there were in between. With --since, lines after so many bytes count too
+    #[arg(long, value_name = "REGEX", conflicts_with_all = ["pattern", "new", "idle", "bytes", "input", "screen", "port"])]
+    each: Option<String>,
     /// With --for and --bytes: only what it prints from now on counts
     #[arg(long)]
     new: bool,
-    /// With --for and --bytes: only what it prints after this many bytes counts
+    /// With --for, --each and --bytes: only what it prints after this many bytes counts
     #[arg(long, value_name = "BYTES", conflicts_with = "new")]
     since: Option<u64>,
     /// Until it has printed nothing for this long
@@ -59,6 +65,9 @@ pub(crate) struct WaitArguments {
 }
 
 pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitCode> {
+    if let Some(pattern) = &arguments.each {
+        return print_each(pattern, &arguments, &Tasks::new(state)).await;
+    }
     let pattern = arguments.pattern.as_deref().map(regex::bytes::Regex::new).transpose();
     let pattern = pattern.with_context(|| format!("--for {}", arguments.pattern.unwrap_or_default()))?;
     let screen = arguments.screen.as_deref().map(regex::bytes::Regex::new).transpose();
@@ -91,7 +100,7 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
             say!("{}", socket.name);
             ExitCode::SUCCESS
         }
-        WaitReason::Bytes | WaitReason::Watched => ExitCode::SUCCESS,
+        WaitReason::Bytes | WaitReason::Watched | WaitReason::Released => ExitCode::SUCCESS,
         WaitReason::Input(wait) => {
             say!("{}", wait.prompt);
             if !wait.echo {
@@ -110,16 +119,63 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
             ExitCode::from(124)
         }
         WaitReason::Ended => {
-            let outcome = waited.task.outcome.unwrap_or(Outcome::Lost);
-            if !matches!(outcome, Outcome::Exited(_)) {
-                remark(&format!("{id} {outcome}"));
-            }
             if let Some(about) = waited.about_port {
                 remark(&about);
             }
-            crate::run::exit_code(&outcome, Signal::KILL.number())
+            ended(&waited.task)
         }
     })
+}
+
+/// How it ended, as an exit code, and in words where that says too little.
+fn ended(task: &Task) -> ExitCode {
+    let outcome = task.outcome.clone().unwrap_or(Outcome::Lost);
+    if !matches!(outcome, Outcome::Exited(_)) {
+        remark(&format!("{} {outcome}", task.id));
+    }
+    crate::run::exit_code(&outcome, Signal::KILL.number())
+}
+
+/// Prints each line that matches until the command has ended or the time is over.
+async fn print_each(pattern: &str, arguments: &WaitArguments, tasks: &Tasks) -> Result<ExitCode> {
+    let link = tasks.open(&arguments.id).await?;
+    let task = link.task()?;
+    if !task.status.is_running() {
+        print_matches(&task, pattern, arguments.since)?;
+        return Ok(ended(&task));
+    }
+
+    let mut follow = link.follow(pattern, arguments.since).await?;
+    let time_is_over = tokio::time::sleep(arguments.timeout.unwrap_or(LONGEST).min(LONGEST));
+    tokio::pin!(time_is_over);
+    loop {
+        let followed = tokio::select! {
+            followed = follow.next() => followed?,
+            () = &mut time_is_over => {
+                remark(&format!("{} is still running", task.id));
+                return Ok(ExitCode::from(124));
+            }
+        };
+        match followed {
+            Followed::Ended(task) => return Ok(ended(&task)),
+            Followed::Matched { passed, lines } => {
+                if passed > 0 {
+                    say!("[{passed} more lines matched]");
+                }
+                lines.iter().for_each(|line| say!("{}", line.text));
+            }
+        }
+    }
+}
+
+/// Prints the lines of a command that has ended; without a place, there is nothing new.
+fn print_matches(task: &Task, pattern: &str, since: Option<u64>) -> Result<()> {
+    let filter = Some(Filter::new(pattern)?);
+    if let Some(since) = since {
+        let request = ReadRequest { part: Part::Bytes(since..u64::MAX), filter, ..ReadRequest::default() };
+        put(format_args!("{}", task.read(&mut Cursor::default(), &request)?.to_text()));
+    }
+    Ok(())
 }
 
 /// A port, or any.

@@ -33,13 +33,32 @@ fn id_in(text: &str) -> String {
     text[start..start + "shell_".len() + 8].to_owned()
 }
 
-fn kill(place: &Place) {
-    assert_eq!(place.call(&["kill", "--all"]).status.code(), Some(0));
+/// A place in which nothing is left running, however a test ends.
+struct Swept(Place);
+
+impl Swept {
+    fn new() -> Self {
+        Self(Place::new())
+    }
+}
+
+impl std::ops::Deref for Swept {
+    type Target = Place;
+
+    fn deref(&self) -> &Place {
+        &self.0
+    }
+}
+
+impl Drop for Swept {
+    fn drop(&mut self) {
+        let _ = self.0.call(&["kill", "--all"]);
+    }
 }
 
 #[test]
 fn the_command_line_shows_ports_and_waits_for_them() {
-    let place = Place::new();
+    let place = Swept::new();
     let port = free_port();
     let quiet = place.background(&["sleep 600"]);
     assert!(!text(&place.call(&["ps"]).stdout).contains("LISTENING"), "nothing listens");
@@ -63,13 +82,12 @@ fn the_command_line_shows_ports_and_waits_for_them() {
     let in_vain = place.call(&["wait", "--port", &port.to_string(), "--timeout", "50ms", &quiet]);
     assert_eq!(in_vain.status.code(), Some(124));
     assert!(text(&in_vain.stderr).contains("but not this task"), "{}", text(&in_vain.stderr));
-    assert_eq!(place.call(&["wait", "--port", "0x1", &id]).status.code(), Some(2));
-    kill(&place);
+    assert_eq!(place.call(&["wait", "--port", "0x1", &id]).status.code(), Some(125));
 }
 
 #[test]
 fn replies_say_what_a_task_listens_on_once_and_programs_always_get_it() {
-    let place = Place::new();
+    let place = Swept::new();
     let mut wire = place.session(&[]);
     let port = free_port();
     let started = wire.call("Bash", &json!({"command": server(port), "wait_for_port": port, "wait": 60_000}));
@@ -88,19 +106,18 @@ fn replies_say_what_a_task_listens_on_once_and_programs_always_get_it() {
     let list = said(&wire.call("ListShells", &json!({})));
     assert!(list.contains(&format!("  [listening on 127.0.0.1:{port}]")), "{list}");
     let bad = said(&wire.call("BashOutput", &json!({"bash_id": id, "wait_for_port": 65_536})));
-    assert!(bad.contains("wait_for_port is a port from 1 to 65535"), "{bad}");
+    assert!(bad.contains("'wait_for_port' is a port from 1 to 65535"), "{bad}");
 
     let call = format!(r#"{{"bash_id": "{id}", "others": true}}"#);
     let called = place.call(&["call", "--json", "BashOutput", &call]);
     let reply: Value = serde_json::from_slice(&called.stdout).unwrap();
     assert_eq!(reply["structured"]["listening"][0]["port"], port, "{reply}");
     assert!(reply["text"].as_str().unwrap().contains(&format!("[listening on 127.0.0.1:{port}]")), "{reply}");
-    kill(&place);
 }
 
 #[test]
 fn what_a_command_left_running_is_said_to_listen() {
-    let place = Place::new();
+    let place = Swept::new();
     let mut wire = place.session(&[]);
     let port = free_port();
     // It returns once the server answers.
@@ -108,12 +125,11 @@ fn what_a_command_left_running_is_said_to_listen() {
     let left = bash(&mut wire, &format!("python3 -m http.server {port} --bind 127.0.0.1 >/dev/null 2>&1 & {check}"));
     assert!(left.contains("[left running as shell_"), "{left}");
     assert!(left.contains(&format!("[listening on 127.0.0.1:{port}]")), "{left}");
-    kill(&place);
 }
 
 #[test]
 fn a_task_is_seen_to_listen_after_its_server_was_killed() {
-    let place = Place::new();
+    let place = Swept::new();
     let mut wire = place.session(&[]);
     let port = free_port();
     let id = id_in(&said(&wire.call("Bash", &json!({"command": server(port), "wait_for_port": port, "wait": 60_000}))));
@@ -123,7 +139,6 @@ fn a_task_is_seen_to_listen_after_its_server_was_killed() {
     let mut next = place.session(&[]);
     let read = said(&next.call("BashOutput", &json!({"bash_id": id})));
     assert!(read.contains(&format!("[listening on 127.0.0.1:{port}]")), "{read}");
-    kill(&place);
 }
 
 /// The number in an answer to `echo =NUMBER=`.
@@ -133,7 +148,7 @@ fn number(text: &str) -> u16 {
 
 #[test]
 fn a_name_has_one_number_in_a_session_and_another_in_another() {
-    let place = Place::new();
+    let place = Swept::new();
     let (mut one, mut other) = (place.session(&[]), place.session(&[]));
     let first = bash(&mut one, "echo ={{port:web}}=");
     let web = number(&first);
@@ -155,7 +170,7 @@ fn a_name_has_one_number_in_a_session_and_another_in_another() {
 
 #[test]
 fn what_ran_is_written_down_with_the_number() {
-    let place = Place::new();
+    let place = Swept::new();
     let output = place.run(&["--background", "sleep {{port:nap}}"]);
     let remark = text(&output.stderr);
     let nap: u16 = remark.split("port nap = ").nth(1).unwrap().trim().parse().unwrap();
@@ -167,13 +182,13 @@ fn what_ran_is_written_down_with_the_number() {
     for _ in 0..3 {
         assert_ne!(number(&text(&place.run(&["echo ={{port:nap}}="]).stdout)), nap);
     }
-    kill(&place);
+    assert_eq!(place.call(&["kill", "--all"]).status.code(), Some(0));
     assert_eq!(number(&text(&place.run(&["echo ={{port:nap}}="]).stdout)), nap, "nothing runs with it any more");
 }
 
 #[test]
 fn a_session_with_a_name_keeps_its_port_when_its_server_is_killed() {
-    let place = Place::new();
+    let place = Swept::new();
     let mut wire = place.session(&["--session", "shop"]);
     let web = number(&bash(&mut wire, "echo ={{port:web}}="));
     wire.kill();
@@ -190,7 +205,7 @@ fn a_session_with_a_name_keeps_its_port_when_its_server_is_killed() {
 
 #[test]
 fn a_port_is_free_again_when_the_server_of_its_session_was_killed() {
-    let place = Place::new();
+    let place = Swept::new();
     let mut wire = place.session(&[]);
     let web = number(&bash(&mut wire, "echo ={{port:web}}="));
     assert!(held(&place, web));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chiton_engine::render::TextView;
 use chiton_engine::review::Refusal;
-use chiton_engine::tasks::{Listening, Part, WantedPort};
+use chiton_engine::tasks::{Listening, Part, WantedPort, Watch};
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{CommandRequest, InputWait, Leftover, Look, Outcome, Response, Signal, Task, TimeLimit, Typing};
 
@@ -142,6 +142,8 @@ pub struct RunAction {
     pub selection: Option<Selection>,
     /// Whether lines may be left out that are like those around them.
     pub gaps: Gaps,
+    /// A regular expression that stays on it, where it is started in the background.
+    pub watch: Option<String>,
     /// What the reply has to say besides the result, such as that a value was clamped.
     pub notes: Vec<String>,
 }
@@ -159,6 +161,7 @@ impl RunAction {
             room: 30_000,
             selection: None,
             gaps: Gaps::AsUsual,
+            watch: None,
             notes: Vec::new(),
         }
     }
@@ -214,6 +217,8 @@ pub struct ReadAction {
     pub part: Part,
     /// Only lines that match.
     pub filter: Option<String>,
+    /// What to do about its standing watches first.
+    pub watch: Option<WatchChange>,
     /// Wait until a line matches, it ends, or the time is over.
     pub wait_for: Option<String>,
     /// Wait until it listens on a port, it ends, or the time is over.
@@ -241,6 +246,7 @@ impl ReadAction {
             task,
             part,
             filter: None,
+            watch: None,
             wait_for: None,
             wait_for_port: None,
             wait: None,
@@ -252,6 +258,24 @@ impl ReadAction {
             forgets: false,
         }
     }
+}
+
+/// A change of the standing watches on a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WatchChange {
+    /// This regular expression stays on it.
+    Add(String),
+    /// None stays on it.
+    EndAll,
+}
+
+/// What came of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WatchChanged {
+    /// This one stays on it.
+    Added(Watch),
+    /// These stay on it no longer.
+    Ended(Vec<Watch>),
 }
 
 /// What a read gives of output for which there is not enough room.
@@ -425,6 +449,11 @@ impl Ran {
         self.response.ran().and_then(|report| report.waits.as_ref())
     }
 
+    /// Whether it goes on because a person handed its call back.
+    pub fn is_released(&self) -> bool {
+        self.response.ran().is_some_and(|report| report.released)
+    }
+
     /// What it left running.
     pub fn leftovers(&self) -> &[Leftover] {
         self.response.ran().map_or(&[], |report| &report.leftovers)
@@ -494,6 +523,8 @@ pub struct TaskOutput {
     pub rest: u64,
     /// The plain file with all of its output, where there is one.
     pub transcript: Option<PathBuf>,
+    /// What came of a change of its standing watches, where there was one.
+    pub watch: Option<WatchChanged>,
     /// Why a wait ended, in words, where there was one.
     pub waited: Option<String>,
     /// What its terminal shows, where it has one.

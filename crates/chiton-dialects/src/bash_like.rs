@@ -239,7 +239,7 @@ pub(crate) fn shares(limit: usize, first: &TextView, second: &TextView) -> (usiz
 }
 
 /// Whether a command that ended like this ended by itself, which is data in dialects that do not fail for a code. One
-/// that was only looked at has not failed either.
+/// that was only looked at has not failed either, nor has one that goes on.
 pub(crate) fn ended_by_itself(outcome: Option<&Outcome>) -> bool {
-    matches!(outcome, None | Some(Outcome::Exited(_) | Outcome::Signaled(_)))
+    matches!(outcome, None | Some(Outcome::Exited(_) | Outcome::Signaled(_) | Outcome::Running))
 }

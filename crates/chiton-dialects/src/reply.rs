@@ -1,5 +1,6 @@
 //! The answer to a call.
 
+use chiton_engine::RELEASED;
 use serde_json::{Map, Value};
 
 use crate::action::{Done, Failure, Ran};
@@ -64,6 +65,19 @@ impl Reply {
     /// A command that may not run: why, and what would be allowed, in the guard's own words.
     pub fn refused(ran: &Ran) -> Self {
         Self::bad(refusal_text(ran), facts::refusal(ran))
+    }
+
+    /// Says that a command goes on because a person handed its call back, unless the dialect has said so.
+    #[must_use]
+    pub fn with_released(mut self, done: &Done) -> Self {
+        if let Done::Ran(ran) = done
+            && ran.is_released()
+            && !self.text.contains(RELEASED)
+        {
+            let line_end = if self.text.ends_with('\n') { "" } else { "\n" };
+            self.text += &format!("{line_end}[{RELEASED}; it goes on as {}]", ran.run_id());
+        }
+        self
     }
 
     /// Says which parameters were ignored, and what was meant instead.

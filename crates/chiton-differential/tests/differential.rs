@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use chiton_differential::agreement::{Agreement, agreement, installed_scripts};
 use chiton_differential::empty_root::{Confinement, EmptyRoot};
 use chiton_differential::hunt::{Bounds, Hunt, ran};
+use chiton_differential::judged::judged;
 
 fn hunt(seed: u64, bounds: Bounds) {
     let hunt = Hunt::new(seed).unwrap();
@@ -26,6 +27,27 @@ fn whatever_bash_runs_is_listed() {
 fn whatever_bash_runs_is_listed_whatever_the_seed() {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     hunt(now.as_secs(), Bounds { texts: 20_000, time: Duration::from_secs(10) });
+}
+
+/// Random texts, made small, in which bash once ran what the guard did not list.
+const ONCE_MISSED: [&str; 6] = [
+    "${!*:+Ezza}zzb${y:x} \"\"a#",
+    "zza{${u%$x${a: 2 :1}$(zzb)}$u1,w}zzczzd",
+    "`echo ${#u:+$0${u+)$u}}\\x`zzb",
+    "export ')' || x=zza; $x",
+    "u+=([$\\(zza)]=b)",
+    "x=zza; echo \"$(:) \"{$x,w}b; {\"$(: )\"$,w}x",
+];
+
+#[test]
+fn what_was_once_missed_is_listed_or_asked_about() {
+    let mut root = EmptyRoot::start().unwrap();
+    for text in ONCE_MISSED {
+        let (letters, judged) = (ran(&mut root, text).unwrap(), judged(text));
+        assert!(!letters.is_empty(), "bash runs nothing: {text}");
+        let is_listed = letters.iter().all(|letter| judged.listed.has(*letter));
+        assert!(is_listed || judged.stopped.is_some(), "bash runs {letters:?}: {text}");
+    }
 }
 
 #[test]

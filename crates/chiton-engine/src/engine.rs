@@ -28,7 +28,7 @@ use crate::render;
 use crate::request::{self, CommandRequest};
 use crate::response::{DryRun, RefusedCommand, Response};
 use crate::review::{Guard, Verdicts};
-use crate::run::Listener;
+use crate::run::{Listener, Notify};
 use crate::secrets::known::KnownSecrets;
 use crate::secrets::{SecretStore, UnknownReference};
 use crate::session::login::LoginEnvironment;
@@ -63,6 +63,8 @@ pub struct EngineConfig {
     pub unknown_references: UnknownReference,
     /// Where every call is written down.
     pub audit: Option<Journal>,
+    /// The program that tells a person when a task ends or waits for somebody to type.
+    pub notify: Option<Notify>,
     /// What the user's login shell adds to an environment.
     pub login: Option<LoginEnvironment>,
     /// Counts the shells that wait for commands.
@@ -83,6 +85,7 @@ impl EngineConfig {
             secrets: SecretStore::empty(),
             unknown_references: UnknownReference::default(),
             audit: None,
+            notify: None,
             login: None,
             room: WarmRoom::default(),
         })

@@ -71,17 +71,18 @@ pub use bytes::{ByteString, characters};
 pub use control::RunControl;
 pub use engine::{Engine, EngineConfig, StartedTask};
 pub use error::EngineError;
+pub use folder::NOTIFY_FAILED;
 pub use keeper::{serve_always, serve_if_asked};
 pub use limits::{Limits, WarmLimits};
 pub use lock::Lock;
 pub use owner::{Owner, ServerProcess};
 pub use process::Shell;
 pub use request::{AnswerMode, CommandInput, CommandRequest, EnvironmentChange, OnTimeout, TaskLifetime};
-pub use response::{DryRun, RefusedCommand, Response, RunReport, StateReport};
+pub use response::{DryRun, RELEASED, RefusedCommand, Response, RunReport, StateReport};
 pub use review::Protection;
 pub use run::{
-    Ending, InputWait, Leftover, Lifetime, Listener, Look, Outcome, PassedAmount, RunEvent, Signal, Silent, Stream,
-    Streams, TimeLimit, Typing, Typist, Usage,
+    Ending, InputWait, Leftover, Lifetime, Listener, Look, Notify, Outcome, PassedAmount, RunEvent, Signal, Silent,
+    Stream, Streams, TimeLimit, Typing, Typist, Usage,
 };
 pub use session::{FreshState, Session, Warmth};
 pub use state::ShellState;

@@ -76,6 +76,8 @@ pub struct RunReport {
     pub state: StateReport,
     /// What it waits for, where it was handed back because it waits for input.
     pub waits: Option<InputWait>,
+    /// Whether it was handed back because a person wanted that (`chiton release`).
+    pub released: bool,
     /// What the command left running.
     pub leftovers: Vec<Leftover>,
     /// The id under which that is a task of its own.
@@ -150,6 +152,9 @@ impl Commit {
     }
 }
 
+/// What is said of a command that goes on because a person handed its call back.
+pub const RELEASED: &str = "a person handed it back with `chiton release`";
+
 /// Everything that is known about a run.
 pub(crate) struct RunParts<'a> {
     pub(crate) run_id: &'a str,
@@ -157,6 +162,7 @@ pub(crate) struct RunParts<'a> {
     pub(crate) warm: bool,
     pub(crate) ending: Ending,
     pub(crate) waits: Option<InputWait>,
+    pub(crate) released: bool,
     pub(crate) views: Views,
     pub(crate) start: StartingPoint,
     pub(crate) commit: Commit,
@@ -171,8 +177,9 @@ pub(crate) struct RunParts<'a> {
 
 /// Puts together everything that is known about a run.
 pub(crate) fn compose(parts: RunParts<'_>) -> RunReport {
-    let RunParts { run_id, pid, warm, ending, waits, views, start, commit, mention, hint, unwritten, protection } =
-        parts;
+    let RunParts { run_id, pid, warm, ending, waits, released, views, .. } = parts;
+    let RunParts { start, commit, mention, hint, unwritten, protection, .. } = parts;
+    let handed_back = released.then(|| format!("{RELEASED}; it goes on as {run_id}, without a time limit"));
     let lost = |totals: StreamTotals| totals.written - totals.kept;
     let mut removed_variables = start.removed;
     for not_carried in commit.not_carried {
@@ -194,6 +201,7 @@ pub(crate) fn compose(parts: RunParts<'_>) -> RunReport {
         cwd: commit.cwd,
         state: commit.report,
         waits,
+        released,
         leftovers: ending.leftovers,
         leftover_task: ending.leftover_task,
         survivors: ending.survivors,
@@ -201,7 +209,14 @@ pub(crate) fn compose(parts: RunParts<'_>) -> RunReport {
         duration: Duration::from_micros(ending.wall_us),
         warm,
         removed_variables,
-        notices: start.notices.into_iter().chain(commit.notice).chain(mention).chain(hint).chain(unwritten).collect(),
+        notices: handed_back
+            .into_iter()
+            .chain(start.notices)
+            .chain(commit.notice)
+            .chain(mention)
+            .chain(hint)
+            .chain(unwritten)
+            .collect(),
         protection,
     }
 }

@@ -33,6 +33,7 @@ pub(crate) fn send_failure(error: SendError) -> Failure {
     match error {
         SendError::NotFound(error) => not_found(error),
         SendError::Read(error) => read_failure(error),
+        error @ SendError::BadPattern { .. } => Failure::new(FailureKind::BadFilter, error.to_string()),
         error @ SendError::InputClosed { .. } => Failure::new(FailureKind::InputClosed, error.to_string()),
         SendError::Objected { id, refusal } => {
             let message = format!("task {id}: {}", refusal.reason);

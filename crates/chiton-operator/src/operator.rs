@@ -14,7 +14,7 @@ use chiton_dialects::{
     Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Structured, Surroundings, ToolSpec, Whose,
 };
 use chiton_engine::error::StoreError;
-use chiton_engine::tasks::Part;
+use chiton_engine::tasks::{Part, Watch};
 use chiton_engine::{
     CommandRequest, Engine, EngineError, FreshState, Outcome, Owner, Response, Shell, StartedTask, Task, Tasks,
 };
@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 
 use crate::caller::{Called, Caller};
 use crate::counts::OutputCounts;
-use crate::failure::{engine_failure, not_possible};
+use crate::failure::{engine_failure, not_possible, send_failure};
 use crate::keep::{Opened, Sessions};
 use crate::named::NamedSessions;
 use crate::ports::PortReports;
@@ -165,7 +165,8 @@ impl Operator {
             Done::Ran(ran) if ran.response.refusal().is_some() => self.dialect.refuse(ran),
             _ => self.dialect.write(&action, &done),
         };
-        Called { reply: reply.never_empty(), question, run: done.run_id().map(str::to_owned) }
+        let run = done.run_id().map(str::to_owned);
+        Called { reply: reply.never_empty().with_released(&done), question, run }
     }
 
     async fn perform(&self, action: &Action, caller: &Caller) -> Result<Done, Failure> {
@@ -283,6 +284,9 @@ impl Operator {
     }
 
     async fn start(&self, run: &RunAction, caller: &Caller) -> Result<Done, Failure> {
+        if let Some(pattern) = &run.watch {
+            Watch::check(pattern).map_err(send_failure)?;
+        }
         self.settled().await;
         let opened = self.sessions.open_for_task(run).map_err(not_possible)?;
 
@@ -291,6 +295,9 @@ impl Operator {
         self.sessions.note_secrets(&opened);
         match started {
             StartedTask::Started(task) => {
+                if let Some(pattern) = &run.watch {
+                    self.tasks.watch_from_start(&task.id, pattern).await?;
+                }
                 let transcript = run.request.transcript.then(|| transcript(&task));
                 Ok(Done::Started { task, transcript })
             }

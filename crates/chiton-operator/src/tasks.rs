@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use chiton_dialects::action::{
     Amount, Exchange, Exchanged, Failure, FailureKind, Message, OutputView, ReportedPorts, TaskOutput, TaskRef,
-    WhenLong,
+    WatchChange, WatchChanged, WhenLong,
 };
 use chiton_dialects::text::LineCount;
 use chiton_dialects::{Done, Listed, ReadAction, Whose};
@@ -17,7 +17,7 @@ use chiton_engine::tasks::{
     Cursor, Filter, NotFound, Output, Part, ReadRequest, SendError, WaitFor, WaitReason, Waited,
 };
 use chiton_engine::terminal::text::{ScreenAtEnd, draws_on_screen, outside_full_screen};
-use chiton_engine::{Engine, Lock, Look, RunControl, RunReport, Session, Signal, Task, Typing};
+use chiton_engine::{Engine, Lock, Look, RELEASED, RunControl, RunReport, Session, Signal, Task, Typing};
 
 use crate::ends::Ends;
 use crate::failure::{not_found, read_failure, send_failure, system};
@@ -75,7 +75,36 @@ impl ClientTasks {
         // Before anything else, so that a mistake in it moves nothing.
         let filter = filter(read)?;
         let task = self.known(&read.task)?;
-        self.read_after_wait(task, read, filter, control).await
+        let watch = match &read.watch {
+            Some(change) => Some(self.change_watches(&task, change).await?),
+            None => None,
+        };
+        let mut done = self.read_after_wait(task, read, filter, control).await?;
+        if let Done::Read(output) = &mut done {
+            output.watch = watch;
+        }
+        Ok(done)
+    }
+
+    async fn change_watches(&self, task: &Task, change: &WatchChange) -> Result<WatchChanged, Failure> {
+        let tasks = self.engine.tasks();
+        match change {
+            WatchChange::Add(pattern) => tasks.watch(&task.id, pattern).await.map(WatchChanged::Added),
+            WatchChange::EndAll => match tasks.unwatch(&task.id, None).await {
+                // They ended with it.
+                Err(SendError::Ended { .. }) => Ok(WatchChanged::Ended(tasks.watches(&task.id))),
+                removed => removed.map(WatchChanged::Ended),
+            },
+        }
+        .map_err(send_failure)
+    }
+
+    /// Puts a watch on a task that was just started: all of its lines count. One that has ended is not watched any more.
+    pub(crate) async fn watch_from_start(&self, id: &str, pattern: &str) -> Result<(), Failure> {
+        match self.engine.tasks().watch_since(id, pattern, 0).await {
+            Ok(_) | Err(SendError::Ended { .. }) => Ok(()),
+            Err(error) => Err(send_failure(error)),
+        }
     }
 
     async fn read_after_wait(
@@ -160,6 +189,7 @@ impl ClientTasks {
             end: ends.end,
             rest: ends.rest,
             transcript: Some(transcript(&task)).filter(|file| file.exists()),
+            watch: None,
             waited: None,
             view: read.view.unwrap_or(OutputView::Plain),
             look: None,
@@ -272,6 +302,7 @@ impl ClientTasks {
     }
 
     async fn wait_for(&self, id: &str, wanted: WaitFor, control: &RunControl) -> Result<Waited, Failure> {
+        let wanted = WaitFor { releasable: true, ..wanted };
         tokio::select! {
             waited = self.engine.tasks().wait(id, wanted) => waited.map_err(send_failure),
             () = control.stopped() => {
@@ -457,6 +488,7 @@ fn why_over(waited: &Waited) -> String {
         (WaitReason::Bytes, _) => "there is output".to_owned(),
         (WaitReason::Input(_), _) => "it waits for input".to_owned(),
         (WaitReason::Watched, _) => "a watch has matched".to_owned(),
+        (WaitReason::Released, _) => format!("{RELEASED}; it goes on"),
         (WaitReason::TimedOut, None) => "the time is over".to_owned(),
         (WaitReason::TimedOut, Some(line)) => format!("nothing new matches; an earlier line did: {line}"),
     }

@@ -104,7 +104,7 @@ impl Lexer<'_> {
                 let name = String::from_utf8_lossy(&rest[..length]).into_owned();
                 self.at += 1 + length;
                 self.note(start, Region::Role(Role::Parameter));
-                Ok(Part::Parameter(Box::new(Parameter { name, ..Parameter::default() })))
+                Ok(Part::Parameter(Box::new(Parameter { name, bare: true, ..Parameter::default() })))
             }
         }
     }
@@ -368,6 +368,9 @@ impl Lexer<'_> {
             parameter.index = self.subscript()?;
         }
         parameter.operation = self.operation(start, surrounding, parameter.indirect)?;
+        if parameter.length && !matches!(parameter.operation, Operation::Plain) {
+            self.uncertain(start, "bash gives up where the length of a value is asked for and changed at once");
+        }
         let is_alternative = matches!(parameter.operation, Operation::Alternative { .. });
         if parameter.name == "!" && !parameter.indirect && is_alternative {
             self.uncertain(start, "nobody can say whether `$!` is set here");

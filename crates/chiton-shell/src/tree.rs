@@ -302,6 +302,8 @@ pub struct Parameter {
     pub indirect: bool,
     /// `${#name}`.
     pub length: bool,
+    /// `$name` without braces: a letter that is put behind it goes on with the name.
+    pub bare: bool,
     /// What is done with the value.
     pub operation: Operation,
 }

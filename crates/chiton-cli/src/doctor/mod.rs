@@ -7,6 +7,7 @@ mod environment;
 mod finding;
 mod machine;
 mod mounts;
+mod notify;
 mod sandbox;
 mod state;
 mod trial;
@@ -64,6 +65,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments, state: Result<PathBuf>, settin
 
 fn examine(state: Result<PathBuf>, settings: &Settings) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let told = notify::notify(state.as_deref().ok(), settings);
     findings.extend(machine::program());
     match state {
         Ok(state) => {
@@ -82,6 +84,7 @@ fn examine(state: Result<PathBuf>, settings: &Settings) -> Vec<Finding> {
             );
         }
     }
+    findings.extend(told);
     findings.extend(environment::variables(settings));
     findings.extend(machine::kernel());
     findings.extend(machine::process_table());

@@ -98,9 +98,9 @@ fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
         Some(Outcome::TimedOut) => Some(format!("Command timed out after {}ms", run.limit_ms())),
         Some(other) => Some(format!("The command {other}")),
     };
-    let failed = ending.is_some();
+    let failed = ending.is_some() && ran.outcome() != Some(Outcome::Running);
     let notes = run.notes.iter().map(|note| format!("[{note}]"));
-    let output = if output.is_empty() && !failed { NO_OUTPUT.to_owned() } else { output };
+    let output = if output.is_empty() && ending.is_none() { NO_OUTPUT.to_owned() } else { output };
     let lines: Vec<String> = ending.into_iter().chain(notes).chain([output]).chain(leftover_lines(ran)).collect();
     Reply { text: lines.join("\n"), structured: facts, is_error: failed }
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::action::{
     Action, Done, Failure, FailureKind, Gaps, ListAction, Message, OutputView, ReadAction, RunAction, StartsFrom,
-    TaskRef, Whose,
+    TaskRef, WatchChange, Whose,
 };
 use crate::arguments::{Arguments, short};
 use crate::call_error::CallError;
@@ -89,6 +89,7 @@ impl Dialect for Native {
         match tool {
             "BashOutput" => Ok(Action::Read(ReadAction {
                 filter: arguments.text("filter")?,
+                watch: arguments.text("watch")?.map(watch_change),
                 wait_for: arguments.text("wait_for")?,
                 wait_for_port: wanted_port(&arguments)?,
                 wait: arguments.millis("wait")?,
@@ -120,12 +121,15 @@ impl Dialect for Native {
     fn write(&self, action: &Action, done: &Done) -> Reply {
         match (action, done) {
             (Action::Run(run), Done::Ran(ran)) => reply::ran_reply(run, ran),
-            (_, Done::Started { task, .. }) => {
+            (action, Done::Started { task, .. }) => {
+                let watch = if let Action::Start(run) = action { run.watch.as_deref() } else { None };
+                let told = watch.map(|pattern| format!("\n[{}]", reply::watching(pattern))).unwrap_or_default();
                 let text = match &task.outcome {
                     Some(outcome) => format!("{0} {outcome} already. BashOutput with bash_id {0} reads it.", task.id),
-                    None => {
-                        format!("Running as {0}. BashOutput with bash_id {0} reads it, and can wait for it.", task.id)
-                    }
+                    None => format!(
+                        "Running as {0}. BashOutput with bash_id {0} reads it, and can wait for it.{told}",
+                        task.id
+                    ),
                 };
                 let ports = task.ports.iter().map(|(name, number)| format!("\n[port {name} = {number}]"));
                 let text = text + &ports.collect::<String>();
@@ -164,6 +168,7 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
     let (stdin, open) = (arguments.text("stdin")?, arguments.flag("open_stdin")?);
     run.request.terminal = terminal(arguments)?;
     run.request.until_input = run.request.terminal.is_some();
+    run.watch = arguments.text("watch")?.filter(|pattern| !pattern.is_empty());
     let (timeout, wait) = (arguments.millis("timeout")?, arguments.millis("wait")?);
     let port = wanted_port(arguments)?;
     let background = arguments.flag("run_in_background")? || port.is_some();
@@ -186,6 +191,11 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
             "on_timeout",
             background && run.request.on_timeout == OnTimeout::HandBack,
             "is 'stop' with run_in_background: it runs in the background already",
+        ),
+        (
+            "watch",
+            run.watch.is_some() && !background,
+            "goes with run_in_background; on one that runs already, BashOutput puts it",
         ),
         ("stdin", run.request.terminal.is_some() && stdin.is_some(), "goes without pty: what it reads there is typed"),
         ("open_stdin", open && stdin.is_some(), "goes without stdin: input is either given or left open"),
@@ -276,6 +286,10 @@ fn read_view(arguments: &Arguments<'_>) -> Result<Option<OutputView>, CallError>
         "screen" => OutputView::Screen,
         _ => OutputView::Plain,
     }))
+}
+
+fn watch_change(pattern: String) -> WatchChange {
+    if pattern.is_empty() { WatchChange::EndAll } else { WatchChange::Add(pattern) }
 }
 
 /// Which part of the output is asked for: one of three ways to say it, or what is new.

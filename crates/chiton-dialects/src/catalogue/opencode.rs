@@ -118,6 +118,7 @@ fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     let metadata = with(run_facts(ran), &facts);
     let error = match ran.outcome() {
         None | Some(Outcome::Exited(0)) => return success(&output, &metadata),
+        Some(Outcome::Running) => return success(&format!("The command is still running\n{output}"), &metadata),
         Some(Outcome::Exited(code)) => format!("Command failed with exit code {code}"),
         Some(Outcome::TimedOut) => format!("Command timed out after {}ms", run.limit_ms()),
         Some(other) => format!("The command {other}"),

@@ -76,6 +76,7 @@ impl Dialect for Wave {
                     Some(Outcome::TimedOut) => {
                         Reply::bad(format!("Command timed out after {}ms\n{output}", run.limit_ms()), facts)
                     }
+                    Some(Outcome::Running) => Reply::good(format!("The command is still running\n{output}"), facts),
                     Some(other) => Reply::bad(format!("The command {other}\n{output}"), facts),
                 }
             }

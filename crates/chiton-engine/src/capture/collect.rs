@@ -35,6 +35,8 @@ pub(crate) struct Collected {
     pub(crate) captured: Captured,
     /// What it waits for, where that is why it was handed over.
     pub(crate) waits: Option<InputWait>,
+    /// Whether it was handed over because a person wanted that.
+    pub(crate) released: bool,
     /// Still connected: while it is, the keeper knows that the session lives.
     pub(crate) reports: Reports,
 }
@@ -60,7 +62,7 @@ pub(crate) async fn collect(
 
     let mut hand_over_at = longest_wait(command).map(|wait| begun + wait);
     let mut intake = Intake::new(folder.path(), view, command.streams);
-    let mut waits = None;
+    let (mut waits, mut released) = (None, false);
 
     let (ending, state) = loop {
         let report = tokio::select! {
@@ -87,6 +89,11 @@ pub(crate) async fn collect(
                 hand_over_at = None;
                 reports.send(&Control::HandOver { lifetime: command.task_lifetime.into() }).await;
             }
+            Some(Report::Released) => {
+                released = true;
+                hand_over_at = None;
+                reports.send(&Control::HandOver { lifetime: command.task_lifetime.into() }).await;
+            }
             Some(Report::Ended { ending, state }) => break (*ending, state),
             Some(Report::NotReady { number }) if warm && reports.is_about_our_shell(number) => return Ok(None),
             Some(Report::HandedOver) => break (without_ending(Outcome::Running, begun.elapsed()), HandedBack::Nothing),
@@ -96,10 +103,11 @@ pub(crate) async fn collect(
         }
     };
 
-    // A command that ended between its wait and the hand-over does not wait any more.
+    // A command that ended between its wait and the hand-over does not wait any more, and goes on for nobody.
     waits = waits.filter(|_| ending.outcome == Outcome::Running);
+    released &= ending.outcome == Outcome::Running;
     let captured = intake.finish();
-    Ok(Some(Collected { pid, warm, ending, state, captured, waits, reports }))
+    Ok(Some(Collected { pid, warm, ending, state, captured, waits, released, reports }))
 }
 
 /// How long the caller waits before the command becomes a task; `None` where it waits to the end.

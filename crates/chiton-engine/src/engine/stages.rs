@@ -127,6 +127,7 @@ pub(super) struct Ended {
     ending: Ending,
     state: HandedBack,
     waits: Option<InputWait>,
+    released: bool,
     reports: Reports,
 }
 
@@ -253,6 +254,7 @@ impl Engine {
             choice,
             announce: &announce,
             journal: config.audit.as_ref(),
+            notify: config.notify.as_ref(),
         };
         spawn::launch(command, start, settings).await
     }
@@ -272,11 +274,11 @@ impl Engine {
             let Attempt { run, launched, can_repeat } = attempt;
             match collect(launched, command.request(), &run.folder, view, listener, control).await {
                 Ok(Some(collected)) => {
-                    let Collected { pid, warm, ending, state, captured, waits, reports } = collected;
+                    let Collected { pid, warm, ending, state, captured, waits, released, reports } = collected;
                     if ending.outcome == Outcome::Lost {
                         run.write_record();
                     }
-                    return Ok((Ended { run, pid, warm, ending, state, waits, reports }, captured));
+                    return Ok((Ended { run, pid, warm, ending, state, waits, released, reports }, captured));
                 }
                 Ok(None) => {}
                 Err(StartError::KeeperVanished(_)) if can_repeat => {}
@@ -295,7 +297,7 @@ impl Engine {
         ended: Ended,
         views: Views,
     ) -> RunReport {
-        let Ended { mut run, pid, warm, ending, state, waits, reports } = ended;
+        let Ended { mut run, pid, warm, ending, state, waits, released, reports } = ended;
         run.keep();
         let shell = self.shell_of(request).kind();
         let commit = self.commit(session, &start, shell, &ending, state);
@@ -330,6 +332,7 @@ impl Engine {
             warm,
             ending,
             waits,
+            released,
             views,
             start,
             commit,

@@ -32,6 +32,8 @@ const SCREEN: &str = "screen.json";
 const WATCHES: &str = "watches.json";
 /// Says that the journal has it that this run was lost.
 const LOST: &str = "lost";
+/// The file beside the runs that says why a person could not be told of one.
+pub const NOTIFY_FAILED: &str = "notify.failed";
 /// More than an ending needs unless it names many leftovers.
 const ENDING_BYTES: usize = 4096;
 

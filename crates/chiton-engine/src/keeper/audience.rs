@@ -72,6 +72,12 @@ impl Audience {
         }
     }
 
+    /// Reports to every call that waits for the run that a person wants it handed back; gives how many there are.
+    pub(super) fn release_calls(&mut self) -> usize {
+        let waiting = self.connections.iter_mut().filter_map(|one| one.take_waiting_call().then_some(one));
+        waiting.map(|connection| connection.send(&Report::Released)).count()
+    }
+
     /// Sends everybody the report that `make` makes for their role.
     pub(super) fn send_each(&mut self, mut make: impl FnMut(ClientRole) -> Report) {
         for connection in &mut self.connections {

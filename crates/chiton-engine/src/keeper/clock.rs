@@ -63,6 +63,11 @@ impl Clock {
         self.deadlines.reached(now).inspect(|_| self.deadlines.clear())
     }
 
+    /// The command may take as long as it wants.
+    pub(super) fn lift_limits(&mut self) {
+        self.deadlines.clear();
+    }
+
     /// When the ladder has its next step to do.
     pub(super) fn ladder_due(&self) -> Option<Instant> {
         self.ladder.as_ref().map(Ladder::wake_at)

@@ -24,6 +24,8 @@ pub(super) struct RunConnection {
     greeting: Greeting,
     /// There was more output while an earlier report of it was still unsent.
     owes_news: bool,
+    /// Whether a call waits here that a person may hand back.
+    awaits_release: bool,
     /// Bytes that it was referred to the spool for, and has not acknowledged.
     behind: u64,
 }
@@ -90,7 +92,17 @@ impl RunConnection {
     fn new(socket: UnixStream, role: ClientRole, greeting: Greeting) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let inbox = FrameBuffer::default();
-        Ok(Self { socket, inbox, outbox: Vec::new(), sent: 0, role, greeting, owes_news: false, behind: 0 })
+        Ok(Self {
+            socket,
+            inbox,
+            outbox: Vec::new(),
+            sent: 0,
+            role,
+            greeting,
+            owes_news: false,
+            awaits_release: false,
+            behind: 0,
+        })
     }
 
     /// The socket, for whatever comes after this run.
@@ -104,6 +116,16 @@ impl RunConnection {
 
     pub(super) fn set_role(&mut self, role: ClientRole) {
         self.role = role;
+    }
+
+    /// A call waits here that a person may hand back.
+    pub(super) fn await_release(&mut self) {
+        self.awaits_release = true;
+    }
+
+    /// Whether a call waits here that a person may hand back, which is done then.
+    pub(super) fn take_waiting_call(&mut self) -> bool {
+        std::mem::take(&mut self.awaits_release) || self.role == ClientRole::Caller
     }
 
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {

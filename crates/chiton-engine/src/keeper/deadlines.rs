@@ -46,7 +46,7 @@ impl Deadlines {
         self.next(OutputFlow::Read).filter(|(time, _)| now >= *time).map(|(_, limit)| limit)
     }
 
-    /// Nothing more is due: the command is being stopped.
+    /// Nothing more is due: the command is being stopped, or may take as long as it wants.
     pub(super) fn clear(&mut self) {
         (self.end, self.silence) = (None, None);
     }

@@ -59,6 +59,7 @@ impl KeptRun {
             self.dismiss_shell();
             self.record(&ending);
         }
+        self.tell_end(&ending);
         self.ending = Some(ending);
     }
 
@@ -105,22 +106,23 @@ impl KeptRun {
         let _ = self.folder.write_ending(ending, durability);
     }
 
-    /// Writes down how the leftovers ended, where there were any.
-    pub(super) fn record_leftovers(&self) {
-        if let Some(task) = &self.family.leftover_task {
-            // There is such a task only where nobody had stopped the run before its end, so a stop was about it alone.
-            let stopped = self.family.lifecycle.stop_cause().map(Outcome::from);
-            let ending = task.sum_up(self.summary(Outcome::Lost, Instant::now()), stopped);
-            self.journal_leftovers_end(task, &ending);
-            task.record(&ending);
-        }
+    /// Writes down how the leftovers ended, where there were any; gives their id and that.
+    pub(super) fn record_leftovers(&self) -> Option<(String, Ending)> {
+        let task = self.family.leftover_task.as_ref()?;
+        // There is such a task only where nobody had stopped the run before its end, so a stop was about it alone.
+        let stopped = self.family.lifecycle.stop_cause().map(Outcome::from);
+        let ending = task.sum_up(self.summary(Outcome::Lost, Instant::now()), stopped);
+        self.journal_leftovers_end(task, &ending);
+        task.record(&ending);
+        Some((task.id().to_owned(), ending))
     }
 
     fn summary(&self, outcome: Outcome, now: Instant) -> Ending {
         let lifecycle = &self.family.lifecycle;
         // Where the shell reported the end, it was certain that nobody but itself was left.
         let nobody = lifecycle.is_childless() || self.state.rest_follows();
-        let alive = if nobody { Vec::new() } else { stop::alive(|line| self.output.masked_text(line)) };
+        let is_own = |pid| !self.family.outsiders.has(pid);
+        let alive = if nobody { Vec::new() } else { stop::alive(is_own, |line| self.output.masked_text(line)) };
 
         // What is alive after a stop has survived it; after any other end it was left running.
         let cause = lifecycle.stop_cause();

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::leftover_task::LeftoverTask;
 use super::lifecycle::{Lifecycle, ReapedChild};
+use super::notices::Outsiders;
 use crate::run::{Outcome, Usage};
 use crate::stop::LeaderAlone;
 use crate::sys::process::{Reap, Reaped, reap};
@@ -20,6 +21,8 @@ pub(super) struct Family {
     /// What those used that were reaped so far.
     usage: Usage,
     pub(super) leftover_task: Option<LeftoverTask>,
+    /// Our children that are none of the command's.
+    pub(super) outsiders: Outsiders,
 }
 
 impl Family {
@@ -30,6 +33,7 @@ impl Family {
             leader_ended: None,
             usage: Usage::default(),
             leftover_task: None,
+            outsiders: Outsiders::default(),
         }
     }
 
@@ -46,6 +50,9 @@ impl Family {
 
     /// Notes how a child ended.
     pub(super) fn note_end(&mut self, child: &Reaped) {
+        if self.outsiders.note_end(child.pid, child.status) {
+            return;
+        }
         self.usage.add(child.usage);
         if self.lifecycle.reaped(child.pid, child.status) == ReapedChild::Leader {
             self.leader_ended = Some(Instant::now());

@@ -33,6 +33,13 @@ impl KeptRun {
         self.append(AuditEntry::end_of(task.id(), ending, bytes_of(ending)));
     }
 
+    /// Writes down that something was done about the task.
+    pub(super) fn journal_task(&self, what: &str) {
+        let mut entry = AuditEntry::new(AuditEvent::Task);
+        (entry.run, entry.outcome) = (Some(self.folder.id().to_owned()), Some(what.to_owned()));
+        self.append(entry);
+    }
+
     /// A journal that cannot be written is no reason to lose the run; the next call says so.
     fn append(&self, mut entry: AuditEntry) {
         if let Some(plan) = &self.plan.journal {

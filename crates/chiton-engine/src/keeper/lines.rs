@@ -132,10 +132,12 @@ mod tests {
         (matcher.watch.matches, last)
     }
 
+    /// A pattern, what arrives, how many lines match, and the last of them.
+    type Case<'a> = (&'a str, &'a [(Stream, &'a [u8])], u64, &'a [(u64, &'a str)]);
+
     #[test]
     fn a_line_counts_once_however_it_arrives() {
         let (out, err) = (Stream::Stdout, Stream::Stderr);
-        type Case<'a> = (&'a str, &'a [(Stream, &'a [u8])], u64, &'a [(u64, &'a str)]);
         let cases: &[Case<'_>] = &[
             ("error", &[(out, b"an error\nfine\n")], 1, &[(1, "an error")]),
             ("error", &[(out, b"an er"), (out, b"ror\n")], 1, &[(1, "an error")]),

@@ -26,6 +26,7 @@ mod leftover_task;
 mod lifecycle;
 mod lines;
 mod masking;
+mod notices;
 mod output;
 mod reader;
 mod requests;

@@ -44,6 +44,8 @@ impl KeptRun {
                 self.set_role(index, ClientRole::Window(use_of_it));
                 self.look().unwrap_or_else(no_terminal)
             }
+            Control::Release => Report::Answer(self.release()),
+            Control::AwaitRelease => return self.await_release(index),
             Control::AddWatch { task, pattern, since } => self.add_watch(&task, &pattern, since),
             Control::RemoveWatches { task, pattern } => self.remove_watches(&task, pattern.as_deref()),
             Control::Follow { pattern, since } => self.follow(index, &pattern, since),
@@ -84,6 +86,10 @@ impl KeptRun {
             record.lifetime = lifetime;
             let _ = self.folder.write_request(&record);
         }
+        if self.tells_person() {
+            // It may wait for somebody to type already: then a person is told now.
+            self.console.check_soon(Instant::now());
+        }
         Report::HandedOver
     }
 
@@ -97,6 +103,26 @@ impl KeptRun {
         match &self.ending {
             Some(ending) => Report::Ended { ending: Box::new(ending.clone()), state: HandedBack::Nothing },
             None => self.growth(),
+        }
+    }
+
+    /// Has the calls that wait for the run return while it goes on. The time limit of such a call does not hold for what
+    /// goes on without it: a person has decided otherwise.
+    fn release(&mut self) -> Result<(), Denial> {
+        self.while_running()?;
+        let is_awaited = self.audience.has_caller();
+        if self.audience.release_calls() == 0 {
+            return Err(Denial::Because("no call waits for it: it runs in the background already".to_owned()));
+        }
+        if is_awaited {
+            self.clock.lift_limits();
+        }
+        Ok(())
+    }
+
+    fn await_release(&mut self, index: usize) {
+        if let Some(connection) = self.audience.get_mut(index) {
+            connection.await_release();
         }
     }
 

@@ -24,6 +24,7 @@ use super::console::Console;
 use super::deadlines::OutputFlow;
 use super::family::Family;
 use super::lifecycle::StopEffect;
+use super::notices::Told;
 use super::output::OutputPump;
 use super::started_shell::StartedShell;
 use super::state::StateInbox;
@@ -52,6 +53,8 @@ pub(super) struct KeptRun {
     pub(super) state: StateInbox,
     /// Where somebody watches for lines.
     pub(super) watches: Option<Box<Watches>>,
+    /// What a person was told of it.
+    pub(super) told: Told,
     /// Once it is announced.
     pub(super) ending: Option<Ending>,
 }
@@ -96,6 +99,7 @@ pub(super) fn keep(
         family: Family::new(pid, leader_alone),
         state: StateInbox::default(),
         watches: None,
+        told: Told::default(),
         ending: None,
         equipment,
         folder,
@@ -139,15 +143,16 @@ impl KeptRun {
         self.family.lifecycle.is_over(settled, self.clock.is_overdue(now))
     }
 
-    /// Whether nobody is left of the run, and its caller has received everything.
+    /// Whether nobody is left of the run, nor of what we started for it, and its caller has received everything.
     fn is_done(&self) -> bool {
         let lifecycle = &self.family.lifecycle;
-        lifecycle.is_announced() && lifecycle.is_childless() && !self.audience.has_unsent_for_caller()
+        let is_alone = lifecycle.is_childless() && self.family.outsiders.is_empty();
+        lifecycle.is_announced() && is_alone && !self.audience.has_unsent_for_caller()
     }
 
     /// Nobody is left: what remains is written down and sent, and everything is closed, in this order.
     fn conclude(mut self, alive: OwnedFd) -> AfterRun {
-        self.record_leftovers();
+        let left = self.record_leftovers();
         if self.state.rest_follows() && !self.plan.changes_nothing {
             let state = self.state.take(&self.equipment.shared);
             self.audience.send_caller_and_wait(&Report::State(state));
@@ -158,6 +163,9 @@ impl KeptRun {
         self.folder.close_door();
         drop(self.family.leftover_task.take());
         drop(alive);
+        if let Some((id, ending)) = left {
+            self.tell_leftovers_end(&id, &ending);
+        }
 
         // A keeper that has a terminal led its session, and cannot lead another: that was its last run.
         let is_last = self.console.has_terminal();
@@ -208,6 +216,7 @@ impl KeptRun {
             self.reveal(Stream::Stdout);
         }
         self.tell_matches(now);
+        self.look_after_notices(now);
         self.check_for_wait(now);
         if let Some(unattended) = self.unattended.as_mut().filter(|_| self.audience.has_caller()) {
             unattended.check(now);
@@ -236,7 +245,8 @@ impl KeptRun {
         let unattended = self.unattended.as_ref().filter(|_| leader.is_some() && self.audience.has_caller());
 
         let matches = self.watches.as_ref().and_then(|watches| watches.due());
-        let others = [self.output.reveal_at(), self.state.next_read(), self.clock.put_off_until(), matches];
+        let notices = self.family.outsiders.due();
+        let others = [self.output.reveal_at(), self.state.next_read(), self.clock.put_off_until(), matches, notices];
         let look = unattended.map(Unattended::next_check);
         [ladder, settle, deadline, check, look].into_iter().chain(others).flatten().min()
     }
@@ -285,7 +295,7 @@ impl KeptRun {
 
     /// Whether anybody wants to know when the command waits for input.
     fn wants_input_waits(&self) -> bool {
-        self.audience.wants_input_waits(self.plan.tells_waiting)
+        self.audience.wants_input_waits(self.plan.tells_waiting) || self.tells_person()
     }
 
     /// Reports that the command waits for input, where it does and somebody wants to know.
@@ -295,6 +305,7 @@ impl KeptRun {
         }
         let Some(wait) = self.console.check_for_wait(now) else { return };
         let wanted = |role| matches!(role, ClientRole::Caller | ClientRole::Watcher(Watched::OutputAndInput));
+        self.tell_wait(&wait);
         self.audience.send_to(wanted, &Report::Waits(wait));
     }
 

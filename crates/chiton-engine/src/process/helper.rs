@@ -10,6 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 use zeroize::Zeroizing;
 
+use crate::bytes::ByteString;
+
 /// More than any answer has.
 const MOST_BYTES: usize = 16 << 20;
 
@@ -60,6 +62,25 @@ pub(crate) fn ask(helper: &Helper<'_>) -> io::Result<HelperOutput> {
         return Err(if late { io::Error::new(io::ErrorKind::TimedOut, message) } else { error });
     }
     Ok(HelperOutput { output, code: child.wait()?.code() })
+}
+
+/// Starts a program that nobody waits for: without input, in a group of its own, its output discarded. It is reaped like
+/// every other child.
+pub(crate) fn start(words: &[String], environment: &[(String, ByteString)]) -> io::Result<i32> {
+    let (program, arguments) = words.split_first().ok_or_else(|| io::Error::other("no program is named"))?;
+    let environment = environment.iter().map(|(name, value)| (name, os_string(value)));
+    #[expect(clippy::disallowed_methods, reason = "this is where helpers are started")]
+    let child = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs(environment)
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()?;
+    i32::try_from(child.id()).map_err(io::Error::other)
 }
 
 fn os_string(bytes: &[u8]) -> std::ffi::OsString {

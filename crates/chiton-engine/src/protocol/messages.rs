@@ -15,7 +15,9 @@ use crate::bytes::{ByteString, path_as_bytes};
 use crate::limits::{SpoolLimits, StopLimits};
 use crate::owner::Owner;
 use crate::run::Stream;
-use crate::run::{DirectoryId, Ending, InSpool, InputWait, Lifetime, Look, StopCause, Streams, Typing, Typist, Watch};
+use crate::run::{
+    DirectoryId, Ending, InSpool, InputWait, Lifetime, Look, Notify, StopCause, Streams, Typing, Typist, Watch,
+};
 use chiton_terminal::TerminalSize;
 
 /// Raised with every change of a message. The two sides are the same executable, unless it was replaced while a task
@@ -95,6 +97,8 @@ pub(crate) struct RunPlan {
     /// Whether nobody waits for its end.
     pub(crate) background: bool,
     pub(crate) journal: Option<JournalPlan>,
+    /// The program that tells a person of it, where it is a task.
+    pub(crate) notify: Option<Notify>,
     /// A plain file that gets all output as well, and a last line that says how it ended.
     pub(crate) transcript: Option<ByteString>,
     /// The request, for the keeper to write down; `None` where the engine has done that.
@@ -178,6 +182,10 @@ pub(crate) enum Control {
     AddWatch { task: String, pattern: String, since: Option<u64> },
     /// Take the watch with this pattern off a task, or all of them. Answered by [`Report::Watches`] with those.
     RemoveWatches { task: String, pattern: Option<String> },
+    /// Hand the calls that wait for it back to whoever made them: a person wants that. Answered.
+    Release,
+    /// This connection waits for the run on behalf of a call, which a person may hand back. Not answered.
+    AwaitRelease,
     /// Report what matches on this connection for as long as it is open, and the end. Answered by [`Report::Followed`].
     Follow { pattern: String, since: Option<u64> },
 }
@@ -206,6 +214,8 @@ pub(crate) enum Report {
     Reader(Box<ReaderReport>),
     /// It waits for input.
     Waits(InputWait),
+    /// A person wants the call that waits here to be handed back.
+    Released,
     /// Standing watches as they are now.
     Watches(Vec<Watch>),
     /// A standing watch has matched; the run's folder says which and what.

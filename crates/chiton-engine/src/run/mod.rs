@@ -5,6 +5,7 @@
 pub(crate) mod ending;
 pub mod event;
 mod lines;
+mod notify;
 pub mod outcome;
 pub(crate) mod typing;
 mod watch;
@@ -13,6 +14,8 @@ pub use ending::{Ending, StreamTotals};
 pub(crate) use ending::{InSpool, StopCause};
 pub use event::{Listener, PassedAmount, RunEvent, Silent, Stream, Streams};
 pub(crate) use lines::Lines;
+pub(crate) use notify::Notice;
+pub use notify::Notify;
 pub use outcome::{Leftover, Lifetime, Outcome, Signal, TimeLimit, Usage};
 pub use typing::{InputWait, Look, Typing, Typist};
 pub(crate) use watch::compile as compile_watch;

@@ -135,6 +135,7 @@ fn run_plan(
         request: run.request.clone(),
         background: settings.attendance == Attendance::Background,
         journal: settings.journal.map(Journal::plan),
+        notify: settings.notify.cloned(),
         stop,
         spool,
     }

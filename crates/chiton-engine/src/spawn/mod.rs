@@ -28,6 +28,7 @@ use crate::process::delivery::{self, Delivery};
 use crate::process::keeper_process::Keeper;
 use crate::request::CommandInput;
 use crate::review::{Protection, UseOfText};
+use crate::run::Notify;
 use crate::secrets::ResolvedCommand;
 use crate::secrets::known::KnownSecrets;
 use crate::session::{Session, StartingPoint};
@@ -85,6 +86,8 @@ pub(crate) struct LaunchSettings<'a> {
     pub(crate) announce: &'a (dyn Fn(&ResolvedCommand, &RequestRecord) -> Result<(), StartError> + Sync),
     /// Where the keeper writes down the end of a task.
     pub(crate) journal: Option<&'a Journal>,
+    /// What tells a person of a task.
+    pub(crate) notify: Option<&'a Notify>,
 }
 
 /// Who is to run a command.

@@ -14,10 +14,12 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use crate::protocol::Denial;
 use crate::run::Leftover;
 
-/// The living descendants of this process with their command lines, each as `mask` shows it, zombies left out.
-pub(crate) fn alive(mask: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<Leftover> {
+/// The living descendants of this process that are `wanted`, with their command lines, each as `mask` shows it, zombies
+/// left out.
+pub(crate) fn alive(wanted: impl Fn(i32) -> bool, mask: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<Leftover> {
     let mut found: Vec<Leftover> = list()
         .into_iter()
+        .filter(|pid| wanted(*pid))
         .filter(|pid| status(*pid).is_some_and(|(state, _)| state != b'Z' && state != b'X'))
         .map(|pid| Leftover { pid, command: command_line(pid, &mask) })
         .collect();
@@ -59,6 +61,17 @@ pub(crate) fn signal_run(leader: Option<i32>, number: i32) -> Result<(), Denial>
         None if signal_all(signal, |_| true) > 0 => Ok(()),
         None => Err(Denial::Ended),
     }
+}
+
+/// Whether a process belongs to a group.
+pub(crate) fn is_in_group(pid: i32, group: i32) -> bool {
+    let found = rustix::process::getpgid(Pid::from_raw(pid));
+    found.is_ok_and(|found| found.as_raw_nonzero().get() == group)
+}
+
+/// Kills those of our descendants that belong to a group.
+pub(crate) fn kill_group(group: i32) {
+    signal_all(Signal::KILL, |pid| is_in_group(pid, group));
 }
 
 /// Kills every direct child, in as little time as possible. Of a family that forks from generation to generation, each

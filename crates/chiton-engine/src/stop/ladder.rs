@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::descendants::{kill_children, signal_all};
+use super::descendants::{is_in_group, kill_children, signal_all};
 use crate::limits::{StopLimits, later};
 
 /// How often one force step walks the tree, for families that fork faster than one walk.
@@ -95,9 +95,4 @@ fn signal_group(leader: Option<i32>, signal: Signal) {
     if let Some(group) = leader.and_then(Pid::from_raw) {
         let _ = kill_process_group(group, signal);
     }
-}
-
-fn is_in_group(pid: i32, group: i32) -> bool {
-    let found = rustix::process::getpgid(Pid::from_raw(pid));
-    found.is_ok_and(|found| found.as_raw_nonzero().get() == group)
 }

@@ -11,5 +11,7 @@
 mod descendants;
 mod ladder;
 
-pub(crate) use descendants::{LeaderAlone, alive, is_dead, list as descendants, list_of as descendants_of, signal_run};
+pub(crate) use descendants::{
+    LeaderAlone, alive, is_dead, is_in_group, kill_group, list as descendants, list_of as descendants_of, signal_run,
+};
 pub(crate) use ladder::Ladder;

@@ -180,6 +180,11 @@ impl Tasks {
         self.open(id).await?.signal(signal).await
     }
 
+    /// Has the calls that wait for it return while it goes on, and their time limits with them: a person wants that.
+    pub async fn release(&self, id: &str) -> Result<(), SendError> {
+        self.open(id).await?.request(Control::Release, "no call waits for it").await
+    }
+
     /// Waits for the first of several things. Nothing wakes up in between.
     pub async fn wait(&self, id: &str, wanted: WaitFor) -> Result<Waited, SendError> {
         self.open(id).await?.wait(wanted).await

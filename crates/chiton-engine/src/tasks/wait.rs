@@ -40,6 +40,8 @@ pub struct WaitFor {
     pub port: Option<WantedPort>,
     /// That its standing watches ([`super::Tasks::watches`]) have matched more lines in all than this.
     pub watched_beyond: Option<u64>,
+    /// Whether a person may end the wait (`chiton release`): it is that of a call.
+    pub releasable: bool,
     /// How long to wait at most.
     pub timeout: Option<Duration>,
     /// Where the waiting reader is: output before this is neither searched nor counted.
@@ -76,6 +78,8 @@ pub enum WaitReason {
     Input(InputWait),
     /// A standing watch has matched.
     Watched,
+    /// A person has ended the wait.
+    Released,
     /// The time is over.
     TimedOut,
 }
@@ -154,6 +158,9 @@ impl TaskLink {
 
     /// Asks the keeper to report what this wait is about. It reports at once where the run stands.
     async fn watch(&mut self, wanted: &WaitFor) -> Result<(), SendError> {
+        if wanted.releasable {
+            self.send(&Control::AwaitRelease).await?;
+        }
         let watch = if wanted.input { Control::WatchInput } else { Control::Watch };
         self.send(&watch).await?;
         if wanted.wants_screen() {
@@ -172,6 +179,7 @@ impl TaskLink {
     ) -> Result<Option<WaitReason>, SendError> {
         match report {
             Some(Report::Waits(wait)) => Ok(Some(WaitReason::Input(wait))),
+            Some(Report::Released) if wanted.releasable => Ok(Some(WaitReason::Released)),
             Some(Report::Look(look)) => Ok(wanted.line_on(&look.screen)),
             Some(Report::Answer(Err(Denial::NoTerminal))) => Err(self.no_terminal()),
             Some(Report::Grew { stdout, stderr }) => {

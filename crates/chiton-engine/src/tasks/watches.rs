@@ -49,7 +49,7 @@ impl Tasks {
 
 impl TaskLink {
     async fn watch_lines(&mut self, pattern: &str, since: Option<u64>) -> Result<Watch, SendError> {
-        check(pattern)?;
+        Watch::check(pattern)?;
         let task = self.folder.id().to_owned();
         let added = self.request_watches(Control::AddWatch { task, pattern: pattern.to_owned(), since }).await?;
         let reason = "its keeper does not know watches".to_owned();
@@ -89,7 +89,7 @@ impl TaskLink {
     /// # Errors
     /// When the pattern is not a regular expression, or the task has too many watches.
     pub async fn follow(mut self, pattern: &str, since: Option<u64>) -> Result<Follow, SendError> {
-        check(pattern)?;
+        Watch::check(pattern)?;
         self.send(&Control::Follow { pattern: pattern.to_owned(), since }).await?;
         Ok(Follow { link: self, told: 0 })
     }
@@ -144,7 +144,13 @@ impl Follow {
     }
 }
 
-fn check(pattern: &str) -> Result<(), SendError> {
-    let bad = |reason| SendError::BadPattern { pattern: pattern.chars().take(200).collect(), reason };
-    compile_watch(pattern).map(drop).map_err(bad)
+impl Watch {
+    /// Whether a task can be watched for this.
+    ///
+    /// # Errors
+    /// When it is not a regular expression, or too long.
+    pub fn check(pattern: &str) -> Result<(), SendError> {
+        let bad = |reason| SendError::BadPattern { pattern: pattern.chars().take(200).collect(), reason };
+        compile_watch(pattern).map(drop).map_err(bad)
+    }
 }

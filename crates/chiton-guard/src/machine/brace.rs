@@ -7,7 +7,8 @@ const MOST_COUNTED: usize = 256;
 /// Characters of all words together. Whoever writes more of them with braces does not name files.
 const MOST_CHARACTERS: usize = 1 << 18;
 
-/// The words that the pieces of one word stand for, before anything else is expanded; none where they are too many.
+/// The words that the pieces of one word stand for, before anything else is expanded; none where they are too many, or
+/// where they put something new behind a dollar sign.
 pub(crate) fn expand(parts: &[Part]) -> Option<Vec<Vec<Part>>> {
     let braces = |part: &Part| matches!(part, Part::Literal(text) if text.contains('{'));
     if !parts.iter().any(braces) {
@@ -16,7 +17,7 @@ pub(crate) fn expand(parts: &[Part]) -> Option<Vec<Vec<Part>>> {
     let atoms = atoms(parts);
     let mut left = MOST_CHARACTERS.max(atoms.len() * 2);
     let words = words(&atoms, 0, &mut left)?;
-    Some(words.into_iter().map(|word| word.into_iter().fold(Vec::new(), join)).collect())
+    words.into_iter().map(|word| word.into_iter().try_fold(Vec::new(), join)).collect()
 }
 
 /// A character of bare text, or a piece that braces do not look into.
@@ -37,13 +38,23 @@ fn atoms(parts: &[Part]) -> Vec<Atom> {
     atoms
 }
 
-fn join(mut parts: Vec<Part>, atom: Atom) -> Vec<Part> {
+fn join(mut parts: Vec<Part>, atom: Atom) -> Option<Vec<Part>> {
+    let is_of_name = |character: char| character.is_ascii_alphanumeric() || character == '_';
     match (parts.last_mut(), atom) {
+        // Only braces bring these together: `$a{b,c}` is `$ab $ac`.
+        (Some(Part::Parameter(parameter)), Atom::Bare(character)) if parameter.bare && is_of_name(character) => {
+            parameter.name.push(character);
+        }
+        (Some(Part::Literal(text)), Atom::Bare(character))
+            if text.ends_with('$') && (is_of_name(character) || "{([@*#?-$!".contains(character)) =>
+        {
+            return None;
+        }
         (Some(Part::Literal(text)), Atom::Bare(character)) => text.push(character),
         (_, Atom::Bare(character)) => parts.push(Part::Literal(character.to_string())),
         (_, Atom::Whole(part)) => parts.push(part),
     }
-    parts
+    Some(parts)
 }
 
 fn bare(atom: Option<&Atom>) -> Option<char> {

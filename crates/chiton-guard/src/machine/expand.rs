@@ -498,6 +498,12 @@ impl Expansion<'_, '_> {
         const DEEPEST: usize = 5;
         if expression.contains("$(") || expression.contains('`') || expression.contains("${") {
             self.machine.expanded_again(expression, self.world);
+        } else if expression.contains('\\') {
+            // Backslashes are taken away on the way to where it is calculated, in some places and not in others.
+            let bare = expression.replace('\\', "");
+            if bare.contains("$(") || bare.contains("${") {
+                self.machine.expanded_again(&bare, self.world);
+            }
         }
         if depth > DEEPEST || self.machine.exhausted {
             return;

@@ -173,6 +173,11 @@ impl Expansion<'_, '_> {
                 _ => Some(false),
             },
         };
+        if parameter.indirect && kind == Fallback::Replace && absent.is_none() {
+            // Whether what it names is set cannot be tried out by its own name.
+            self.single(word);
+            return Values::Texts(vec![Text::unknown(What::Plain, false)]);
+        }
         let told = self.world.has_set(&parameter.name) || self.machine.context.variable(&parameter.name).is_some();
         let absent = match (kind, absent) {
             // Nothing says that it is set, and the command provides for that.

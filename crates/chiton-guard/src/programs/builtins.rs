@@ -35,8 +35,9 @@ pub(super) const ROWS: &[Program] = &[
             declare(machine, call, world);
             let lists = |arg: &Arg| matches!(&*arg.text.known_start(), "-p" | "-x" | "-px" | "-xp");
             let flow = if call.args.iter().all(lists) { Flow::labelled(Labels::SECRET) } else { Flow::empty() };
+            let succeeds = call.name == "export" && call.args.iter().all(is_sure_to_be_exported);
             let world = world.clone();
-            Some(if call.name == "export" { Ran::succeeded(world, flow) } else { Ran::same(world, flow) })
+            Some(if succeeds { Ran::succeeded(world, flow) } else { Ran::same(world, flow) })
         }),
         examples: &[
             denies("declare D=/; rm -rf $D", "delete-root"),
@@ -358,6 +359,18 @@ fn is_certainly_there(machine: &Machine<'_>, directory: &str, world: &World) -> 
             .surroundings
             .as_ref()
             .is_some_and(|surroundings| surroundings.others_may_write(std::path::Path::new(directory)).is_some())
+}
+
+/// Whether bash accepts this as something to export: a name, with or without a value.
+fn is_sure_to_be_exported(arg: &Arg) -> bool {
+    let start = arg.text.known_start();
+    let name = match start.split_once('=') {
+        Some((name, _)) => name.strip_suffix('+').unwrap_or(name),
+        None if arg.text.is_decided() => &start,
+        None => return false,
+    };
+    name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 fn declare(machine: &mut Machine<'_>, call: &Call, world: &mut World) {

@@ -63,6 +63,7 @@ pub(super) const ROWS: &[Program] = &[
             denies("chiton secret decrypt 1a2b", "chiton"),
             asks("chiton secret rm github-token", "chiton"),
             asks("chiton kill --all", "chiton"),
+            asks("chiton release shell_1a2b3c4d", "chiton"),
             asks("chiton clean", "chiton"),
             denies("chiton audit clear", "chiton"),
             asks("chiton shot -o /etc/hosts x", "system-write"),
@@ -142,6 +143,7 @@ fn verb(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran
         "setup" => setup(machine, call, &options, operands, world),
         "secret" => secret(machine, call, operands),
         "kill" if options.has(&["all"]) => meddles(machine, call, "This ends every task, whoever started it."),
+        "release" => meddles(machine, call, "This hands back a call in the name of a person."),
         "clean" => meddles(machine, call, "This removes the output and the records of commands that have ended."),
         "audit" => {
             let removes = operands.first().is_some_and(|word| !word.text.is("verify"));

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use chiton_engine::tasks::Listening;
+use chiton_engine::tasks::{Listening, Watch};
 use chiton_engine::terminal::text::{ScreenAtEnd, outside_full_screen};
 use chiton_engine::{Look, Outcome, Task, TimeLimit};
 use serde_json::{Map, Value, json};
 
 use super::shorter::{self, HEAD, ShorterText, TAIL, ends};
 use super::{FORM, LISTED};
-use crate::action::{ListAction, Listed, OutputView, Ran, RunAction, TaskOutput};
+use crate::action::{ListAction, Listed, OutputView, Ran, RunAction, TaskOutput, WatchChanged};
 use crate::bash_like::ended_by_itself;
 use crate::facts::{compacted, lean_run_facts, look_facts, object, task_facts, with};
 use crate::reply::Reply;
@@ -114,6 +114,7 @@ pub(super) fn read_reply(read: &TaskOutput, filter: Option<&str>) -> Reply {
         (None, _) => without_escapes(&read.output.head),
     };
     let mut lines = vec![line(&read.task)];
+    lines.extend(read.watch.as_ref().map(|watch| format!("[{}]", watch_line(watch))));
     lines.extend(read.waited.as_ref().map(|why| format!("[waited: {why}]")));
     lines.extend(read.ports.news.as_ref().filter(|news| !says_the_same(read, news)).map(|news| format!("[{news}]")));
     match read.look.as_ref().filter(|_| read.view == OutputView::Screen) {
@@ -148,11 +149,41 @@ pub(super) fn read_reply(read: &TaskOutput, filter: Option<&str>) -> Reply {
         "not_kept": some(read.not_kept),
         "next": (read.task.status.is_running() || read.left_out > 0).then_some(read.end),
         "waited": read.waited,
+        "watches": read.watch.as_ref().map(watch_facts),
     });
     let mut look = look_facts(read.look.as_deref());
     look.retain(|name, _| is_screen || !DRAWN.contains(&name.as_str()));
     let facts = with(with(task_facts(&read.task, FORM), &more), &ports_facts(&read.ports.listening));
     Reply::good(lines.join("\n"), with(facts, &Value::Object(look)))
+}
+
+/// That a pattern stays on a task, and what will come of it.
+pub(super) fn watching(pattern: &str) -> String {
+    format!("watching for '{pattern}': when lines match, your next reply says so")
+}
+
+/// What came of a change of the standing watches.
+fn watch_line(watch: &WatchChanged) -> String {
+    let ended = |watch: &Watch| format!("'{}', which matched {} lines", watch.pattern, watch.matches);
+    match watch {
+        WatchChanged::Added(watch) if watch.matches > 0 => {
+            format!("{}; it has matched {} by now", watching(&watch.pattern), watch.matches)
+        }
+        WatchChanged::Added(watch) => watching(&watch.pattern),
+        WatchChanged::Ended(watches) if watches.is_empty() => "nothing was watched for".to_owned(),
+        WatchChanged::Ended(watches) => {
+            format!("no longer watching for {}", watches.iter().map(ended).collect::<Vec<_>>().join("; "))
+        }
+    }
+}
+
+fn watch_facts(watch: &WatchChanged) -> Value {
+    let (watches, state) = match watch {
+        WatchChanged::Added(watch) => (std::slice::from_ref(watch), "standing"),
+        WatchChanged::Ended(watches) => (&watches[..], "ended"),
+    };
+    let fact = |watch: &Watch| json!({"pattern": watch.pattern, "matches": watch.matches, "state": state});
+    watches.iter().map(fact).collect()
 }
 
 /// Whether the end of a wait says what there is to say about ports.

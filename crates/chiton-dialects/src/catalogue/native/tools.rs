@@ -43,6 +43,7 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
             ),
             ("wait", integer(0, "Milliseconds to wait; then its id is given and it goes on.")),
             ("run_in_background", boolean("Come back at once with its id; no timeout if left out.")),
+            ("watch", string("In the background: a regular expression that stays on it, as in BashOutput.")),
             (
                 "wait_for_port",
                 integer(0, "In the background: come back when it listens on this port (0: any), or ends."),
@@ -63,10 +64,10 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
             ("session", string("Run in the session of this name, which has a state of its own and stays.")),
             ("reset", boolean("Start the session afresh first: directory, variables, functions, options.")),
             ("description", string("What it does, in a few words.")),
-            ("head", integer(1, "Show the first lines alone.")),
-            ("tail", integer(1, "Show the last lines alone.")),
-            ("filter", string("Show lines that match this regular expression.")),
-            ("compact", boolean("false: show every line.")),
+            ("head", integer(1, "First lines only.")),
+            ("tail", integer(1, "Last lines only.")),
+            ("filter", string("A regex: matching lines only.")),
+            ("compact", boolean("false: all lines.")),
         ],
         required: &["command"],
         effect: ToolEffect::Runs,
@@ -103,6 +104,13 @@ pub(super) fn output() -> ToolSpec {
                 string(
                     "Wait until a new line matches this regular expression ('.': any line), or it ends. New is what you \
                      have not read, or what comes after since.",
+                ),
+            ),
+            (
+                "watch",
+                string(
+                    "A regular expression that stays on it: when lines match from now on, your next reply says so. '' ends \
+                     all watches on it.",
                 ),
             ),
             ("wait_for_port", integer(0, "Wait until it listens on this port (0: any), or it ends.")),
@@ -184,6 +192,7 @@ fn read_fields() -> Vec<Field> {
         Field::integer("not_kept").or_absent(),
         Field::integer("next").or_absent(),
         Field::text("waited").or_absent(),
+        Field::list("watches").or_absent(),
     ];
     [&output[..], &PORTS, &look_fields()].concat()
 }
