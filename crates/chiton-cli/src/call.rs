@@ -39,8 +39,8 @@ pub(crate) fn call(arguments: &CallArguments, settings: &Settings, state: &Path)
     let runtime = crate::runtime::build(tokio::runtime::Builder::new_multi_thread().worker_threads(1))?;
     let reply = runtime.block_on(async {
         let operator = arguments.session.resolve(settings, Purpose::OneCall, state)?.operator(state)?;
-        let reply = operator.call(&arguments.tool, &values, &Caller::silent()).await.reply;
-        anyhow::Ok(reply)
+        let called = operator.call(&arguments.tool, &values, &Caller::silent()).await;
+        anyhow::Ok(operator.deliver(&called).await)
     })?;
     let mut stdout = std::io::stdout().lock();
     if arguments.json {

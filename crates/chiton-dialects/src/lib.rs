@@ -32,6 +32,7 @@ pub mod compact;
 pub mod facts;
 pub mod gaps;
 pub mod ignored;
+pub mod news;
 pub mod reading;
 pub mod registry;
 pub mod reply;
@@ -48,5 +49,6 @@ pub use action::{Action, Done, Gaps, Keeps, ListAction, Listed, ReadAction, RunA
 pub use arguments::Arguments;
 pub use call_error::CallError;
 pub use catalogue::{find, names};
+pub use news::{Change, What};
 pub use reply::Reply;
-pub use tool::{Dialect, Structured, Surroundings, ToolSpec};
+pub use tool::{Dialect, Structured, Surroundings, TaskNames, ToolSpec};

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::news::{self, SINCE_LAST_CALL};
+
 /// One field of a structured reply.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
@@ -119,13 +121,15 @@ pub fn shape(fields: &[Field]) -> Value {
 }
 
 /// A tool's output schema: its reply is one of these, a refusal or an error. Any of them may name parameters that were
-/// ignored.
+/// ignored, and what changed since the client's last call.
 pub fn any_of(shapes: impl IntoIterator<Item = Value>) -> Value {
     let mut shapes: Vec<Value> = shapes.into_iter().chain([refused(), failed()]).collect();
     for shape in &mut shapes {
         shape["properties"][IGNORED] = json!({"type": "array", "items": {"type": "string"}});
+        shape["properties"][SINCE_LAST_CALL] = json!({"type": "array"});
     }
-    json!({"type": "object", "anyOf": shapes})
+    // What is in that list is described once, for all shapes.
+    json!({"type": "object", "properties": {SINCE_LAST_CALL: news::schema()}, "anyOf": shapes})
 }
 
 /// The field for parameters that were ignored.

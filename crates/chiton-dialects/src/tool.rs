@@ -96,6 +96,17 @@ pub enum Structured {
     OnRequest,
 }
 
+/// What a surface calls a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskNames {
+    /// By its id.
+    Id,
+    /// By the short number that a reply gave it ([`Ran::number`]).
+    Number,
+    /// By the process id of its shell.
+    Pid,
+}
+
 /// A tool surface.
 pub trait Dialect: Send + Sync {
     /// Its name.
@@ -155,6 +166,27 @@ pub trait Dialect: Send + Sync {
     /// How a call starts the session afresh, in the words of the tool, where one can.
     fn restart_words(&self) -> Option<&'static str> {
         None
+    }
+
+    /// What its replies call a task.
+    fn task_names(&self) -> TaskNames {
+        TaskNames::Id
+    }
+
+    /// The tool that lists tasks, where it has one.
+    fn listing_tool(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether the text of its answer says how a task ended, where that is a thing to say. If not, a line at the end of
+    /// the reply does ([`crate::news`]).
+    fn says_how_a_task_ended(&self, done: &Done) -> bool {
+        !matches!(done, Done::Started { .. })
+    }
+
+    /// Whether a read of a task that waits for input says so.
+    fn says_that_a_task_waits(&self) -> bool {
+        false
     }
 
     /// Reads a call whose arguments are all known to the tool.

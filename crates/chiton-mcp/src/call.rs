@@ -101,19 +101,25 @@ impl RunningCall {
                 self.control.cancel();
             }
         }
-        self.response(way)
+        // Of a call that was withdrawn nobody reads the answer. What it would have told is left for the next.
+        let is_read = !stopping && !context.ct.is_cancelled();
+        self.response(way, Some(client).filter(|_| is_read)).await
     }
 
-    fn response(&self, way: &Way) -> CallToolResponse {
-        let ended = self.ended.borrow();
-        let called = ended.as_ref().map(|ended| &ended.called);
-        if let (Way::Later, Some(question)) = (way, called.and_then(|called| called.question.as_ref()))
+    /// The answer, for a client that reads it.
+    async fn response(&self, way: &Way, client: Option<&ServedClient>) -> CallToolResponse {
+        let called = self.ended.borrow().as_ref().map(|ended| ended.called.clone());
+        let question = called.as_ref().and_then(|called| called.question.as_ref());
+        if let (Way::Later, Some(question)) = (way, question)
             && let Some(asking) = approval::ask_later(question)
         {
             return CallToolResponse::InputRequired(asking);
         }
-        let reply = called.map(|called| called.reply.clone());
-        let reply = reply.unwrap_or_else(|| Reply::bad("the call broke off", Map::default()));
+        let reply = match (called, client) {
+            (Some(called), Some(client)) => client.operator.deliver(&called).await,
+            (Some(called), None) => called.reply,
+            (None, _) => Reply::bad("the call broke off", Map::default()),
+        };
         CallToolResponse::Complete(as_result(reply, self.structured))
     }
 

@@ -1,6 +1,7 @@
 //! What one client has: its operator, and its calls that became tasks.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chiton_dialects::Reply;
@@ -25,6 +26,24 @@ pub(crate) struct ServedClient {
     pub(crate) operator: Operator,
     /// By the id of their run.
     calls: Lock<HashMap<String, KeptCall>>,
+    /// How many calls it waits for.
+    awaited: watch::Sender<usize>,
+}
+
+/// A call that the client waits for, for as long as this lives.
+pub(crate) struct AwaitedCall(Arc<ServedClient>);
+
+impl AwaitedCall {
+    pub(crate) fn of(client: &Arc<ServedClient>) -> Self {
+        client.awaited.send_modify(|calls| *calls += 1);
+        Self(Arc::clone(client))
+    }
+}
+
+impl Drop for AwaitedCall {
+    fn drop(&mut self) {
+        self.0.awaited.send_modify(|calls| *calls -= 1);
+    }
 }
 
 /// A call that goes on although its request was answered.
@@ -32,6 +51,8 @@ struct KeptCall {
     ended: watch::Receiver<Option<EndedCall>>,
     control: RunControl,
     cancelled: bool,
+    /// Its answer as the client got it.
+    delivered: Option<Reply>,
     begun: Instant,
     created: Timestamp,
 }
@@ -44,7 +65,13 @@ pub(crate) struct EndedCall {
 
 impl ServedClient {
     pub(crate) fn new(operator: Operator) -> Self {
-        Self { operator, calls: Lock::default() }
+        Self { operator, calls: Lock::default(), awaited: watch::Sender::new(0) }
+    }
+
+    /// Waits until the client waits for no call.
+    pub(crate) async fn idle(&self) {
+        let mut awaited = self.awaited.subscribe();
+        let _ = awaited.wait_for(|calls| *calls == 0).await.map(|_| ());
     }
 
     /// Makes a task of a call that has run as `id` since `created`; `ended` gets its answer.
@@ -55,7 +82,7 @@ impl ServedClient {
         ended: watch::Receiver<Option<EndedCall>>,
         control: RunControl,
     ) -> CreateTaskResult {
-        let call = KeptCall { ended, control, cancelled: false, begun: Instant::now(), created };
+        let call = KeptCall { ended, control, cancelled: false, delivered: None, begun: Instant::now(), created };
         let mut calls = self.calls.lock();
         calls.retain(|_, call| call.ended.borrow().is_none() || call.begun.elapsed() < KEPT);
         calls.insert(id.to_owned(), call);
@@ -63,23 +90,41 @@ impl ServedClient {
     }
 
     /// The state of a task.
-    pub(crate) fn task(&self, id: &str, structured: bool) -> Result<GetTaskResult, ErrorData> {
+    pub(crate) async fn task(&self, id: &str, structured: bool) -> Result<GetTaskResult, ErrorData> {
+        self.deliver(id).await;
         let calls = self.calls.lock();
         if let Some(call) = calls.get(id) {
             let ended = call.ended.borrow();
-            let payload = match &*ended {
-                None => TaskPayload::Working,
-                Some(_) if call.cancelled => TaskPayload::Cancelled,
-                Some(ended) => {
-                    TaskPayload::Completed { result: entries(&as_result(ended.called.reply.clone(), structured)) }
+            let payload = match (&*ended, &call.delivered) {
+                (Some(_), _) if call.cancelled => TaskPayload::Cancelled,
+                (Some(_), Some(reply)) => {
+                    TaskPayload::Completed { result: entries(&as_result(reply.clone(), structured)) }
                 }
+                // One that has ended only now is given when the client asks again.
+                _ => TaskPayload::Working,
             };
-            let changed = ended.as_ref().map_or(call.created, |ended| ended.at);
+            let ended = ended.as_ref().filter(|_| payload.status() != Status::Working);
+            let changed = ended.map_or(call.created, |ended| ended.at);
             let task = task(id, payload.status(), call.created, changed);
             return Ok(GetTaskResult::new(DetailedTask::new(task, payload)));
         }
         drop(calls);
         self.stored(id, structured)
+    }
+
+    /// Makes the answer of a call that has ended what goes out to the client, once: it stays the same however often the
+    /// client asks for it.
+    async fn deliver(&self, id: &str) {
+        let waiting = |call: &&KeptCall| !call.cancelled && call.delivered.is_none();
+        let called = self.calls.lock().get(id).filter(waiting).and_then(|call| {
+            let ended = call.ended.borrow();
+            ended.as_ref().map(|ended| ended.called.clone())
+        });
+        let Some(called) = called else { return };
+        let reply = self.operator.deliver(&called).await;
+        if let Some(call) = self.calls.lock().get_mut(id) {
+            call.delivered.get_or_insert(reply);
+        }
     }
 
     /// A task that this server does not know, but the state directory does: one that was started in the background, or

@@ -41,6 +41,7 @@ mod log;
 mod message;
 mod peer;
 mod progress;
+mod push;
 mod resources;
 mod revision;
 mod roots;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::Value;
 
 /// The level that the client asked for; it receives nothing before that.
@@ -20,6 +20,19 @@ impl Log {
 
     pub(crate) fn set(&self, level: LoggingLevel) {
         self.level.store(rank(level), Ordering::Relaxed);
+    }
+
+    /// Whether the session asked for this level.
+    pub(crate) fn is_wanted(&self, level: LoggingLevel) -> bool {
+        rank(level) >= self.level.load(Ordering::Relaxed)
+    }
+
+    /// Sends `data`, which no request is about, if the session asked for this level.
+    pub(crate) async fn send_unasked(&self, peer: &Peer<RoleServer>, level: LoggingLevel, data: Value) {
+        if self.is_wanted(level) {
+            let message = LoggingMessageNotificationParam::new(level, data).with_logger("chiton");
+            let _ = peer.notify_logging_message(message).await;
+        }
     }
 
     /// Sends `data` if the session or the request itself asked for this level.

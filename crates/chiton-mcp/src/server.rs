@@ -30,10 +30,11 @@ use tokio::time::timeout;
 
 use crate::approval::{self, Way};
 use crate::call::RunningCall;
-use crate::client::ServedClient;
+use crate::client::{AwaitedCall, ServedClient};
 use crate::identity;
 use crate::log::Log;
 use crate::progress::OutputProgress;
+use crate::push::{self, Channel, Push};
 use crate::resources;
 use crate::revision::Revision;
 use crate::roots::{self, RootsWait, StartDirectory};
@@ -67,7 +68,8 @@ pub(crate) struct Server {
     asked_for_roots: AtomicBool,
     /// Whether the client has closed its end.
     gone: watch::Sender<bool>,
-    log: Log,
+    log: Arc<Log>,
+    push: Push,
     /// Resources that are watched for a client of an older revision.
     watched: Lock<HashMap<String, AbortHandle>>,
 }
@@ -96,7 +98,8 @@ impl Server {
             roots: RootsWait::new(),
             asked_for_roots: AtomicBool::new(false),
             gone,
-            log: Log::new(),
+            log: Arc::new(Log::new()),
+            push: Push::default(),
             watched: Lock::default(),
         }
     }
@@ -185,6 +188,22 @@ impl Server {
         Ok(())
     }
 
+    /// Tells the client what happens to its tasks while it calls nothing, where it can hear that: over a channel, or in log
+    /// messages.
+    fn start_push(&self, peer: &Peer<RoleServer>) {
+        let capabilities = peer.peer_info().map(|client| client.capabilities.clone()).unwrap_or_default();
+        let has_channel = self.clientele == Clientele::One && push::has_channel(&capabilities);
+        if !has_channel && !self.log.is_wanted(push::LEVEL) {
+            return;
+        }
+        let client = self.client();
+        if let Some(info) = peer.peer_info().filter(|_| has_channel && !client.operator.has_client_name()) {
+            client.operator.set_client_name(&info.client_info.name);
+        }
+        let channel = if has_channel { Channel::Open } else { Channel::None };
+        self.push.start(&client, peer, channel, &self.log);
+    }
+
     /// The client of a request, which says what it is called. Over HTTP, requests that belong to no session share one,
     /// whoever sends them.
     fn named(&self, client: Arc<ServedClient>, context: &RequestContext<RoleServer>) -> Arc<ServedClient> {
@@ -236,6 +255,9 @@ impl ServerHandler for Server {
         if self.will_move(&request.capabilities) {
             hello.instructions = Some(instructions(&self.client().operator));
         }
+        if self.clientele == Clientele::One && push::has_channel(&request.capabilities) {
+            push::declare_channel(&mut hello);
+        }
         Ok(hello)
     }
 
@@ -256,6 +278,7 @@ impl ServerHandler for Server {
             following.await;
         }
         self.client().operator.warm();
+        self.start_push(&context.peer);
     }
 
     async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
@@ -297,6 +320,8 @@ impl ServerHandler for Server {
         }
         self.roots.over().await;
         let client = self.named(self.calling(), &context);
+        self.start_push(&context.peer);
+        let awaited = AwaitedCall::of(&client);
         let (progress, tool) = (OutputProgress::default(), request.name.clone());
         self.log.send(&context, LoggingLevel::Debug, || json!({"event": "call", "tool": tool})).await;
         let sending = context.meta.get_progress_token().map(|token| progress.send(context.peer.clone(), token));
@@ -306,6 +331,7 @@ impl ServerHandler for Server {
         let structured = structured::is_wanted(&client.operator, &context);
         let mut call = RunningCall::start(&client, request, progress, sending.is_some(), approver, structured);
         let response = call.answer(&client, &way, &context, self.gone.subscribe()).await;
+        drop(awaited);
         if let Some(sending) = sending {
             sending.end().await;
         }
@@ -323,7 +349,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
         let client = self.named(self.client(), &context);
-        client.task(&request.task_id, structured::is_wanted(&client.operator, &context))
+        client.task(&request.task_id, structured::is_wanted(&client.operator, &context)).await
     }
 
     async fn update_task(
@@ -332,7 +358,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         // We never ask the client anything in the middle of a task, so there is no answer to take.
-        self.named(self.client(), &context).task(&request.task_id, false).map(|_| ())
+        self.named(self.client(), &context).task(&request.task_id, false).await.map(|_| ())
     }
 
     async fn cancel_task(
@@ -466,9 +492,10 @@ impl ServerHandler for Server {
     async fn set_level(
         &self,
         request: SetLevelRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         self.log.set(request.level);
+        self.start_push(&context.peer);
         Ok(())
     }
 

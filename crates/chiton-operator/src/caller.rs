@@ -6,6 +6,8 @@ use chiton_dialects::Reply;
 use chiton_engine::consent::{Answer, Approver, Question};
 use chiton_engine::{RunControl, RunEvent};
 
+use crate::news::Tells;
+
 /// Who makes a call, and how they can be reached while it lasts.
 pub struct Caller {
     /// Receives what happens while a command runs.
@@ -45,6 +47,8 @@ pub struct Called {
     pub question: Option<Box<Question>>,
     /// The run that the reply is about, where it is about one.
     pub run: Option<String>,
+    /// What the answer says of tasks.
+    pub(crate) tells: Vec<Tells>,
 }
 
 /// Receives what happens while a command runs.

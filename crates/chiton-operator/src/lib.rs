@@ -3,7 +3,7 @@
 //! 1. [`Operator::call`] has the dialect read the arguments of a tool call as an action.
 //! 2. It carries the action out: runs or starts a command, reads a task, writes to it, stops it.
 //! 3. It keeps what the dialect keeps of the shell's state, in the client's session or in a named one.
-//! 4. It has the dialect write the reply.
+//! 4. It has the dialect write the reply, to which [`Operator::deliver`] adds what else changed for the client meanwhile.
 //!
 //! The protocol is left to whoever calls, such as `chiton-mcp`; running commands to `chiton_engine`; names, schemas and
 //! wording to `chiton_dialects`.
@@ -26,12 +26,13 @@
 //!         let arguments = json!({"command": "cd /usr && pwd"});
 //!         let arguments = arguments.as_object().ok_or("not an object")?;
 //!         let called = operator.call("Bash", arguments, &Caller::silent()).await;
-//!         println!("{}", called.reply.text);
+//!         println!("{}", operator.deliver(&called).await.text);
 //!         Ok(())
 //!     })
 //! }
 //! ```
 
+mod attention;
 mod broken;
 mod caller;
 mod counts;
@@ -39,6 +40,7 @@ mod ends;
 mod failure;
 mod keep;
 mod named;
+mod news;
 mod numbers;
 mod operator;
 mod ports;
@@ -48,6 +50,7 @@ mod shorten;
 mod tasks;
 mod whose;
 
+pub use attention::Attention;
 pub use broken::broken_state;
 pub use caller::{Called, Caller, Consent, OnEvent};
 pub use named::NamedSessions;

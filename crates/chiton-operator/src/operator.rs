@@ -11,7 +11,8 @@ use chiton_dialects::binary;
 use chiton_dialects::gaps;
 use chiton_dialects::reading::{Unknown, sort_out};
 use chiton_dialects::{
-    Action, CallError, Dialect, Done, ReadAction, Reply, RunAction, Structured, Surroundings, ToolSpec, Whose,
+    Action, CallError, Change, Dialect, Done, ReadAction, Reply, RunAction, Structured, Surroundings, ToolSpec, What,
+    Whose,
 };
 use chiton_engine::error::StoreError;
 use chiton_engine::tasks::{Part, Watch};
@@ -25,6 +26,7 @@ use crate::counts::OutputCounts;
 use crate::failure::{engine_failure, not_possible, send_failure};
 use crate::keep::{Opened, Sessions};
 use crate::named::NamedSessions;
+use crate::news::News;
 use crate::ports::PortReports;
 use crate::shorten::{LikeLines, Shortener};
 use crate::tasks::{ClientTasks, VIEW, transcript};
@@ -38,6 +40,7 @@ pub struct Operator {
     around: Surroundings,
     sessions: Sessions,
     tasks: ClientTasks,
+    news: News,
     structured: Structured,
     shortener: Shortener,
     /// Whether the client was told of another directory than the one it is in.
@@ -53,7 +56,8 @@ impl Operator {
         let structured = dialect.structured();
         let shortener = Shortener::new(if dialect.has_gaps() { LikeLines::LeftOut } else { LikeLines::Shown });
         let untold = AtomicBool::new(false);
-        Self { engine, dialect, tools: OnceLock::new(), around, sessions, tasks, structured, shortener, untold }
+        let (tools, news) = (OnceLock::new(), News::default());
+        Self { engine, dialect, tools, around, sessions, tasks, news, structured, shortener, untold }
     }
 
     /// Whether it serves a client whose name is known.
@@ -127,9 +131,14 @@ impl Operator {
         &self.around
     }
 
-    /// One call, from arguments to reply.
+    /// One call, from arguments to reply. What goes out to the client is what [`Self::deliver`] makes of it.
     pub async fn call(&self, tool: &str, arguments: &Map<String, Value>, caller: &Caller) -> Called {
-        let unreadable = |error: &CallError| Called { reply: Reply::unreadable(error), question: None, run: None };
+        let unreadable = |error: &CallError| Called {
+            reply: Reply::unreadable(error),
+            question: None,
+            run: None,
+            tells: Vec::new(),
+        };
         let Some(spec) = self.tools().iter().find(|spec| spec.name == tool) else {
             let known = self.tools().iter().map(|spec| spec.name.to_owned()).collect();
             return unreadable(&CallError::UnknownTool { name: short(tool), known });
@@ -144,14 +153,50 @@ impl Operator {
             Err(error) => unreadable(&error),
         };
         called.reply = called.reply.with_ignored(&ignored);
-        if let Some(run) = &called.run {
-            self.engine.note_reply(self.sessions.own(), run, called.reply.text.len() as u64);
-        }
         called
+    }
+
+    /// The reply of a call as it goes out to the client: with what else changed since the client's last call. From now on
+    /// the client counts as told, so a reply that cannot reach it, as that of a call that was withdrawn, is not delivered.
+    pub async fn deliver(&self, called: &Called) -> Reply {
+        self.news.look_back(&self.tasks);
+        self.news.note(&called.tells, self.engine.tasks());
+        let changes = self.news.take(&self.tasks, self.dialect).await;
+        let reply = called.reply.clone().with_news(&changes, self.dialect.listing_tool());
+        if let Some(run) = &called.run {
+            self.engine.note_reply(self.sessions.own(), run, reply.text.len() as u64);
+        }
+        reply
+    }
+
+    /// What changed for the client since it was told last. It counts as told now: whoever takes it tells it, or gives it
+    /// back ([`Self::give_back`]).
+    pub async fn news(&self) -> Vec<Change> {
+        self.news.look_back(&self.tasks);
+        self.news.take(&self.tasks, self.dialect).await
+    }
+
+    /// What was taken could not be told: the next reply does.
+    pub fn give_back(&self, changes: &[Change]) {
+        self.news.take_back(changes, &self.tasks);
+    }
+
+    /// From now on what an earlier server of this client followed is followed here.
+    pub fn look_back(&self) {
+        self.news.look_back(&self.tasks);
+    }
+
+    pub(crate) fn news_of_tasks(&self) -> &News {
+        &self.news
+    }
+
+    pub(crate) fn change(&self, task: &Task, what: What) -> Change {
+        self.tasks.change(task, what, self.dialect)
     }
 
     /// Carries an action out and has the dialect write what came of it.
     async fn answer(&self, action: Action, caller: &Caller) -> Called {
+        let shown = self.news.before(&action, &self.tasks);
         let done = self.perform(&action, caller).await.unwrap_or_else(Done::Failed);
         let question = if let Done::Ran(ran) = &done { ran.response.question() } else { None };
         let question = question.cloned().map(Box::new);
@@ -165,8 +210,10 @@ impl Operator {
             Done::Ran(ran) if ran.response.refusal().is_some() => self.dialect.refuse(ran),
             _ => self.dialect.write(&action, &done),
         };
-        let run = done.run_id().map(str::to_owned);
-        Called { reply: reply.never_empty().with_released(&done), question, run }
+        let reply = reply.never_empty().with_released(&done);
+        let mut tells = self.news.learn(&action, &done, &reply, self.dialect, &self.tasks);
+        tells.extend(shown.filter(|_| !matches!(done, Done::Failed(_))));
+        Called { reply, question, run: done.run_id().map(str::to_owned), tells }
     }
 
     async fn perform(&self, action: &Action, caller: &Caller) -> Result<Done, Failure> {
@@ -295,6 +342,7 @@ impl Operator {
         self.sessions.note_secrets(&opened);
         match started {
             StartedTask::Started(task) => {
+                self.news.follow(&self.tasks, &task.id, task.terminal.is_some());
                 if let Some(pattern) = &run.watch {
                     self.tasks.watch_from_start(&task.id, pattern).await?;
                 }

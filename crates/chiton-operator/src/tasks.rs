@@ -8,7 +8,7 @@ use chiton_dialects::action::{
     WatchChange, WatchChanged, WhenLong,
 };
 use chiton_dialects::text::LineCount;
-use chiton_dialects::{Done, Listed, ReadAction, Whose};
+use chiton_dialects::{Change, Dialect, Done, Listed, ReadAction, TaskNames, What, Whose};
 use chiton_engine::capture::HeadTail;
 use chiton_engine::limits::ViewLimits;
 use chiton_engine::render::TextView;
@@ -17,7 +17,7 @@ use chiton_engine::tasks::{
     Cursor, Filter, NotFound, Output, Part, ReadRequest, SendError, WaitFor, WaitReason, Waited,
 };
 use chiton_engine::terminal::text::{ScreenAtEnd, draws_on_screen, outside_full_screen};
-use chiton_engine::{Engine, Lock, Look, RELEASED, RunControl, RunReport, Session, Signal, Task, Typing};
+use chiton_engine::{Engine, Lock, Look, RELEASED, RunControl, RunReport, Session, Signal, Task, Tasks, Typing};
 
 use crate::ends::Ends;
 use crate::failure::{not_found, read_failure, send_failure, system};
@@ -403,6 +403,53 @@ impl ClientTasks {
         }
         listed.listening = self.ports.of_all(listed.own.iter().chain(&listed.others));
         Ok(listed)
+    }
+
+    /// All tasks, whosever they are.
+    pub(crate) fn all(&self) -> &Tasks {
+        self.engine.tasks()
+    }
+
+    /// Whether another process may serve this client later: it has a name, or works in a session that has one.
+    pub(crate) fn is_continued_later(&self) -> bool {
+        self.engine.owner().is_some() || self.session.client().is_some() || self.session.name().is_some()
+    }
+
+    /// Whether a task is this client's own.
+    pub(crate) fn is_own(&self, task: &Task) -> bool {
+        self.see(task) == TaskOf::Itself
+    }
+
+    /// Whether a task that another process followed is this client's. Nobody is served on the command line: there, the
+    /// name of the session says whose a task is.
+    pub(crate) fn is_continued(&self, task: &Task) -> bool {
+        let is_served = self.engine.owner().is_some() || self.session.client().is_some();
+        let is_of_session =
+            || task.session.is_some() && task.session.as_deref() == self.session.name() && task.owner_name().is_none();
+        if is_served { self.is_own(task) } else { is_of_session() }
+    }
+
+    /// A change of a task, in the words of a dialect and without values that are to be masked.
+    pub(crate) fn change(&self, task: &Task, what: What, dialect: &dyn Dialect) -> Change {
+        Change { id: task.id.clone(), name: self.name(task, dialect), what: self.masked(what) }
+    }
+
+    /// What a dialect calls a task.
+    pub(crate) fn name(&self, task: &Task, dialect: &dyn Dialect) -> String {
+        match (dialect.task_names(), task.pid) {
+            (TaskNames::Number, _) => format!("session {}", self.number(&task.id)),
+            (TaskNames::Pid, Some(pid)) => format!("PID {pid}"),
+            (TaskNames::Pid, None) | (TaskNames::Id, _) => task.id.clone(),
+        }
+    }
+
+    fn masked(&self, what: What) -> What {
+        let mask = |text| self.engine.masked_view(text);
+        match what {
+            What::Matched { pattern, matches, line } => What::Matched { pattern, matches, line: mask(line) },
+            What::Waits { prompt } => What::Waits { prompt: mask(prompt) },
+            ended @ What::Ended { .. } => ended,
+        }
     }
 
     fn see(&self, task: &Task) -> TaskOf {

@@ -17,7 +17,9 @@ use crate::facts::{failure, unusual, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of, shape};
 use crate::text::both_ends;
-use crate::tool::{Dialect, Structured, Surroundings, ToolEffect, ToolSpec, arguments_of, boolean, choice, string};
+use crate::tool::{
+    Dialect, Structured, Surroundings, TaskNames, ToolEffect, ToolSpec, arguments_of, boolean, choice, string,
+};
 
 pub(crate) struct Codex;
 
@@ -52,6 +54,10 @@ impl Dialect for Codex {
 
     fn about(&self) -> &'static str {
         "exec_command, write_stdin as Codex has them: a command that takes long is handed back as a session"
+    }
+
+    fn task_names(&self) -> TaskNames {
+        TaskNames::Number
     }
 
     fn structured(&self) -> Structured {

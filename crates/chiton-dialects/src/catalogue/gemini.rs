@@ -17,7 +17,9 @@ use crate::facts::{TaskForm, failure, object, ran, run_facts, task, task_facts, 
 use crate::reply::Reply;
 use crate::shape::{Field, any_of, shape};
 use crate::text::{beginning, ending, without_escapes};
-use crate::tool::{Dialect, Structured, Surroundings, ToolEffect, ToolSpec, arguments_of, boolean, integer, string};
+use crate::tool::{
+    Dialect, Structured, Surroundings, TaskNames, ToolEffect, ToolSpec, arguments_of, boolean, integer, string,
+};
 
 pub(crate) struct Gemini;
 
@@ -43,6 +45,19 @@ impl Dialect for Gemini {
 
     fn about(&self) -> &'static str {
         "run_shell_command, list_background_processes, read_background_output: stopped only when silent"
+    }
+
+    fn task_names(&self) -> TaskNames {
+        TaskNames::Pid
+    }
+
+    fn listing_tool(&self) -> Option<&'static str> {
+        Some("list_background_processes")
+    }
+
+    // A read gives lines of output alone.
+    fn says_how_a_task_ended(&self, done: &Done) -> bool {
+        !matches!(done, Done::Read(_) | Done::Started { .. })
     }
 
     fn structured(&self) -> Structured {

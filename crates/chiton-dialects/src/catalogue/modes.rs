@@ -13,7 +13,7 @@ use crate::facts::{TaskForm, failure, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of};
 use crate::text::both_ends;
-use crate::tool::{Dialect, Surroundings, ToolEffect, ToolSpec, choice, string};
+use crate::tool::{Dialect, Surroundings, TaskNames, ToolEffect, ToolSpec, choice, string};
 
 pub(crate) struct Modes;
 
@@ -42,6 +42,10 @@ impl Dialect for Modes {
 
     fn is_careful(&self) -> bool {
         true
+    }
+
+    fn task_names(&self) -> TaskNames {
+        TaskNames::Pid
     }
 
     // Its schema is one choice, so that no combination can contradict itself.

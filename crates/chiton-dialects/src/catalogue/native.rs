@@ -68,6 +68,18 @@ impl Dialect for Native {
         Some("reset: true")
     }
 
+    fn says_how_a_task_ended(&self, _done: &Done) -> bool {
+        true
+    }
+
+    fn says_that_a_task_waits(&self) -> bool {
+        true
+    }
+
+    fn listing_tool(&self) -> Option<&'static str> {
+        Some("ListShells")
+    }
+
     fn structured(&self) -> Structured {
         Structured::ForPrograms
     }

@@ -31,6 +31,11 @@ impl Dialect for Wave {
         "Bash, BashOutput, KillBash: combined text without escapes, variables persist"
     }
 
+    // A read gives the output alone.
+    fn says_how_a_task_ended(&self, done: &Done) -> bool {
+        !matches!(done, Done::Read(_) | Done::Started { .. })
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         let description = format!(
             "Run a bash command. Exported variables and the working directory carry over to the next call; it starts \

@@ -29,6 +29,8 @@ const REQUEST: &str = "request.json";
 const START: &str = "start.json";
 pub(crate) const ENDING: &str = "ending.json";
 const SCREEN: &str = "screen.json";
+/// What its client was told of it, while there may be something to tell.
+const TOLD: &str = "told.json";
 const WATCHES: &str = "watches.json";
 /// Says that the journal has it that this run was lost.
 const LOST: &str = "lost";
@@ -163,6 +165,25 @@ impl RunFolder {
         self.read(SCREEN)
     }
 
+    /// What its client was told of it.
+    pub(crate) fn write_told(&self, told: &impl Serialize) -> io::Result<()> {
+        self.write(TOLD, told, Durability::Cached)
+    }
+
+    pub(crate) fn told<T: DeserializeOwned>(&self) -> Result<T, Unreadable> {
+        self.read(TOLD)
+    }
+
+    /// Whether there was such a record, which is gone now.
+    pub(crate) fn remove_told(&self) -> bool {
+        fs::remove_file(self.path.join(TOLD)).is_ok()
+    }
+
+    /// Whether it says how the run ended.
+    pub(crate) fn has_ending(&self) -> bool {
+        fs::symlink_metadata(self.path.join(ENDING)).is_ok()
+    }
+
     /// What the standing watches on it have matched.
     pub(crate) fn write_watches(&self, watches: &[&Watch]) -> io::Result<()> {
         self.write(WATCHES, &watches, Durability::Cached)
@@ -207,7 +228,7 @@ impl RunFolder {
         // Not truncated before it is written: the room may have been reserved, and could be lost to somebody else.
         let mut file = fs::OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(&beside)?;
         io::Write::write_all(&mut file, text)?;
-        if name == ENDING || name == WATCHES {
+        if [ENDING, WATCHES, TOLD].contains(&name) {
             // The room that was reserved may be larger than what it needs; and of what is written again and again, an
             // earlier writing may have failed half-way.
             file.set_len(text.len() as u64)?;

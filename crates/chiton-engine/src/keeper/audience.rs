@@ -97,6 +97,7 @@ impl Audience {
                 Peer::Present
             }
             ClientRole::Caller => connection.send(&output()),
+            ClientRole::Watcher(Watched::Input) => Peer::Present,
             ClientRole::Watcher(_) => connection.send_growth(news.growth),
             ClientRole::Window(_) => connection.send_to_window(&output()),
             ClientRole::Holder | ClientRole::Follower | ClientRole::Visitor => Peer::Present,
@@ -130,7 +131,8 @@ impl Audience {
     pub(super) fn wants_input_waits(&self, caller_wants: bool) -> bool {
         self.connections.iter().any(|connection| match connection.role() {
             ClientRole::Caller => caller_wants,
-            role => role == ClientRole::Watcher(Watched::OutputAndInput),
+            ClientRole::Watcher(watched) => watched.wants_input(),
+            _ => false,
         })
     }
 

@@ -54,6 +54,14 @@ pub(super) enum Watched {
     Output,
     /// That, and whether the command waits for input.
     OutputAndInput,
+    /// The end, and whether the command waits for input.
+    Input,
+}
+
+impl Watched {
+    pub(super) fn wants_input(self) -> bool {
+        matches!(self, Self::OutputAndInput | Self::Input)
+    }
 }
 
 /// What a person does in a window.

@@ -23,6 +23,7 @@ impl KeptRun {
             Control::HandOver { lifetime } => self.hand_over(index, lifetime),
             Control::Watch => self.watch(index, Watched::Output),
             Control::WatchInput => self.watch(index, Watched::OutputAndInput),
+            Control::Attend => self.watch(index, Watched::Input),
             Control::Input(bytes) => Report::Answer(self.while_running().and_then(|()| self.console.write(&bytes))),
             Control::Reader => {
                 let leader = self.family.lifecycle.unreaped_leader();
@@ -97,7 +98,7 @@ impl KeptRun {
     /// is missed.
     fn watch(&mut self, index: usize, watched: Watched) -> Report {
         self.set_role(index, ClientRole::Watcher(watched));
-        if watched == Watched::OutputAndInput {
+        if watched.wants_input() {
             self.console.check_soon(Instant::now());
         }
         match &self.ending {

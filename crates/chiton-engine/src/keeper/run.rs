@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use super::Equipment;
 use super::audience::Audience;
 use super::clock::{Clock, timespec};
-use super::connection::{ClientRole, Peer, RunConnection, Watched};
+use super::connection::{ClientRole, Peer, RunConnection};
 use super::console::Console;
 use super::deadlines::OutputFlow;
 use super::family::Family;
@@ -304,8 +304,11 @@ impl KeptRun {
             return;
         }
         let Some(wait) = self.console.check_for_wait(now) else { return };
-        let wanted = |role| matches!(role, ClientRole::Caller | ClientRole::Watcher(Watched::OutputAndInput));
         self.tell_wait(&wait);
+        let wanted = |role| match role {
+            ClientRole::Watcher(watched) => watched.wants_input(),
+            role => role == ClientRole::Caller,
+        };
         self.audience.send_to(wanted, &Report::Waits(wait));
     }
 

@@ -168,6 +168,9 @@ pub(crate) enum Control {
     Watch,
     /// The same, and report whenever it waits for input.
     WatchInput,
+    /// Report the end, when it waits for input and when a standing watch matches, and nothing about its output. Answered as
+    /// [`Control::Watch`].
+    Attend,
     /// Report what its terminal shows. Answered by [`Report::Look`].
     Look,
     /// Type into its terminal; values of secrets in it are masked in all output from then on. Answered.

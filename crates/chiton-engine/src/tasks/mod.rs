@@ -10,8 +10,10 @@
 //! - [`listening`]: the ports and Unix sockets that a running one listens on.
 //! - [`watches`]: regular expressions that stay on it, and what they have matched.
 //! - [`recording`]: what a terminal showed, with its times.
+//! - [`told`]: what the client of a task was told of it; [`attend`]: waiting for what there is to tell.
 //! - [`sweep`]: which finished runs are removed, and when.
 
+mod attend;
 pub mod link;
 pub mod list;
 mod listening;
@@ -19,16 +21,19 @@ pub mod read;
 mod recording;
 mod search;
 pub(crate) mod sweep;
+mod told;
 mod wait;
 mod watches;
 mod window;
 
 pub use crate::run::{MatchedLine, Watch};
+pub use attend::{Attendance, TaskEvent};
 pub use link::{SendError, TaskLink};
 pub use list::{Damaged, NotFound, Task, TaskStatus, Tasks};
 pub use listening::{Listening, ListeningSocket, PortLook, SocketName, UnknownPorts, WantedPort};
 pub use read::{Cursor, Filter, Marked, Output, Part, ReadError, ReadRequest};
 pub use recording::RecordingError;
+pub use told::{Pulse, Told, ToldWait};
 pub use wait::{WaitFor, WaitReason, Waited};
 pub use watches::{Follow, Followed};
 pub use window::{Window, WindowEvent};
