@@ -19,9 +19,8 @@ use serde_json::{Value, json};
 
 use crate::facts::{object, with};
 use crate::reply::Reply;
+use crate::shape::SINCE_LAST_CALL;
 
-/// The field of the structured form.
-pub const SINCE_LAST_CALL: &str = "since_last_call";
 /// This many changes have a line each; the others are counted and named in one.
 pub const MOST_LINES: usize = 5;
 /// Characters of a prompt or a line, and of a pattern.
@@ -131,25 +130,6 @@ impl Change {
         };
         Value::Object(with(id, &facts))
     }
-}
-
-/// The schema of [`SINCE_LAST_CALL`].
-pub fn schema() -> Value {
-    let text = || json!({"type": "string"});
-    let number = || json!({"type": "integer"});
-    let item = json!({
-        "type": "object",
-        "properties": {
-            "bash_id": text(),
-            "what": {"type": "string", "enum": ["ended", "matched", "waits"]},
-            "outcome": text(), "exit_code": number(), "signal": text(), "limit": text(), "duration_ms": number(),
-            "pattern": text(), "matches": number(), "line": text(),
-            "prompt": text(),
-        },
-        "required": ["bash_id", "what"],
-        "additionalProperties": false,
-    });
-    json!({"type": "array", "items": item})
 }
 
 /// The changes as lines, in brackets. `listing_tool` is the tool that lists tasks, where there is one.

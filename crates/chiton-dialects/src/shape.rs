@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::news::{self, SINCE_LAST_CALL};
-
 /// One field of a structured reply.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
@@ -129,11 +127,33 @@ pub fn any_of(shapes: impl IntoIterator<Item = Value>) -> Value {
         shape["properties"][SINCE_LAST_CALL] = json!({"type": "array"});
     }
     // What is in that list is described once, for all shapes.
-    json!({"type": "object", "properties": {SINCE_LAST_CALL: news::schema()}, "anyOf": shapes})
+    json!({"type": "object", "properties": {SINCE_LAST_CALL: since_last_call()}, "anyOf": shapes})
 }
 
 /// The field for parameters that were ignored.
 pub const IGNORED: &str = "ignored";
+
+/// The field for what changed since the client's last call.
+pub const SINCE_LAST_CALL: &str = "since_last_call";
+
+/// The schema of that: see `Change::facts` in [`crate::news`].
+fn since_last_call() -> Value {
+    let text = || json!({"type": "string"});
+    let number = || json!({"type": "integer"});
+    let item = json!({
+        "type": "object",
+        "properties": {
+            "bash_id": text(),
+            "what": {"type": "string", "enum": ["ended", "matched", "waits"]},
+            "outcome": text(), "exit_code": number(), "signal": text(), "limit": text(), "duration_ms": number(),
+            "pattern": text(), "matches": number(), "line": text(),
+            "prompt": text(),
+        },
+        "required": ["bash_id", "what"],
+        "additionalProperties": false,
+    });
+    json!({"type": "array", "items": item})
+}
 
 /// The schema of [`crate::facts::refusal`].
 pub fn refused() -> Value {

@@ -30,12 +30,13 @@ fn whatever_bash_runs_is_listed_whatever_the_seed() {
 }
 
 /// Random texts, made small, in which bash once ran what the guard did not list.
-const ONCE_MISSED: [&str; 6] = [
+const ONCE_MISSED: [&str; 7] = [
     "${!*:+Ezza}zzb${y:x} \"\"a#",
     "zza{${u%$x${a: 2 :1}$(zzb)}$u1,w}zzczzd",
     "`echo ${#u:+$0${u+)$u}}\\x`zzb",
     "export ')' || x=zza; $x",
     "u+=([$\\(zza)]=b)",
+    "${_=b}zza zzb",
     "x=zza; echo \"$(:) \"{$x,w}b; {\"$(: )\"$,w}x",
 ];
 

@@ -97,10 +97,11 @@ impl Audience {
                 Peer::Present
             }
             ClientRole::Caller => connection.send(&output()),
-            ClientRole::Watcher(Watched::Input) => Peer::Present,
-            ClientRole::Watcher(_) => connection.send_growth(news.growth),
+            ClientRole::Watcher(Watched::Output | Watched::OutputAndInput) => connection.send_growth(news.growth),
             ClientRole::Window(_) => connection.send_to_window(&output()),
-            ClientRole::Holder | ClientRole::Follower | ClientRole::Visitor => Peer::Present,
+            ClientRole::Watcher(Watched::Input) | ClientRole::Holder | ClientRole::Follower | ClientRole::Visitor => {
+                Peer::Present
+            }
         }
     }
 

@@ -178,7 +178,10 @@ impl Expansion<'_, '_> {
             self.single(word);
             return Values::Texts(vec![Text::unknown(What::Plain, false)]);
         }
-        let told = self.world.has_set(&parameter.name) || self.machine.context.variable(&parameter.name).is_some();
+        // Bash itself sets `_`.
+        let told = parameter.name == "_"
+            || self.world.has_set(&parameter.name)
+            || self.machine.context.variable(&parameter.name).is_some();
         let absent = match (kind, absent) {
             // Nothing says that it is set, and the command provides for that.
             (Fallback::Use | Fallback::Assign, None) if !told => Some(true),
