@@ -1,6 +1,6 @@
 //! The tools of `native`, as a model sees them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{FORM, LISTED};
 use crate::bash_like::{FILES, kill_replies};
@@ -64,10 +64,11 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
             ("session", string("Run in the session of this name, which has a state of its own and stays.")),
             ("reset", boolean("Start the session afresh first: directory, variables, functions, options.")),
             ("description", string("What it does, in a few words.")),
-            ("head", integer(1, "First lines only.")),
-            ("tail", integer(1, "Last lines only.")),
-            ("filter", string("A regex: matching lines only.")),
-            ("compact", boolean("false: all lines.")),
+            // Their names say it.
+            ("head", json!({"type": "integer"})),
+            ("tail", json!({"type": "integer"})),
+            ("filter", string("Only lines that match.")),
+            ("compact", json!({"type": "boolean"})),
         ],
         required: &["command"],
         effect: ToolEffect::Runs,
