@@ -23,8 +23,8 @@ const DIRECTORY: usize = 24;
 Status: pending, running, completed (exit code 0), failed (another code, or a signal), timeout, killed (stopped, or by
 SIGKILL), lost (its keeper was killed). An id can be shortened to any beginning that no other has.
 Owner: the client of a server that started it, by the name that it gives itself; - for what people have started.
-Listening: where its processes take connections; shown where any of those listed does. [::] takes IPv4 as well, unless the
-program wants IPv6 alone.")]
+Listening: where its processes take connections; shown where any of those listed does. [::] takes IPv4 as well, unless
+\"IPv6 only\" follows.")]
 pub(crate) struct PsArguments {
     /// Those that have ended as well
     #[arg(long, short)]

@@ -32,6 +32,7 @@ elif kind == "udp":
             pass
 else:
     listener = socket.socket(socket.AF_INET6 if kind == "tcp6" else socket.AF_INET)
+    listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, "only" in sys.argv) if kind == "tcp6" else None
     listener.bind((where, 0))
     port = listener.getsockname()[1]
 if kind != "udp":
@@ -100,6 +101,7 @@ fn every_kind_of_socket_is_seen_whoever_of_the_task_holds_it() {
         ("every IPv4 address", "python3 listen.py tcp4 0.0.0.0", "0.0.0.0:PORT"),
         ("IPv6", "python3 listen.py tcp6 ::1", "[::1]:PORT"),
         ("every address", "python3 listen.py tcp6 ::", "[::]:PORT"),
+        ("every address of IPv6 alone", "python3 listen.py tcp6 :: only", "[::]:PORT (IPv6 only)"),
         ("an IPv4 address of an IPv6 socket", "python3 listen.py tcp6 ::ffff:127.0.0.1", "127.0.0.1:PORT"),
         ("UDP", "python3 listen.py udp 127.0.0.1", "udp 127.0.0.1:PORT"),
         ("a Unix socket", &by_path, &unix),

@@ -3,18 +3,21 @@
 //! 1. Its processes are the descendants of its keeper, those that left its session or lost their parent included.
 //! 2. The descriptors of each say which sockets it holds, and the tables of the network namespace which of those listen
 //!    ([`table`]).
-//! 3. A process that cannot be looked into, or that listens in another network namespace, is counted as unknown: what
+//! 3. Whether `[::]` takes IPv4 as well is asked of the kernel, where a task listens there ([`only_ipv6`]).
+//! 4. A process that cannot be looked into, or that listens in another network namespace, is counted as unknown: what
 //!    nobody could see is never reported as nothing.
 //!
-//! All of it is read from `/proc`, so any process of the same user can ask, and nobody is told when it changes.
+//! Nearly all of it is read from `/proc`, so any process of the same user can ask, and nobody is told when it changes.
 
+mod only_ipv6;
 mod table;
 
-use std::collections::BTreeSet;
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use serde::ser::SerializeMap;
@@ -48,8 +51,10 @@ pub struct ListeningSocket {
 /// Where a socket can be reached.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SocketName {
-    /// A TCP port. `[::]` takes IPv4 as well, unless the program wants IPv6 alone.
+    /// A TCP port. `[::]` takes IPv4 as well.
     Tcp(SocketAddr),
+    /// A TCP port at every address of IPv6, and at none of IPv4.
+    TcpOnlyIpv6(SocketAddr),
     /// A UDP port that takes datagrams from anybody.
     Udp(SocketAddr),
     /// A Unix socket with a place in the file system, as the program named it.
@@ -62,7 +67,7 @@ impl SocketName {
     /// Its port, where it has one.
     pub fn port(&self) -> Option<u16> {
         match self {
-            Self::Tcp(address) | Self::Udp(address) => Some(address.port()),
+            Self::Tcp(address) | Self::TcpOnlyIpv6(address) | Self::Udp(address) => Some(address.port()),
             Self::Unix(_) | Self::Abstract(_) => None,
         }
     }
@@ -72,6 +77,7 @@ impl fmt::Display for SocketName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(address) => write!(formatter, "{address}"),
+            Self::TcpOnlyIpv6(address) => write!(formatter, "{address} (IPv6 only)"),
             Self::Udp(address) => write!(formatter, "udp {address}"),
             Self::Unix(path) => write!(formatter, "unix:{path}"),
             Self::Abstract(name) => write!(formatter, "unix:@{name}"),
@@ -83,11 +89,14 @@ impl Serialize for ListeningSocket {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         match &self.name {
-            SocketName::Tcp(address) | SocketName::Udp(address) => {
-                let protocol = if matches!(self.name, SocketName::Tcp(_)) { "tcp" } else { "udp" };
+            SocketName::Tcp(address) | SocketName::TcpOnlyIpv6(address) | SocketName::Udp(address) => {
+                let protocol = if matches!(self.name, SocketName::Udp(_)) { "udp" } else { "tcp" };
                 map.serialize_entry("protocol", protocol)?;
                 map.serialize_entry("address", &address.ip())?;
                 map.serialize_entry("port", &address.port())?;
+                if matches!(self.name, SocketName::TcpOnlyIpv6(_)) {
+                    map.serialize_entry("ipv6_only", &true)?;
+                }
             }
             SocketName::Unix(path) => {
                 map.serialize_entry("protocol", "unix")?;
@@ -173,7 +182,7 @@ impl WantedPort {
     /// Whether a socket is what is waited for.
     pub(super) fn fits(self, name: &SocketName) -> bool {
         match self {
-            Self::Any => matches!(name, SocketName::Tcp(_)),
+            Self::Any => matches!(name, SocketName::Tcp(_) | SocketName::TcpOnlyIpv6(_)),
             Self::Number(number) => name.port() == Some(number),
         }
     }
@@ -191,7 +200,23 @@ struct Here {
     namespace: Option<PathBuf>,
     /// `None` where the system does not show them.
     table: Option<SocketTable>,
+    only_ipv6: OnceCell<HashSet<u64>>,
 }
+
+impl Here {
+    /// What the socket of this number listens on, where it does so here.
+    fn name(&self, inode: u64) -> Option<SocketName> {
+        let name = self.table.as_ref()?.name(inode)?;
+        let only_ipv6 = || self.only_ipv6.get_or_init(only_ipv6::sockets).contains(&inode);
+        Some(match name {
+            SocketName::Tcp(address) if address.ip() == EVERY && only_ipv6() => SocketName::TcpOnlyIpv6(*address),
+            name => name.clone(),
+        })
+    }
+}
+
+/// The address that stands for all of them.
+const EVERY: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
 impl Task {
     /// What it listens on now. Nothing where it has ended.
@@ -266,12 +291,12 @@ impl PortLook {
         }
 
         let here = self.here();
-        let Some(table) = &here.table else {
+        if here.table.is_none() {
             listening.unknown.unreadable += 1;
             return;
-        };
-        let known = held.iter().filter_map(|inode| table.name(*inode)).filter(|name| !is_keepers(name));
-        listening.sockets.extend(known.map(|name| ListeningSocket { name: name.clone(), pid }));
+        }
+        let known = held.iter().filter_map(|inode| here.name(*inode)).filter(|name| !is_keepers(name));
+        listening.sockets.extend(known.map(|name| ListeningSocket { name, pid }));
 
         let namespace = namespace_of(pid);
         if namespace != here.namespace && !is_dead(pid) && listens_elsewhere(pid, &held) {
@@ -283,6 +308,7 @@ impl PortLook {
         self.here.get_or_insert_with(|| Here {
             namespace: fs::read_link("/proc/self/ns/net").ok(),
             table: SocketTable::read(Path::new("/proc/self/net")),
+            only_ipv6: OnceCell::new(),
         })
     }
 }
