@@ -153,6 +153,10 @@ impl Operator {
             Err(error) => unreadable(&error),
         };
         called.reply = called.reply.with_ignored(&ignored);
+        // At once: as long as the line about the end is not written, this adds no other.
+        if let Some(run) = &called.run {
+            self.engine.note_reply(self.sessions.own(), run, called.reply.text.len() as u64);
+        }
         called
     }
 
@@ -163,8 +167,9 @@ impl Operator {
         self.news.note(&called.tells, self.engine.tasks());
         let changes = self.news.take(&self.tasks, self.dialect).await;
         let reply = called.reply.clone().with_news(&changes, self.dialect.listing_tool());
-        if let Some(run) = &called.run {
-            self.engine.note_reply(self.sessions.own(), run, reply.text.len() as u64);
+        let more = reply.text.len().saturating_sub(called.reply.text.len()) as u64;
+        if let Some(run) = called.run.as_ref().filter(|_| more > 0) {
+            self.engine.note_reply(self.sessions.own(), run, more);
         }
         reply
     }
