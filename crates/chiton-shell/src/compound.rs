@@ -208,9 +208,12 @@ impl Lexer<'_> {
                 self.at += 4;
                 return Ok(CommandKind::Case { subject, arms });
             }
-            arms.push(self.arm()?);
+            let mut arm = self.arm()?;
             self.skip_lines()?;
-            if self.take(b";;&") || self.take(b";;") || self.take(b";&") {
+            arm.goes_on = self.take(b";;&") || self.take(b";&");
+            let is_closed = arm.goes_on || self.take(b";;");
+            arms.push(arm);
+            if is_closed {
                 continue;
             }
             if self.reserved() != Some(b"esac") {
@@ -238,7 +241,7 @@ impl Lexer<'_> {
                 return Err(self.unexpected());
             }
         }
-        Ok(Arm { patterns, body: self.list()? })
+        Ok(Arm { patterns, body: self.list()?, goes_on: false })
     }
 
     fn function_after_keyword(&mut self) -> Parsed<CommandKind> {

@@ -415,8 +415,13 @@ impl Lexer<'_> {
                 };
                 self.at += 1 + usize::from(colon);
                 // The message of `?` is expanded by itself, whatever is around it.
-                let inner = if kind == Fallback::Fail { Surrounding::Bare } else { inner };
-                Ok(Operation::Alternative { kind, colon, word: self.braced_word(start, inner, b"")? })
+                let (from, is_message) = (self.at, kind == Fallback::Fail);
+                let word = self.braced_word(start, if is_message { Surrounding::Bare } else { inner }, b"")?;
+                let message = &self.source[from..self.at];
+                if is_message && surrounding != Surrounding::Bare && message.windows(2).any(|pair| pair == b"$'") {
+                    self.uncertain(start, "`$'…'` stands in the message of an expansion inside double quotes");
+                }
+                Ok(Operation::Alternative { kind, colon, word })
             }
             b'#' | b'%' => {
                 let longest = second == Some(first);
@@ -459,6 +464,10 @@ impl Lexer<'_> {
                 Some(b'}') => break,
                 Some(byte) if ends.contains(&byte) && self.at > from => break,
                 Some(byte) if ends == b":" && byte == b':' => break,
+                Some(b'$') if self.peek_at(1) == Some(b'$') && matches!(self.peek_at(2), Some(b'{' | b'(')) => {
+                    self.uncertain(self.at, "bash looks for the end of `${…}` as if `$${` opened another one");
+                    self.piece(&mut parts, surrounding)?;
+                }
                 Some(b'<' | b'>')
                     if self.peek_at(1) == Some(b'(')
                         && matches!(surrounding, Surrounding::Bare | Surrounding::Subscript) =>

@@ -140,6 +140,8 @@ pub struct Arm {
     pub patterns: Vec<Word>,
     /// The commands.
     pub body: List,
+    /// Whether later arms may follow it: it ends with `;&` or `;;&`.
+    pub goes_on: bool,
 }
 
 /// Assignments and words.

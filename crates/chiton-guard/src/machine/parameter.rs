@@ -85,7 +85,7 @@ impl Expansion<'_, '_> {
             }
             (Value::Array(items), Some(Some(key))) => element(&items, &key, name),
             (Value::Array(_), Some(None)) => Some(vec![Text::variable(name)]),
-            (Value::Array(items), None) => items.into_iter().find(|(key, _)| key == "0").map(|(_, text)| vec![text]),
+            (Value::Array(items), None) => element(&items, "0", name),
         }
     }
 

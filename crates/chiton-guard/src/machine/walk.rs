@@ -188,11 +188,18 @@ impl Machine<'_> {
                 self.expanding(&mut world).single(subject);
                 let mut all = Ran::same(world.clone(), Flow::empty());
                 self.nesting.conditional += 1;
+                let mut gone_on = Worlds::default();
                 for arm in arms {
                     for pattern in &arm.patterns {
                         self.expanding(&mut world).pattern(pattern);
                     }
-                    let ran = self.list(&arm.body, Worlds::one(world.clone()));
+                    let mut before = Worlds::one(world.clone());
+                    before.merge(gone_on.clone());
+                    let ran = self.list(&arm.body, before);
+                    if arm.goes_on {
+                        gone_on.merge(ran.success.clone());
+                        gone_on.merge(ran.failure.clone());
+                    }
                     all.alternative(ran);
                 }
                 self.nesting.conditional -= 1;
