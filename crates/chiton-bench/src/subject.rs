@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use chiton_engine::audit::{AuditConfig, Journal};
 use chiton_engine::guard::{Context, GuardPolicy};
-use chiton_engine::limits::RetentionLimits;
 use chiton_engine::review::Guard;
 use chiton_engine::secrets::{MemorySource, Reference, Secret, SecretStore};
+use chiton_engine::tasks::CleanUp;
 use chiton_engine::{
     AnswerMode, ByteString, CommandRequest, Engine, EngineConfig, Outcome, RunControl, RunReport, Session, Silent,
 };
@@ -126,7 +126,7 @@ impl Subject {
 
     /// Forgets all runs that have ended.
     pub(crate) fn forget_runs(&self) {
-        self.engine.clean(RetentionLimits { age: Duration::ZERO, finished: 0 }, 0);
+        self.engine.clean(&CleanUp::everything());
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use chiton_engine::limits::RetentionLimits;
+use chiton_engine::tasks::{CleanEffect, CleanUp, Swept, UnreadRuns};
 use chiton_engine::{Engine, EngineConfig};
 use clap::Args;
 
@@ -16,7 +17,9 @@ use crate::settings::Settings;
 
 /// Remove the output and records of commands that have ended
 #[derive(Args)]
-#[command(after_help = "Commands that run are never removed.")]
+#[command(after_help = "\
+Commands that run are never removed. Those with output that nobody has read, tasks that were not read to their end and
+commands whose reply was cut, are removed only with --all, or if they are older than --older-than says.")]
 pub(crate) struct CleanArguments {
     /// Only those that ended longer ago than this
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -24,17 +27,50 @@ pub(crate) struct CleanArguments {
     /// Only as many as it takes until no more than this many are left
     #[arg(long, value_name = "COUNT")]
     keep: Option<usize>,
+    /// Also those with output that nobody has read
+    #[arg(long)]
+    all: bool,
+    /// Remove nothing, only say what would be removed
+    #[arg(long)]
+    dry_run: bool,
 }
 
 pub(crate) fn clean(arguments: &CleanArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
     let mut config = EngineConfig::new(state)?;
     config.audit = (!settings.audit.off).then(|| audit::journal(state, "clean", JournalNeed::Wanted));
     let engine = Engine::new(config)?;
-    let limits = RetentionLimits {
-        age: arguments.older_than.unwrap_or(if arguments.keep.is_some() { Duration::MAX } else { Duration::ZERO }),
-        finished: arguments.keep.unwrap_or(usize::MAX),
+    let finished = match (arguments.keep, arguments.older_than) {
+        (Some(keep), _) => keep,
+        (None, Some(_)) => usize::MAX,
+        (None, None) => 0,
     };
-    let swept = engine.clean(limits, u64::MAX);
-    say!("{} removed, {} bytes left", swept.removed, swept.used);
+    let wanted = CleanUp {
+        retention: RetentionLimits { age: arguments.older_than.unwrap_or(Duration::MAX), finished },
+        in_all: u64::MAX,
+        unread: if arguments.all { UnreadRuns::LikeOthers } else { UnreadRuns::Kept },
+        effect: if arguments.dry_run { CleanEffect::Counts } else { CleanEffect::Removes },
+    };
+
+    let swept = engine.clean(&wanted);
+    say!("{}", summary(&swept, &wanted));
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was removed, of which kind, and what is left for somebody to read.
+fn summary(swept: &Swept, wanted: &CleanUp) -> String {
+    let removed = if wanted.effect == CleanEffect::Counts { "would be removed" } else { "removed" };
+    let kinds = [
+        (swept.shown, "shown whole in the reply"),
+        (swept.read, "read later"),
+        (swept.unread, "with output that nobody has read"),
+    ];
+    let kinds: Vec<String> =
+        kinds.iter().filter(|(count, _)| *count > 0).map(|(count, kind)| format!("{count} {kind}")).collect();
+    let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+    let mut text = format!("{} {removed}{kinds}, {} bytes left", swept.removed(), swept.used);
+    if swept.unread_left > 0 && wanted.unread == UnreadRuns::Kept {
+        let count = swept.unread_left;
+        text += &format!("\n{count} kept with output that nobody has read; `chiton clean --all` removes them as well");
+    }
+    text
 }

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use chiton_engine::ByteString;
 use chiton_engine::secrets::Masker;
 use chiton_engine::session::login::{LoginConfig, LoginEnvironment, join_paths};
-use chiton_engine::state::environment::{DEFAULTS, EnvironmentPolicy, Origin, passwords};
+use chiton_engine::state::environment::{DEFAULTS, EnvironmentPolicy, IS_OURS, Origin, passwords};
 use clap::Args;
 use serde_json::json;
 
@@ -77,6 +77,8 @@ struct ListedVariable {
 const OWN: &str = "environment";
 const LOGIN: &str = "login shell";
 const DEFAULT: &str = "default";
+/// Set at the start of every command, whatever it is elsewhere.
+const ALWAYS: &str = "chiton";
 
 pub(crate) fn env(arguments: &EnvArguments, settings: &Settings) -> Result<ExitCode> {
     let mut policy = EnvironmentPolicy::default();
@@ -134,6 +136,9 @@ fn rows(
         let joined = join_paths(path, own.get("PATH").map_or(b"", |path| &path[..]));
         (row.value, row.source) = (Some(joined.into()), "both");
     }
+    let (name, value) = IS_OURS;
+    let ours = ListedVariable { name: name.to_owned(), value: Some(value.into()), source: ALWAYS, why: String::new() };
+    rows.insert(name.to_owned(), ours);
     rows.into_values().collect()
 }
 

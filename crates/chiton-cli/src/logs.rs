@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use chiton_engine::tasks::{Cursor, Filter, Marked, Output, Part, ReadRequest, WaitFor};
+use chiton_engine::tasks::{Cursor, Filter, Marked, Output, Part, ReadRequest, RunMark, WaitFor};
 use chiton_engine::terminal::text::PlainText;
 use chiton_engine::{Stream, Task, Tasks};
 use clap::Args;
@@ -121,10 +121,18 @@ pub(crate) async fn logs(arguments: LogsArguments, state: &Path) -> Result<ExitC
     } else {
         show_new(&task, streams, &mut cursor, &mut printer)?;
     }
+    let is_whole = arguments.head.is_none() && arguments.tail.is_none() && streams == Marked::Both;
+    let (id, is_persons) = (task.id.clone(), task.owner.is_none() && task.client.is_none());
+    let mut has_ended = !task.status.is_running();
     if arguments.follow {
         follow(&tasks, task, streams, cursor, &mut printer).await?;
+        has_ended = true;
     }
     printer.finish()?;
+    if is_whole && has_ended && is_persons {
+        // What belongs to a client is unread until that client reads it, whatever a person looks at.
+        tasks.mark(&id, RunMark::Read);
+    }
     Ok(ExitCode::SUCCESS)
 }
 

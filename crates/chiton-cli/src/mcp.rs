@@ -36,10 +36,11 @@ Over HTTP, every request has to carry the token of the token file: Authorization
 
 Settings: $XDG_CONFIG_HOME/chiton/config.toml, or --config FILE. A key is also a variable
 (mcp.dialect is CHITON_MCP_DIALECT), and a flag wins over both:
-  [mcp]   dialect, timeout, dir, session, max_tasks, structured, log_level
+  [mcp]   dialect, timeout, dir, session, max_tasks, structured, list_tool, log_level
   notify  the program that tells you of background commands, with its arguments
   [http]  listen, token_file, hosts, origins, allow_remote
-  [secrets] dir, env, command   [environment] keep, strict, login   [audit] off, required   [guard] mode, rule")]
+  [secrets] dir, env, command   [environment] keep, strict, login   [audit] off, required   [guard] mode, rule
+  [retention] age, finished, bytes")]
 pub(crate) struct McpArguments {
     #[command(flatten)]
     session: SessionArguments,
@@ -61,6 +62,9 @@ pub(crate) struct McpArguments {
     /// Send the structured form of every reply to every client, also to agents, which may show it instead of the text
     #[arg(long)]
     structured: bool,
+    /// Add the tool ListShells to a tool surface that has none to list tasks; without it, the tools are those of the surface
+    #[arg(long)]
+    list_tool: bool,
     /// What is logged to standard error: off, error, warn, info, debug or trace [default: error]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
@@ -79,7 +83,7 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
         }
         let setup = arguments.session.resolve(settings, Purpose::Server, state)?;
         let (operator, start) = (setup.operator(state)?, setup.start());
-        let operator = if arguments.is_structured(settings) { operator.always_structured() } else { operator };
+        let operator = arguments.extras(settings).add_to(operator);
         let make = maker(setup, arguments, settings, state);
         serve_stdio_from(operator, start, make).await.map_err(|error| anyhow!("the client does not speak MCP: {error}"))
     });
@@ -88,8 +92,28 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
 }
 
 impl McpArguments {
-    fn is_structured(&self, settings: &Settings) -> bool {
-        self.structured || settings.mcp.structured
+    fn extras(&self, settings: &Settings) -> Extras {
+        let structured = self.structured || settings.mcp.structured;
+        Extras { structured, list_tool: self.list_tool || settings.mcp.list_tool }
+    }
+}
+
+/// What a client gets beyond what its tool surface has.
+#[derive(Clone, Copy)]
+struct Extras {
+    structured: bool,
+    list_tool: bool,
+}
+
+impl Extras {
+    fn add_to(self, mut operator: Operator) -> Operator {
+        if self.structured {
+            operator = operator.always_structured();
+        }
+        if self.list_tool {
+            operator = operator.with_list_tool();
+        }
+        operator
     }
 }
 
@@ -100,15 +124,14 @@ fn maker(
     settings: &Settings,
     state: &Path,
 ) -> impl Fn(Option<&Path>) -> Result<Operator, String> + Send + Sync + 'static {
-    let is_structured = arguments.is_structured(settings);
+    let extras = arguments.extras(settings);
     let (settings, state) = (settings.clone(), state.to_owned());
     move |directory| {
         let made = match directory {
             Some(directory) => setup.operator_in(directory, &settings, &state),
             None => setup.operator(&state),
         };
-        let operator = made.map_err(|error| format!("{error:#}"))?;
-        Ok(if is_structured { operator.always_structured() } else { operator })
+        made.map(|operator| extras.add_to(operator)).map_err(|error| format!("{error:#}"))
     }
 }
 

@@ -16,7 +16,7 @@ use clap::Args;
 use crate::env;
 use crate::passphrase::PassphraseSource;
 use crate::protection_arguments::ProtectionArguments;
-use crate::settings::{CompactMode, Settings};
+use crate::settings::{CompactMode, RetentionSettings, Settings};
 use crate::surroundings;
 
 /// How the shell looks and where it starts.
@@ -56,6 +56,7 @@ pub(crate) struct SessionSetup {
     chosen: bool,
     session: Option<String>,
     max_tasks: Option<usize>,
+    retention: RetentionSettings,
     protection: ProtectionArguments,
     guard: Guard,
     login: bool,
@@ -116,6 +117,7 @@ impl SessionArguments {
             chosen: self.dir.is_some() || given.dir.is_some() || session.is_some(),
             session,
             max_tasks: self.max_tasks.or(given.max_tasks),
+            retention: settings.retention,
             protection: self.protection.with(settings)?,
             login: self.login_env || settings.environment.login,
             compact: self.compact.or(settings.output.compact),
@@ -148,6 +150,7 @@ impl SessionSetup {
     pub(crate) fn operator(&self, state: &Path) -> Result<Operator> {
         let mut config = EngineConfig::new(state)?;
         config.room = self.room.clone();
+        self.retention.apply(&mut config.limits);
         if self.purpose == Purpose::OneCall {
             config.limits.warm = WarmLimits::none();
         }

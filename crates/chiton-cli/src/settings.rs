@@ -6,8 +6,10 @@ use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use chiton_engine::Limits;
 use chiton_engine::guard::policy::GuardPolicy;
 use chiton_operator::LikeLines;
 use serde::{Deserialize, Serialize};
@@ -30,6 +32,7 @@ pub(crate) struct Settings {
     pub(crate) environment: EnvironmentSettings,
     pub(crate) audit: AuditSettings,
     pub(crate) output: OutputSettings,
+    pub(crate) retention: RetentionSettings,
     pub(crate) guard: GuardPolicy,
     /// Where they were read from.
     #[serde(skip)]
@@ -46,6 +49,8 @@ pub(crate) struct McpSettings {
     pub(crate) session: Option<String>,
     pub(crate) max_tasks: Option<usize>,
     pub(crate) structured: bool,
+    /// Whether a tool surface without one gets a tool that lists tasks.
+    pub(crate) list_tool: bool,
     pub(crate) log_level: Option<String>,
 }
 
@@ -112,6 +117,24 @@ impl From<CompactMode> for LikeLines {
             CompactMode::Runs => Self::LeftOut,
             CompactMode::Off => Self::Shown,
         }
+    }
+}
+
+/// How long finished runs are kept.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RetentionSettings {
+    /// Seconds.
+    pub(crate) age: Option<u64>,
+    pub(crate) finished: Option<usize>,
+    pub(crate) bytes: Option<u64>,
+}
+
+impl RetentionSettings {
+    pub(crate) fn apply(self, limits: &mut Limits) {
+        limits.retention.age = self.age.map_or(limits.retention.age, Duration::from_secs);
+        limits.retention.finished = self.finished.unwrap_or(limits.retention.finished);
+        limits.spool.in_all = self.bytes.unwrap_or(limits.spool.in_all);
     }
 }
 

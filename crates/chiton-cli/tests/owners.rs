@@ -64,7 +64,8 @@ fn a_client_sees_its_own_work_and_that_of_others_where_it_says_so() {
         assert!(own.contains(&id) && own.contains("naps: echo up; sleep 100"), "{own}");
         assert!(resources(&mut alpha).contains(&id));
 
-        assert_eq!(said(&beta.call("ListShells", &json!({}))), "Nothing runs.");
+        let listed = said(&beta.call("ListShells", &json!({})));
+        assert!(listed.starts_with("Nothing runs.\n[machine: "), "{listed}");
         assert!(!resources(&mut beta).contains(&id));
         let resource = beta.ask("resources/read", json!({"uri": format!("chiton://runs/{id}/output")}));
         assert!(resource["error"].is_object(), "{resource}");
@@ -160,7 +161,8 @@ fn what_people_run_is_found_by_its_id_and_listed_where_a_call_says_so() {
     let place = Place::new();
     let mut alpha = agent(&place, "alpha", "a", Era::Older, &[]);
     let id = place.background(&["--open-stdin", "echo up; read line; sleep 100"]);
-    assert_eq!(said(&alpha.call("ListShells", &json!({}))), "Nothing runs.");
+    let listed = said(&alpha.call("ListShells", &json!({})));
+    assert!(listed.starts_with("Nothing runs.\n[machine: "), "{listed}");
     assert!(!resources(&mut alpha).contains(&id));
     let listed = said(&alpha.call("ListShells", &json!({"others": true})));
     assert!(listed.contains(&id) && listed.contains("[of a person in "), "{listed}");
@@ -246,17 +248,18 @@ fn a_list_is_what_runs_and_the_last_few_that_ran_in_the_background() {
 
     let listed = alpha.call("ListShells", &json!({}));
     let lines: Vec<String> = said(&listed).lines().map(str::to_owned).collect();
-    assert_eq!(lines.len(), 1 + 5 + 1, "{lines:#?}");
+    assert_eq!(lines.len(), 1 + 5 + 1 + 1, "{lines:#?}");
     assert!(lines[0].contains(&running) && lines[0].contains("is running"), "{lines:#?}");
     for (line, id) in lines[1..6].iter().zip(ended.iter().rev()) {
         assert!(line.contains(id) && line.contains("naps: echo ended"), "{lines:#?}");
     }
     assert_eq!(lines[6], "[6 more have ended: ListShells with ended 11 lists them]");
+    assert!(lines[7].starts_with("[machine: "), "{lines:#?}");
 
     let all = said(&alpha.call("ListShells", &json!({"ended": 11})));
-    assert_eq!(all.lines().count(), 12, "{all}");
+    assert_eq!(all.lines().count(), 13, "{all}");
     assert!(all.contains("echo awaited 0") && !all.contains("more have ended"), "{all}");
     let none = said(&alpha.call("ListShells", &json!({"ended": 0})));
-    assert_eq!(none.lines().count(), 2, "{none}");
+    assert_eq!(none.lines().count(), 3, "{none}");
     alpha.call("KillShell", &json!({"bash_id": running}));
 }

@@ -478,3 +478,34 @@ fn a_state_directory_may_have_any_name() {
     assert_eq!(text(&call(&["logs", &id]).stdout), "task\n");
     assert_eq!(call(&["audit", "verify"]).status.code(), Some(0));
 }
+
+#[test]
+fn every_command_finds_that_it_runs_in_chiton_whatever_was_made_of_the_variable() {
+    let place = Place::new();
+    let say = "echo \"[${CHITON-unset}]\"";
+    let cases: [&[&str]; 7] = [
+        &[say],
+        &["--env", "CHITON=5", say],
+        &["--clear-env", say],
+        &["--strict-env", say],
+        &["--pty", say],
+        &["--session", "one", "unset CHITON; :"],
+        &["--session", "one", say],
+    ];
+    for arguments in cases {
+        let printed = text(&place.run(arguments).stdout);
+        let expected = if arguments.contains(&say) { "[1]" } else { "" };
+        assert_eq!(printed.trim(), expected, "{arguments:?}");
+    }
+    place.run(&["--session", "one", "export CHITON=2 OTHER=2"]);
+    assert_eq!(text(&place.run(&["--session", "one", "echo $CHITON $OTHER"]).stdout), "1 2\n");
+    // What the command does with its own environment is its own business.
+    assert_eq!(text(&place.run(&["env -i bash -c 'echo ${CHITON-unset}'"]).stdout), "unset\n");
+
+    // Also where the shell waited for its command.
+    let mut wire = place.session(&["--structured"]);
+    for _ in 0..3 {
+        let reply = wire.call("Bash", &json!({"command": "echo $CHITON; unset CHITON"}));
+        assert_eq!(reply["content"][0]["text"].as_str().unwrap().trim(), "1", "{reply}");
+    }
+}

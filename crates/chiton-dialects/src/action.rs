@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chiton_engine::machine::MachineSize;
 use chiton_engine::render::TextView;
 use chiton_engine::review::Refusal;
 use chiton_engine::tasks::{Listening, Part, WantedPort, Watch};
@@ -345,6 +346,8 @@ pub struct Listed {
     pub own: Vec<Task>,
     /// Those of other clients and of people, where they were asked for.
     pub others: Vec<Task>,
+    /// How much of the machine they may use, where somebody looked.
+    pub machine: Option<MachineSize>,
     /// What each that runs listens on, by its id, where the dialect reports that.
     pub listening: HashMap<String, Listening>,
 }
@@ -577,6 +580,8 @@ impl Failure {
 pub enum FailureKind {
     /// There is no task of this name.
     NotFound,
+    /// There was one, and it was removed.
+    Removed,
     /// The task is another client's.
     OfAnother,
     /// The system could not do it.
@@ -599,7 +604,7 @@ impl FailureKind {
     /// One word.
     pub fn word(self) -> &'static str {
         match self {
-            Self::NotFound | Self::OfAnother => "not_found",
+            Self::NotFound | Self::Removed | Self::OfAnother => "not_found",
             Self::System => "system_error",
             Self::TaskLimit => "task_limit",
             Self::BadFilter => "bad_filter",

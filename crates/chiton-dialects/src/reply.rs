@@ -28,6 +28,12 @@ pub struct Reply {
     pub is_error: bool,
 }
 
+/// Facts by which replies say that output was left out.
+const LEFT_OUT: [&str; 4] = ["truncated", "omitted_bytes", "left_out", "left_out_bytes"];
+/// Words by which those say it that have no fact for it.
+const LEFT_OUT_WORDS: [&str; 3] =
+    ["[Output truncated: ", "Warning: truncated output (original token count: ", "[binary output of "];
+
 impl Reply {
     /// A reply that counts as done.
     pub fn good(text: impl Into<String>, structured: Map<String, Value>) -> Self {
@@ -65,6 +71,17 @@ impl Reply {
     /// A command that may not run: why, and what would be allowed, in the guard's own words.
     pub fn refused(ran: &Ran) -> Self {
         Self::bad(refusal_text(ran), facts::refusal(ran))
+    }
+
+    /// Whether it says, in its facts or in its text, that output was left out. Where a text only looks like that, the run
+    /// counts as one that was cut, and is kept for longer than need be.
+    pub fn leaves_out(&self) -> bool {
+        let says_so = |fact: &&str| match self.structured.get(*fact) {
+            None | Some(Value::Null | Value::Bool(false)) => false,
+            Some(Value::Number(amount)) => amount.as_u64() != Some(0),
+            Some(_) => true,
+        };
+        LEFT_OUT.iter().any(|fact| says_so(&fact)) || LEFT_OUT_WORDS.iter().any(|words| self.text.contains(words))
     }
 
     /// Says that a command goes on because a person handed its call back, unless the dialect has said so.

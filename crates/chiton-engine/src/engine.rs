@@ -20,7 +20,7 @@ use crate::control::RunControl;
 use crate::error::{EngineError, StartError};
 use crate::folder;
 use crate::keeper;
-use crate::limits::{Limits, RetentionLimits};
+use crate::limits::Limits;
 use crate::lock::Lock;
 use crate::owner::Owner;
 use crate::process::Shell;
@@ -36,7 +36,8 @@ use crate::session::{FreshState, Inherited, Session};
 use crate::spawn::{Attendance, SpoolQuota};
 use crate::state::ShellState;
 use crate::state::environment::{DEFAULTS, EnvironmentPolicy, TakenOver};
-use crate::tasks::sweep::{self, Swept};
+use crate::tasks::sweep;
+use crate::tasks::{CleanUp, Swept};
 use crate::tasks::{Task, Tasks};
 use crate::warm::pool::WarmRoom;
 
@@ -249,9 +250,9 @@ impl Engine {
         self.inner.known.masked_view(text)
     }
 
-    /// Removes finished runs beyond these limits, oldest first.
-    pub fn clean(&self, retention: RetentionLimits, in_all: u64) -> Swept {
-        sweep::sweep(self.inner.tasks.folder(), retention, in_all, self.inner.config.audit.as_ref())
+    /// Removes finished runs.
+    pub fn clean(&self, wanted: &CleanUp) -> Swept {
+        sweep::clean(self.inner.tasks.folder(), wanted, self.inner.config.audit.as_ref())
     }
 }
 

@@ -44,12 +44,13 @@ impl Default for SpoolLimits {
     }
 }
 
-/// How long finished runs are kept.
+/// How long finished runs are kept. Those whose whole output was in their reply go first, then those that were read,
+/// those with something unread last ([`crate::tasks::KeptFor`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetentionLimits {
-    /// A day: an agent comes back to yesterday's build log, hardly to last week's.
+    /// A day: an agent comes back to yesterday's build log, hardly to last week's. Holds for all of them.
     pub age: Duration,
-    /// Finished runs that are kept at most; the oldest go first.
+    /// Finished runs that are kept at most, of those that hold nothing unread.
     pub finished: usize,
 }
 
@@ -72,6 +73,11 @@ impl ViewLimits {
     /// Half of `bytes` for the beginning, half for the end.
     pub fn split(bytes: usize) -> Self {
         Self { head: bytes.div_ceil(2), tail: bytes / 2 }
+    }
+
+    /// How many bytes of output are in a response whole, whichever stream they are on.
+    pub(crate) fn whole(self) -> u64 {
+        (self.head + self.tail) as u64
     }
 }
 

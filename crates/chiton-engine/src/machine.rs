@@ -1,8 +1,9 @@
-//! What the kernel of this machine offers. Asked for by whoever wants to know; the engine itself just uses it.
+//! What the kernel of this machine offers, and how large the machine is for us. Asked for by whoever wants to know; the engine itself just uses it.
 
 use std::fs;
 use std::io;
 use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::MemfdFlags;
 use rustix::process::{PidfdFlags, child_subreaper, getpid, pidfd_open};
@@ -59,5 +60,96 @@ pub(crate) fn ephemeral_ports() -> RangeInclusive<u16> {
         (Some(first), Some(last)) => first..=last,
         // What it is unless somebody changed it.
         _ => 32768..=60999,
+    }
+}
+
+/// How much of the machine commands may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MachineSize {
+    /// Processors: those that this process may run on, or fewer where its control group gets less time than that.
+    pub cores: usize,
+    /// Memory in bytes: all of it, or what the control group may have of it. `None` where the kernel does not say.
+    pub memory_bytes: Option<u64>,
+}
+
+impl MachineSize {
+    /// As it is now.
+    pub fn find() -> Self {
+        // Asks for the processors of this process and for the time that its control group gets.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { cores, memory_bytes: memory(Path::new("/proc"), Path::new("/sys/fs/cgroup")) }
+    }
+}
+
+/// The memory of the machine, or what a control group of this process may have, where that is less.
+fn memory(proc: &Path, groups: &Path) -> Option<u64> {
+    let all = fs::read_to_string(proc.join("meminfo")).ok();
+    let all = all.and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    });
+    let limit = |file: PathBuf| fs::read_to_string(file).ok()?.trim().parse::<u64>().ok();
+    let own = fs::read_to_string(proc.join("self/cgroup")).unwrap_or_default();
+    let limits = own.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        let (root, file) = match controllers {
+            "" => (groups.to_owned(), "memory.max"),
+            _ if controllers.split(',').any(|name| name == "memory") => {
+                (groups.join("memory"), "memory.limit_in_bytes")
+            }
+            _ => return None,
+        };
+        // The limit of every group around it holds as well.
+        let group = root.join(path.trim_start_matches('/'));
+        let around: Vec<PathBuf> =
+            group.ancestors().take_while(|path| path.starts_with(&root)).map(Path::to_owned).collect();
+        around.into_iter().filter_map(|group| limit(group.join(file))).min()
+    });
+    limits.chain(all).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_that_of_the_machine_or_less_where_a_control_group_says_so() {
+        const GIB: u64 = 1 << 30;
+        type Row<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], Option<u64>);
+        let rows: [Row<'_>; 7] = [
+            ("no control groups", "", &[], Some(8 * GIB)),
+            ("no limit", "0::/user/session\n", &[("user/session/memory.max", "max\n")], Some(8 * GIB)),
+            ("a limit of its own", "0::/user/session\n", &[("user/session/memory.max", "1073741824\n")], Some(GIB)),
+            (
+                "a limit around it",
+                "0::/user/session\n",
+                &[("user/memory.max", "2147483648\n"), ("user/session/memory.max", "max\n")],
+                Some(2 * GIB),
+            ),
+            ("a container, at its root", "0::/\n", &[("memory.max", "3221225472\n")], Some(3 * GIB)),
+            ("more than there is", "0::/\n", &[("memory.max", "99221225472\n")], Some(8 * GIB)),
+            (
+                "the older kind",
+                "5:cpu,cpuacct:/x\n4:memory:/box\n",
+                &[("memory/box/memory.limit_in_bytes", "1073741824\n")],
+                Some(GIB),
+            ),
+        ];
+        for (what, own, limits, expected) in rows {
+            let place = tempfile::tempdir().unwrap();
+            let (proc, groups) = (place.path().join("proc"), place.path().join("groups"));
+            fs::create_dir_all(proc.join("self")).unwrap();
+            fs::write(proc.join("meminfo"), "MemTotal:        8388608 kB\nMemFree:          100 kB\n").unwrap();
+            fs::write(proc.join("self/cgroup"), own).unwrap();
+            for (file, limit) in limits {
+                let file = groups.join(file);
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+                fs::write(file, limit).unwrap();
+            }
+            assert_eq!(memory(&proc, &groups), expected, "{what}");
+        }
+        assert_eq!(memory(Path::new("/nowhere"), Path::new("/nowhere")), None);
+        assert!(MachineSize::find().cores > 0);
     }
 }

@@ -54,6 +54,10 @@ pub struct CommandRequest {
     pub lifetime: Lifetime,
     /// How much output the response carries, where it differs from the engine's.
     pub view: Option<ViewLimits>,
+    /// Output of up to so many bytes reaches whoever asked as a whole; without it, what the response carries. A run that
+    /// printed more counts as one that was cut, and is kept longer, until somebody says otherwise
+    /// ([`crate::Tasks::mark`]).
+    pub shown_whole: Option<u64>,
     /// What `$0` is, where it differs from `bash`.
     pub called_as: Option<ByteString>,
     /// How long the call waits; then the run is handed back alive. Without it, until the end.

@@ -28,6 +28,7 @@ fn environment(home: &str) -> Vec<(&str, &str)> {
         ("DEBIAN_FRONTEND", "noninteractive"),
         ("EDITOR", "true"),
         ("GIT_EDITOR", "true"),
+        ("CHITON", "1"),
     ]
 }
 

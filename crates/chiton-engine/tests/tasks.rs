@@ -585,13 +585,13 @@ fn two_engines_on_one_state_directory_see_the_same_and_do_not_disturb_each_other
         let session = harness.session();
         let task = start(&harness, &session, durable("echo hello; sleep 300")).await;
         assert!(other.tasks().get(&task.id).unwrap().status.is_running());
-        let limits = chiton_engine::limits::RetentionLimits { age: Duration::ZERO, finished: 0 };
-        assert_eq!(other.clean(limits, 0).removed, 0, "what runs is never removed");
+        let everything = chiton_engine::tasks::CleanUp::everything();
+        assert_eq!(other.clean(&everything).removed(), 0, "what runs is never removed");
         let waited = other.tasks().wait(&task.id, WaitFor { bytes: Some(6), ..WaitFor::default() }).await.unwrap();
         assert_eq!(waited.reason, WaitReason::Bytes);
         other.tasks().kill(&task.id, None).await.unwrap();
         assert_eq!(harness.engine.tasks().get(&task.id).unwrap().status, TaskStatus::Killed);
-        assert_eq!(other.clean(limits, 0).removed, 1);
+        assert_eq!(other.clean(&everything).removed(), 1);
         assert!(harness.engine.tasks().get(&task.id).is_err());
     });
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chiton_dialects::action::TaskRef;
+use chiton_dialects::action::{FailureKind, TaskRef};
 use chiton_engine::tasks::{Cursor, Part, ReadRequest, WaitFor, WaitReason};
 use chiton_engine::{Task, Tasks};
 use chiton_operator::Operator;
@@ -48,7 +48,10 @@ fn unknown(uri: &str) -> ErrorData {
 /// The run that a resource belongs to.
 pub(crate) fn find(operator: &Operator, uri: &str) -> Result<Task, ErrorData> {
     let name = parse(uri).ok_or_else(|| unknown(uri))?;
-    operator.known(&TaskRef::Id(name.id.to_owned())).map_err(|_| unknown(uri))
+    operator.known(&TaskRef::Id(name.id.to_owned())).map_err(|failure| match failure.kind {
+        FailureKind::Removed => ErrorData::resource_not_found(failure.message, Some(json!({"uri": uri}))),
+        _ => unknown(uri),
+    })
 }
 
 /// One page of those that are worth a look, the newest first; `cursor` is where the page before ended. Any other run can

@@ -293,7 +293,7 @@ impl ServerHandler for Server {
         // Some tools say where they start.
         self.roots.over().await;
         let (revision, client) = (Revision::of(&context), self.client());
-        let tools = client.operator.dialect().tools(client.operator.surroundings());
+        let tools = client.operator.tools();
         let has_schema = structured::is_wanted(&client.operator, &context);
         let longest = client.operator.dialect().longest_reply();
         let tools = tools.iter().filter_map(|tool| as_tool(tool, has_schema, longest)).map(|mut tool| {
@@ -305,7 +305,7 @@ impl ServerHandler for Server {
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
         let client = self.client();
-        let tools = client.operator.dialect().tools(client.operator.surroundings());
+        let tools = client.operator.tools();
         tools.iter().find(|tool| tool.name == name).and_then(|tool| as_tool(tool, false, None))
     }
 
@@ -516,7 +516,7 @@ impl ServerHandler for Server {
 
 /// What this is and when to use it: some clients show a model nothing else of a server.
 fn instructions(operator: &Operator) -> String {
-    let tools = operator.dialect().tools(operator.surroundings());
+    let tools = operator.tools();
     let runs = tools.first().map_or("", |tool| tool.name);
     format!(
         "The shell of this machine: {runs} runs commands and programs, reports how each ended, and never hangs on what is \

@@ -6,7 +6,8 @@ use chiton_engine::tasks::{NotFound, ReadError, SendError};
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
 pub(crate) fn not_found(error: NotFound) -> Failure {
-    Failure::new(FailureKind::NotFound, error.to_string())
+    let kind = if error.removed.is_some() { FailureKind::Removed } else { FailureKind::NotFound };
+    Failure::new(kind, error.to_string())
 }
 
 pub(crate) fn system(error: impl std::fmt::Display) -> Failure {

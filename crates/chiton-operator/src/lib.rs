@@ -45,6 +45,7 @@ mod numbers;
 mod operator;
 mod ports;
 mod remembered;
+mod seen;
 pub mod shell_manager;
 mod shorten;
 mod tasks;

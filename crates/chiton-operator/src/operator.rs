@@ -28,14 +28,20 @@ use crate::keep::{Opened, Sessions};
 use crate::named::NamedSessions;
 use crate::news::News;
 use crate::ports::PortReports;
+use crate::seen::{SHOWN_WHOLE, Shown};
 use crate::shorten::{LikeLines, Shortener};
 use crate::tasks::{ClientTasks, VIEW, transcript};
 use crate::whose::WayToOthers;
+
+/// The tool that lists tasks, where a dialect has none of its own.
+const LIST_TOOL: &str = "ListShells";
 
 /// One client's shell: an engine, a session, a dialect.
 pub struct Operator {
     engine: Engine,
     dialect: &'static dyn Dialect,
+    /// The dialect whose list tool is added to its own.
+    lists_as: Option<&'static dyn Dialect>,
     tools: OnceLock<Vec<ToolSpec>>,
     around: Surroundings,
     sessions: Sessions,
@@ -57,7 +63,7 @@ impl Operator {
         let shortener = Shortener::new(if dialect.has_gaps() { LikeLines::LeftOut } else { LikeLines::Shown });
         let untold = AtomicBool::new(false);
         let (tools, news) = (OnceLock::new(), News::default());
-        Self { engine, dialect, tools, around, sessions, tasks, news, structured, shortener, untold }
+        Self { engine, dialect, lists_as: None, tools, around, sessions, tasks, news, structured, shortener, untold }
     }
 
     /// Whether it serves a client whose name is known.
@@ -105,6 +111,14 @@ impl Operator {
         self
     }
 
+    /// The same with a tool that lists tasks, where the dialect has none: that of `native`, as it is there.
+    #[must_use]
+    pub fn with_list_tool(mut self) -> Self {
+        self.lists_as = chiton_dialects::find("native").filter(|_| self.dialect.listing_tool().is_none());
+        self.tools = OnceLock::new();
+        self
+    }
+
     /// Who gets the structured form of replies.
     pub fn structured(&self) -> Structured {
         self.structured
@@ -122,8 +136,19 @@ impl Operator {
         self.dialect
     }
 
-    fn tools(&self) -> &[ToolSpec] {
-        self.tools.get_or_init(|| self.dialect.tools(&self.around))
+    /// The tools it offers.
+    pub fn tools(&self) -> &[ToolSpec] {
+        self.tools.get_or_init(|| {
+            let mut tools = self.dialect.tools(&self.around);
+            let added = self.lists_as.map(|dialect| dialect.tools(&self.around)).unwrap_or_default();
+            tools.extend(added.into_iter().filter(|tool| tool.name == LIST_TOOL));
+            tools
+        })
+    }
+
+    /// The dialect that a tool belongs to.
+    fn dialect_of(&self, tool: &str) -> &'static dyn Dialect {
+        self.lists_as.filter(|_| tool == LIST_TOOL).unwrap_or(self.dialect)
     }
 
     /// Where it is.
@@ -148,8 +173,9 @@ impl Operator {
             Ok(sorted) => sorted,
             Err(error) => return unreadable(&error),
         };
-        let mut called = match self.dialect.read(tool, &known, &self.around) {
-            Ok(action) => self.answer(action, caller).await,
+        let dialect = self.dialect_of(tool);
+        let mut called = match dialect.read(tool, &known, &self.around) {
+            Ok(action) => self.answer(dialect, action, caller).await,
             Err(error) => unreadable(&error),
         };
         called.reply = called.reply.with_ignored(&ignored);
@@ -166,7 +192,8 @@ impl Operator {
         self.news.look_back(&self.tasks);
         self.news.note(&called.tells, self.engine.tasks());
         let changes = self.news.take(&self.tasks, self.dialect).await;
-        let reply = called.reply.clone().with_news(&changes, self.dialect.listing_tool());
+        let listing_tool = self.lists_as.map(|_| LIST_TOOL).or(self.dialect.listing_tool());
+        let reply = called.reply.clone().with_news(&changes, listing_tool);
         let more = reply.text.len().saturating_sub(called.reply.text.len()) as u64;
         if let Some(run) = called.run.as_ref().filter(|_| more > 0) {
             self.engine.note_reply(self.sessions.own(), run, more);
@@ -200,8 +227,8 @@ impl Operator {
     }
 
     /// Carries an action out and has the dialect write what came of it.
-    async fn answer(&self, action: Action, caller: &Caller) -> Called {
-        let shown = self.news.before(&action, &self.tasks);
+    async fn answer(&self, dialect: &dyn Dialect, action: Action, caller: &Caller) -> Called {
+        let told = self.news.before(&action, &self.tasks);
         let done = self.perform(&action, caller).await.unwrap_or_else(Done::Failed);
         let question = if let Done::Ran(ran) = &done { ran.response.question() } else { None };
         let question = question.cloned().map(Box::new);
@@ -210,14 +237,18 @@ impl Operator {
             (Action::Start(run) | Action::Watch(run, _), Done::Ran(_)) => Action::Run(run),
             (action, _) => action,
         };
+        let shown = Shown::of(&action, &done);
         let done = binary::named(done);
         let reply = match &done {
-            Done::Ran(ran) if ran.response.refusal().is_some() => self.dialect.refuse(ran),
-            _ => self.dialect.write(&action, &done),
+            Done::Ran(ran) if ran.response.refusal().is_some() => dialect.refuse(ran),
+            _ => dialect.write(&action, &done),
         };
+        if let Some((id, seen)) = shown.in_reply(&reply) {
+            self.tasks.note_seen(id, seen);
+        }
         let reply = reply.never_empty().with_released(&done);
         let mut tells = self.news.learn(&action, &done, &reply, self.dialect, &self.tasks);
-        tells.extend(shown.filter(|_| !matches!(done, Done::Failed(_))));
+        tells.extend(told.filter(|_| !matches!(done, Done::Failed(_))));
         Called { reply, question, run: done.run_id().map(str::to_owned), tells }
     }
 
@@ -396,7 +427,14 @@ impl Operator {
         let task = self.tasks.known(&TaskRef::Id(id.to_owned()))?;
         let action = ReadAction::new(TaskRef::Id(task.id.clone()), Part::All);
         let done = self.tasks.read_now(task.clone(), &action).unwrap_or_else(Done::Failed);
-        Ok((task, self.dialect.write(&Action::Read(action), &binary::named(done)).never_empty()))
+        let action = Action::Read(action);
+        let shown = Shown::of(&action, &done);
+        let done = binary::named(done);
+        let reply = self.dialect.write(&action, &done).never_empty();
+        if let Some((id, seen)) = shown.in_reply(&reply) {
+            self.tasks.note_seen(id, seen);
+        }
+        Ok((task, reply))
     }
 
     /// Stops a task with everything it started.
@@ -431,6 +469,7 @@ fn request(run: &RunAction, caller: &Caller) -> Result<CommandRequest, Failure> 
     Ok(CommandRequest {
         shell: run.shell.as_deref().map(find_shell).transpose()?,
         view: Some(VIEW),
+        shown_whole: Some(SHOWN_WHOLE),
         approver: caller.approver.clone(),
         consent: caller.consent.as_ref().map(|consent| (consent.id.clone(), consent.answer)),
         ..run.request.clone()

@@ -11,10 +11,11 @@ use chiton_dialects::text::LineCount;
 use chiton_dialects::{Change, Dialect, Done, Listed, ReadAction, TaskNames, What, Whose};
 use chiton_engine::capture::HeadTail;
 use chiton_engine::limits::ViewLimits;
+use chiton_engine::machine::MachineSize;
 use chiton_engine::render::TextView;
 use chiton_engine::tasks::link::Killed;
 use chiton_engine::tasks::{
-    Cursor, Filter, NotFound, Output, Part, ReadRequest, SendError, WaitFor, WaitReason, Waited,
+    Cursor, Filter, NotFound, Output, Part, ReadRequest, RemovedRun, RunMark, SendError, WaitFor, WaitReason, Waited,
 };
 use chiton_engine::terminal::text::{ScreenAtEnd, draws_on_screen, outside_full_screen};
 use chiton_engine::{Engine, Lock, Look, RELEASED, RunControl, RunReport, Session, Signal, Task, Tasks, Typing};
@@ -24,6 +25,7 @@ use crate::failure::{not_found, read_failure, send_failure, system};
 use crate::numbers::Numbers;
 use crate::ports::PortReports;
 use crate::remembered::Remembered;
+use crate::seen::Seen;
 use crate::whose::{TaskOf, WayToOthers, of_another};
 
 /// How much of a stream is in memory for a reply: more than any dialect shows, so that each can cut it in its own way.
@@ -34,6 +36,8 @@ const ANSWER: Duration = Duration::from_secs(2);
 const LONG_ANSWER: Duration = Duration::from_secs(30);
 /// How long a call waits for a line where it does not say.
 const LINE: Duration = Duration::from_mins(2);
+/// An id is short. Whatever is longer was not meant as one, and is no reason for a long message.
+const LONGEST_ID: usize = 64;
 /// What one read of a task gives at most.
 const READ_BYTES: u64 = 1 << 20;
 
@@ -46,6 +50,8 @@ pub(crate) struct ClientTasks {
     way: WayToOthers,
     /// How far each task was read.
     cursors: Lock<Remembered<Cursor>>,
+    /// Whether a reply has left out something of what was new in each task.
+    gaps: Lock<Remembered<bool>>,
     /// Whether what each task printed last was drawn on its screen.
     drawn: Lock<Remembered<bool>>,
     /// Tasks that were read to their end in a dialect that forgets them then.
@@ -63,6 +69,7 @@ impl ClientTasks {
             session,
             way,
             cursors: Lock::default(),
+            gaps: Lock::default(),
             drawn: Lock::default(),
             forgotten: Lock::default(),
             numbers: Lock::default(),
@@ -226,6 +233,24 @@ impl ClientTasks {
     /// The client has read the task `id` up to here.
     pub(crate) fn read_up_to(&self, id: &str, cursor: Cursor) {
         *self.lock_cursors().of(id, || self.engine.tasks().ids()) = cursor;
+    }
+
+    /// Writes down what the client has seen of a run. Of another's it may see anything: that is not read by its owner.
+    pub(crate) fn note_seen(&self, id: &str, seen: Seen) {
+        let tasks = self.engine.tasks();
+        let is_own = || tasks.get(id).is_ok_and(|task| self.see(&task) == TaskOf::Itself);
+        match seen {
+            Seen::Mark(RunMark::Read) if is_own() => tasks.mark(id, RunMark::Read),
+            Seen::Mark(RunMark::Read) => {}
+            Seen::Mark(mark) => tasks.mark(id, mark),
+            Seen::Gap => *self.gaps.lock().of(id, || tasks.ids()) = true,
+            Seen::Rest => {
+                let has_gap = *self.gaps.lock().of(id, || tasks.ids());
+                if !has_gap && is_own() {
+                    tasks.mark(id, RunMark::Read);
+                }
+            }
+        }
     }
 
     /// Reads a task from where this client is in it, and moves on.
@@ -393,7 +418,7 @@ impl ClientTasks {
     /// Tasks, those of others where they are wanted and the client may know of them.
     pub(crate) fn list(&self, whose: Whose) -> Result<Listed, Failure> {
         let (tasks, _) = self.engine.tasks().list().map_err(system)?;
-        let mut listed = Listed::default();
+        let mut listed = Listed { machine: Some(MachineSize::find()), ..Listed::default() };
         for task in tasks {
             match self.see(&task) {
                 TaskOf::Itself => listed.own.push(task),
@@ -464,12 +489,10 @@ impl ClientTasks {
             TaskRef::Pid(pid) => (self.by_pid(*pid)?, Whose::Own),
             TaskRef::Number(number) => (self.by_number(*number)?, Whose::Own),
         };
-        let unknown = |id| not_found(NotFound { id, nearest: Vec::new(), reason: None });
+        let unknown = |id| not_found(NotFound { id, nearest: Vec::new(), reason: None, removed: None });
         let task = match self.engine.tasks().get(&id) {
             Ok(task) => task,
-            // A client does not learn of another's tasks, not even by a suggestion.
-            Err(_) if self.session.client().is_some() => return Err(unknown(id)),
-            Err(error) => return Err(not_found(self.with_own_suggestions(error))),
+            Err(error) => return Err(not_found(self.as_it_may_know(id, error, whose))),
         };
         if self.lock_forgotten().has(&task.id) {
             return Err(unknown(id));
@@ -482,11 +505,29 @@ impl ClientTasks {
         }
     }
 
-    /// The same error without ids of other clients' tasks: what is meant is not among them.
-    fn with_own_suggestions(&self, mut error: NotFound) -> NotFound {
+    /// The same error without what the client is not to know: of a run that was removed it learns what it might have
+    /// known of that run, and ids of other clients' tasks are not suggested, since none of them is meant.
+    fn as_it_may_know(&self, id: String, error: NotFound, whose: Whose) -> NotFound {
+        let NotFound { mut nearest, reason, removed, .. } = error;
+        let may_know = |run: &Box<RemovedRun>| match TaskOf::with(
+            run.client.as_deref(),
+            run.owner.as_ref(),
+            &self.session,
+            &self.engine,
+        ) {
+            TaskOf::Itself | TaskOf::Person => true,
+            TaskOf::Another => whose == Whose::Everybodys,
+            TaskOf::Stranger => false,
+        };
+        let removed = removed.filter(may_know);
+        // One client of several does not learn of another's tasks, not even by a suggestion.
+        if self.session.client().is_some() {
+            return NotFound { id, nearest: Vec::new(), reason: None, removed };
+        }
         let tasks = self.engine.tasks();
-        error.nearest.retain(|id| tasks.get(id).is_ok_and(|task| self.see(&task) != TaskOf::Another));
-        error
+        nearest.retain(|id| tasks.get(id).is_ok_and(|task| self.see(&task) != TaskOf::Another));
+        let id = removed.as_ref().map_or_else(|| id.chars().take(LONGEST_ID).collect(), |removed| removed.id.clone());
+        NotFound { id, nearest, reason, removed }
     }
 
     fn by_number(&self, number: u64) -> Result<String, Failure> {

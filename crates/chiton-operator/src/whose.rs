@@ -6,7 +6,7 @@
 //! 3. Where nobody is served, as on the command line, all tasks are a person's own.
 
 use chiton_dialects::action::{Failure, FailureKind};
-use chiton_engine::{Engine, Session, Task};
+use chiton_engine::{Engine, Owner, Session, Task};
 
 /// Whose a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +23,18 @@ pub(crate) enum TaskOf {
 
 impl TaskOf {
     pub(crate) fn see(task: &Task, session: &Session, engine: &Engine) -> Self {
-        if let Some(client) = session.client() {
-            return if task.client.as_deref() == Some(client) { Self::Itself } else { Self::Stranger };
+        Self::with(task.client.as_deref(), task.owner.as_ref(), session, engine)
+    }
+
+    /// The same of a task that is bound to this client, or has this owner.
+    pub(crate) fn with(client: Option<&str>, owner: Option<&Owner>, session: &Session, engine: &Engine) -> Self {
+        if let Some(own) = session.client() {
+            return if client == Some(own) { Self::Itself } else { Self::Stranger };
         }
         let Some(own) = engine.owner() else { return Self::Itself };
-        match &task.owner {
-            None if task.client.is_none() => Self::Person,
-            Some(owner) if task.client.is_none() && own.continues(owner) => Self::Itself,
+        match owner {
+            None if client.is_none() => Self::Person,
+            Some(owner) if client.is_none() && own.continues(owner) => Self::Itself,
             _ => Self::Another,
         }
     }

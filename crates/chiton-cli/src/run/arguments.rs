@@ -229,6 +229,8 @@ pub(super) fn request(arguments: &RunArguments) -> Result<CommandRequest> {
         Some(_) => 8 << 10,
         None => 0,
     }));
+    // Without --json, all output is passed on as it comes.
+    request.shown_whole = (!arguments.json).then_some(u64::MAX);
     Ok(request)
 }
 

@@ -87,6 +87,7 @@ async fn run_async(arguments: &RunArguments, settings: &Settings, state_director
 
 fn engine(arguments: &RunArguments, settings: &Settings, state_directory: &Path) -> Result<Engine> {
     let mut config = EngineConfig::new(state_directory)?;
+    settings.retention.apply(&mut config.limits);
     config.limits.warm = WarmLimits::none();
     let protection = arguments.protection.with(settings)?;
     protection.apply(&mut config, PassphraseSource::Asked, "run", state_directory)?;

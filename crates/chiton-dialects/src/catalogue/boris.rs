@@ -144,7 +144,7 @@ impl Dialect for Boris {
             }
             (_, Done::Failed(problem)) => {
                 let code = match problem.kind {
-                    FailureKind::NotFound | FailureKind::OfAnother => "BASH_TASK_NOT_FOUND",
+                    FailureKind::NotFound | FailureKind::Removed | FailureKind::OfAnother => "BASH_TASK_NOT_FOUND",
                     FailureKind::TaskLimit => "BASH_TASK_LIMIT",
                     _ => "BASH_START_FAILED",
                 };

@@ -178,7 +178,7 @@ impl Dialect for Claude {
                 Reply::bad(message, with(task_facts(task, FORM), &json!({"already_stopped": true})))
             }
             (Action::Kill { task: TaskRef::Id(id) }, Done::Failed(problem))
-                if problem.kind == FailureKind::NotFound =>
+                if matches!(problem.kind, FailureKind::NotFound | FailureKind::Removed) =>
             {
                 Reply::bad(format!("No task found with ID: {id}; {}", problem.message), failure(problem))
             }

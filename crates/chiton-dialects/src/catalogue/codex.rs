@@ -311,6 +311,7 @@ fn replies() -> Value {
 fn write_failed(exchange: &Exchange, problem: &Failure) -> Reply {
     let reason = match (problem.kind, &exchange.task) {
         (FailureKind::NotFound, TaskRef::Number(number)) => format!("Unknown process id {number}"),
+        (FailureKind::Removed, TaskRef::Number(number)) => format!("Unknown process id {number}: {}", problem.message),
         (FailureKind::InputClosed, _) => {
             "stdin is closed for this session; rerun exec_command with tty=true to keep stdin open".to_owned()
         }

@@ -21,7 +21,7 @@ use crate::protocol::{Arrival, Control, HandedBack, Link, Report, reached};
 use crate::request::{CommandRequest, OnTimeout};
 use crate::run::Outcome;
 use crate::run::StreamTotals;
-use crate::run::{Ending, InputWait};
+use crate::run::{Ending, InputWait, Received};
 use crate::run::{Listener, RunEvent};
 use crate::spawn::Launched;
 
@@ -153,6 +153,7 @@ fn without_ending(outcome: Outcome, since: Duration) -> Ending {
         wall_us: u64::try_from(since.as_micros()).unwrap_or(u64::MAX),
         stdout: StreamTotals::default(),
         stderr: StreamTotals::default(),
+        received: Received::Unknown,
     }
 }
 

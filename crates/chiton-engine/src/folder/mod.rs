@@ -6,6 +6,7 @@
 //!
 //! What the records mean together is left to `tasks`.
 
+mod mark;
 pub(crate) mod record;
 
 use std::fs::{self, File};
@@ -23,9 +24,10 @@ use crate::bytes::encode_hex;
 use crate::protocol::SOCKET;
 use crate::run::{Ending, Stream, Watch};
 use chiton_terminal::Snapshot;
+pub use mark::RunMark;
 use record::{RequestRecord, StartRecord};
 
-const REQUEST: &str = "request.json";
+pub(crate) const REQUEST: &str = "request.json";
 const START: &str = "start.json";
 pub(crate) const ENDING: &str = "ending.json";
 const SCREEN: &str = "screen.json";
@@ -199,6 +201,11 @@ impl RunFolder {
         fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(self.path.join(LOST)).is_ok()
     }
 
+    /// Leaves a mark. In a folder that is gone there is nothing to mark.
+    pub(crate) fn mark(&self, mark: RunMark) {
+        let _ = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(self.path.join(mark.file()));
+    }
+
     /// Takes the room on disk that the ending will need, so that a disk that fills up meanwhile cannot hide the ending.
     pub(crate) fn reserve(&self) -> io::Result<()> {
         let path = self.path.join(format!("{ENDING}.new"));
@@ -270,7 +277,7 @@ fn through_descriptor<T>(folder: &Path, act: impl Fn(&Path) -> io::Result<T>) ->
     act(Path::new(&format!("/proc/self/fd/{}/{SOCKET}", handle.as_raw_fd())))
 }
 
-const PREFIX: &str = "shell_";
+pub(crate) const PREFIX: &str = "shell_";
 
 /// Whether `text` has the form of an id.
 pub(crate) fn is_id(text: &str) -> bool {

@@ -78,12 +78,17 @@ impl Audience {
         waiting.map(|connection| connection.send(&Report::Released)).count()
     }
 
-    /// Sends everybody the report that `make` makes for their role.
-    pub(super) fn send_each(&mut self, mut make: impl FnMut(ClientRole) -> Report) {
+    /// Sends everybody the report that `make` makes for their role. Gives whether the caller is there to receive it.
+    pub(super) fn send_each(&mut self, mut make: impl FnMut(ClientRole) -> Report) -> Peer {
+        let mut caller = Peer::Gone;
         for connection in &mut self.connections {
             let report = make(connection.role());
-            let _ = connection.send(&report);
+            let peer = connection.send(&report);
+            if connection.role() == ClientRole::Caller {
+                caller = peer;
+            }
         }
+        caller
     }
 
     /// Sends new output, or word of it, to one of them.

@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::connection::ClientRole;
+use super::connection::{ClientRole, Peer};
 use super::leftover_task::LeftoverTask;
 use super::run::KeptRun;
 use super::started_shell;
@@ -16,7 +16,7 @@ use super::unattended::Unattended;
 use crate::folder::Durability;
 use crate::folder::record::StartRecord;
 use crate::protocol::{HandedBack, Report};
-use crate::run::{Ending, Lifetime, Outcome, StopCause, Stream};
+use crate::run::{Ending, Lifetime, Outcome, Received, StopCause, Stream};
 use crate::stop;
 
 impl KeptRun {
@@ -41,6 +41,7 @@ impl KeptRun {
             }
             self.family.leftover_task = task;
         }
+        ending.received = self.received(&ending);
         self.output.finish_transcript(&ending.outcome);
         if let Some(mut screen) = self.console.last_screen() {
             self.output.mask_screen(&mut screen);
@@ -51,7 +52,13 @@ impl KeptRun {
         if !self.state.rest_follows() {
             self.record(&ending);
         }
-        self.report_ending(&ending);
+        let caller = self.report_ending(&ending);
+        if caller == Peer::Gone && ending.received == Received::All {
+            ending.received = Received::Unknown;
+            if !self.state.rest_follows() {
+                let _ = self.folder.write_ending(&ending, self.durability());
+            }
+        }
         if self.state.rest_follows() {
             // Here the answer was wanted first, and whoever waits for it may be on the processor that we are on. By the
             // time anybody can ask for the records, they are there.
@@ -63,8 +70,19 @@ impl KeptRun {
         self.ending = Some(ending);
     }
 
-    /// Sends everybody the ending; the caller also receives what the shell handed back.
-    fn report_ending(&mut self, ending: &Ending) {
+    /// What the caller receives of the output. In doubt nothing, so that the run is kept.
+    fn received(&self, ending: &Ending) -> Received {
+        // A background command may end before its caller has let go of it.
+        let is_awaited = self.audience.has_caller() && !self.plan.background;
+        let is_shown = is_awaited && ending.stdout.written + ending.stderr.written <= self.plan.shown_whole;
+        // A call that was withdrawn has no reply. What a command left running prints more.
+        let is_last = ending.outcome != Outcome::Cancelled && ending.leftover_task.is_none();
+        if is_shown && is_last { Received::All } else { Received::Unknown }
+    }
+
+    /// Sends everybody the ending; the caller also receives what the shell handed back. Gives whether there is still a
+    /// caller.
+    fn report_ending(&mut self, ending: &Ending) -> Peer {
         let mut state = if matches!(ending.outcome, Outcome::Exited(_)) {
             self.state.hand_back(self.plan.changes_nothing, &self.equipment.shared)
         } else {
@@ -75,7 +93,7 @@ impl KeptRun {
             let nothing = HandedBack::Nothing;
             let state = if role == ClientRole::Caller { std::mem::replace(&mut state, nothing) } else { nothing };
             Report::Ended { ending: Box::new(ending.clone()), state }
-        });
+        })
     }
 
     /// Its command has run through and is answered. All that is left for the shell is to hand back its state, if it has
@@ -102,8 +120,11 @@ impl KeptRun {
         self.record_start();
         // Before the record of the ending: whoever sees that may look into the journal at once.
         self.journal_end(ending);
-        let durability = if self.plan.lifetime == Lifetime::Durable { Durability::Synced } else { Durability::Cached };
-        let _ = self.folder.write_ending(ending, durability);
+        let _ = self.folder.write_ending(ending, self.durability());
+    }
+
+    fn durability(&self) -> Durability {
+        if self.plan.lifetime == Lifetime::Durable { Durability::Synced } else { Durability::Cached }
     }
 
     /// Writes down how the leftovers ended, where there were any; gives their id and that.
@@ -140,6 +161,7 @@ impl KeptRun {
             wall_us: micros(end.duration_since(self.clock.started())),
             stdout: self.output.totals(Stream::Stdout),
             stderr: self.output.totals(Stream::Stderr),
+            received: Received::Unknown,
         }
     }
 }

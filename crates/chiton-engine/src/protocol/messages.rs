@@ -108,6 +108,8 @@ pub(crate) struct RunPlan {
     pub(crate) answer_first: bool,
     /// Whether the command is known to leave its shell as it was, so that the shell has nothing to hand back.
     pub(crate) changes_nothing: bool,
+    /// Output of up to so many bytes is whole in the reply of the call that waits for it.
+    pub(crate) shown_whole: u64,
 }
 
 /// The journal into which a keeper writes the end of a run that nobody waits for.

@@ -48,6 +48,20 @@ pub struct Ending {
     pub stdout: StreamTotals,
     /// Output on stderr.
     pub stderr: StreamTotals,
+    /// What its caller received of its output. Not known of runs that an older version recorded.
+    #[serde(default)]
+    pub received: Received,
+}
+
+/// What the caller that waited for a run received of its output, as far as its keeper can know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Received {
+    /// Perhaps nothing: nobody waited for it, the caller went away, or there is more than a reply surely shows.
+    #[default]
+    Unknown,
+    /// All of it: the caller waited until the end, and there is no more than its reply shows in any case.
+    All,
 }
 
 /// What became of one stream.

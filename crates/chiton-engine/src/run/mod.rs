@@ -10,7 +10,7 @@ pub mod outcome;
 pub(crate) mod typing;
 mod watch;
 
-pub use ending::{Ending, StreamTotals};
+pub use ending::{Ending, Received, StreamTotals};
 pub(crate) use ending::{InSpool, StopCause};
 pub use event::{Listener, PassedAmount, RunEvent, Silent, Stream, Streams};
 pub(crate) use lines::Lines;

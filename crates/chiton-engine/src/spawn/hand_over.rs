@@ -132,6 +132,7 @@ fn run_plan(
         // A value that the command knows may be in what it leaves, and its own answer has to say so.
         answer_first: request.answer == AnswerMode::BeforeState && !command.holds_values(),
         changes_nothing: delivery.expected().changes_nothing,
+        shown_whole: request.shown_whole.unwrap_or_else(|| request.view.unwrap_or(settings.limits.view).whole()),
         request: run.request.clone(),
         background: settings.attendance == Attendance::Background,
         journal: settings.journal.map(Journal::plan),

@@ -154,6 +154,10 @@ impl EnvironmentPolicy {
     pub fn inherit(&self, environment: impl IntoIterator<Item = (String, ByteString)>) -> TakenOver {
         let mut taken = TakenOver::default();
         for (name, value) in environment {
+            // Every command has its own.
+            if name == IS_OURS.0 {
+                continue;
+            }
             let is_always_kept_back = self.objection(&name, &value, Origin::Session).is_some();
             let objection = self.objection(&name, &value, Origin::Inherited);
             match objection {
@@ -253,6 +257,10 @@ pub(crate) fn is_name(name: &str) -> bool {
     bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
+
+/// By which a command, or a start-up file, sees that it runs in Chiton. It is set anew at the start of every command,
+/// whatever an earlier one or the call has made of it, and is not part of a session's state.
+pub const IS_OURS: (&str, &str) = ("CHITON", "1");
 
 /// So that nothing waits for a person: set where the environment does not say otherwise.
 pub const DEFAULTS: [(&str, &str); 7] = [

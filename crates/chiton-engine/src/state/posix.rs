@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
+use super::environment::IS_OURS;
 use super::shell_state::{ShellState, Value, Variable};
 use crate::bytes::ByteString;
 use crate::protocol::STATE_FD;
@@ -32,7 +33,7 @@ pub(crate) fn read(text: &[u8], start: &ShellState) -> Option<ShellState> {
     state.umask = u32::from_str_radix(std::str::from_utf8(parts.next()?).ok()?.trim(), 8).ok()?;
     state.variables.retain(|_, variable| !variable.is_exported());
     for (name, value) in read_exports(parts.next()?)? {
-        if name != "PWD" {
+        if name != "PWD" && name != IS_OURS.0 {
             state.variables.insert(name, Variable::exported(Value::Scalar(value)));
         }
     }

@@ -14,8 +14,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
+use super::removed::{RemovedRun, RemovedRuns};
 use crate::folder::record::{LeftoverOf, RequestRecord, VERSION};
-use crate::folder::{RunFolder, Unreadable, is_id};
+use crate::folder::{RunFolder, RunMark, Unreadable, is_id};
 use crate::owner::Owner;
 use crate::run::Ending;
 use crate::run::StreamTotals;
@@ -161,10 +162,15 @@ pub struct NotFound {
     pub nearest: Vec<String>,
     /// Why it cannot be used although there is one.
     pub reason: Option<String>,
+    /// The run that had it, where that was removed.
+    pub removed: Option<Box<RemovedRun>>,
 }
 
 impl NotFound {
     fn hint(&self) -> String {
+        if let Some(removed) = &self.removed {
+            return removed.to_string();
+        }
         match (&self.reason, self.nearest.as_slice()) {
             (Some(reason), _) => reason.clone(),
             (None, []) => "not found".to_owned(),
@@ -229,8 +235,15 @@ impl Tasks {
             Ok(None) => Err(self.not_found(id)),
             Err(reason) => {
                 let reason = Some(format!("cannot be read: {reason}"));
-                Err(NotFound { id: folder.id().to_owned(), nearest: Vec::new(), reason })
+                Err(NotFound { id: folder.id().to_owned(), nearest: Vec::new(), reason, removed: None })
             }
+        }
+    }
+
+    /// Leaves a mark at the run with this id, which says what it is kept for.
+    pub fn mark(&self, id: &str, mark: RunMark) {
+        if let Some(folder) = self.find(id) {
+            folder.mark(mark);
         }
     }
 
@@ -257,8 +270,10 @@ impl Tasks {
         let beginning = if id.starts_with("shell_") { id.to_owned() } else { format!("shell_{id}") };
         let same = self.ids().into_iter().filter(|known| known.starts_with(&beginning)).count();
         let reason = (same > 1).then(|| format!("not found: {same} ids begin like this; give more of it"));
+        let removed = if reason.is_none() { RemovedRuns::of(&self.runs).find(id).map(Box::new) } else { None };
         // An id is short. Whatever is longer was not meant as one, and is no reason for a long message.
-        NotFound { id: id.chars().take(64).collect(), nearest, reason }
+        let id = removed.as_ref().map_or_else(|| id.chars().take(64).collect(), |removed| removed.id.clone());
+        NotFound { id, nearest, reason, removed }
     }
 
     fn folders(&self) -> io::Result<Vec<RunFolder>> {

@@ -11,14 +11,16 @@
 //! - [`watches`]: regular expressions that stay on it, and what they have matched.
 //! - [`recording`]: what a terminal showed, with its times.
 //! - [`told`]: what the client of a task was told of it; [`attend`]: waiting for what there is to tell.
-//! - [`sweep`]: which finished runs are removed, and when.
+//! - [`kept_for`]: what a finished one is kept for; [`sweep`]: which are removed, and when; [`removed`]: which were.
 
 mod attend;
+mod kept_for;
 pub mod link;
 pub mod list;
 mod listening;
 pub mod read;
 mod recording;
+mod removed;
 mod search;
 pub(crate) mod sweep;
 mod told;
@@ -26,13 +28,17 @@ mod wait;
 mod watches;
 mod window;
 
+pub use crate::folder::RunMark;
 pub use crate::run::{MatchedLine, Watch};
 pub use attend::{Attendance, TaskEvent};
+pub use kept_for::KeptFor;
 pub use link::{SendError, TaskLink};
 pub use list::{Damaged, NotFound, Task, TaskStatus, Tasks};
 pub use listening::{Listening, ListeningSocket, PortLook, SocketName, UnknownPorts, WantedPort};
 pub use read::{Cursor, Filter, Marked, Output, Part, ReadError, ReadRequest};
 pub use recording::RecordingError;
+pub use removed::{RemovalReason, RemovedRun};
+pub use sweep::{CleanEffect, CleanUp, Swept, UnreadRuns};
 pub use told::{Pulse, Told, ToldWait};
 pub use wait::{WaitFor, WaitReason, Waited};
 pub use watches::{Follow, Followed};

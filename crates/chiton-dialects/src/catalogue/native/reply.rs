@@ -14,6 +14,7 @@ use crate::bash_like::ended_by_itself;
 use crate::facts::{compacted, lean_run_facts, look_facts, object, task_facts, with};
 use crate::reply::Reply;
 use crate::text::{leftover_lines, waiting_line, without_escapes};
+use chiton_engine::machine::MachineSize;
 
 /// More lines than this are too many, as more bytes than there is room for are: some clients cut them off themselves.
 const LINES: u64 = 1900;
@@ -238,12 +239,28 @@ pub(super) fn list_reply(list: ListAction, listed: &Listed) -> Reply {
         lines.push(format!("[{not_listed} more have ended: ListShells with ended {all} lists them]"));
     }
 
+    lines.extend(listed.machine.map(machine_line));
+
     let facts = |task: &Task| listed_facts(task, listed);
     let whose = |task: &Task| json!({"owner": owner_of(task), "directory": task.directory.to_string_lossy()});
     let of_others = others.tasks.iter().map(|task| with(facts(task), &whose(task)));
     let shells: Vec<Value> = own.tasks.iter().map(|task| facts(task)).chain(of_others).map(Value::Object).collect();
     let facts = with(object(&json!({"shells": shells})), &json!({"not_listed": some(not_listed as u64)}));
+    let machine = listed
+        .machine
+        .map(|size| with(object(&json!({"cores": size.cores})), &json!({"memory_bytes": size.memory_bytes})));
+    let facts = with(facts, &json!({"machine": machine}));
     Reply::good(lines.join("\n"), facts)
+}
+
+/// The size of the machine, for a model that decides how many jobs a build may have.
+fn machine_line(size: MachineSize) -> String {
+    let cores = if size.cores == 1 { "1 core".to_owned() } else { format!("{} cores", size.cores) };
+    match size.memory_bytes {
+        Some(bytes) if bytes >= 1 << 30 => format!("[machine: {cores}, {} GiB memory]", (bytes + (1 << 29)) >> 30),
+        Some(bytes) => format!("[machine: {cores}, {} MiB memory]", bytes >> 20),
+        None => format!("[machine: {cores}]"),
+    }
 }
 
 /// What is listed of some tasks.

@@ -171,7 +171,8 @@ pub(super) fn kill() -> ToolSpec {
 pub(super) fn list() -> ToolSpec {
     ToolSpec {
         name: "ListShells",
-        description: "Your commands that run, and the last background ones that ended.".to_owned(),
+        description: "Your commands that run, the last background ones that ended, and the size of the machine."
+            .to_owned(),
         parameters: vec![
             ("ended", integer(0, "List this many commands that ended, whether in the background or not.")),
             others(),
@@ -199,7 +200,10 @@ fn read_fields() -> Vec<Field> {
 }
 
 fn list_shape() -> Value {
-    let mut list = shape(&[Field::list("shells"), Field::integer("not_listed").or_absent()]);
+    let fields =
+        [Field::list("shells"), Field::integer("not_listed").or_absent(), Field::object("machine").or_absent()];
+    let mut list = shape(&fields);
+    list["properties"]["machine"] = shape(&[Field::integer("cores"), Field::integer("memory_bytes").or_absent()]);
     let more = ["description", "owner", "directory"].map(|name| Field::text(name).or_absent());
     list["properties"]["shells"]["items"] = task(LISTED, &[&more[..], &PORTS].concat());
     list

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use super::declaration;
 use crate::bytes::ByteString;
+use crate::state::environment::IS_OURS;
 use crate::state::{Function, PER_COMMAND_OPTIONS, ShellState, Value, Variable};
 use chiton_shell::quote::read_word;
 
@@ -90,7 +91,7 @@ const OPTIONS_ON: [&str; 3] = ["braceexpand", "hashall", "interactive-comments"]
 const SHOPT_FIXED: [&str; 2] = ["login_shell", "restricted_shell"];
 
 pub(super) fn is_own(name: &str) -> bool {
-    OWN.contains(&name) || name.starts_with("__chiton")
+    OWN.contains(&name) || name == IS_OURS.0 || name.starts_with("__chiton")
 }
 
 /// Reads what the shell printed; `None` where it is not complete. `start` is the state the command started from.

@@ -16,6 +16,7 @@ use super::dump::{BASH_SETS, is_own};
 use crate::bytes::ByteString;
 use crate::limits::ARGUMENT_BYTES;
 use crate::protocol::{SCRATCH_FD, STATE_FD};
+use crate::state::environment::IS_OURS;
 use crate::state::{ShellState, Value, Variable};
 use chiton_shell::quote::append_quoted;
 
@@ -65,6 +66,7 @@ pub(crate) fn environment(state: &ShellState) -> Vec<Vec<u8>> {
     let plain = travelling(state).into_iter().filter_map(|name| Some((name, state.variables.get(name)?.scalar()?)));
     let mut entries: Vec<Vec<u8>> = plain.map(|(name, value)| [name.as_bytes(), b"=", value].concat()).collect();
     entries.push([b"PWD=", state.cwd.as_os_str().as_bytes()].concat());
+    entries.push([IS_OURS.0, "=", IS_OURS.1].concat().into_bytes());
     entries
 }
 
@@ -74,7 +76,8 @@ fn travelling(state: &ShellState) -> BTreeSet<&str> {
     let mut room = ENVIRONMENT_BYTES;
     let mut fits = |(name, variable): &(&String, &Variable)| {
         // OLDPWD from the environment is dropped by bash unless it is a directory at that very moment.
-        let plain = variable.attributes == "x" && !matches!(name.as_str(), "PWD" | "OLDPWD");
+        let plain =
+            variable.attributes == "x" && !matches!(name.as_str(), "PWD" | "OLDPWD") && name.as_str() != IS_OURS.0;
         let size = variable.scalar().map(|value| name.len() + value.len() + 2).filter(|size| *size <= ARGUMENT_BYTES);
         let left = size.filter(|_| plain).and_then(|size| room.checked_sub(size));
         room = left.unwrap_or(room);
