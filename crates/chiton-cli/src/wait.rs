@@ -162,7 +162,9 @@ async fn print_each(pattern: &str, arguments: &WaitArguments, tasks: &Tasks) -> 
                 if passed > 0 {
                     say!("[{passed} more lines matched]");
                 }
-                lines.iter().for_each(|line| say!("{}", line.text));
+                for line in lines {
+                    say!("{}", line.text);
+                }
             }
         }
     }

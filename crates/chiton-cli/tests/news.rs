@@ -171,7 +171,9 @@ fn of_ten_that_end_at_once_five_have_a_line_and_the_others_are_counted() {
     let mut wire = place.session(&[]);
     let ids: Vec<String> = (0..10).map(|_| start(&mut wire, &json!({"command": until_go(&place)}))).collect();
     go(&place);
-    ids.iter().for_each(|id| wait_for(&place, id));
+    for id in &ids {
+        wait_for(&place, id);
+    }
     let told = quick(&mut wire);
     let lines = news(&told);
     assert_eq!(lines.len(), 6, "{lines:?}");

@@ -1,5 +1,6 @@
 //! What people do to calls that wait, and how they are told of commands that nobody waits for.
 #![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;
 
@@ -12,7 +13,7 @@ use chiton_testkit::wire::Wire;
 use place::{Place, text};
 use serde_json::{Value, json};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 const WORDS: &str = "a person handed it back with `chiton release`";
 
 fn until(name: &str) -> String {

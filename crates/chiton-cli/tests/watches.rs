@@ -1,5 +1,6 @@
 //! A watch that an agent or a person puts on a background command.
 #![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod place;
 
@@ -12,7 +13,7 @@ use chiton_testkit::processes::eventually;
 use place::{Place, text};
 use serde_json::{Value, json};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 fn until(name: &str) -> String {
     format!("until [ -e {name} ]; do sleep 0.02; done")

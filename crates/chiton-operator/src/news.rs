@@ -170,7 +170,6 @@ impl News {
                 let wait = report.waits.as_ref().map(|wait| told_wait(wait, 0));
                 wait.map(|wait| Tells { id: report.run_id.clone(), what: Tell::Wait(wait) }).into_iter().collect()
             }
-            (_, Done::Started { task, .. }) => said_of(task, None, done, dialect),
             (_, Done::Read(read)) => {
                 let watch = self.learn_watch(read, tasks);
                 let input = given(action).then(|| Tells { id: read.task.id.clone(), what: Tell::Input });
@@ -182,7 +181,7 @@ impl News {
                 let input = given(action).then(|| Tells { id: exchanged.task.id.clone(), what: Tell::Input });
                 input.into_iter().chain(said_of(&exchanged.task, None, done, dialect)).collect()
             }
-            (_, Done::Killed { task, .. }) => said_of(task, None, done, dialect),
+            (_, Done::Started { task, .. } | Done::Killed { task, .. }) => said_of(task, None, done, dialect),
             (_, Done::Listed(listed)) => {
                 let shown = |task: &&Task| reply.text.contains(&tasks.name(task, dialect));
                 listed.own.iter().filter(shown).flat_map(|task| said_of(task, None, done, dialect)).collect()
