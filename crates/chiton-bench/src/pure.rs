@@ -264,6 +264,7 @@ fn ran() -> Ran {
         transcript: None,
         number: None,
         ports: ReportedPorts::default(),
+        shorter: None,
     }
 }
 

@@ -29,7 +29,8 @@ pub struct Reply {
 }
 
 /// Facts by which replies say that output was left out.
-const LEFT_OUT: [&str; 4] = ["truncated", "omitted_bytes", "left_out", "left_out_bytes"];
+const LEFT_OUT: [&str; 7] =
+    ["truncated", "omitted_bytes", "left_out", "left_out_bytes", "compacted", "selected", "same_as"];
 /// Words by which those say it that have no fact for it.
 const LEFT_OUT_WORDS: [&str; 3] =
     ["[Output truncated: ", "Warning: truncated output (original token count: ", "[binary output of "];

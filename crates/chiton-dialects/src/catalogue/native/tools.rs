@@ -67,7 +67,7 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
             // Their names say it.
             ("head", json!({"type": "integer"})),
             ("tail", json!({"type": "integer"})),
-            ("filter", string("Only lines that match.")),
+            ("filter", string("A regex.")),
             ("compact", json!({"type": "boolean"})),
         ],
         required: &["command"],
