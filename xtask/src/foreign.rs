@@ -43,6 +43,16 @@ pub(crate) fn agents(words: &[String]) -> Result<()> {
     say(run.env("GOLDEN", sources.join("golden")), &folder)
 }
 
+/// Plays recorded sessions and counts the tokens of the replies. `words` are `--save`, `--check`, `--before`.
+pub(crate) fn tokens(words: &[String]) -> Result<()> {
+    let folder = copied()?.join("tokens");
+    let install = ["install", "--no-save", "--ignore-scripts", "--silent", "--no-audit", "--no-fund"];
+    once(&folder, "package.json", || say(Command::new("npm").args(install), &folder))?;
+    let (sources, place) = (root().canonicalize()?, folder.join("place"));
+    fs::create_dir_all(&place)?;
+    say(Command::new("node").arg("table.mjs").arg(&place).arg(sources).arg(program()).args(words), &folder)
+}
+
 /// Where everything is installed and run: `target/foreign`, with the present files of `foreign`.
 fn copied() -> Result<PathBuf> {
     let folder = root().join("target/foreign");

@@ -26,6 +26,7 @@ Chores of the project.
                        --save     also into docs/performance.md, its plots, and the counts that are checked in
                        --state DIR  keep state there meanwhile, for instance on another file system
                        --check    fail where an instruction count has changed by more than 5 %
+                       tokens [--save] [--check]   instead: what a model reads of recorded sessions, in tokens
   cargo xtask fuzz     random texts: whatever bash runs must be listed by the guard, or asked about; --help says more
                        [--texts N] [--seconds S] [--seed X]   without a bound otherwise
   cargo xtask agree    whether scripts and commands parse, here and for `bash -n`
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     let done = match chore.as_str() {
         "test" if env::args().nth(2).as_deref() == Some("--agents") => agents(),
         "test" => test(),
+        "bench" if env::args().nth(2).as_deref() == Some("tokens") => tokens(),
         "bench" => bench::run(env::args().skip(2)),
         "fuzz" | "agree" => differential::run(env::args().skip(1)),
         "" | "help" | "--help" => {
@@ -131,6 +133,12 @@ fn failed_target(line: &str) -> Option<&str> {
 }
 
 /// What the models of real agents see. Not among the other tests: it takes minutes and installs a lot.
+/// Counts tokens, with the program as it is built for tests.
+fn tokens() -> Result<()> {
+    cargo(&["build", "-p", "chiton-cli"], "it does not build")?;
+    foreign::tokens(&env::args().skip(3).collect::<Vec<String>>())
+}
+
 fn agents() -> Result<()> {
     ensure!(quiet("npm", &["--version"]), "npm is missing: it installs the agents");
     cargo(&["build", "-p", "chiton-cli"], "the program does not build")?;

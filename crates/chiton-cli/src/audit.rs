@@ -1,5 +1,7 @@
 //! `chiton audit`: the journal of every call.
 
+mod tokens;
+
 use std::io::{IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -29,7 +31,8 @@ secrets are not in it: commands stand there as they were written, with their tok
 Examples:
   chiton audit --since 1h              the last hour
   chiton audit --session api --json    everything about one session, as it stands in the journal
-  chiton audit --outcome refused -f    what was refused, and what will be"
+  chiton audit --outcome refused -f    what was refused, and what will be
+  chiton audit --tokens --since 1d     which programs printed most, and how much of it was in replies"
 )]
 pub(crate) struct AuditArguments {
     #[command(subcommand)]
@@ -54,6 +57,9 @@ pub(crate) struct AuditArguments {
     /// Go on with what is added, until interrupted
     #[arg(long, short)]
     follow: bool,
+    /// By program: how often it ran, bytes that it printed, bytes of the replies about it
+    #[arg(long, conflicts_with_all = ["follow", "outcome"])]
+    tokens: bool,
 }
 
 #[derive(Subcommand)]
@@ -63,9 +69,9 @@ enum AuditVerb {
 }
 
 /// Every word that a line can have for how it ended, and one for all that went wrong.
-const OUTCOMES: [&str; 20] = [
+const OUTCOMES: [&str; 21] = [
     "failure", "started", "exited", "signaled", "timed_out", "cancelled", "killed", "lost", "running", "refused",
-    "failed", "described", "read", "written_to", "kill", "release", "signal", "attached", "not started",
+    "failed", "described", "read", "written_to", "kill", "release", "signal", "attached", "replied", "not started",
     "notify_failed",
 ];
 
@@ -135,6 +141,9 @@ pub(crate) fn audit(arguments: &AuditArguments, settings: &Settings, state: &Pat
         // Nobody but us may ever notice that a keeper was killed.
         note_lost(state, &journal);
     }
+    if arguments.tokens {
+        return tokens::print(arguments, &folder);
+    }
     let (mut last, mut seen) = (0, None);
     loop {
         let now = std::fs::metadata(folder.join("journal.jsonl")).ok().map(|data| (data.ino(), data.len()));
@@ -145,7 +154,7 @@ pub(crate) fn audit(arguments: &AuditArguments, settings: &Settings, state: &Pat
         seen = now;
         let mut found = Vec::new();
         read::lines(&folder, |text, line| {
-            if line.number > last && arguments.wants(line) {
+            if line.number > last && arguments.wants(line) && arguments.shows(line) {
                 found.push((text.to_owned(), line.clone()));
             }
             last = last.max(line.number);
@@ -169,6 +178,11 @@ pub(crate) fn audit(arguments: &AuditArguments, settings: &Settings, state: &Pat
 }
 
 impl AuditArguments {
+    /// Whether a line is shown where nobody asks for its kind: how long a reply was is for `--tokens`.
+    fn shows(&self, line: &AuditLine) -> bool {
+        self.json || self.outcome.is_some() || line.entry.event != AuditEvent::Reply
+    }
+
     fn wants(&self, line: &AuditLine) -> bool {
         let entry = &line.entry;
         let named = self.session.as_ref().is_none_or(|name| entry.session.as_ref() == Some(name));
@@ -181,7 +195,7 @@ impl AuditArguments {
                 AuditEvent::Refused | AuditEvent::Failed => true,
                 AuditEvent::End => entry.exit_code != Some(0) && !matches!(outcome(line), "running" | "described"),
                 AuditEvent::Input => outcome(line) == "refused",
-                AuditEvent::Run | AuditEvent::Task => false,
+                AuditEvent::Run | AuditEvent::Task | AuditEvent::Reply => false,
             },
             wanted => outcome(line) == wanted || outcome(line).split(' ').next() == Some(wanted),
         });
@@ -195,6 +209,7 @@ fn outcome(line: &AuditLine) -> &str {
         (Some(outcome), _) => outcome,
         (None, AuditEvent::Refused) => "refused",
         (None, AuditEvent::Failed) => "failed",
+        (None, AuditEvent::Reply) => "replied",
         (None, _) => "started",
     }
 }

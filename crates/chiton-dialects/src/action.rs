@@ -324,6 +324,21 @@ pub enum Done {
     Failed(Failure),
 }
 
+impl Done {
+    /// The run that it is about, where it is about one.
+    pub fn run_id(&self) -> Option<&str> {
+        let id = match self {
+            Self::Ran(ran) => ran.run_id(),
+            Self::Started { task, .. } | Self::Killed { task, .. } => &task.id,
+            Self::Read(read) => &read.task.id,
+            Self::Exchanged(exchanged) => &exchanged.task.id,
+            Self::Sent { id } => id,
+            Self::Listed(_) | Self::Restarted | Self::Failed(_) => "",
+        };
+        Some(id).filter(|id| !id.is_empty())
+    }
+}
+
 /// Tasks, the newest first.
 #[derive(Clone, Debug, Default)]
 pub struct Listed {

@@ -45,6 +45,8 @@ pub struct Called {
     pub reply: Reply,
     /// What a person would have to agree to first, where the command was refused for want of consent.
     pub question: Option<Box<Question>>,
+    /// The run that the reply is about, where it is about one.
+    pub run: Option<String>,
     /// What the answer says of tasks.
     pub(crate) tells: Vec<Tells>,
 }

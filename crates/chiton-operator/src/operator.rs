@@ -158,8 +158,12 @@ impl Operator {
 
     /// One call, from arguments to reply. What goes out to the client is what [`Self::deliver`] makes of it.
     pub async fn call(&self, tool: &str, arguments: &Map<String, Value>, caller: &Caller) -> Called {
-        let unreadable =
-            |error: &CallError| Called { reply: Reply::unreadable(error), question: None, tells: Vec::new() };
+        let unreadable = |error: &CallError| Called {
+            reply: Reply::unreadable(error),
+            question: None,
+            run: None,
+            tells: Vec::new(),
+        };
         let Some(spec) = self.tools().iter().find(|spec| spec.name == tool) else {
             let known = self.tools().iter().map(|spec| spec.name.to_owned()).collect();
             return unreadable(&CallError::UnknownTool { name: short(tool), known });
@@ -175,6 +179,10 @@ impl Operator {
             Err(error) => unreadable(&error),
         };
         called.reply = called.reply.with_ignored(&ignored);
+        // At once: as long as the line about the end is not written, this adds no other.
+        if let Some(run) = &called.run {
+            self.engine.note_reply(self.sessions.own(), run, called.reply.text.len() as u64);
+        }
         called
     }
 
@@ -185,7 +193,12 @@ impl Operator {
         self.news.note(&called.tells, self.engine.tasks());
         let changes = self.news.take(&self.tasks, self.dialect).await;
         let listing_tool = self.lists_as.map(|_| LIST_TOOL).or(self.dialect.listing_tool());
-        called.reply.clone().with_news(&changes, listing_tool)
+        let reply = called.reply.clone().with_news(&changes, listing_tool);
+        let more = reply.text.len().saturating_sub(called.reply.text.len()) as u64;
+        if let Some(run) = called.run.as_ref().filter(|_| more > 0) {
+            self.engine.note_reply(self.sessions.own(), run, more);
+        }
+        reply
     }
 
     /// What changed for the client since it was told last. It counts as told now: whoever takes it tells it, or gives it
@@ -236,7 +249,7 @@ impl Operator {
         let reply = reply.never_empty().with_released(&done);
         let mut tells = self.news.learn(&action, &done, &reply, self.dialect, &self.tasks);
         tells.extend(told.filter(|_| !matches!(done, Done::Failed(_))));
-        Called { reply, question, tells }
+        Called { reply, question, run: done.run_id().map(str::to_owned), tells }
     }
 
     async fn perform(&self, action: &Action, caller: &Caller) -> Result<Done, Failure> {

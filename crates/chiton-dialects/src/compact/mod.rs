@@ -12,10 +12,13 @@
 //! Nothing here reads or writes a file: all output stays where it is, and every gap can be read there.
 
 mod look;
+mod named;
 pub mod program;
 mod rows;
 mod shape;
 mod words;
+
+pub use named::program_of;
 
 use std::ops::RangeInclusive;
 
@@ -161,6 +164,7 @@ fn gaps(lines: &[&str], ending: Ending) -> Vec<Gap> {
             if may_go && !seen { Shape::of(plain) } else { None }
         })
         .collect();
+    take_beginnings(&mut shapes, &plain);
     tell_codes_apart(shapes.iter_mut().flatten());
 
     let (mut gaps, mut next) = (Vec::new(), 0);
@@ -178,6 +182,17 @@ fn gaps(lines: &[&str], ending: Ending) -> Vec<Gap> {
         };
     }
     gaps
+}
+
+/// A line that is the beginning of the next one is of its kind: `pytest -v` prints the name of a test with parts once
+/// before them, and once more with how it went.
+fn take_beginnings(shapes: &mut [Option<Shape>], plain: &[String]) {
+    for number in 1..plain.len() {
+        let beginning = plain[number - 1].trim_end();
+        if shapes[number - 1].is_none() && beginning.contains("::") && plain[number].starts_with(beginning) {
+            shapes[number - 1] = shapes[number].clone();
+        }
+    }
 }
 
 /// Lines of at most a few shapes, one after the other.

@@ -167,7 +167,7 @@ impl Reader<'_> {
 
 impl Runner {
     /// The words of the program that it runs; none, where it does not run one.
-    fn runs<'a>(&self, arguments: &'a [Option<String>]) -> Option<&'a [Option<String>]> {
+    pub(super) fn runs<'a>(&self, arguments: &'a [Option<String>]) -> Option<&'a [Option<String>]> {
         let mut left = arguments;
         if let Some(verb) = self.verb {
             let at = left.iter().position(|word| word.as_deref() == Some(verb))?;
@@ -241,7 +241,7 @@ fn is_bare_cat(command: &Command) -> bool {
 }
 
 /// The text of a word that is the same whatever the shell knows.
-fn known(word: &Word) -> Option<String> {
+pub(super) fn known(word: &Word) -> Option<String> {
     fn collect(parts: &[Part], text: &mut String) -> bool {
         parts.iter().all(|part| match part {
             Part::Literal(piece) | Part::Quoted(piece) => {
@@ -263,7 +263,7 @@ fn is_assignment(word: &str) -> bool {
 }
 
 /// Whether a name is that of a program, or of a version of it, such as `python3.12`.
-fn is_version_of(name: &str, program: &str) -> bool {
+pub(super) fn is_version_of(name: &str, program: &str) -> bool {
     name.strip_prefix(program).is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
 }
 

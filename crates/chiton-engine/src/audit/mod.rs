@@ -56,6 +56,8 @@ pub enum AuditEvent {
     Task,
     /// Text was given to a task, or refused.
     Input,
+    /// A call about a run was answered. That of the call that waited for a command is noted with its end, where it can be.
+    Reply,
 }
 
 /// One line of the journal, without what the journal itself adds. What does not apply is left out.
@@ -111,6 +113,9 @@ pub struct AuditEntry {
     /// Bytes it printed, as far as is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_bytes: Option<u64>,
+    /// Bytes of the text that the call was answered with, where it was answered with a text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_bytes: Option<u64>,
     /// How long it took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
@@ -137,6 +142,7 @@ impl AuditEntry {
             outcome: None,
             exit_code: None,
             output_bytes: None,
+            reply_bytes: None,
             duration_ms: None,
         }
     }

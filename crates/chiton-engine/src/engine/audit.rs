@@ -25,6 +25,23 @@ impl Engine {
         let _ = self.write_line(session, entry);
     }
 
+    /// Writes down that a call about the run `id` was answered with a text of so many bytes. As long as the line about the
+    /// end of the run is deferred, it says so itself; that is the case behind a quick command, which then costs no line more.
+    pub fn note_reply(&self, session: &Session, id: &str, bytes: u64) {
+        if self.inner.config.audit.is_none() {
+            return;
+        }
+        let is_end = |entry: &AuditEntry| entry.event == AuditEvent::End && entry.run.as_deref() == Some(id);
+        if let Some((_, entry)) = self.inner.deferred.lock().iter_mut().find(|(_, entry)| is_end(entry)) {
+            *entry.reply_bytes.get_or_insert(0) += bytes;
+            return;
+        }
+
+        let mut entry = AuditEntry::new(AuditEvent::Reply);
+        (entry.run, entry.reply_bytes) = (Some(id.to_owned()), Some(bytes));
+        let _ = self.write_line(session, entry);
+    }
+
     /// Writes down that a text is given to a task, or is refused; `verdict` is what the guard said of it, where it judged.
     ///
     /// # Errors

@@ -1,25 +1,23 @@
-// How many tokens a model reads, per dialect, beside what the shell of Claude Code would have given for the same calls.
+// Plays the recorded sessions, and counts the tokens of what a model reads: see tokens.mjs and table.mjs.
 //
-//     node tokens.mjs DIRECTORY PROGRAM [PROGRAM_BEFORE]
-//
-// Each session of sessions/*.json is played against `chiton mcp --dialect D`, and against a bash whose output is given the
-// form of Claude Code's own tool. Tokens are those of o200k. SHOW=1 prints every reply with its count,
-// DIALECT=native,codex plays only these, TEXT=1 counts the text even where there is structuredContent.
+// Tokens are those of o200k. SHOW=1 prints every reply with its count, TEXT=1 counts the text even where there is
+// structuredContent. Programs whose output was recorded (cargo, pytest, npm …) are played by stand-ins of their name; git,
+// grep, ls, python3 and the like are real.
 //
 // What a model reads of a reply is decided by the client: Claude Code shows structuredContent, where there is some and
 // the reply is not an error, and the text otherwise; Codex shows structuredContent wherever there is some.
 
 import { spawn, spawnSync } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, closeSync, copyFileSync, mkdirSync, openSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const [directory, ...programs] = process.argv.slice(2);
-const project = resolve(directory, "project");
-const state = resolve(directory, "state");
+const recordings = resolve(process.argv[3], "crates/chiton-dialects/tests/outputs");
+const directory = resolve(process.argv[2]);
+const [project, state, stand] = ["project", "state", "bin"].map((name) => join(directory, name));
 
 const clients = {
   "claude-code": (result) => (result.structuredContent && !result.isError ? JSON.stringify(result.structuredContent) : texts(result)),
@@ -87,23 +85,38 @@ const surfaces = {
     id: shell,
   },
 };
-const rows = [...Object.keys(surfaces).map((dialect) => ({ dialect, client: "claude-code" })),
+export const rows = [...Object.keys(surfaces).map((dialect) => ({ dialect, client: "claude-code" })),
   { dialect: "native", client: "codex-mcp-client" }, { dialect: "codex", client: "codex-mcp-client" }];
 
-function freshProject() {
-  [project, state].forEach((folder) => rmSync(folder, { recursive: true, force: true }));
-  mkdirSync(project, { recursive: true });
+export function clean() {
+  [project, state, stand].forEach((folder) => rmSync(folder, { recursive: true, force: true }));
+}
+
+// The project afresh, and programs that print what was recorded. `plays` are pairs: a command, and the recording that it
+// prints; of several for one command, each has its turn, and the last one stays.
+function freshProject(plays) {
+  clean();
+  [project, state, stand].forEach((folder) => mkdirSync(folder, { recursive: true }));
+  const turns = {};
+  for (const [command, recording] of plays) {
+    (turns[command] ??= []).push(join(recordings, recording));
+  }
+  writeFileSync(join(stand, "turns.json"), JSON.stringify(turns));
+  for (const program of new Set(plays.map(([command]) => command.split(" ")[0]))) {
+    copyFileSync(join(here, "stand-in.cjs"), join(stand, program));
+    chmodSync(join(stand, program), 0o755);
+  }
   const made = spawnSync("bash", [join(here, "sessions/project.sh")], { cwd: project, encoding: "utf8" });
   if (made.status !== 0) {
     throw new Error(`the project could not be made: ${made.stderr}`);
   }
 }
 
-const environment = { PATH: process.env.PATH, HOME: directory, LANG: "C.UTF-8", TERM: "dumb" };
+const environment = { PATH: `${stand}:${process.env.PATH}`, HOME: directory, LANG: "C.UTF-8", TERM: "dumb" };
 const pause = (time) => new Promise((resolve) => setTimeout(resolve, time));
 
 // The server in one dialect, as one client is served.
-class Server {
+export class Server {
   constructor(program, { dialect, client }) {
     this.program = program;
     this.surface = surfaces[dialect];
@@ -188,7 +201,7 @@ class Server {
 }
 
 // bash, with its output in the form that Claude Code 2.1.325 gives its own tool.
-class BuiltIn {
+export class BuiltIn {
   constructor() {
     this.directory = project;
     this.tasks = new Map();
@@ -214,6 +227,14 @@ class BuiltIn {
   }
 
   run(command) {
+    return form(command, this.execute(command), this.output().trim());
+  }
+
+  output() {
+    return readFileSync(join(state, "output"), "utf8");
+  }
+
+  execute(command) {
     const where = join(state, "directory");
     const script = `cd "$0" && eval "$1" && pwd -P > "$2"`;
     const output = join(state, "output");
@@ -223,7 +244,7 @@ class BuiltIn {
     if (status === 0) {
       this.directory = readFileSync(where, "utf8").trim();
     }
-    return form(command, status, readFileSync(output, "utf8").trim());
+    return status;
   }
 
   start({ start, as }) {
@@ -236,18 +257,56 @@ class BuiltIn {
     return `Command running in background with ID: b1a2b3c4d. Output is being written to: ${path}. You will be notified when it completes. To check interim output, use Read on that file path.`;
   }
 
+  shown(lines, from) {
+    return lines.map((line, index) => `${from + index + 1}\t${line}`).join("\n");
+  }
+
   // Only the lines that are new, although the model may well read all of them again.
   async read(task, until) {
     for (let tries = 0; tries < 100; tries += 1) {
       const lines = readFileSync(task.output, "utf8").split("\n");
       if (new RegExp(until).test(lines.slice(task.seen).join("\n"))) {
-        const shown = lines.slice(task.seen).map((line, index) => `${task.seen + index + 1}\t${line}`);
+        const [from, fresh] = [task.seen, lines.slice(task.seen)];
         task.seen = lines.length - 1;
-        return shown.join("\n");
+        return this.shown(fresh, from);
       }
       await pause(100);
     }
     throw new Error(`${until} never came`);
+  }
+}
+
+// The same, with output in the form that Codex gives its own tool: `exec_command` and `write_stdin`.
+export class CodexBuiltIn extends BuiltIn {
+  run(command) {
+    return this.chunk(`Process exited with code ${this.execute(command)}`, this.output());
+  }
+
+  start({ start, as }) {
+    super.start({ start, as });
+    return this.chunk("Process running with session ID 48213", "");
+  }
+
+  async play(step) {
+    if (step.kill) {
+      process.kill(-this.tasks.get(step.kill).child.pid, "SIGTERM");
+      return this.chunk("Process exited with code 130", "");
+    }
+    return super.play(step);
+  }
+
+  shown(lines) {
+    return this.chunk("Process running with session ID 48213", lines.join("\n"));
+  }
+
+  chunk(ending, text) {
+    const tokens = Math.ceil(Buffer.byteLength(text) / 4);
+    let body = text;
+    if (tokens > 10_000) {
+      const cut = `${text.slice(0, 20_000)}…${tokens - 10_000} tokens truncated…${text.slice(-20_000)}`;
+      body = `Warning: truncated output (original token count: ${tokens})\nTotal output lines: ${text.split("\n").length}\n\n${cut}`;
+    }
+    return `Chunk ID: 3fa94c\nWall time: 0.0512 seconds\n${ending}\nOriginal token count: ${tokens}\nOutput:\n${body}`;
   }
 }
 
@@ -264,23 +323,29 @@ function form(command, status, text) {
   return text || "(Bash completed with no output)";
 }
 
-const sessions = readdirSync(join(here, "sessions")).filter((name) => name.endsWith(".json")).sort();
-const calls = (name) => JSON.parse(readFileSync(join(here, "sessions", name), "utf8")).calls;
+export const sessions = readdirSync(join(here, "sessions")).filter((name) => name.endsWith(".json")).sort();
+export const session = (name) => JSON.parse(readFileSync(join(here, "sessions", name), "utf8"));
+
+// The tokens of lines that say what no reply said before: what a task listens on, and what changed since the last call.
+const told = (reply) => (reply.match(/^\[(?:listening on|shell_\w+(?: \(.*\))? (?:ended|waits)|shell_\w+: \d+ lines? match).*\]$/gm) ?? []).reduce((all, line) => all + countTokens(`${line}\n`), 0);
 
 // The tokens of every call of every session; `undefined` where it cannot be made.
-async function measure(who, make) {
+export async function measure(who, make) {
   const counts = [];
   for (const name of sessions) {
-    freshProject();
-    mkdirSync(state, { recursive: true });
+    const { calls, plays = [] } = session(name);
+    freshProject(plays);
     const player = await make();
     if (!player) {
       return undefined;
     }
-    for (const step of calls(name)) {
+    for (const step of calls) {
       const reply = await player.play(step);
+      if (reply?.includes("stand-in: ")) {
+        throw new Error(`${name}: ${reply}`);
+      }
       const count = reply === undefined ? undefined : countTokens(reply);
-      counts.push({ session: name, count });
+      counts.push({ session: name, count, told: told(reply ?? "") });
       if (process.env.SHOW && reply !== undefined) {
         console.log(`--- ${who}, ${name}, ${count} tokens: ${JSON.stringify(step)}\n${reply.length > 3000 ? `${reply.slice(0, 1500)}\n[…]\n${reply.slice(-1500)}` : reply}`);
       }
@@ -290,35 +355,4 @@ async function measure(who, make) {
   return counts;
 }
 
-const sum = (counts, where = () => true) => counts.filter((one, index) => where(one, index)).reduce((total, one) => total + (one.count ?? 0), 0);
-const wanted = rows.filter(({ dialect }) => !process.env.DIALECT || process.env.DIALECT.split(",").includes(dialect));
-const builtIn = await measure("built in", () => new BuiltIn());
-const table = [];
-const bySession = [];
-for (const row of wanted) {
-  const cells = [];
-  for (const program of programs) {
-    const counts = await measure(`${row.dialect} for ${row.client}`, async () => {
-      const server = new Server(resolve(program), row);
-      return (await server.greet()) ? server : undefined;
-    });
-    const both = counts && ((one, index) => builtIn[index].count !== undefined && counts[index].count !== undefined);
-    const [ours, theirs] = counts ? [sum(counts, both), sum(builtIn, both)] : [];
-    cells.push(counts ? `${ours} | ${(ours / theirs).toFixed(2)} ×` : "– | –");
-    if (counts && program === programs[0] && row.dialect === "native" && row.client === "claude-code") {
-      sessions.forEach((name) => bySession.push(`| ${name.replace(".json", "")} | ${sum(counts, (one, at) => one.session === name && both(one, at))} | ${sum(builtIn, (one, at) => one.session === name && both(one, at))} | ${sum(counts, (one) => one.session === name)} |`));
-    }
-  }
-  process.stderr.write(`${row.dialect} for ${row.client}: ${cells.join(", ")}\n`);
-  table.push(`| \`${row.dialect}\` | ${row.client === "claude-code" ? "Claude Code" : "Codex"} | ${cells.join(" | ")} |`);
-}
-const columns = programs.map((program, index) => (programs.length > 1 ? ["now", "before"][index] : "tokens"));
-console.log(`\nThe built-in tool of Claude Code: ${sum(builtIn)} tokens in ${sessions.length} sessions; × is to its part for the same calls.\n`);
-console.log(`| dialect | shown by | ${columns.map((column) => `${column} | of built-in`).join(" | ")} |`);
-console.log(`|---|---|${columns.map(() => "---|---|").join("")}`);
-console.log(table.join("\n"));
-if (bySession.length) {
-  console.log("\n`native` in Claude Code, by session: the calls that both can make, and all\n\n| session | native | built-in | all calls |\n|---|---|---|---|");
-  console.log(bySession.join("\n"));
-}
-[project, state].forEach((folder) => rmSync(folder, { recursive: true, force: true }));
+export const sum = (counts, where = () => true) => counts.filter((one, index) => where(one, index)).reduce((total, one) => total + (one.count ?? 0), 0);
