@@ -70,7 +70,7 @@ pub(super) const WRAPPERS: &[Runner] = &[
     Runner { names: &["conda", "mamba", "micromamba"], verb: Some("run"), values: &["-n", "-p", "--name"], ..RUNNER },
     Runner { names: &["bundle", "mise", "rtx", "asdf", "npm", "pnpm", "yarn"], verb: Some("exec"), ..RUNNER },
     Runner { names: &["direnv"], verb: Some("exec"), operands: 1, ..RUNNER },
-    Runner { names: &["docker", "podman"], verb: Some("exec"), values: EXEC_VALUES, operands: 1, ..RUNNER },
+    Runner { names: &["docker", "podman"], verb: Some("exec"), values: EXEC_VALUES, operands: 1 },
 ];
 
 const EXEC_VALUES: &[&str] = &["-e", "--env", "-u", "--user", "-w", "--workdir"];

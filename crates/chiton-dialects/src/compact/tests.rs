@@ -204,7 +204,9 @@ fn soup() -> impl Strategy<Value = String> {
         for (line, count, end) in runs {
             (0..count).for_each(|number| text += &format!("{}{end}", line.replace("case_", &format!("case_{number}"))));
         }
-        mixed.iter().for_each(|line| text += &format!("{line}\n"));
+        for line in &mixed {
+            text += &format!("{line}\n");
+        }
         if !finished {
             text.truncate(text.trim_end().len());
         }

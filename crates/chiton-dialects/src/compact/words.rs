@@ -24,14 +24,14 @@ const TROUBLE: &str = r"(?ix)
 
 /// A frame of a stack, a place in a file, a line of a listing, of a log of objects or of markup: each says something of
 /// its own.
-const OF_ITS_OWN: &str = r#"(?x)
+const OF_ITS_OWN: &str = r"(?x)
     ^\s*(at|in|from|by|File|E|\||\^|-->|\+|\$|\#\s|caused)\s
   | ^\s*\d+:\s+(0x)?[\w<]
   | ^\s*[\w./@~+-]+:\d+(:\d+)?:
   | ^\s*[\w./@~+-]+\(\d+(,\d+)?\):
   | ^[-dlcbsp]([r-][w-][xsStT-]){3}
   | ^\s*[{<].*[}>],?$
-"#;
+";
 
 const SUCCESS: &str = r"(?i)(^|[^a-z])(ok|pass|passed|passing|success|successful|successfully|succeeded)([^a-z]|$)|[\u{2713}\u{2714}\u{221a}\u{2705}]";
 
