@@ -171,7 +171,9 @@ mod tests {
             line(AuditEvent::End, "d", None, Some(7), Some(7)),
         ];
         let mut runs = Runs::default();
-        lines.iter().for_each(|line| runs.take(line, true));
+        for line in &lines {
+            runs.take(line, true);
+        }
         let row = |program: &str, runs, printed, replied, unanswered| Row {
             program: program.to_owned(),
             runs,

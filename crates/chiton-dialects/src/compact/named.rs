@@ -32,7 +32,9 @@ impl Names {
     fn list(&mut self, list: &List, depth: usize) -> Option<String> {
         list.items.iter().find_map(|item| {
             let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline));
-            pipelines.flat_map(|pipeline| pipeline.stages.first()).find_map(|command| self.command(command, depth + 1))
+            pipelines
+                .filter_map(|pipeline| pipeline.stages.first())
+                .find_map(|command| self.command(command, depth + 1))
         })
     }
 
