@@ -117,7 +117,7 @@ fn what_goes_first_is_known_to_the_next_server_after_the_first_was_killed() {
     let filtered = finished_task(&place, &mut first, "echo one; echo two");
     assert!(said(&first.call("BashOutput", &json!({"bash_id": filtered, "filter": "two"}))).contains("two"));
     let unread = finished_task(&place, &mut first, "echo unread; exit 5");
-    let long = "seq 1 1000";
+    let long = "seq 1 1000 | cat";
     assert!(run(&mut first, long).contains("\n1000"));
     let long = id_of(&place, long);
     // A call whose server is killed meanwhile has no reply, so nobody has seen what it printed.

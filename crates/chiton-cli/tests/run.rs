@@ -42,7 +42,7 @@ const CASES: [(&[&str], &str, &str, i32); 35] = [
     (&["--env", "A=b c", "--env", "D=", "echo \"$A|$D|\""], "b c||\n", "", 0),
     (&["--env", "A", "echo no"], "", "NAME=VALUE", 125),
     (&["--env", "1A=x", "echo no"], "", "1A", 125),
-    (&["--clear-env", "--env", "A=b", "env | sort | cut -d= -f1 | tr '\\n' ' '"], "A PWD SHLVL _ ", "", 0),
+    (&["--clear-env", "--env", "A=b", "env | sort | cut -d= -f1 | tr '\\n' ' '"], "A CHITON PWD SHLVL _ ", "", 0),
     (&["--stdin", "/no/such", "cat"], "", "/no/such", 125),
     (&["--merge", "echo a; echo b >&2; echo c"], "a\nb\nc\n", "", 0),
     (&["--timeout", "5", "true"], "", "30s", 125),

@@ -77,12 +77,12 @@ impl Reply {
     /// Whether it says, in its facts or in its text, that output was left out. Where a text only looks like that, the run
     /// counts as one that was cut, and is kept for longer than need be.
     pub fn leaves_out(&self) -> bool {
-        let says_so = |fact: &str| match self.structured.get(fact) {
+        let says_so = |fact: &&str| match self.structured.get(*fact) {
             None | Some(Value::Null | Value::Bool(false)) => false,
             Some(Value::Number(amount)) => amount.as_u64() != Some(0),
             Some(_) => true,
         };
-        LEFT_OUT.iter().any(|fact| says_so(fact)) || LEFT_OUT_WORDS.iter().any(|words| self.text.contains(words))
+        LEFT_OUT.iter().any(says_so) || LEFT_OUT_WORDS.iter().any(|words| self.text.contains(words))
     }
 
     /// Says that a command goes on because a person handed its call back, unless the dialect has said so.

@@ -190,8 +190,8 @@ fn take_beginnings(shapes: &mut [Option<Shape>], plain: &[String]) {
     for number in 1..plain.len() {
         let beginning = plain[number - 1].trim_end();
         if shapes[number - 1].is_none() && beginning.contains("::") && plain[number].starts_with(beginning) {
-            let next = shapes[number].clone();
-            shapes[number - 1] = next;
+            let (before, from) = shapes.split_at_mut(number);
+            before[number - 1].clone_from(&from[0]);
         }
     }
 }

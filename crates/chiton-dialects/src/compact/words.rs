@@ -37,8 +37,8 @@ const SUCCESS: &str = r"(?i)(^|[^a-z])(ok|pass|passed|passing|success|successful
 
 /// What counts even inside the name of a test that passed.
 const PLAINEST: &str = r"(?i)erro|warn|fail|panic|fatal|crash|traceback|not ok";
-/// The name of a test with its parameters, which may have blanks; a path, or a name of several words.
-const NAME: &str = r"\S*(::|/)\S*\[.*\]|\S*(::|[/_])\S*";
+/// A path, or a name of several words.
+const NAME: &str = r"\S*(::|[/_])\S*";
 
 static MUST_BE_SEEN: LazyLock<[Option<Regex>; 4]> =
     LazyLock::new(|| [TROUBLE, OF_ITS_OWN, PLAINEST, NAME].map(|pattern| Regex::new(pattern).ok()));
@@ -55,7 +55,19 @@ pub(super) fn must_be_seen(line: &str) -> bool {
     if !says_success(line) {
         return matches(trouble, line);
     }
-    name.as_ref().is_none_or(|name| matches(trouble, &name.replace_all(line, "")))
+    let line = without_parameters(line);
+    name.as_ref().is_none_or(|name| matches(trouble, &name.replace_all(&line, "")))
+}
+
+/// A line without the parameters that the name of a test has in brackets, blanks and all: `a.py::b[not x] PASSED`.
+fn without_parameters(line: &str) -> String {
+    let status =
+        ALL_IS_WELL.as_ref().and_then(|pattern| pattern.find_iter(line).last()).map_or(0, |found| found.start());
+    let name = line.find("::").unwrap_or(status);
+    match (line[name..status.max(name)].find('['), line[..status].rfind(']')) {
+        (Some(open), Some(close)) if name + open < close => format!("{}{}", &line[..name + open], &line[close + 1..]),
+        _ => line.to_owned(),
+    }
 }
 
 /// Whether a line says by itself that something went well.
@@ -115,6 +127,7 @@ mod tests {
             "Get:1 http://deb.debian.org/debian bookworm/main amd64 perl amd64 5.36 [57 kB]",
             "tests/test_more.py::ChunkedTests::test_none PASSED       [  1%]",
             "test parse::invalid_date_is_not_read ... ok",
+            "a.py::test_limit[6 is not in the middle] PASSED [ 9%]",
         ] {
             assert!(!must_be_seen(line), "{line}");
         }
