@@ -55,8 +55,11 @@ type Summary<'w> = (u32, &'w str, u64, Vec<(u64, &'w str)>);
 
 fn summary(watches: &[Watch]) -> Vec<Summary<'_>> {
     assert!(watches.iter().all(|watch| watch.last.len() <= 5));
-    let last = |watch: &'_ Watch| watch.last.iter().map(|line| (line.line, line.text.as_str())).collect();
-    watches.iter().map(|watch| (watch.number, watch.pattern.as_str(), watch.matches, last(watch))).collect()
+    let summary = |watch| {
+        let Watch { number, pattern, matches, last, .. }: &Watch = watch;
+        (*number, pattern.as_str(), *matches, last.iter().map(|line| (line.line, line.text.as_str())).collect())
+    };
+    watches.iter().map(summary).collect()
 }
 
 /// The most memory that the keeper of a run has had, in bytes.
