@@ -46,12 +46,18 @@ fn run_often(wire: &mut Wire, times: usize) {
     }
 }
 
-/// The id of the run with this command.
+/// The id of the run with this command. The records of a run follow the answer.
 fn id_of(place: &Place, command: &str) -> String {
-    let listed = text(&place.call(&["ps", "--all", "--json"]).stdout);
-    let rows = listed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let row = rows.into_iter().find(|row| row["command"] == command);
-    row.unwrap_or_else(|| panic!("no run of {command}: {listed}"))["run_id"].as_str().unwrap().to_owned()
+    let mut id = None;
+    let is_listed = || {
+        let listed = text(&place.call(&["ps", "--all", "--json"]).stdout);
+        let mut rows = listed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let row = rows.find(|row| row["command"] == command);
+        id = row.map(|row| row["run_id"].as_str().unwrap().to_owned());
+        id.is_some()
+    };
+    assert!(eventually(LIMIT, is_listed), "no run of {command}");
+    id.unwrap()
 }
 
 fn folder(place: &Place, id: &str) -> PathBuf {
