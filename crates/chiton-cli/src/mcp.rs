@@ -62,7 +62,7 @@ pub(crate) struct McpArguments {
     /// Send the structured form of every reply to every client, also to agents, which may show it instead of the text
     #[arg(long)]
     structured: bool,
-    /// Add the tool ListShells to a tool surface that has none to list tasks; without it, the tools are those of the surface
+    /// Add the tool `ListShells` to a tool surface that has none to list tasks; without it, the tools are those of the surface
     #[arg(long)]
     list_tool: bool,
     /// What is logged to standard error: off, error, warn, info, debug or trace [default: error]

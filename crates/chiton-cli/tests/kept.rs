@@ -46,12 +46,18 @@ fn run_often(wire: &mut Wire, times: usize) {
     }
 }
 
-/// The id of the run with this command.
+/// The id of the run with this command. The records of a run follow the answer.
 fn id_of(place: &Place, command: &str) -> String {
-    let listed = text(&place.call(&["ps", "--all", "--json"]).stdout);
-    let rows = listed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let row = rows.into_iter().find(|row| row["command"] == command);
-    row.unwrap_or_else(|| panic!("no run of {command}: {listed}"))["run_id"].as_str().unwrap().to_owned()
+    let mut id = None;
+    let is_listed = || {
+        let listed = text(&place.call(&["ps", "--all", "--json"]).stdout);
+        let mut rows = listed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let row = rows.find(|row| row["command"] == command);
+        id = row.map(|row| row["run_id"].as_str().unwrap().to_owned());
+        id.is_some()
+    };
+    assert!(eventually(LIMIT, is_listed), "no run of {command}");
+    id.unwrap()
 }
 
 fn folder(place: &Place, id: &str) -> PathBuf {
@@ -65,7 +71,7 @@ fn logs(place: &Place, id: &str) -> String {
 }
 
 fn numbers(last: u32) -> String {
-    (1..=last).map(|number| format!("{number}\n")).collect()
+    (1..=last).fold(String::new(), |all, number| all + &format!("{number}\n"))
 }
 
 #[test]
@@ -117,7 +123,7 @@ fn what_goes_first_is_known_to_the_next_server_after_the_first_was_killed() {
     let filtered = finished_task(&place, &mut first, "echo one; echo two");
     assert!(said(&first.call("BashOutput", &json!({"bash_id": filtered, "filter": "two"}))).contains("two"));
     let unread = finished_task(&place, &mut first, "echo unread; exit 5");
-    let long = "seq 1 1000";
+    let long = "seq 1 1000 | cat";
     assert!(run(&mut first, long).contains("\n1000"));
     let long = id_of(&place, long);
     // A call whose server is killed meanwhile has no reply, so nobody has seen what it printed.

@@ -82,7 +82,7 @@ impl Reply {
             Some(Value::Number(amount)) => amount.as_u64() != Some(0),
             Some(_) => true,
         };
-        LEFT_OUT.iter().any(|fact| says_so(&fact)) || LEFT_OUT_WORDS.iter().any(|words| self.text.contains(words))
+        LEFT_OUT.iter().any(says_so) || LEFT_OUT_WORDS.iter().any(|words| self.text.contains(words))
     }
 
     /// Says that a command goes on because a person handed its call back, unless the dialect has said so.

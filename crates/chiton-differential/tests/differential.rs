@@ -30,7 +30,7 @@ fn whatever_bash_runs_is_listed_whatever_the_seed() {
 }
 
 /// Random texts, made small, in which bash once ran what the guard did not list.
-const ONCE_MISSED: [&str; 12] = [
+const ONCE_MISSED: [&str; 14] = [
     "${!*:+Ezza}zzb${y:x} \"\"a#",
     "zza{${u%$x${a: 2 :1}$(zzb)}$u1,w}zzczzd",
     "`echo ${#u:+$0${u+)$u}}\\x`zzb",
@@ -39,6 +39,8 @@ const ONCE_MISSED: [&str; 12] = [
     "${_=b}zza zzb",
     "zza${a//zzb$${@}#} zzca",
     "x[$(zza)]=zzb; eval $x",
+    "eval a=b\"; ${y:=\\\\$(zza;)zzb}\"",
+    "$(echo foo${u?}) $(echo zza)",
     "case a in *) x=zza;;& *) eval $x;; esac",
     "case a in *) x=zza;& b) :;& c) $x;; esac",
     r#"zza ${a##$(echo zzb)} $x {v}&>$'\44'$((16#f))a || zzc >(zzd)$(echo zze) "${a^$(zzf)"}"${u:1:(y[1])}}${_?$'\"''}'}$(case a in (a) zzg ;; b) :;; esac)"{w\a,$y}" a${x[1]-<(case a in a) zzh ;; b) :;; esac)$uzzi}${u/$''"${a#$'\44'}"/}""#,

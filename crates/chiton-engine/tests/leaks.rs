@@ -74,7 +74,10 @@ fn five_thousand_mixed_commands_leave_nothing_behind() {
     assert!(memory_after < memory + (10 << 20), "{memory} bytes became {memory_after}");
     let names = std::fs::read_dir(harness.folder.path().join("state/runs")).unwrap();
     let kept = names.filter(|entry| entry.as_ref().unwrap().file_name() != ".tidied").count();
-    assert!(kept <= 1000 + AT_A_TIME, "{kept} runs are kept");
+    // Nobody has seen what a call printed that was withdrawn, nor what became of what a command left running; the
+    // folder of that command and that of its leftovers are two.
+    let unread = COMMANDS / MIX.len() * 3;
+    assert!(kept <= 1000 + AT_A_TIME + unread, "{kept} runs are kept");
 }
 
 async fn one(harness: &Harness, session: &chiton_engine::Session, number: usize, mark: &str) {

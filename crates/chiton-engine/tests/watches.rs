@@ -50,14 +50,16 @@ async fn matched(tasks: &Tasks, id: &str, wanted: u64) -> u64 {
     tellings
 }
 
-fn summary(watches: &[Watch]) -> Vec<(u32, &str, u64, Vec<(u64, &str)>)> {
-    let lines = |watch: &'_ Watch| watch.last.len();
-    assert!(watches.iter().all(|watch| lines(watch) <= 5));
-    let last = |watch| -> Vec<(u64, &str)> {
-        let watch: &Watch = watch;
-        watch.last.iter().map(|line| (line.line, line.text.as_str())).collect()
+/// A watch as its number, its pattern, how many lines matched, and the last of them with their numbers.
+type Summary<'w> = (u32, &'w str, u64, Vec<(u64, &'w str)>);
+
+fn summary(watches: &[Watch]) -> Vec<Summary<'_>> {
+    assert!(watches.iter().all(|watch| watch.last.len() <= 5));
+    let summary = |watch| {
+        let Watch { number, pattern, matches, last, .. }: &Watch = watch;
+        (*number, pattern.as_str(), *matches, last.iter().map(|line| (line.line, line.text.as_str())).collect())
     };
-    watches.iter().map(|watch| (watch.number, watch.pattern.as_str(), watch.matches, last(watch))).collect()
+    watches.iter().map(summary).collect()
 }
 
 /// The most memory that the keeper of a run has had, in bytes.

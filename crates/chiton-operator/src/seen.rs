@@ -51,8 +51,9 @@ impl Shown {
         match (action, done) {
             (_, Done::Ran(ran)) => Self::of_run(ran),
             (Action::Read(read), Done::Read(output)) => Self::of_read(read, output),
-            (Action::Watch(_, read), Done::Read(output)) => Self::of_read(read, output),
-            (Action::Send { then: Some(read), .. }, Done::Read(output)) => Self::of_read(read, output),
+            (Action::Watch(_, read) | Action::Send { then: Some(read), .. }, Done::Read(output)) => {
+                Self::of_read(read, output)
+            }
             (_, Done::Exchanged(answer)) => Self::of_answer(answer),
             _ => Self::Nothing,
         }

@@ -509,7 +509,7 @@ impl ClientTasks {
     /// known of that run, and ids of other clients' tasks are not suggested, since none of them is meant.
     fn as_it_may_know(&self, id: String, error: NotFound, whose: Whose) -> NotFound {
         let NotFound { mut nearest, reason, removed, .. } = error;
-        let may_know = |run: &Box<RemovedRun>| match TaskOf::with(
+        let may_know = |run: &RemovedRun| match TaskOf::with(
             run.client.as_deref(),
             run.owner.as_ref(),
             &self.session,
@@ -519,7 +519,7 @@ impl ClientTasks {
             TaskOf::Another => whose == Whose::Everybodys,
             TaskOf::Stranger => false,
         };
-        let removed = removed.filter(may_know);
+        let removed = removed.filter(|run| may_know(run));
         // One client of several does not learn of another's tasks, not even by a suggestion.
         if self.session.client().is_some() {
             return NotFound { id, nearest: Vec::new(), reason: None, removed };

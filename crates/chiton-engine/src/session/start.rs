@@ -101,6 +101,9 @@ fn prepare(
 
     if let EnvironmentChange::Replace(_) = change {
         state.variables.retain(|_, variable| !variable.is_exported() && !variable.is_removed());
+        // A call that says what its command sees means it.
+        let unset = Variable { attributes: String::new(), value: Value::Unset };
+        state.variables.insert(environment::IS_OURS.0.to_owned(), unset);
     }
     for (name, value) in change.variables() {
         if !environment::is_name(name) {

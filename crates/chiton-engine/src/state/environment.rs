@@ -259,7 +259,8 @@ pub(crate) fn is_name(name: &str) -> bool {
 }
 
 /// By which a command, or a start-up file, sees that it runs in Chiton. It is set anew at the start of every command,
-/// whatever an earlier one or the call has made of it, and is not part of a session's state.
+/// whatever an earlier one or the call has made of it, and is not part of a session's state. Only a call that replaces
+/// the whole environment goes without it.
 pub const IS_OURS: (&str, &str) = ("CHITON", "1");
 
 /// So that nothing waits for a person: set where the environment does not say otherwise.

@@ -104,13 +104,16 @@ mod tests {
     #[test]
     fn what_a_run_is_kept_for_follows_from_its_ending_and_the_marks_in_its_folder() {
         use KeptFor::{Read, Shown, Unread};
+        type Row<'a> = (&'a str, &'a [&'a str], Option<Received>, Leftovers, KeptFor);
         let mark = |names: &[&str]| {
             let mut marks = Marks::default();
-            names.iter().for_each(|name| marks.note(name.as_ref()));
+            for name in names {
+                marks.note(name.as_ref());
+            }
             marks
         };
         let (all, unknown) = (Some(Received::All), Some(Received::Unknown));
-        let rows: [(&str, &[&str], Option<Received>, Leftovers, KeptFor); 14] = [
+        let rows: [Row<'_>; 14] = [
             ("a short command", &[], all, Leftovers::None, Shown),
             ("a task that nobody read", &[], unknown, Leftovers::None, Unread),
             ("a run of an older version, or a caller that was killed", &[], unknown, Leftovers::None, Unread),

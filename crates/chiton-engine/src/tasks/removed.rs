@@ -112,13 +112,12 @@ impl RemovedRuns {
             let at = u64::try_from(run.at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(0);
             let entry = (run.id.trim_start_matches(PREFIX).to_owned(), run.outcome.clone());
             let same = |line: &&mut Line| (line.why, &line.client, &line.owner) == (run.why, &run.client, &run.owner);
-            match lines.iter_mut().find(same) {
-                Some(line) => line.runs.push(entry),
-                None => {
-                    let (client, owner) = (run.client.clone(), run.owner.clone());
-                    lines.push(Line { at, why: run.why, client, owner, runs: vec![entry] });
-                }
+            if let Some(line) = lines.iter_mut().find(same) {
+                line.runs.push(entry);
+                continue;
             }
+            let (client, owner) = (run.client.clone(), run.owner.clone());
+            lines.push(Line { at, why: run.why, client, owner, runs: vec![entry] });
         }
         if lines.is_empty() {
             return Ok(());
@@ -220,7 +219,7 @@ mod tests {
     use super::*;
 
     fn run(id: &str, why: RemovalReason, outcome: Option<Outcome>) -> RemovedRun {
-        let at = UNIX_EPOCH + Duration::from_secs(1_794_848_580);
+        let at = UNIX_EPOCH + Duration::from_mins(29_914_143);
         RemovedRun { id: id.to_owned(), at, why, outcome, client: None, owner: None }
     }
 
@@ -269,13 +268,13 @@ mod tests {
         let [first, second, third] = [1, 2, 3].map(|number| {
             run(&format!("shell_abc{number}0000"), RemovalReason::Cleaned, Some(Outcome::Exited(number)))
         });
-        removed.note(&[first.clone()]).unwrap();
+        removed.note(std::slice::from_ref(&first)).unwrap();
         let whole = fs::read(&removed.current).unwrap();
-        removed.note(&[second.clone()]).unwrap();
+        removed.note(std::slice::from_ref(&second)).unwrap();
         let both = fs::read(&removed.current).unwrap();
         for cut in whole.len()..both.len() {
             fs::write(&removed.current, &both[..cut]).unwrap();
-            removed.note(&[third.clone()]).unwrap();
+            removed.note(std::slice::from_ref(&third)).unwrap();
             assert_eq!(removed.find("shell_abc10000"), Some(first.clone()), "cut at {cut}");
             assert_eq!(removed.find("abc3"), Some(third.clone()), "cut at {cut}");
         }

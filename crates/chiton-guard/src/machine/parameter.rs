@@ -204,6 +204,11 @@ impl Expansion<'_, '_> {
                 self.world.set_text(&parameter.name, text.clone());
                 Values::Texts(vec![text])
             }
+            (Fallback::Fail, Some(true)) => {
+                // Bash gives up the whole command, and whoever reads its output gets nothing.
+                self.single(word);
+                Values::Texts(vec![Text::variable("!")])
+            }
             (Fallback::Fail, _) => {
                 let mut values = values.unwrap_or_default();
                 self.single(word);

@@ -59,6 +59,9 @@ impl Machine<'_> {
                 // Parsing turns it into something unknown again, whatever quotes it stands in.
                 Piece::Unknown(Unknown { what: What::Secret(reference), .. }) => script.push_str(reference),
                 Piece::Unknown(unknown) => {
+                    // A backslash before it protects a character of what it stands for, not the dollar sign here.
+                    let backslashes = script.bytes().rev().take_while(|byte| *byte == b'\\').count();
+                    script.truncate(script.len() - backslashes % 2);
                     let name = format!("__unknown_{index}");
                     script.push_str(&format!("${{{name}}}"));
                     world.set_text(&name, Text(vec![Piece::Unknown(unknown.clone())]));

@@ -66,7 +66,9 @@ pub(crate) fn environment(state: &ShellState) -> Vec<Vec<u8>> {
     let plain = travelling(state).into_iter().filter_map(|name| Some((name, state.variables.get(name)?.scalar()?)));
     let mut entries: Vec<Vec<u8>> = plain.map(|(name, value)| [name.as_bytes(), b"=", value].concat()).collect();
     entries.push([b"PWD=", state.cwd.as_os_str().as_bytes()].concat());
-    entries.push([IS_OURS.0, "=", IS_OURS.1].concat().into_bytes());
+    if !state.variables.get(IS_OURS.0).is_some_and(Variable::is_removed) {
+        entries.push([IS_OURS.0, "=", IS_OURS.1].concat().into_bytes());
+    }
     entries
 }
 
