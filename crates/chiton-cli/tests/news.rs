@@ -7,6 +7,7 @@ mod place;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -327,8 +328,8 @@ fn a_watch_that_matched_is_told_with_how_often_and_the_last_line() {
     let lines = place.folder.path().join("lines");
     fs::write(&lines, "").unwrap();
     let print = |text: &str| {
-        let before = fs::read_to_string(&lines).unwrap();
-        fs::write(&lines, before + text).unwrap();
+        let mut file = fs::OpenOptions::new().append(true).open(&lines).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
     };
     let mut wire = client(&place, "agent");
     let command = format!("tail -f -s 0.05 -n +1 {}", lines.display());
@@ -356,6 +357,20 @@ fn a_watch_that_matched_is_told_with_how_often_and_the_last_line() {
     assert!(said(&read).contains("ERROR four"), "{read}");
     assert_eq!((news(&read), news(&quick(&mut wire))), (Vec::new(), Vec::new()));
     wire.call("KillShell", &json!({"bash_id": id}));
+}
+
+#[test]
+fn lines_that_matched_are_told_also_where_the_reply_itself_shows_the_end() {
+    let place = Place::new();
+    let mut wire = place.session(&[]);
+    let command = format!("trap 'echo ERROR: no route' EXIT; {}", until_go(&place));
+    let id = start(&mut wire, &json!({"command": command, "watch": "ERROR"}));
+    go(&place);
+    wait_for(&place, &id);
+    let listed = wire.call("ListShells", &json!({}));
+    assert!(said(&listed).contains("exited with code 3"), "{listed}");
+    assert_eq!(news(&listed), [format!("[{id}: 1 line matches 'ERROR', last: ERROR: no route]")], "{listed}");
+    assert_eq!(news(&quick(&mut wire)), [""; 0]);
 }
 
 #[test]

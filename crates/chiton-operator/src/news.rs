@@ -45,6 +45,8 @@ struct Followed {
     told: Told,
     memory: Memory,
     has_terminal: bool,
+    /// Whether a reply has said by itself how it ended. Lines that a watch has matched may still be untold.
+    end_is_told: bool,
 }
 
 /// Where it is kept what a client was told.
@@ -96,7 +98,7 @@ impl News {
         let told = Told::nothing();
         let is_written = wanted == Memory::Lasting && tasks.all().note_told(id, &told).is_ok();
         let memory = if is_written { Memory::Lasting } else { Memory::Passing };
-        followed.push(Followed { id: id.to_owned(), told, memory, has_terminal });
+        followed.push(Followed { id: id.to_owned(), told, memory, has_terminal, end_is_told: false });
         self.more.notify_one();
     }
 
@@ -116,7 +118,8 @@ impl News {
                 let told = Told { server: ServerProcess::this(), ..told };
                 let _ = tasks.all().note_told(&id, &told);
                 let has_terminal = task.terminal.is_some();
-                self.followed.lock().push(Followed { id, told, memory: Memory::Lasting, has_terminal });
+                let one = Followed { id, told, memory: Memory::Lasting, has_terminal, end_is_told: false };
+                self.followed.lock().push(one);
                 self.more.notify_one();
             }
         }
@@ -208,9 +211,7 @@ impl News {
         for Tells { id, what } in tells {
             let Some(place) = followed.iter().position(|one| one.id == *id) else { continue };
             match what {
-                Tell::End => {
-                    followed.remove(place).claim_end(tasks);
-                }
+                Tell::End => followed[place].end_is_told = true,
                 Tell::Input => followed[place].change(tasks, |told| told.wait = None),
                 Tell::Wait(wait) => followed[place].change(tasks, |told| told.wait = Some(wait.clone())),
                 Tell::Matches(counts) => followed[place].change(tasks, |told| told.matches.extend(counts)),
@@ -299,7 +300,9 @@ impl Followed {
         let id = &self.id;
         changes.extend(watches.iter().filter_map(|watch| self.told.new_matches(watch)).map(|what| (id.clone(), what)));
         if let Some(ended) = ended {
-            changes.push((id.clone(), ended));
+            if !self.end_is_told {
+                changes.push((id.clone(), ended));
+            }
             return Pulse::Over;
         }
         let wait = look.and_then(|look| self.told.new_wait(look));

@@ -157,8 +157,8 @@ impl RemovedRuns {
         let found = [&self.current, &self.previous].into_iter().flat_map(|file| find_in(file, digits));
         let found: Vec<RemovedRun> = found.collect();
         let ids: BTreeSet<&str> = found.iter().map(|run| run.id.as_str()).collect();
-        // Two sweeps may have written down the same one, of which one came to remove it.
-        if ids.len() == 1 { found.into_iter().next() } else { None }
+        // Two sweeps may have written down the same one. The first of them saw it whole.
+        if ids.len() == 1 { found.into_iter().next_back() } else { None }
     }
 }
 

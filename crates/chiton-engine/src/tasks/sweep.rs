@@ -202,7 +202,8 @@ fn sweep(runs: &Path, rules: Rules, effect: CleanEffect, journal: Option<&Journa
 /// Writes down which runs are about to go.
 fn note_removed(runs: &Path, finished: &[Finished], chosen: &[(usize, RemovalReason)]) {
     let now = SystemTime::now();
-    let removed: Vec<RemovedRun> = chosen.iter().map(|(index, why)| finished[*index].as_removed(now, *why)).collect();
+    let removed: Vec<RemovedRun> =
+        chosen.iter().filter_map(|(index, why)| finished[*index].as_removed(now, *why)).collect();
     // Where it cannot be written, as on a full disk, they go all the same: that is what makes room.
     let _ = RemovedRuns::of(runs).note(&removed);
 }
@@ -305,15 +306,16 @@ impl Finished {
         Candidate { kept_for: self.kept_for, changed: self.changed, bytes: self.bytes }
     }
 
-    fn as_removed(&self, at: SystemTime, why: RemovalReason) -> RemovedRun {
-        let OwnerRecord { client, owner } = read_record(&self.folder, REQUEST).unwrap_or_default();
+    /// `None` where nobody can say whose it is any more: another process is removing it, and has written it down.
+    fn as_removed(&self, at: SystemTime, why: RemovalReason) -> Option<RemovedRun> {
+        let OwnerRecord { client, owner } = read_record(&self.folder, REQUEST)?;
         let outcome = self.ending.as_ref().map(|ending| ending.outcome.clone());
-        RemovedRun { id: self.folder.id().to_owned(), at, why, outcome, client, owner }
+        Some(RemovedRun { id: self.folder.id().to_owned(), at, why, outcome, client, owner })
     }
 }
 
 /// Whose a run is, from its request.
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct OwnerRecord {
     #[serde(default)]
     client: Option<String>,

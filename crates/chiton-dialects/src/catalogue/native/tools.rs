@@ -31,7 +31,7 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
         description: format!(
             "Run a bash command. Directory, variables, functions and options carry over to the next call, also after \
              exit or a timeout; it starts in {}. A command that leaves something running (server &) returns at once \
-             and says what. {{{{port:NAME}}}} is a free port, the same for that name in this session. {FILES}",
+             and says what. {{{{port:NAME}}}} is a free port of this session. {FILES}",
             around.directory.display()
         ),
         parameters: vec![
@@ -43,11 +43,8 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
             ),
             ("wait", integer(0, "Milliseconds to wait; then its id is given and it goes on.")),
             ("run_in_background", boolean("Come back at once with its id; no timeout if left out.")),
-            ("watch", string("In the background: a regular expression that stays on it, as in BashOutput.")),
-            (
-                "wait_for_port",
-                integer(0, "In the background: come back when it listens on this port (0: any), or ends."),
-            ),
+            ("watch", string("In the background: as in BashOutput.")),
+            ("wait_for_port", integer(0, "In the background: come back when it listens on this port (0: any).")),
             ("workdir", string("Directory for this call alone.")),
             ("env", variables("Variables for this call alone.")),
             ("stdin", string("What it reads; without it, nothing.")),
@@ -62,13 +59,12 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
             ("cols", integer(2, "With pty: its width; 80 if left out.")),
             ("rows", integer(1, "With pty: its height; 24 if left out.")),
             ("session", string("Run in the session of this name, which has a state of its own and stays.")),
-            ("reset", boolean("Start the session afresh first: directory, variables, functions, options.")),
+            ("reset", boolean("Start the session afresh first.")),
             ("description", string("What it does, in a few words.")),
-            // Their names say it.
-            ("head", json!({"type": "integer"})),
-            ("tail", json!({"type": "integer"})),
+            ("head", integer(0, "Lines.")),
+            ("tail", integer(0, "Lines.")),
             ("filter", string("A regex.")),
-            ("compact", json!({"type": "boolean"})),
+            ("compact", boolean("false: all lines.")),
         ],
         required: &["command"],
         effect: ToolEffect::Runs,
@@ -171,8 +167,7 @@ pub(super) fn kill() -> ToolSpec {
 pub(super) fn list() -> ToolSpec {
     ToolSpec {
         name: "ListShells",
-        description: "Your commands that run, the last background ones that ended, and the size of the machine."
-            .to_owned(),
+        description: "Your commands that run, the last background ones that ended, and the machine's size.".to_owned(),
         parameters: vec![
             ("ended", integer(0, "List this many commands that ended, whether in the background or not.")),
             others(),
