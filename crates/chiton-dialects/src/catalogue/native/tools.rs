@@ -1,6 +1,6 @@
 //! The tools of `native`, as a model sees them.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{FORM, LISTED};
 use crate::bash_like::{FILES, kill_replies};
