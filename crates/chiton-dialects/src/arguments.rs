@@ -25,8 +25,9 @@ impl<'a> Arguments<'a> {
         Ok(Self { values })
     }
 
+    /// A call has few arguments, and a tool may have many parameters: comparing takes less time than hashing each name.
     fn get(&self, name: &str) -> Option<&'a Value> {
-        self.values.get(name).filter(|value| !value.is_null())
+        self.values.iter().find(|(known, _)| *known == name).map(|(_, value)| value).filter(|value| !value.is_null())
     }
 
     /// A string, where it is given.

@@ -1,5 +1,6 @@
 //! How `native` shows output in fewer lines than there are, and says how to read the rest.
 
+use memchr::memmem;
 use serde_json::{Value, json};
 
 use crate::action::{Ran, Shorter};
@@ -81,7 +82,7 @@ impl ShorterText {
 pub(super) fn remark(shorter: Option<&ShorterText>, output: &str) -> Option<String> {
     match shorter {
         Some(shorter) => shorter.remark.clone(),
-        None if output.contains("lines like ") && output.lines().any(looks_like_gap) => {
+        None if memmem::find(output.as_bytes(), b"lines like ").is_some() && output.lines().any(looks_like_gap) => {
             Some("[nothing is left out here: the command itself printed the lines that say so]".to_owned())
         }
         None => None,
