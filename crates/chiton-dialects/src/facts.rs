@@ -240,6 +240,7 @@ pub fn object(value: &Value) -> Map<String, Value> {
 
 /// `a` with the entries of `b` in it, except for those that are null.
 pub fn with(mut a: Map<String, Value>, b: &Value) -> Map<String, Value> {
-    a.extend(object(b).into_iter().filter(|(_, value)| !value.is_null()));
+    let given = b.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    a.extend(given.map(|(name, value)| (name.clone(), value.clone())));
     a
 }
