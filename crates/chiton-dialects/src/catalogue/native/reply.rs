@@ -195,8 +195,11 @@ fn says_the_same(read: &TaskOutput, news: &str) -> bool {
 
 /// What a task listens on, for programs.
 fn ports_facts(listening: &Listening) -> Value {
-    let sockets = Some(&listening.sockets).filter(|sockets| !sockets.is_empty());
-    json!({"listening": sockets, "listening_unknown": listening.unknown.in_words()})
+    let (sockets, unknown) = (&listening.sockets, listening.unknown.in_words());
+    if sockets.is_empty() && unknown.is_none() {
+        return Value::Null;
+    }
+    json!({"listening": Some(sockets).filter(|sockets| !sockets.is_empty()), "listening_unknown": unknown})
 }
 
 /// What says how the terminal looks.
