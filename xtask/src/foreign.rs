@@ -24,13 +24,15 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
+/// What npm is asked for. Not `ci`: it insists on packages for other systems, which not every registry has. The versions are
+/// exact anyway.
+const INSTALL: [&str; 6] = ["install", "--no-save", "--ignore-scripts", "--silent", "--no-audit", "--no-fund"];
+
 /// Runs the real agents, from `chiton setup` to what their model saw. `words` are the client and the scenario, if only
 /// some of them are wanted.
 pub(crate) fn agents(words: &[String]) -> Result<()> {
     let folder = copied()?.join("agents");
-    // Not `ci`: it insists on packages for other systems, which not every registry has. The versions are exact anyway.
-    let install = ["install", "--no-save", "--ignore-scripts", "--silent", "--no-audit", "--no-fund"];
-    let installed = once(&folder, "package-lock.json", || say(Command::new("npm").args(install), &folder));
+    let installed = once(&folder, "package-lock.json", || say(Command::new("npm").args(INSTALL), &folder));
     if let Err(error) = installed {
         eprintln!("the agents cannot be installed here, so none of them was run: {error:#}");
         return Ok(());
@@ -46,8 +48,7 @@ pub(crate) fn agents(words: &[String]) -> Result<()> {
 /// Plays recorded sessions and counts the tokens of the replies. `words` are `--save`, `--check`, `--before`.
 pub(crate) fn tokens(words: &[String]) -> Result<()> {
     let folder = copied()?.join("tokens");
-    let install = ["install", "--no-save", "--ignore-scripts", "--silent", "--no-audit", "--no-fund"];
-    once(&folder, "package.json", || say(Command::new("npm").args(install), &folder))?;
+    once(&folder, "package.json", || say(Command::new("npm").args(INSTALL), &folder))?;
     let (sources, place) = (root().canonicalize()?, folder.join("place"));
     fs::create_dir_all(&place)?;
     say(Command::new("node").arg("table.mjs").arg(&place).arg(sources).arg(program()).args(words), &folder)

@@ -8,12 +8,8 @@ use std::fs;
 use std::path::Path;
 
 use chiton_testkit::wire::Wire;
-use place::{Place, text};
+use place::{Place, said, text};
 use serde_json::{Value, json};
-
-fn said(result: &Value) -> String {
-    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
-}
 
 fn bash(wire: &mut Wire, arguments: &Value) -> String {
     said(&wire.call("Bash", arguments))

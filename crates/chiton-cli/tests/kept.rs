@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use chiton_testkit::processes::eventually;
 use chiton_testkit::wire::{LIMIT, Wire};
-use place::{Place, text};
+use place::{Place, said, text};
 use serde_json::{Value, json};
 
 /// The server of a client of this name, with these settings. All of them work in the same folder.
@@ -21,10 +21,6 @@ fn agent(place: &Place, name: &str, settings: &[(&str, &str)], arguments: &[&str
     name.clone_into(&mut wire.name);
     wire.greet("2025-06-18", &json!({}));
     wire
-}
-
-fn said(result: &Value) -> String {
-    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
 }
 
 /// Starts a background command and waits for its end, without a look at its output; gives its id.

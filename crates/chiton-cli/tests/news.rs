@@ -14,7 +14,7 @@ use std::process::Command;
 use chiton_testkit::processes::eventually;
 use chiton_testkit::wire::{LIMIT, Wire};
 use place::web::{Server, Session};
-use place::{Place, text};
+use place::{Place, said, text};
 use serde_json::{Value, json};
 
 /// A command that ends with code 3 once there is a file `go` where the test works.
@@ -46,10 +46,6 @@ fn wait_for(place: &Place, id: &str) {
 /// Waits until the keeper has said that a task waits for input, or a watch has matched.
 fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     assert!(eventually(LIMIT, &mut holds), "{what}");
-}
-
-fn said(result: &Value) -> String {
-    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
 }
 
 /// The lines of the last paragraph, where that is about tasks.

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use chiton_testkit::wire::Wire;
-use place::{Place, text};
+use place::{Place, said, text};
 use serde_json::{Value, json};
 
 /// How a client speaks to its server.
@@ -36,10 +36,6 @@ fn agent(place: &Place, name: &str, works_in: &str, era: Era, arguments: &[&str]
         Era::Newest => wire.modern(&json!({})),
     }
     wire
-}
-
-fn said(result: &Value) -> String {
-    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
 }
 
 /// Starts a background command; gives its id.

@@ -10,23 +10,11 @@ use std::time::Duration;
 
 use chiton_testkit::processes::eventually;
 use chiton_testkit::wire::Wire;
-use place::{Place, text};
+use place::{Place, allow, said, text, until};
 use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_mins(1);
 const WORDS: &str = "a person handed it back with `chiton release`";
-
-fn until(name: &str) -> String {
-    format!("until [ -e {name} ]; do sleep 0.02; done")
-}
-
-fn allow(place: &Place, name: &str) {
-    fs::write(place.folder.path().join(name), "").unwrap();
-}
-
-fn said(reply: &Value) -> &str {
-    reply["content"][0]["text"].as_str().unwrap()
-}
 
 fn call(wire: &mut Wire, tool: &str, arguments: &Value) -> u64 {
     wire.request("tools/call", json!({"name": tool, "arguments": arguments}))

@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::path::Path;
 
 use chiton_testkit::wire::Wire;
-use place::{Place, text};
+use place::{Place, said, text};
 use serde_json::{Value, json};
 
 /// A port that nobody has at this moment.
@@ -18,10 +18,6 @@ fn free_port() -> u16 {
 
 fn server(port: u16) -> String {
     format!("exec python3 -m http.server {port} --bind 127.0.0.1")
-}
-
-fn said(result: &Value) -> String {
-    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
 }
 
 fn bash(wire: &mut Wire, command: &str) -> String {

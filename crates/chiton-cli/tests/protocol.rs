@@ -7,8 +7,8 @@ mod place;
 
 use chiton_testkit::processes::eventually;
 use chiton_testkit::wire::{LIMIT, Wire, modern_meta};
-use place::Place;
 use place::web::{Headers, Server, Session, events, status};
+use place::{Place, said};
 use serde_json::{Value, json};
 
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
@@ -410,10 +410,6 @@ fn give_roots(wire: &mut Wire, roots: &Value) {
     let asked = wire.message();
     assert_eq!(asked["method"], "roots/list", "{asked}");
     wire.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": roots}));
-}
-
-fn said(result: &Value) -> String {
-    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
 }
 
 #[test]

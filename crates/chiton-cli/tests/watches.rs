@@ -10,22 +10,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use chiton_testkit::processes::eventually;
-use place::{Place, text};
+use place::{Place, allow, said, text, until};
 use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_mins(1);
-
-fn until(name: &str) -> String {
-    format!("until [ -e {name} ]; do sleep 0.02; done")
-}
-
-fn allow(place: &Place, name: &str) {
-    fs::write(place.folder.path().join(name), "").unwrap();
-}
-
-fn said(reply: &Value) -> &str {
-    reply["content"][0]["text"].as_str().unwrap()
-}
 
 fn id_of(reply: &Value) -> String {
     let text = said(reply);

@@ -293,19 +293,3 @@ fn builds_and_tests_that_say_line_after_line_that_all_is_well_become_short() {
         assert!(share(name) >= least, "{name}: {:.0} %", share(name));
     }
 }
-
-/// For people: `cargo test -p chiton-dialects --test outputs -- --ignored --nocapture`.
-#[test]
-#[ignore = "it only prints"]
-fn a_table_of_all_recordings() {
-    for recording in RECORDINGS.iter() {
-        let (before, after) = (recording.text.len(), recording.shown().len());
-        println!(
-            "{:28} {before:7} {after:7} {:4.0} %  exit {} {}",
-            recording.name,
-            recording.saved(),
-            recording.exit,
-            recording.command
-        );
-    }
-}

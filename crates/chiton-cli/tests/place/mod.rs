@@ -8,6 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use chiton_testkit::processes::MARK;
 use chiton_testkit::wire::Wire;
+use serde_json::Value;
 use tempfile::TempDir;
 
 pub struct Place {
@@ -45,7 +46,7 @@ impl Place {
         self.call(&[&["run"], arguments].concat())
     }
 
-    pub fn json(&self, arguments: &[&str]) -> serde_json::Value {
+    pub fn json(&self, arguments: &[&str]) -> Value {
         let output = self.run(&[&["--json"], arguments].concat());
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stdout)))
     }
@@ -83,4 +84,19 @@ impl Place {
 
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The text of a reply.
+pub fn said(result: &Value) -> String {
+    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
+}
+
+/// A command that goes on until there is a file of this name where the test works.
+pub fn until(name: &str) -> String {
+    format!("until [ -e {name} ]; do sleep 0.02; done")
+}
+
+/// Makes that file.
+pub fn allow(place: &Place, name: &str) {
+    std::fs::write(place.folder.path().join(name), "").unwrap();
 }
