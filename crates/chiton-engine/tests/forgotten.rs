@@ -19,6 +19,8 @@ const FORGETS: &str = "forgets";
 const STUBBORN: &str = "stubborn";
 /// How long a stubborn program does something else.
 const STUBBORN_FOR: Duration = Duration::from_mins(2);
+/// What makes a PID namespace of `unshare`.
+const PID_NAMESPACE: [&str; 5] = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
 /// How a keeper is asked for.
 const KEEPER: &str = "chiton-keeper";
 
@@ -42,9 +44,10 @@ fn main() -> ExitCode {
     let tests = named![fn(&Linked);
         a_forgetful_program_gets_an_error_that_names_what_it_forgot,
         one_that_does_not_even_fail_is_not_waited_for,
+        nor_is_it_in_a_pid_namespace_whose_session_leads_outside,
     ];
     let trials = tests.map(|(name, check)| Trial::test(name, move || passes(|| check(&Linked::new()))));
-    trials::run(Threads::Fixed(2), trials.into(), Vec::new())
+    trials::run(Threads::Fixed(3), trials.into(), Vec::new())
 }
 
 /// The snippet of the README without the one line. A stubborn program does something else first, for ever.
@@ -74,7 +77,7 @@ fn forget(state: &Path, is_stubborn: bool) -> ExitCode {
 }
 
 fn a_forgetful_program_gets_an_error_that_names_what_it_forgot(linked: &Linked) {
-    let (said, ended) = linked.run(FORGETS);
+    let (said, ended) = linked.run(FORGETS, Where::Here);
     let state = linked.place.path().join("state");
     assert!(said.contains("chiton_engine::serve_if_asked()"), "{said}");
 
@@ -97,10 +100,30 @@ fn a_forgetful_program_gets_an_error_that_names_what_it_forgot(linked: &Linked) 
 }
 
 fn one_that_does_not_even_fail_is_not_waited_for(linked: &Linked) {
+    is_not_waited_for(linked, Where::Here);
+}
+
+/// As in a container that a program was put into from outside: there the number of the session is 0.
+#[expect(clippy::disallowed_methods, reason = "whether there are such namespaces is found out by making one")]
+fn nor_is_it_in_a_pid_namespace_whose_session_leads_outside(linked: &Linked) {
+    if !Command::new("unshare").args(PID_NAMESPACE).arg("true").status().is_ok_and(|status| status.success()) {
+        println!("not checked: this machine gives no PID namespaces");
+        return;
+    }
+    is_not_waited_for(linked, Where::PidNamespace);
+}
+
+fn is_not_waited_for(linked: &Linked, place: Where) {
     let begun = Instant::now();
-    let (said, _) = linked.run(STUBBORN);
+    let (said, _) = linked.run(STUBBORN, place);
     assert!(said.contains("chiton_engine::serve_if_asked()"), "{said}");
     assert!(begun.elapsed() + seconds(20) < STUBBORN_FOR, "{:?}", begun.elapsed());
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Where {
+    Here,
+    PidNamespace,
 }
 
 /// This program under a name of its own, so that the file beside it is ours alone.
@@ -120,11 +143,19 @@ impl Linked {
 
     /// Runs it as one that forgets; gives what it said, and when it ended.
     #[expect(clippy::disallowed_methods, reason = "the program is one of its own")]
-    fn run(&self, kind: &str) -> (String, SystemTime) {
+    fn run(&self, kind: &str, place: Where) -> (String, SystemTime) {
         let state = self.place.path().join("state");
         fs::write(self.program.with_extension("forgotten"), format!("{kind}\n{}", state.display())).unwrap();
         fs::create_dir(&state).unwrap();
-        let output = Command::new(&self.program).arg(kind).arg(&state).stderr(Stdio::null()).output().unwrap();
+        let mut command = match place {
+            Where::Here => Command::new(&self.program),
+            Where::PidNamespace => {
+                let mut unshare = Command::new("unshare");
+                unshare.args(PID_NAMESPACE).arg(&self.program);
+                unshare
+            }
+        };
+        let output = command.arg(kind).arg(&state).stderr(Stdio::null()).output().unwrap();
         (String::from_utf8_lossy(&output.stdout).into_owned(), SystemTime::now())
     }
 }

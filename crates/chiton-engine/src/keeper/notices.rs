@@ -19,7 +19,7 @@ use crate::folder::NOTIFY_FAILED;
 use crate::process::helper;
 use crate::run::{Ending, InputWait, Notice, Outcome, Stream};
 use crate::stop;
-use crate::sys::process::{WaitStatus, wait_for};
+use crate::sys::process::{WaitStatus, is_in_group, wait_for};
 
 /// How long the program may take.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -54,7 +54,7 @@ impl Outsiders {
 
     /// Whether a process is one of these, or was started by one.
     pub(super) fn has(&self, pid: i32) -> bool {
-        self.0.iter().any(|outsider| stop::is_in_group(pid, outsider.group))
+        self.0.iter().any(|outsider| is_in_group(pid, outsider.group))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -132,7 +132,7 @@ impl KeptRun {
         let mut problems = Vec::new();
         outsiders.retain_mut(|outsider| {
             let group = outsider.group;
-            let is_gone = || !stop::descendants().into_iter().any(|pid| stop::is_in_group(pid, group));
+            let is_gone = || !stop::descendants().into_iter().any(|pid| is_in_group(pid, group));
             if let Some(status) = outsider.ended
                 && is_gone()
             {

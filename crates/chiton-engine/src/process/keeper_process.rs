@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::protocol::{FrameBuffer, KEEPER_ARGUMENT, Report};
-use crate::sys::process::ended;
+use crate::sys::process::{ended, leads_session};
 
 /// A keeper process and the connection to it. It ends when that is closed, unless it has a run that may go on.
 /// The connection belongs to no runtime: a session may be used from one and then from another.
@@ -112,5 +112,5 @@ const TAKES_OVER: Duration = Duration::from_secs(10);
 
 /// A keeper leads a session of its own from its first moment.
 fn has_taken_over(pid: Pid) -> bool {
-    rustix::process::getsid(Some(pid)).is_ok_and(|session| session == pid)
+    leads_session(pid.as_raw_nonzero().get())
 }

@@ -13,6 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::protocol::Denial;
 use crate::run::Leftover;
+use crate::sys::process::is_in_group;
 
 /// The living descendants of this process that are `wanted`, with their command lines, each as `mask` shows it, zombies
 /// left out.
@@ -61,12 +62,6 @@ pub(crate) fn signal_run(leader: Option<i32>, number: i32) -> Result<(), Denial>
         None if signal_all(signal, |_| true) > 0 => Ok(()),
         None => Err(Denial::Ended),
     }
-}
-
-/// Whether a process belongs to a group.
-pub(crate) fn is_in_group(pid: i32, group: i32) -> bool {
-    let found = rustix::process::getpgid(Pid::from_raw(pid));
-    found.is_ok_and(|found| found.as_raw_nonzero().get() == group)
 }
 
 /// Kills those of our descendants that belong to a group.

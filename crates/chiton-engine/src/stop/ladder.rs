@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::descendants::{is_in_group, kill_children, signal_all};
+use super::descendants::{kill_children, signal_all};
 use crate::limits::{StopLimits, later};
+use crate::sys::process::is_in_group;
 
 /// How often one force step walks the tree, for families that fork faster than one walk.
 const SWEEPS: usize = 50;

@@ -12,6 +12,6 @@ mod descendants;
 mod ladder;
 
 pub(crate) use descendants::{
-    LeaderAlone, alive, is_dead, is_in_group, kill_group, list as descendants, list_of as descendants_of, signal_run,
+    LeaderAlone, alive, is_dead, kill_group, list as descendants, list_of as descendants_of, signal_run,
 };
 pub(crate) use ladder::Ladder;

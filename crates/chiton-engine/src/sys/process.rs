@@ -109,6 +109,21 @@ fn check(code: libc::c_int) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
 }
 
+/// Whether a process leads a session of its own.
+///
+/// Asked by the raw call: the answer is 0 where the leader is outside of our PID namespace, which the type that others
+/// give it has no room for.
+pub(crate) fn leads_session(pid: i32) -> bool {
+    // SAFETY: a plain integer goes in and another one comes out.
+    pid > 0 && unsafe { libc::getsid(pid) } == pid
+}
+
+/// Whether a process belongs to a group; asked as [`leads_session`].
+pub(crate) fn is_in_group(pid: i32, group: i32) -> bool {
+    // SAFETY: a plain integer goes in and another one comes out.
+    pid > 0 && unsafe { libc::getpgid(pid) } == group
+}
+
 /// Waits until the process behind a pidfd has ended.
 pub(crate) async fn ended(handle: OwnedFd) {
     // SAFETY: an owned descriptor stays the same one until it is dropped, and the registration ends with it.
