@@ -31,6 +31,7 @@ mod lock;
 pub mod machine;
 mod owner;
 pub mod run;
+pub mod sandbox;
 mod sys;
 
 // The engine and its keepers: what they say, what they leave on disk, how processes start and stop.

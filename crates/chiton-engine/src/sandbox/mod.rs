@@ -1,0 +1,3 @@
+//! The boundary beneath the guard: what a command may touch, whatever its text says.
+
+pub mod policy;
