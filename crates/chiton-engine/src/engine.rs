@@ -3,6 +3,7 @@
 mod afterwork;
 mod audit;
 mod commit;
+mod enclosing;
 mod ports;
 mod stages;
 mod typing;
@@ -29,6 +30,8 @@ use crate::request::{self, CommandRequest};
 use crate::response::{DryRun, RefusedCommand, Response};
 use crate::review::{Guard, Verdicts};
 use crate::run::{Listener, Notify};
+use crate::sandbox::Without;
+use crate::sandbox::policy::SandboxPolicy;
 use crate::secrets::known::KnownSecrets;
 use crate::secrets::{SecretStore, UnknownReference};
 use crate::session::login::LoginEnvironment;
@@ -70,6 +73,10 @@ pub struct EngineConfig {
     pub login: Option<LoginEnvironment>,
     /// Counts the shells that wait for commands.
     pub room: WarmRoom,
+    /// What commands are held in; nothing unless somebody says so.
+    pub sandbox: Option<SandboxPolicy>,
+    /// Layers of it to do without, as if the kernel had none.
+    pub sandbox_without: Without,
 }
 
 impl EngineConfig {
@@ -89,6 +96,8 @@ impl EngineConfig {
             notify: None,
             login: None,
             room: WarmRoom::default(),
+            sandbox: None,
+            sandbox_without: Without::default(),
         })
     }
 }

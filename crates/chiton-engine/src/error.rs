@@ -163,6 +163,20 @@ pub enum StartError {
         /// What the system says.
         error: io::Error,
     },
+    /// The sandbox could not be prepared.
+    #[error("the sandbox could not be prepared, so the command was not run: {0}")]
+    Sandbox(io::Error),
+    /// The sandbox would hold less than its profile insists on.
+    #[error(
+        "the sandbox '{profile}' cannot hold here: {layers}. The command was not run. `chiton doctor` says what would help; \
+         with missing = \"say\" in the profile it runs, and the reply names what is weaker"
+    )]
+    SandboxMissing {
+        /// The profile.
+        profile: String,
+        /// What is missing, and what the kernel says.
+        layers: String,
+    },
     /// What is not written down is not run, and it cannot be written down.
     #[error("{0}")]
     Journal(String),

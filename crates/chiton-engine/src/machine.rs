@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::MemfdFlags;
 use rustix::process::{PidfdFlags, child_subreaper, getpid, pidfd_open};
 
-use crate::sys::probe;
+use crate::sys::{landlock, probe};
 
 /// Something that the engine cannot work without.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub fn needs() -> [Need; 4] {
 
 /// The version of Landlock, which can keep a process from files and ports without any right.
 pub fn landlock_version() -> io::Result<u32> {
-    probe::landlock()
+    landlock::version()
 }
 
 /// The ports that the kernel gives to whoever asks for any.

@@ -9,6 +9,7 @@ use crate::consent::Question;
 use crate::render::{TextView, Views};
 use crate::review::{Protection, Refusal};
 use crate::run::{Ending, InputWait, Leftover, Outcome, StreamTotals, TimeLimit, Usage};
+use crate::sandbox::report::{self, Exhausted, RefusedAccess, SandboxReport};
 use crate::session::{Session, StartingPoint};
 use crate::state::environment::RemovedVariable;
 
@@ -96,6 +97,12 @@ pub struct RunReport {
     pub notices: Vec<String>,
     /// What protection was in force.
     pub protection: Protection,
+    /// The sandbox that held the command.
+    pub sandbox: Option<SandboxReport>,
+    /// What that refused.
+    pub refused: Vec<RefusedAccess>,
+    /// The limit of it that the command ran into.
+    pub exhausted: Option<Exhausted>,
 }
 
 /// What happened to the session's state.
@@ -173,12 +180,13 @@ pub(crate) struct RunParts<'a> {
     /// What to say where the journal could not be written.
     pub(crate) unwritten: Option<String>,
     pub(crate) protection: Protection,
+    pub(crate) sandbox: Option<SandboxReport>,
 }
 
 /// Puts together everything that is known about a run.
 pub(crate) fn compose(parts: RunParts<'_>) -> RunReport {
     let RunParts { run_id, pid, warm, ending, waits, released, views, .. } = parts;
-    let RunParts { start, commit, mention, hint, unwritten, protection, .. } = parts;
+    let RunParts { start, commit, mention, hint, unwritten, protection, sandbox, .. } = parts;
     let handed_back = released.then(|| format!("{RELEASED}; it goes on as {run_id}, without a time limit"));
     let lost = |totals: StreamTotals| totals.written - totals.kept;
     let mut removed_variables = start.removed;
@@ -216,8 +224,13 @@ pub(crate) fn compose(parts: RunParts<'_>) -> RunReport {
             .chain(mention)
             .chain(hint)
             .chain(unwritten)
+            .chain(ending.exhausted.as_ref().map(ToString::to_string))
+            .chain(report::in_lines(&ending.refused))
             .collect(),
         protection,
+        sandbox,
+        refused: ending.refused,
+        exhausted: ending.exhausted,
     }
 }
 

@@ -143,6 +143,8 @@ pub(crate) async fn release(
 /// What can be said of a run whose keeper has not reported an ending.
 fn without_ending(outcome: Outcome, since: Duration) -> Ending {
     Ending {
+        refused: Vec::new(),
+        exhausted: None,
         outcome,
         limit: None,
         leftovers: Vec::new(),
@@ -163,6 +165,7 @@ pub(crate) struct Reports {
     /// The number of the shell that was to wait for this command.
     prepared: u64,
     pid: i32,
+    mark: u64,
     stops: StopWatch,
     /// Bytes that were read from the spool and are not acknowledged yet.
     unacknowledged: u64,
@@ -170,9 +173,9 @@ pub(crate) struct Reports {
 
 impl Reports {
     fn of(keeper: Keeper, control: &RunControl) -> Result<Self, StartError> {
-        let Keeper { connection, inbox, prepared, pid } = keeper;
+        let Keeper { connection, inbox, prepared, pid, mark } = keeper;
         let link = Link::to_started(connection, inbox).map_err(StartError::HandOver)?;
-        Ok(Self { link, prepared, pid, stops: control.watch(), unacknowledged: 0 })
+        Ok(Self { link, prepared, pid, mark, stops: control.watch(), unacknowledged: 0 })
     }
 
     /// Waits for the start; gives the shell's process id. The keeper of a shell that waited reports no start, since that
@@ -229,9 +232,9 @@ impl Reports {
     }
 
     pub(crate) fn into_keeper(self) -> Keeper {
-        let Self { link, prepared, pid, .. } = self;
+        let Self { link, prepared, pid, mark, .. } = self;
         let (connection, inbox) = link.into_parts();
-        Keeper { connection, inbox, prepared, pid }
+        Keeper { connection, inbox, prepared, pid, mark }
     }
 
     /// Notes that so many bytes were read from the spool, and tells the keeper every so often: it stops reading from the

@@ -171,7 +171,9 @@ impl Engine {
         let directory_id = start.directory_id;
         let masks = self.inner.known.masks();
         let (streams, called_as) = (profile.streams, profile.called_as);
-        Some(Requirements { state: start.state, streams, called_as, masks, directory_id })
+        // The next command says what is wrong with it.
+        let enclosure = self.renewed_enclosure(session).ok()?;
+        Some(Requirements { state: start.state, streams, called_as, masks, directory_id, enclosure })
     }
 
     /// Old runs go, every so often: behind the answer, where that leaves early.

@@ -239,6 +239,7 @@ impl Engine {
     ) -> Result<(OpenRun, Launched), StartError> {
         let EngineInner { config, tasks, known, quota, .. } = &*self.inner;
         let announce = |command: &ResolvedCommand, record: &RequestRecord| self.write_start(session, command, record);
+        let enclosure = self.enclosure(session)?;
         let settings = LaunchSettings {
             keeper: &config.keeper,
             floor: self.inner.floor.as_deref(),
@@ -250,6 +251,7 @@ impl Engine {
             session,
             owner: self.inner.owner.get(),
             protection: config.guard.protection(),
+            enclosure: enclosure.as_ref(),
             attendance,
             choice,
             announce: &announce,
@@ -340,6 +342,7 @@ impl Engine {
             hint,
             unwritten,
             protection: self.inner.config.guard.protection(),
+            sandbox: session.enclosure().lock().as_ref().map(|enclosure| enclosure.report()),
         });
         if let Some(follow_up) = follow_up {
             self.follow_up(follow_up);

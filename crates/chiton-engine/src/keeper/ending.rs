@@ -12,6 +12,7 @@ use super::connection::{ClientRole, Peer};
 use super::leftover_task::LeftoverTask;
 use super::run::KeptRun;
 use super::started_shell;
+use super::rationing::Rationing;
 use super::unattended::Unattended;
 use crate::folder::Durability;
 use crate::folder::record::StartRecord;
@@ -31,6 +32,9 @@ impl KeptRun {
             return;
         }
 
+        if let Some(rationing) = &mut self.rationing {
+            rationing.note_end(&outcome);
+        }
         let mut ending = self.summary(outcome, now);
         if !self.family.lifecycle.is_stopping() {
             // Before the ending is written down, since that names the task.
@@ -156,6 +160,8 @@ impl KeptRun {
             leftover_task: None,
             survivors,
             hung_up: self.unattended.as_ref().and_then(Unattended::program).map(str::to_owned),
+            refused: self.boundary.as_ref().map(|boundary| boundary.refused().to_vec()).unwrap_or_default(),
+            exhausted: self.rationing.as_ref().and_then(Rationing::exhausted),
             // The shell itself has not been reaped then.
             usage: (!self.state.rest_follows()).then(|| self.family.usage()),
             wall_us: micros(end.duration_since(self.clock.started())),

@@ -8,15 +8,19 @@
 //! command into a pipe and closes that; the shell runs it when it has read to the end. If the shell is gone and
 //! something is left in the pipe, it has run nothing, and the command can be given to another one.
 
+use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::Equipment;
+use super::boundary::Boundary;
 use super::connection::RunConnection;
 use super::run::{self, AfterRun};
 use super::started_shell::{self, CommandArrives, StartedShell};
@@ -48,7 +52,7 @@ pub(super) fn serve(mut socket: UnixStream, mut equipment: Equipment) -> io::Res
             return Ok(());
         };
         let next = match kind {
-            ORDER => carry_out(GivenFiles::read(descriptors)?, &socket, &equipment, &mut waiting),
+            ORDER => carry_out(GivenFiles::read(descriptors)?, &socket, &mut equipment, &mut waiting),
             BEGIN => ControlFlow::Continue(begin(read_plan(&socket, &mut inbox)?, &socket, waiting.take())),
             _ => return Err(io::Error::other("engine and keeper are of different versions")),
         };
@@ -74,12 +78,19 @@ pub(super) fn serve(mut socket: UnixStream, mut equipment: Equipment) -> io::Res
 fn carry_out(
     (order, given): (Order, GivenFiles),
     socket: &UnixStream,
-    equipment: &Equipment,
+    equipment: &mut Equipment,
     waiting: &mut Option<WaitingShell>,
 ) -> ControlFlow<(), Option<BegunRun>> {
     // The shell that waits would not fit, or it would not have been replaced. It has to be gone before what it shares
     // with us is cleared for the next one.
     dismiss(waiting.take());
+    let (Order::Run(shell, _) | Order::Prepare(shell, _)) = &order;
+    let folder = shell.shared.as_ref().map(|folder| PathBuf::from(OsStr::from_bytes(folder)));
+    if let Err(error) = equipment.shared.fit(folder.as_deref()) {
+        let reason = format!("the folder in which a sandboxed shell hands back its state cannot be made: {error}");
+        report(socket, &Report::FailedToStart { reason });
+        return ControlFlow::Break(());
+    }
     equipment.shared.clear();
 
     match order {
@@ -151,7 +162,9 @@ fn next_order(
 ) -> io::Result<Option<Received>> {
     loop {
         let signals = equipment.signals.descriptor();
-        let mut polled = [PollFd::new(&socket, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+        let mut polled = vec![PollFd::new(&socket, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+        let boundary = waiting.as_ref().and_then(WaitingShell::boundary);
+        polled.extend(boundary.map(|boundary| PollFd::from_borrowed_fd(boundary.descriptor(), PollFlags::IN)));
         match poll(&mut polled, None) {
             Ok(_) => {}
             Err(Errno::INTR) => continue,
@@ -160,6 +173,10 @@ fn next_order(
 
         // Signals first: whether the shell has ended is known before an order for it is taken.
         let (asked, signalled) = (!polled[0].revents().is_empty(), !polled[1].revents().is_empty());
+        let calls = polled.get(2).map(PollFd::revents);
+        if let Some(waiting) = waiting.as_mut().filter(|_| calls.is_some_and(|flags| !flags.is_empty())) {
+            waiting.answer_calls(calls.unwrap_or(PollFlags::empty()));
+        }
         if signalled {
             while let Some(signal) = equipment.signals.next() {
                 if signal != libc::SIGCHLD {
@@ -223,6 +240,21 @@ fn dismiss(waiting: Option<WaitingShell>) {
 }
 
 impl WaitingShell {
+    /// What answers its calls, as long as it can make any.
+    fn boundary(&self) -> Option<&Boundary> {
+        self.shell.enclosed.as_ref()?.boundary.as_ref()
+    }
+
+    /// A shell that waits loads its state, for which it writes lists.
+    fn answer_calls(&mut self, flags: PollFlags) {
+        let Some(enclosed) = &mut self.shell.enclosed else { return };
+        match &mut enclosed.boundary {
+            Some(boundary) if flags.contains(PollFlags::IN) => boundary.serve(),
+            // Nobody is left who could make one; polled again, it would wake us up for ever.
+            _ => enclosed.boundary = None,
+        }
+    }
+
     /// Whether nobody has written to its pipe, nor closed that.
     fn is_untouched(&self) -> bool {
         self.script_events(Some(&Timespec::default())).is_empty()

@@ -12,6 +12,7 @@
 
 mod audience;
 mod blocked_call;
+mod boundary;
 mod blocked_on_tty;
 mod clock;
 mod connection;
@@ -28,6 +29,7 @@ mod lines;
 mod masking;
 mod notices;
 mod output;
+mod rationing;
 mod reader;
 mod requests;
 mod run;
@@ -46,7 +48,8 @@ use std::process::ExitCode;
 
 use rustix::process::{Resource, Rlimit};
 
-use crate::protocol::{KEEPER_ARGUMENT, Report, encode};
+use crate::protocol::{KEEPER_ARGUMENT, Report, SANDBOX_ARGUMENT, encode};
+use crate::sandbox::prepare;
 use crate::sys::descriptors;
 use crate::sys::signals::{SignalInbox, survive_file_size_limit};
 use shared_files::SharedFiles;
@@ -60,19 +63,24 @@ use shared_files::SharedFiles;
 /// A program that forgets it fails: [`crate::Engine::new`] gives an error in such a process, and the call that wanted a
 /// keeper gives one that names this function.
 pub fn serve_if_asked() {
-    if is_asked() {
-        std::process::exit(i32::from(serve().is_err()));
+    match std::env::args_os().nth(1) {
+        Some(argument) if argument == KEEPER_ARGUMENT => std::process::exit(i32::from(serve().is_err())),
+        Some(argument) if argument == SANDBOX_ARGUMENT => std::process::exit(i32::from(prepare::serve().is_err())),
+        _ => {}
     }
 }
 
 /// Whether this process was started to be a keeper.
 pub(crate) fn is_asked() -> bool {
-    std::env::args_os().nth(1).as_deref() == Some(OsStr::new(KEEPER_ARGUMENT))
+    let wanted = std::env::args_os().nth(1);
+    [KEEPER_ARGUMENT, SANDBOX_ARGUMENT].iter().any(|argument| wanted.as_deref() == Some(OsStr::new(argument)))
 }
 
 /// As [`serve_if_asked`], for an executable that is nothing but a keeper.
 pub fn serve_always() -> ExitCode {
-    if serve().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let prepares = std::env::args_os().nth(1).is_some_and(|argument| argument == SANDBOX_ARGUMENT);
+    let served = if prepares { prepare::serve() } else { serve() };
+    if served.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn serve() -> io::Result<()> {

@@ -18,6 +18,7 @@ use rustix::io::Errno;
 
 use super::Equipment;
 use super::audience::Audience;
+use super::boundary::Boundary;
 use super::clock::{Clock, timespec};
 use super::connection::{ClientRole, Peer, RunConnection};
 use super::console::Console;
@@ -26,6 +27,7 @@ use super::family::Family;
 use super::lifecycle::StopEffect;
 use super::notices::Told;
 use super::output::OutputPump;
+use super::rationing::{Allowance, Rationing};
 use super::started_shell::StartedShell;
 use super::state::StateInbox;
 use super::terminal::HeldTerminal;
@@ -51,6 +53,12 @@ pub(super) struct KeptRun {
     pub(super) family: Family,
     /// What the shell has reported of its state so far.
     pub(super) state: StateInbox,
+    /// Answers calls of a sandboxed run.
+    pub(super) boundary: Option<Boundary>,
+    /// Nobody is left who could make calls.
+    boundary_over: bool,
+    /// Keeps the limits of a sandboxed run.
+    pub(super) rationing: Option<Rationing>,
     /// Where somebody watches for lines.
     pub(super) watches: Option<Box<Watches>>,
     /// What a person was told of it.
@@ -72,6 +80,7 @@ pub(super) enum AfterRun {
 enum EventSource {
     Signals,
     State,
+    Boundary,
     Door,
     Connection(usize),
     Input,
@@ -86,7 +95,8 @@ pub(super) fn keep(
     equipment: Equipment,
 ) -> AfterRun {
     let started = Instant::now();
-    let StartedShell { pid, leader_alone, folder, alive, door, masking, pipes, input, terminal, .. } = shell;
+    let StartedShell { pid, leader_alone, folder, alive, door, masking, pipes, input, terminal, enclosed, .. } = shell;
+    let (boundary, rationing) = enclosed.map_or((None, None), |enclosed| (enclosed.boundary, Some(enclosed.rationing)));
     let terminal = terminal.map(|(ends, size)| HeldTerminal::new(ends, size, &plan.folder, started));
     let output = OutputPump::new(&plan, pipes, masking);
     let unattended = terminal.is_none().then(|| Unattended::new(&output, started));
@@ -98,6 +108,9 @@ pub(super) fn keep(
         clock: Clock::new(started, &plan),
         family: Family::new(pid, leader_alone),
         state: StateInbox::default(),
+        boundary,
+        boundary_over: false,
+        rationing,
         watches: None,
         told: Told::default(),
         ending: None,
@@ -188,6 +201,7 @@ impl KeptRun {
             match source {
                 EventSource::Signals => self.take_signals(),
                 EventSource::State => self.receive_state(),
+                EventSource::Boundary => self.answer_calls(flags),
                 EventSource::Door => self.audience.accept(),
                 EventSource::Connection(index) => self.serve_connection(index, flags),
                 EventSource::Input => self.console.push(),
@@ -223,6 +237,11 @@ impl KeptRun {
         }
         self.state.receive_if_due(now, &self.equipment.shared);
 
+        if self.rationing.as_mut().is_some_and(|rationing| rationing.check(now) == Allowance::UsedUp) {
+            // A grace would be time in which more is used.
+            self.stop(StopCause::Killed, Some(Duration::ZERO));
+        }
+
         // After the signals of this round: a leader that was reaped in time cannot time out.
         if let Some(limit) = self.clock.take_reached_limit(now)
             && self.family.lifecycle.unreaped_leader().is_some()
@@ -248,7 +267,8 @@ impl KeptRun {
         let notices = self.family.outsiders.due();
         let others = [self.output.reveal_at(), self.state.next_read(), self.clock.put_off_until(), matches, notices];
         let look = unattended.map(Unattended::next_check);
-        [ladder, settle, deadline, check, look].into_iter().chain(others).flatten().min()
+        let rations = self.rationing.as_ref().and_then(Rationing::next_check).filter(|_| !lifecycle.is_childless());
+        [ladder, settle, deadline, check, look, rations].into_iter().chain(others).flatten().min()
     }
 
     fn poll(&self, timeout: Option<&Timespec>) -> Vec<(EventSource, PollFlags)> {
@@ -257,6 +277,10 @@ impl KeptRun {
         if self.state.is_awaited() {
             sources.push(EventSource::State);
             polled.push(PollFd::new(&self.equipment.shared.state, PollFlags::IN));
+        }
+        if let Some(boundary) = self.boundary.as_ref().filter(|_| !self.boundary_over) {
+            sources.push(EventSource::Boundary);
+            polled.push(PollFd::from_borrowed_fd(boundary.descriptor(), PollFlags::IN));
         }
         if let Some(door) = self.audience.door() {
             sources.push(EventSource::Door);
@@ -310,6 +334,15 @@ impl KeptRun {
             role => role == ClientRole::Caller,
         };
         self.audience.send_to(wanted, &Report::Waits(wait));
+    }
+
+    /// Answers the calls that wait. A listener whose processes are all gone would wake us up for ever.
+    fn answer_calls(&mut self, flags: PollFlags) {
+        if let Some(boundary) = self.boundary.as_mut().filter(|_| flags.contains(PollFlags::IN)) {
+            boundary.serve();
+        } else if flags.intersects(PollFlags::HUP | PollFlags::ERR) {
+            self.boundary_over = true;
+        }
     }
 
     fn take_signals(&mut self) {

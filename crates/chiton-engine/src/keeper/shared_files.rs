@@ -7,8 +7,12 @@
 //!
 //! What the shell writes is read in [`super::state`].
 
+use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags};
 
 use crate::protocol::{GO_FD, SCRATCH_FD, STATE_FD};
 
@@ -24,6 +28,18 @@ pub(super) struct SharedFiles {
     /// Where the shell waits before it reports more than how its command ended.
     go: OwnedFd,
     go_end: OwnedFd,
+    /// The folder of the files, where they have paths of their own.
+    folder: Option<PathBuf>,
+}
+
+impl Drop for SharedFiles {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.folder {
+            let _ = fs::remove_dir_all(folder);
+            // The folder of all keepers of a sandbox goes with the last one.
+            let _ = folder.parent().map(fs::remove_dir);
+        }
+    }
 }
 
 impl SharedFiles {
@@ -46,7 +62,37 @@ impl SharedFiles {
             if placed.as_raw_fd() == number { Ok(placed) } else { Err(io::Error::other("descriptors are short")) }
         };
         let (end, scratch) = (place(end, STATE_FD)?, place(scratch, SCRATCH_FD)?);
-        Ok(Self { state, _state_end: end, scratch, go: place(go, GO_FD)?, go_end })
+        Ok(Self { state, _state_end: end, scratch, go: place(go, GO_FD)?, go_end, folder: None })
+    }
+
+    /// The same with paths of their own, for a shell in a sandbox, from where nobody can look into us.
+    fn in_folder(folder: &Path) -> io::Result<Self> {
+        rustix::fs::mkdir(folder, Mode::RWXU)?;
+        let path = |number: i32| folder.join(number.to_string());
+        let pipe = |number: i32| -> io::Result<(OwnedFd, OwnedFd)> {
+            let path = path(number);
+            rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+            // Opened for both, a pipe with a name waits for nobody and never reads as closed.
+            let open = |flags| rustix::fs::open(&path, OFlags::RDWR | OFlags::CLOEXEC | flags, Mode::empty());
+            Ok((open(OFlags::NONBLOCK)?, open(OFlags::empty())?))
+        };
+        let (state, end) = pipe(STATE_FD)?;
+        let (go, go_end) = pipe(GO_FD)?;
+        let _ = rustix::pipe::fcntl_setpipe_size(&state, STATE_PIPE_BYTES);
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let scratch = rustix::fs::open(path(SCRATCH_FD), flags, Mode::RUSR | Mode::WUSR)?;
+        Ok(Self { state, _state_end: end, scratch, go, go_end, folder: Some(folder.to_owned()) })
+    }
+
+    /// Makes these the ones for a shell that finds its files in `folder`, or in us where there is none.
+    pub(super) fn fit(&mut self, folder: Option<&Path>) -> io::Result<()> {
+        if self.folder.as_deref() != folder {
+            *self = match folder {
+                Some(folder) => Self::in_folder(folder)?,
+                None => Self::create()?,
+            };
+        }
+        Ok(())
     }
 
     /// Lets the shell report the rest. Written before the shell asks, it stays in the pipe until then.

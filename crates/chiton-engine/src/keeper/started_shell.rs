@@ -7,14 +7,19 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 
+use super::boundary::Boundary;
 use super::masking::OutputMasking;
+use super::rationing::Rationing;
 use super::terminal::TerminalEnds;
 use crate::folder::RunFolder;
-use crate::process::start_shell;
-use crate::protocol::{GivenFiles, Input, ShellPlan};
+use crate::process::{ShellProcess, start_shell};
+use crate::protocol::{EnclosedPlan, GivenFiles, Input, ShellPlan};
 use crate::run::Streams;
 use crate::stop::LeaderAlone;
 use crate::sys::process::wait_for;
@@ -34,8 +39,25 @@ pub(super) struct StartedShell {
     /// What it reads, where that is left open.
     pub(super) input: Option<File>,
     pub(super) terminal: Option<(TerminalEnds, TerminalSize)>,
+    /// What holds it, where it is in a sandbox.
+    pub(super) enclosed: Option<Enclosed>,
     /// The pipe that will bring its command, where it waits for that.
     pub(super) script: Option<OwnedFd>,
+}
+
+/// What holds a shell in a sandbox.
+pub(super) struct Enclosed {
+    /// Answers its calls, where the filter asks.
+    pub(super) boundary: Option<Boundary>,
+    pub(super) rationing: Rationing,
+}
+
+impl Enclosed {
+    fn new(plan: EnclosedPlan, started: ShellProcess, shared: Option<PathBuf>) -> Self {
+        let limits = plan.policy.limits;
+        let boundary = started.listener.map(|listener| Boundary::new(listener, plan.policy, shared, started.pid));
+        Self { boundary, rationing: Rationing::new(limits) }
+    }
 }
 
 /// When a shell has its command.
@@ -51,7 +73,10 @@ impl StartedShell {
     pub(super) fn start(plan: &mut ShellPlan, mut given: GivenFiles, arrives: CommandArrives) -> Result<Self, String> {
         let masking = OutputMasking::new(std::mem::take(&mut plan.masks));
         // The shell first: it needs longer to start than the folder takes to be made.
-        let (pid, pipes, input, ends) = start(plan, &mut given).map_err(|error| explain(plan, &error))?;
+        let (started, pipes, input, ends) = start(plan, &mut given).map_err(|error| explain(plan, &error))?;
+        let pid = started.pid;
+        let shared = plan.shared.as_deref().map(|folder| PathBuf::from(OsStr::from_bytes(folder)));
+        let enclosed = plan.enclosed.take().map(|enclosed| Enclosed::new(*enclosed, started, shared));
 
         let folder = match given.folder.take() {
             Some(alive) => RunFolder::at(&plan.folder).map(|folder| (folder, alive)),
@@ -71,6 +96,7 @@ impl StartedShell {
                     pipes,
                     input,
                     terminal: ends.zip(plan.terminal),
+                    enclosed,
                 })
             }
             Err(error) => {
@@ -96,7 +122,7 @@ pub(super) fn kill(pid: i32) {
 }
 
 /// The shell, what it prints, what it reads, and its terminal.
-type Started = (i32, [Option<OwnedFd>; 2], Option<File>, Option<TerminalEnds>);
+type Started = (ShellProcess, [Option<OwnedFd>; 2], Option<File>, Option<TerminalEnds>);
 
 fn start(plan: &ShellPlan, given: &mut GivenFiles) -> io::Result<Started> {
     if let Some(size) = plan.terminal {

@@ -7,7 +7,7 @@
 
 use crate::bytes::ByteString;
 use crate::limits::ARGUMENT_BYTES;
-use crate::protocol::{Forms, GO_FD, SCRATCH_FD, STATE_FD};
+use crate::protocol::{Forms, SharedPaths};
 use crate::state::ShellState;
 use crate::state::bash::dump::NOTHING_CAME;
 use crate::state::bash::load::{ExitTrap, LOADER_FD, SCRIPT_FD};
@@ -207,12 +207,12 @@ fn turns_on<'a>(words: impl Iterator<Item = &'a [u8]>, letter: u8) -> bool {
 }
 
 /// The arguments with which the shell is executed, in the form that is known to be right, or in both.
-pub(crate) fn forms(shell: &Shell, called_as: &[u8], command: &[u8], delivery: Delivery, keeper: i32) -> Forms {
+pub(crate) fn forms(shell: &Shell, called_as: &[u8], command: &[u8], delivery: Delivery, shared: &SharedPaths) -> Forms {
     let arguments = |rest: &[&[u8]]| -> Vec<ByteString> {
         [called_as].iter().chain(rest).map(|argument| (*argument).into()).collect()
     };
     let evaluated = || match shell.kind() {
-        ShellKind::Bash => arguments(&[b"--norc", b"--noprofile", b"-c", bootstrap(keeper, delivery).as_bytes()]),
+        ShellKind::Bash => arguments(&[b"--norc", b"--noprofile", b"-c", bootstrap(shared, delivery).as_bytes()]),
         ShellKind::Posix => arguments(&[b"-c", format!(". /dev/fd/{LOADER_FD}\n. /dev/fd/{SCRIPT_FD}").as_bytes()]),
     };
     let argument = || arguments(&[b"--norc", b"--noprofile", b"-c", command]);
@@ -241,7 +241,7 @@ const VARIABLE: &str = "BASH_EXECUTION_STRING";
 /// Before the command, everything of ours is taken away. After it, the status of a pipeline's parts is remembered,
 /// which is gone once `eval` has returned. At the end the shell reports its status and where it is, and goes on to its
 /// exit trap when the keeper says so: what that reports is not to hold up the answer.
-fn bootstrap(keeper: i32, delivery: Delivery) -> String {
+fn bootstrap(shared: &SharedPaths, delivery: Delivery) -> String {
     let reports_end = delivery.hand_back() == HandBack::AfterReport;
 
     // Before there are functions that may be called like a builtin.
@@ -255,33 +255,35 @@ fn bootstrap(keeper: i32, delivery: Delivery) -> String {
         (true, true) => format!("\"{REMEMBER}\""),
         (true, false) => format!("\"{REMEMBER}';builtin exit \"${{__chiton_p[0]}}\"'\""),
     };
-    let end = if reports_end { report_end(keeper) } else { String::new() };
+    let end = if reports_end { report_end(shared) } else { String::new() };
 
     format!("{start}builtin eval \"builtin unset -v {gone};builtin : \\\"\\$0\\\";${VARIABLE}{after}\"{end}")
 }
 
 /// As for a command that is known, but waits for it: one of those that are [`Delivery::Warm`].
-pub(crate) fn waiting_bootstrap(keeper: i32) -> String {
+pub(crate) fn waiting_bootstrap(shared: &SharedPaths) -> String {
+    let (scratch, state) = (shared.scratch(), shared.state());
     // Where nothing comes, nobody wants this shell any more, and it has run nothing. What it will need of bash is used
     // once before, so that its pages are there.
     let start = format!(
         "IFS= read -r -d '' {VARIABLE} <&{LOADER_FD};builtin eval \"${VARIABLE}\";command exec {LOADER_FD}<&-;\
          {{ builtin eval \"builtin : \\\"\\$0\\\";:\";builtin printf '%s\\0' \"${{DIRSTACK[0]-}}\"; }} \
-         >|/proc/{keeper}/fd/{SCRATCH_FD};IFS= builtin read -r -d '' {VARIABLE} </dev/null;\
+         >|{scratch};IFS= builtin read -r -d '' {VARIABLE} </dev/null;\
          builtin read -r -N {ALL} -u {SCRIPT_FD} {VARIABLE};[[ ${VARIABLE} ]]||\
-         {{ builtin printf %s '{NOTHING_CAME}' >|/proc/{keeper}/fd/{STATE_FD};builtin kill -KILL $$; }};\
+         {{ builtin printf %s '{NOTHING_CAME}' >|{state};builtin kill -KILL $$; }};\
          SECONDS=0;command exec {SCRIPT_FD}<&-;"
     );
-    let end = report_end(keeper);
+    let end = report_end(shared);
 
     format!("{start}builtin eval \"builtin : \\\"\\$0\\\";${VARIABLE}\"{REMEMBER}\"\"{end}")
 }
 
 /// Reports the status of the command and where the shell is, then waits for the keeper. A function of the command's may
 /// be called `builtin`; in POSIX mode, for one moment, `unset` cannot be shadowed.
-fn report_end(keeper: i32) -> String {
+fn report_end(shared: &SharedPaths) -> String {
+    let (state, go) = (shared.state(), shared.go());
     format!(
-        r#";__chiton_s=${{__chiton_p[0]=$?}} __chiton_o=$SHELLOPTS __chiton_b=$BASHOPTS;POSIXLY_CORRECT=y;unset -f builtin;unset -v POSIXLY_CORRECT;builtin printf '%s\0' 'chiton 2' 1 "${{#__chiton_p[@]}}" "${{__chiton_p[@]}}" "${{DIRSTACK[0]-$PWD}}" >|/proc/{keeper}/fd/{STATE_FD}&&__chiton_e=1&&builtin read -r -N 1 __chiton_g </proc/{keeper}/fd/{GO_FD};builtin exit "$__chiton_s""#
+        r#";__chiton_s=${{__chiton_p[0]=$?}} __chiton_o=$SHELLOPTS __chiton_b=$BASHOPTS;POSIXLY_CORRECT=y;unset -f builtin;unset -v POSIXLY_CORRECT;builtin printf '%s\0' 'chiton 2' 1 "${{#__chiton_p[@]}}" "${{__chiton_p[@]}}" "${{DIRSTACK[0]-$PWD}}" >|{state}&&__chiton_e=1&&builtin read -r -N 1 __chiton_g <{go};builtin exit "$__chiton_s""#
     )
 }
 

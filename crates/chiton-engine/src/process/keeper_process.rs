@@ -5,13 +5,14 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::protocol::{FrameBuffer, KEEPER_ARGUMENT, Report};
+use crate::protocol::{FrameBuffer, KEEPER_ARGUMENT, Report, SharedPaths};
+use crate::sandbox::enclosure::Enclosure;
 use crate::sys::process::{ended, leads_session};
 
 /// A keeper process and the connection to it. It ends when that is closed, unless it has a run that may go on.
@@ -23,6 +24,8 @@ pub(crate) struct Keeper {
     /// How many shells it was ordered to have ready.
     pub(crate) prepared: u64,
     pub(crate) pid: i32,
+    /// Chosen at random, for names that nobody should guess.
+    pub(crate) mark: u64,
 }
 
 impl std::fmt::Debug for Keeper {
@@ -51,7 +54,21 @@ impl Keeper {
         let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
         reap_when_it_ends(child);
         ours.set_nonblocking(true)?;
-        Ok(Self { connection: ours, inbox: FrameBuffer::default(), prepared: 0, pid })
+        let mut mark = [0; 8];
+        rustix::rand::getrandom(&mut mark, rustix::rand::GetRandomFlags::empty())?;
+        let mark = u64::from_ne_bytes(mark);
+        Ok(Self { connection: ours, inbox: FrameBuffer::default(), prepared: 0, pid, mark })
+    }
+
+    /// Where its shells find what they share with it, and the folder of that where it has one.
+    pub(crate) fn shared(&self, enclosure: Option<&Enclosure>) -> (SharedPaths, Option<PathBuf>) {
+        match enclosure {
+            None => (SharedPaths::of_keeper(self.pid), None),
+            Some(enclosure) => {
+                let folder = enclosure.hand_back(self.pid, self.mark);
+                (SharedPaths::in_folder(&folder), Some(folder))
+            }
+        }
     }
 
     /// Waits until it has reported more; `None` when it is gone.

@@ -8,9 +8,10 @@ pub(crate) mod delivery;
 pub(crate) mod helper;
 pub(crate) mod keeper_process;
 pub(crate) mod order;
+pub(crate) mod sandbox_process;
 mod shell;
 mod shell_process;
 
 pub use shell::Shell;
 pub(crate) use shell::ShellKind;
-pub(crate) use shell_process::start_shell;
+pub(crate) use shell_process::{ShellProcess, start_shell};

@@ -7,17 +7,35 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::thread::{CapabilitySet, LinkNameSpaceType};
 
 use crate::bytes::ByteString;
-use crate::protocol::{Forms, GivenFiles, ShellPlan};
+use crate::protocol::{EnclosedPlan, Forms, GivenFiles, NamespaceKind, ShellPlan};
+use crate::sandbox::filter::{self, FilterOptions};
+use crate::sandbox::limits::of_each_process;
 use crate::state::bash::load::{LOADER_FD, SCRIPT_FD};
+use crate::sys::enclosed::{self, Enclosing, NotStarted};
 use crate::sys::process::{Leads, ProcessPlan, WaitStatus, start_process, wait_for};
+use crate::sys::seccomp::Filter;
 
 /// Descriptors are moved above this number before they are placed, so that none is overwritten on the way.
 const ABOVE: i32 = 12;
 
-/// Starts the shell of `plan` with these streams; gives its process id, which is also its group.
-pub(crate) fn start_shell(plan: &ShellPlan, given: &GivenFiles, stdout: &OwnedFd, stderr: &OwnedFd) -> io::Result<i32> {
+/// A shell that was started.
+pub(crate) struct ShellProcess {
+    /// Its process id, which is also its group.
+    pub(crate) pid: i32,
+    /// Where its calls are answered, where it is in a sandbox that asks.
+    pub(crate) listener: Option<OwnedFd>,
+}
+
+/// Starts the shell of `plan` with these streams.
+pub(crate) fn start_shell(
+    plan: &ShellPlan,
+    given: &GivenFiles,
+    stdout: &OwnedFd,
+    stderr: &OwnedFd,
+) -> io::Result<ShellProcess> {
     let script = raise(&given.script)?;
     let (arguments, startup_file) = decide(plan, &script)?;
     let loader = raise(&given.loader)?;
@@ -38,7 +56,7 @@ pub(crate) fn start_shell(plan: &ShellPlan, given: &GivenFiles, stdout: &OwnedFd
         (loader.as_fd(), LOADER_FD),
         (script.as_fd(), SCRIPT_FD),
     ];
-    start_process(&ProcessPlan {
+    let process = ProcessPlan {
         program: &c_string(&plan.program)?,
         arguments: &c_strings(arguments)?,
         environment: &environment,
@@ -46,8 +64,59 @@ pub(crate) fn start_shell(plan: &ShellPlan, given: &GivenFiles, stdout: &OwnedFd
         descriptors: &descriptors,
         close_from: SCRIPT_FD + 1,
         leads: if plan.terminal.is_some() { Leads::ForegroundGroup } else { Leads::OwnSession },
-    })
+    };
+    match &plan.enclosed {
+        None => Ok(ShellProcess { pid: start_process(&process)?, listener: None }),
+        Some(enclosed) => start_enclosed(&process, plan, enclosed, &given.enclosing),
+    }
 }
+
+/// Starts it inside of its sandbox.
+fn start_enclosed(
+    process: &ProcessPlan<'_>,
+    plan: &ShellPlan,
+    enclosed: &EnclosedPlan,
+    descriptors: &[OwnedFd],
+) -> io::Result<ShellProcess> {
+    let (namespaces, rules) = descriptors.split_at(enclosed.namespaces.len());
+    // Above the numbers that the shell's own descriptors are placed at.
+    let namespaces = namespaces.iter().map(raise).collect::<io::Result<Vec<_>>>()?;
+    let rules = rules.first().map(raise).transpose()?;
+    let kinds = enclosed.namespaces.iter().map(|kind| match kind {
+        NamespaceKind::Users => LinkNameSpaceType::User,
+        NamespaceKind::Mounts => LinkNameSpaceType::Mount,
+        NamespaceKind::Network => LinkNameSpaceType::Network,
+    });
+    let namespaces: Vec<_> = namespaces.iter().map(AsFd::as_fd).zip(kinds).collect();
+    let options = FilterOptions { refuses_internet: enclosed.refuses_internet, watched: enclosed.watched };
+    let enclosing = Enclosing {
+        namespaces: &namespaces,
+        directory: (&c_string(&plan.directory)?, plan.directory_id),
+        ruleset: rules.as_ref().map(AsFd::as_fd),
+        filter: Filter::new(&filter::rules(options)),
+        listens: enclosed.watched,
+        limits: &of_each_process(&enclosed.policy.limits),
+        kept_rights: ROOT_KEEPS,
+    };
+    match enclosed::start(process, enclosing) {
+        Ok((pid, listener)) => Ok(ShellProcess { pid, listener }),
+        Err(NotStarted { step: Some(step), error }) => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {error}", step.what())))
+        }
+        Err(NotStarted { step: None, error }) => Err(error),
+    }
+}
+
+/// What root can do with files and users inside of a sandbox, as in a container. None of it reaches beyond the users and
+/// mounts of the sandbox.
+const ROOT_KEEPS: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETUID)
+    .union(CapabilitySet::NET_BIND_SERVICE);
 
 /// The directory of the plan, if it still is the one that the plan means.
 fn open_directory(plan: &ShellPlan) -> io::Result<OwnedFd> {

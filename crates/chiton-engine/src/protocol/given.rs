@@ -17,6 +17,8 @@ pub(crate) struct GivenFiles {
     pub(crate) script: OwnedFd,
     /// Standard input.
     pub(crate) more: Option<OwnedFd>,
+    /// The namespaces and rules of the shell's sandbox, see [`super::EnclosedPlan`].
+    pub(crate) enclosing: Vec<OwnedFd>,
 }
 
 impl GivenFiles {
@@ -26,15 +28,21 @@ impl GivenFiles {
         let mut next = || descriptors.next().ok_or_else(|| io::Error::other("a descriptor is missing"));
         let mut order = File::from(next()?);
         let (loader, script) = (next()?, next()?);
-        let rest: Vec<OwnedFd> = descriptors.collect();
+        let mut rest: Vec<OwnedFd> = descriptors.collect();
 
         let mut bytes = Vec::new();
         order.rewind()?;
         order.read_to_end(&mut bytes)?;
-        let order = postcard::from_bytes(&bytes).map_err(|_| io::Error::other("the order cannot be read"))?;
+        let order: Order = postcard::from_bytes(&bytes).map_err(|_| io::Error::other("the order cannot be read"))?;
 
+        let (Order::Run(shell, _) | Order::Prepare(shell, _)) = &order;
+        let enclosing = shell.enclosed.as_ref().map_or(0, |enclosed| enclosed.descriptors());
+        let Some(first) = rest.len().checked_sub(enclosing) else {
+            return Err(io::Error::other("a descriptor of the sandbox is missing"));
+        };
+        let enclosing = rest.split_off(first);
         let mut rest = rest.into_iter();
         let folder = if matches!(order, Order::Run(..)) { rest.next() } else { None };
-        Ok((order, Self { folder, loader, script, more: rest.next() }))
+        Ok((order, Self { folder, loader, script, more: rest.next(), enclosing }))
     }
 }

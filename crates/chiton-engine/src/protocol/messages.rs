@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::{ByteString, path_as_bytes};
 use crate::limits::{SpoolLimits, StopLimits};
 use crate::owner::Owner;
+use crate::sandbox::policy::SandboxPolicy;
 use crate::run::Stream;
 use crate::run::{
     DirectoryId, Ending, InSpool, InputWait, Lifetime, Look, Notify, StopCause, Streams, Typing, Typist, Watch,
@@ -22,7 +23,7 @@ use chiton_terminal::TerminalSize;
 
 /// Raised with every change of a message. The two sides are the same executable, unless it was replaced while a task
 /// ran.
-pub(crate) const VERSION: u8 = 12;
+pub(crate) const VERSION: u8 = 13;
 
 /// The byte that comes with an [`Order`].
 pub(crate) const ORDER: u8 = VERSION;
@@ -31,6 +32,8 @@ pub(crate) const BEGIN: u8 = 0x80 | VERSION;
 
 /// The first argument that makes this executable a keeper. What follows it is not for the keeper: see `ancestry`.
 pub(crate) const KEEPER_ARGUMENT: &str = "chiton-keeper";
+/// The first argument that makes it prepare a sandbox instead.
+pub(crate) const SANDBOX_ARGUMENT: &str = "chiton-sandbox";
 
 /// The name of the socket in a run's folder, where anybody who may enter the folder can reach the keeper. A connection
 /// begins with one byte, the version.
@@ -70,8 +73,40 @@ pub(crate) struct ShellPlan {
     pub(crate) streams: Streams,
     /// A terminal of this size in place of all three streams.
     pub(crate) terminal: Option<TerminalSize>,
+    /// The folder of what it shares with its keeper, where it cannot look into that; see [`super::SharedPaths`].
+    pub(crate) shared: Option<ByteString>,
+    /// The sandbox it is put into.
+    pub(crate) enclosed: Option<Box<EnclosedPlan>>,
     /// Values that its output is searched for, and what is shown for each. The keeper takes them out first of all.
     pub(crate) masks: Vec<(String, ByteString)>,
+}
+
+/// The sandbox that a shell is put into. Its descriptors come with the order, after all others: one for each namespace, then
+/// the rules.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct EnclosedPlan {
+    pub(crate) policy: SandboxPolicy,
+    pub(crate) namespaces: Vec<NamespaceKind>,
+    pub(crate) has_rules: bool,
+    /// Whether the keeper answers the calls that the filter asks about.
+    pub(crate) watched: bool,
+    /// Whether sockets of the internet are refused by the filter.
+    pub(crate) refuses_internet: bool,
+}
+
+impl EnclosedPlan {
+    /// How many descriptors come with it.
+    pub(crate) fn descriptors(&self) -> usize {
+        self.namespaces.len() + usize::from(self.has_rules)
+    }
+}
+
+/// What a process has a view of its own of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum NamespaceKind {
+    Users,
+    Mounts,
+    Network,
 }
 
 /// The run a keeper is to keep.

@@ -10,8 +10,10 @@ mod frames;
 mod given;
 mod link;
 mod messages;
+mod shared_paths;
 
 pub(crate) use frames::{BadFrame, FrameBuffer, encode};
 pub(crate) use given::GivenFiles;
 pub(crate) use link::{Arrival, Link, reached};
 pub(crate) use messages::*;
+pub(crate) use shared_paths::SharedPaths;

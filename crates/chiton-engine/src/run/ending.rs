@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::outcome::{Leftover, Outcome, TimeLimit, Usage};
+use crate::sandbox::report::{Exhausted, RefusedAccess};
 
 /// Why a run is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +40,12 @@ pub struct Ending {
     /// A program in it that waited for keys without a terminal, and got a hang-up.
     #[serde(default)]
     pub hung_up: Option<String>,
+    /// What its sandbox refused.
+    #[serde(default)]
+    pub refused: Vec<RefusedAccess>,
+    /// The limit of its sandbox that it was stopped at, or ran into.
+    #[serde(default)]
+    pub exhausted: Option<Exhausted>,
     /// What the tree used; not known where the end was reported before the shell had ended.
     #[serde(default)]
     pub usage: Option<Usage>,

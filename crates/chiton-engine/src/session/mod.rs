@@ -25,6 +25,7 @@ use crate::consent::Bound;
 use crate::error::SessionError;
 use crate::lock::Lock;
 use crate::ports::HeldPort;
+use crate::sandbox::enclosure::Enclosure;
 use crate::state::change::Change;
 use crate::state::environment::{EnvironmentPolicy, RemovedVariable};
 use crate::state::{ShellState, Variable};
@@ -89,6 +90,8 @@ struct Shared {
     ports: Lock<BTreeMap<String, HeldPort>>,
     /// What became of the environment that its first state was made from.
     inherited: Lock<Inherited>,
+    /// What its commands are held in.
+    enclosure: Lock<Option<Arc<Enclosure>>>,
     /// Variables whose absence was told.
     told: Lock<BTreeSet<String>>,
     /// Whether the state has what the login shell says.
@@ -174,6 +177,11 @@ impl Session {
     /// The shells that wait for its commands.
     pub(crate) fn pool(&self) -> &Arc<Pool> {
         &self.inner.pool
+    }
+
+    /// What its commands are held in.
+    pub(crate) fn enclosure(&self) -> &Lock<Option<Arc<Enclosure>>> {
+        &self.inner.shared.enclosure
     }
 
     /// The tasks that it has started.

@@ -15,6 +15,7 @@ use crate::process::keeper_process::Keeper;
 use crate::process::order::{give_order, memory_file};
 use crate::process::{Shell, ShellKind};
 use crate::protocol::{Input, Order, RunPlan, ShellPlan};
+use crate::sandbox::enclosure::Enclosure;
 use crate::request::{AnswerMode, CommandInput, OnTimeout};
 use crate::secrets::ResolvedCommand;
 use crate::session::StartingPoint;
@@ -37,7 +38,7 @@ pub(super) fn hand_over(
         Runner::Spare(spare) => spare.begin(command.script(), &plan).inspect(|_| run.keep()),
         Runner::Keeper(mut keeper, lock) => {
             let shell = command.request().shell.as_ref().unwrap_or(settings.usual_shell);
-            let ordered = order_run(&keeper, &lock, shell, command, delivery, start, plan);
+            let ordered = order_run(&keeper, &lock, shell, command, delivery, start, plan, settings.enclosure.map(|enclosure| &**enclosure));
             // One that was gone before it was given anything may have said why. Nobody else's words are taken here: a
             // command may have ended by now, and its keeper with it.
             if ordered.is_err()
@@ -63,13 +64,15 @@ fn order_run(
     delivery: Delivery,
     start: &StartingPoint,
     plan: RunPlan,
+    enclosure: Option<&Enclosure>,
 ) -> io::Result<()> {
     let request = command.request();
     let called_as = request.called_as.as_deref().unwrap_or(shell.usual_name());
-    let options = LoadOptions { keeper: keeper.pid, exit_trap: delivery.exit_trap() };
+    let (shared, shared_folder) = keeper.shared(enclosure);
+    let options = LoadOptions { shared, exit_trap: delivery.exit_trap() };
     let (loader, script) = match shell.kind() {
-        ShellKind::Bash => (load::loader(&start.state, called_as, options), command.script().to_vec()),
-        ShellKind::Posix => (posix::loader(&start.state, keeper.pid), delivery::posix_script(command.script())),
+        ShellKind::Bash => (load::loader(&start.state, called_as, &options), command.script().to_vec()),
+        ShellKind::Posix => (posix::loader(&start.state, &options.shared), delivery::posix_script(command.script())),
     };
     let (loader, script) = (Zeroizing::new(loader), Zeroizing::new(script));
 
@@ -86,7 +89,7 @@ fn order_run(
     let shell = ShellPlan {
         folder: plan.folder.clone(),
         program: shell.path().as_os_str().as_encoded_bytes().into(),
-        forms: delivery::forms(shell, called_as, &request.command, delivery, keeper.pid),
+        forms: delivery::forms(shell, called_as, &request.command, delivery, &options.shared),
         environment: load::environment(&start.state).into_iter().map(Into::into).collect(),
         directory: OsStr::as_encoded_bytes(start.state.cwd.as_os_str()).into(),
         directory_id: start.directory_id,
@@ -97,13 +100,16 @@ fn order_run(
         },
         streams: request.streams,
         terminal: request.terminal,
+        shared: shared_folder.map(|folder| folder.as_os_str().as_encoded_bytes().into()),
+        enclosed: enclosure.map(|enclosure| Box::new(enclosure.plan())),
         masks: command.masks().iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect(),
     };
 
     let (loader, script) = (memory_file(&loader)?, memory_file(&script)?);
     let order = Order::Run(Box::new(shell), Box::new(plan));
     let files = [loader.as_fd(), script.as_fd(), lock.as_fd()];
-    give_order(keeper, order, &files.into_iter().chain(input).collect::<Vec<_>>())
+    let enclosing = enclosure.into_iter().flat_map(Enclosure::files);
+    give_order(keeper, order, &files.into_iter().chain(input).chain(enclosing).collect::<Vec<_>>())
 }
 
 fn run_plan(

@@ -29,6 +29,7 @@ use crate::process::keeper_process::Keeper;
 use crate::request::CommandInput;
 use crate::review::{Protection, UseOfText};
 use crate::run::Notify;
+use crate::sandbox::enclosure::Enclosure;
 use crate::secrets::ResolvedCommand;
 use crate::secrets::known::KnownSecrets;
 use crate::session::{Session, StartingPoint};
@@ -80,6 +81,8 @@ pub(crate) struct LaunchSettings<'a> {
     /// Whose the run is.
     pub(crate) owner: Option<&'a Owner>,
     pub(crate) protection: Protection,
+    /// The sandbox of the session.
+    pub(crate) enclosure: Option<&'a Arc<Enclosure>>,
     pub(crate) attendance: Attendance,
     pub(crate) choice: ShellChoice,
     /// Told what is about to be started, before it is. Where that fails, it is not started.
@@ -150,6 +153,7 @@ async fn take_spare(
         called_as: profile.called_as,
         masks: Arc::clone(command.masks()),
         directory_id: start.directory_id,
+        enclosure: settings.enclosure.cloned(),
     };
     loop {
         let mut spare = pool.take(&requirements)?;

@@ -13,7 +13,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// How many descriptors one message may carry.
-pub(crate) const MAX_DESCRIPTORS: usize = 8;
+pub(crate) const MAX_DESCRIPTORS: usize = 16;
 
 /// Sends `byte` with `descriptors`; small enough never to block on a fresh socket.
 pub(crate) fn send(socket: impl AsFd, byte: u8, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {

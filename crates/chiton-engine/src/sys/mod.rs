@@ -4,8 +4,13 @@
 #![expect(unsafe_code, reason = "this is the one module that talks to the kernel and libc directly")]
 
 pub(crate) mod descriptors;
+pub(crate) mod enclosed;
+pub(crate) mod landlock;
 pub(crate) mod memory;
 pub(crate) mod messages;
+pub(crate) mod namespaces;
+pub(crate) mod netdevice;
 pub(crate) mod probe;
 pub(crate) mod process;
+pub(crate) mod seccomp;
 pub(crate) mod signals;

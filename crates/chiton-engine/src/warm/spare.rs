@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,6 +17,7 @@ use crate::process::order::{give_order, memory_file};
 use crate::process::{Shell, ShellKind};
 use crate::protocol::{BEGIN, Forms, Input, Order, Report, RunPlan, ShellPlan, encode};
 use crate::run::{DirectoryId, Streams};
+use crate::sandbox::enclosure::Enclosure;
 use crate::state::ShellState;
 use crate::state::bash::load::{self, ExitTrap, LoadOptions};
 use chiton_redact::Mask;
@@ -31,6 +32,8 @@ pub(crate) struct Requirements {
     pub(crate) masks: Arc<[Mask]>,
     /// The directory it is in, whatever has that name by now.
     pub(crate) directory_id: DirectoryId,
+    /// The sandbox it is in.
+    pub(crate) enclosure: Option<Arc<Enclosure>>,
 }
 
 impl Requirements {
@@ -39,6 +42,7 @@ impl Requirements {
         self.streams == wanted.streams
             && self.directory_id == wanted.directory_id
             && self.called_as == wanted.called_as
+            && self.enclosure.as_ref().map(Arc::as_ptr) == wanted.enclosure.as_ref().map(Arc::as_ptr)
             && Arc::ptr_eq(&self.masks, &wanted.masks)
             && (Arc::ptr_eq(&self.state, &wanted.state) || self.state == wanted.state)
     }
@@ -67,10 +71,11 @@ impl Spare {
 
     fn order(keeper: &Keeper, folder: &RunFolder, shell: &Shell, made_for: &Requirements) -> io::Result<OwnedFd> {
         let called_as = made_for.called_as.as_deref().unwrap_or(shell.usual_name());
-        let options = LoadOptions { keeper: keeper.pid, exit_trap: ExitTrap::Alone };
-        let loader = memory_file(&Zeroizing::new(load::loader(&made_for.state, called_as, options)))?;
+        let (shared, folder_shared) = keeper.shared(made_for.enclosure.as_deref());
+        let options = LoadOptions { shared, exit_trap: ExitTrap::Alone };
+        let loader = memory_file(&Zeroizing::new(load::loader(&made_for.state, called_as, &options)))?;
         let (theirs, script) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        let boot = delivery::waiting_bootstrap(keeper.pid);
+        let boot = delivery::waiting_bootstrap(&options.shared);
         let arguments = [called_as, b"--norc", b"--noprofile", b"-c", boot.as_bytes()];
         let plan = ShellPlan {
             folder: folder.path().to_owned(),
@@ -86,9 +91,12 @@ impl Spare {
             input: Input::Nothing,
             streams: made_for.streams,
             terminal: None,
+            shared: folder_shared.map(|folder| folder.as_os_str().as_encoded_bytes().into()),
+            enclosed: made_for.enclosure.as_ref().map(|enclosure| Box::new(enclosure.plan())),
             masks: made_for.masks.iter().map(|(mask, value)| (mask.clone(), value.expose().into())).collect(),
         };
-        let files = [loader.as_fd(), theirs.as_fd()];
+        let enclosing = made_for.enclosure.iter().flat_map(|enclosure| enclosure.files());
+        let files: Vec<BorrowedFd<'_>> = [loader.as_fd(), theirs.as_fd()].into_iter().chain(enclosing).collect();
         give_order(keeper, Order::Prepare(Box::new(plan), keeper.prepared), &files)?;
         Ok(script)
     }

@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use super::dump::{BASH_SETS, is_own};
 use crate::bytes::ByteString;
 use crate::limits::ARGUMENT_BYTES;
-use crate::protocol::{SCRATCH_FD, STATE_FD};
+use crate::protocol::SharedPaths;
 use crate::state::environment::IS_OURS;
 use crate::state::{ShellState, Value, Variable};
 use chiton_shell::quote::append_quoted;
@@ -26,10 +26,10 @@ pub(crate) const LOADER_FD: i32 = 3;
 pub(crate) const SCRIPT_FD: i32 = 4;
 
 /// How the loader ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LoadOptions {
-    /// The keeper whose descriptors receive the state.
-    pub(crate) keeper: i32,
+    /// Where the state goes.
+    pub(crate) shared: SharedPaths,
     /// The exit trap that hands the state back.
     pub(crate) exit_trap: ExitTrap,
 }
@@ -92,7 +92,7 @@ fn travelling(state: &ShellState) -> BTreeSet<&str> {
 const ENVIRONMENT_BYTES: usize = 1 << 20;
 
 /// The loader for `state`.
-pub(crate) fn loader(state: &ShellState, called_as: &[u8], options: LoadOptions) -> Vec<u8> {
+pub(crate) fn loader(state: &ShellState, called_as: &[u8], options: &LoadOptions) -> Vec<u8> {
     // Where bash reads this as its start-up file, nobody else will close the descriptors.
     let close = format!("[[ ${{BASH_ENV-}} ]]&&exec {LOADER_FD}<&- {SCRIPT_FD}<&-");
     let mut script = format!("{{ {close}\nunset -v BASH_ENV\n").into_bytes();
@@ -202,10 +202,12 @@ fn append_settings(script: &mut Vec<u8>, state: &ShellState) {
     }
 }
 
-fn append_exit_trap(script: &mut Vec<u8>, options: LoadOptions) {
+fn append_exit_trap(script: &mut Vec<u8>, options: &LoadOptions) {
     let paths = |text: &str| {
-        text.replace("STATE", &format!("/proc/{}/fd/{STATE_FD}", options.keeper))
-            .replace("SCRATCH", &format!("/proc/{}/fd/{SCRATCH_FD}", options.keeper))
+        // In three steps, since a path may hold either word.
+        text.replace("SCRATCH", "\u{1}")
+            .replace("STATE", &options.shared.state())
+            .replace('\u{1}', &options.shared.scratch())
     };
     // In front of a trap of the command's own it must leave the shell as it is, so it works in a subshell then, and
     // in a list that keeps its status without being taken for a failure.
@@ -293,8 +295,8 @@ mod tests {
         let text = "set () \n{ \n    :\n}\n".into();
         state.functions.insert("set".into(), crate::state::Function { attributes: "x".to_owned(), text });
         state.options.insert("noclobber".to_owned(), true);
-        let options = LoadOptions { keeper: 1, exit_trap: ExitTrap::Alone };
-        let script = String::from_utf8(loader(&state, b"bash", options)).unwrap();
+        let options = LoadOptions { shared: SharedPaths::of_keeper(1), exit_trap: ExitTrap::Alone };
+        let script = String::from_utf8(loader(&state, b"bash", &options)).unwrap();
         let after = script.split_once("shopt -s extglob").unwrap().1;
         for line in after.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase())) {
             assert!(line.starts_with("builtin "), "{line}");

@@ -1,0 +1,39 @@
+//! The sandbox of each session: prepared with its first command, and again where something has appeared that it must cover.
+
+use std::sync::Arc;
+
+use super::Engine;
+use crate::error::StartError;
+use crate::process::sandbox_process;
+use crate::sandbox::enclosure::{Enclosure, Unenclosed};
+use crate::session::Session;
+
+/// The folder, in the state directory, in which sandboxed shells hand their state back.
+const FOLDER: &str = "sandbox";
+
+impl Engine {
+    /// What the commands of a session are held in; `None` where nothing is to hold them.
+    pub(super) fn enclosure(&self, session: &Session) -> Result<Option<Arc<Enclosure>>, StartError> {
+        let Some(policy) = &self.inner.config.sandbox else { return Ok(None) };
+        let mut held = session.enclosure().lock();
+        if let Some(enclosure) = &*held {
+            return Ok(Some(Arc::clone(enclosure)));
+        }
+        let config = &self.inner.config;
+        let folder = config.state_directory.join(FOLDER);
+        let preparing = |order: &_| sandbox_process::prepare(&config.keeper, order);
+        let made = Enclosure::new(policy, &folder, config.sandbox_without, &preparing).map_err(|why| match why {
+            Unenclosed::Missing(layers) => {
+                StartError::SandboxMissing { profile: policy.profile.clone(), layers: layers.join(", ") }
+            }
+            Unenclosed::Failed(error) => StartError::Sandbox(error),
+        })?;
+        Ok(Some(Arc::clone(held.insert(Arc::new(made)))))
+    }
+
+    /// The same, made anew where it does not cover everything any more. Behind an answer: it looks at many paths.
+    pub(super) fn renewed_enclosure(&self, session: &Session) -> Result<Option<Arc<Enclosure>>, StartError> {
+        session.enclosure().lock().take_if(|enclosure| enclosure.is_outdated());
+        self.enclosure(session)
+    }
+}

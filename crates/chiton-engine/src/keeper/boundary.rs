@@ -1,0 +1,109 @@
+//! Answers the system calls that the filter of a sandbox asks about, so that what is refused can be said in words.
+//!
+//! 1. A process of the run makes a call that changes a file, connects or signals; it waits, and [`Boundary::serve`] is
+//!    called from the keeper's loop.
+//! 2. [`read_call`] finds out what the call is about: a path, an address, a process.
+//! 3. [`judge`] answers. What the policy allows goes on; what it does not fails here, and is remembered for the reply.
+//!
+//! Mounts and Landlock hold files whatever is answered here: a process that changes a path while it is looked at wins
+//! nothing but a word less. Connections to Unix sockets are made by us, and signals sent by us, so that there is nothing
+//! to win either.
+
+mod judge;
+mod read_call;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::sandbox::policy::SandboxPolicy;
+use crate::sandbox::report::{RefusedAccess, RefusedAction};
+use crate::sys::seccomp::{AskedCall, CallAnswer, Listener};
+use judge::Judge;
+
+/// How many different things are remembered; more are counted with the last one.
+const MOST_REMEMBERED: usize = 64;
+
+/// Stands at the border of one run.
+pub(super) struct Boundary {
+    listener: Listener,
+    judge: Judge,
+    refused: Vec<RefusedAccess>,
+}
+
+/// What was refused.
+struct Refused {
+    what: RefusedAction,
+    path: String,
+    rule: &'static str,
+    ask: Option<String>,
+}
+
+impl Boundary {
+    /// `shared` is the folder in which the shell hands its state back.
+    pub(super) fn new(listener: OwnedFd, policy: SandboxPolicy, shared: Option<PathBuf>, leader: i32) -> Self {
+        let judge = Judge::new(policy, shared, leader);
+        Self { listener: Listener::new(listener), judge, refused: Vec::new() }
+    }
+
+    /// Becomes readable when a call waits.
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+
+    /// Answers what waits.
+    pub(super) fn serve(&mut self) {
+        while self.has_call() {
+            let Some(call) = self.listener.next() else { return };
+            let answer = self.decide(&call);
+            self.listener.answer(&call, answer);
+        }
+    }
+
+    fn has_call(&self) -> bool {
+        let mut polled = [PollFd::from_borrowed_fd(self.descriptor(), PollFlags::IN)];
+        poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().contains(PollFlags::IN)
+    }
+
+    fn decide(&mut self, call: &AskedCall) -> CallAnswer {
+        let request = read_call::read(call);
+        // What was read counts only if it was read of the process that waits: it may be gone, and its number another's.
+        if !self.listener.is_waiting(call) {
+            return CallAnswer::GoesOn;
+        }
+        let (answer, refused) = self.judge.judge(call, request);
+        if let Some(refused) = refused {
+            self.remember(call.thread, refused);
+        }
+        answer
+    }
+
+    fn remember(&mut self, thread: i32, refused: Refused) {
+        let by = program(thread);
+        let same = self
+            .refused
+            .iter_mut()
+            .find(|known| known.what == refused.what && known.path == refused.path && known.by == by);
+        if let Some(known) = same {
+            known.times += 1;
+        } else if self.refused.len() < MOST_REMEMBERED {
+            let Refused { what, path, rule, ask } = refused;
+            self.refused.push(RefusedAccess { what, path, by, times: 1, rule: rule.to_owned(), ask });
+        } else if let Some(last) = self.refused.last_mut() {
+            last.times += 1;
+        }
+    }
+
+    /// What was refused so far.
+    pub(super) fn refused(&self) -> &[RefusedAccess] {
+        &self.refused
+    }
+}
+
+/// The name of the program that a thread belongs to.
+pub(super) fn program(thread: i32) -> String {
+    let path = std::fs::read_link(format!("/proc/{thread}/exe")).ok();
+    let name = path.as_deref().and_then(std::path::Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| "a process that is gone".to_owned())
+}

@@ -1,0 +1,311 @@
+//! What is answered to a call.
+
+use std::fs;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Signal, pidfd_getfd, pidfd_open, pidfd_send_signal};
+
+use super::Refused;
+use super::read_call::{Change, Place, Request};
+use crate::sandbox::policy::{NetworkPolicy, SandboxPolicy};
+use crate::sandbox::report::RefusedAction;
+use crate::sys::seccomp::{AskedCall, CallAnswer};
+
+/// Judges by the policy, with its paths as they are without links.
+pub(super) struct Judge {
+    policy: SandboxPolicy,
+    write: Vec<PathBuf>,
+    workspace: Vec<PathBuf>,
+    keep: Vec<PathBuf>,
+    sockets: Vec<PathBuf>,
+    /// Which namespace of mounts the run is in: those of the same session share it.
+    session: Option<PathBuf>,
+    leader: i32,
+}
+
+/// Devices that every program may write to.
+const DEVICES: [&str; 9] = ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "stdout", "stderr"];
+
+/// What a program makes for itself and does without where it cannot: nobody wants to hear of it.
+const CACHES: [&str; 2] = ["__pycache__", ".pytest_cache"];
+
+type Answer = (CallAnswer, Option<Refused>);
+const GOES_ON: Answer = (CallAnswer::GoesOn, None);
+
+impl Judge {
+    pub(super) fn new(policy: SandboxPolicy, shared: Option<PathBuf>, leader: i32) -> Self {
+        let real = |paths: &[PathBuf]| -> Vec<PathBuf> { paths.iter().map(|path| settled(path)).collect() };
+        Self {
+            write: real(&policy.write).into_iter().chain(shared.as_deref().map(settled)).collect(),
+            workspace: real(&policy.workspace),
+            keep: real(&policy.keep),
+            sockets: real(&policy.sockets),
+            session: namespace(leader),
+            leader,
+            policy,
+        }
+    }
+
+    pub(super) fn judge(&self, call: &AskedCall, request: Request) -> Answer {
+        match request {
+            Request::Change(places) => {
+                let refused = places.iter().find_map(|place| self.refuse_change(place));
+                match refused {
+                    Some(refused) => (CallAnswer::Fails(libc::EACCES), refused),
+                    None => GOES_ON,
+                }
+            }
+            Request::Socket(place) => self.connect(call, &place.path),
+            Request::Address(address, port) => self.reach(address, port),
+            Request::Signal { target, signal } => self.signal(target, signal),
+            Request::Other => GOES_ON,
+        }
+    }
+
+    /// Whether a change is refused, and what is said about it; the inner value is nothing where nobody wants to hear it.
+    fn refuse_change(&self, place: &Place) -> Option<Option<Refused>> {
+        let real = meant(place)?;
+        if let Some(kept) = self.keep.iter().find(|kept| real.starts_with(kept) || moves_away(place, &real, kept)) {
+            let shown = if real.starts_with(kept) { &real } else { kept };
+            return Some(Some(Refused {
+                what: RefusedAction::WriteKept,
+                path: shown.display().to_string(),
+                rule: "keep",
+                ask: None,
+            }));
+        }
+        if self.write.iter().any(|root| real.starts_with(root)) || is_free(&real) || !could_otherwise(place, &real) {
+            return None;
+        }
+        let is_cache = real.components().any(|part| CACHES.iter().any(|cache| part.as_os_str() == *cache));
+        Some((!is_cache).then(|| Refused {
+            what: RefusedAction::Write,
+            path: real.display().to_string(),
+            rule: "write",
+            ask: Some(format!("chiton sandbox allow write {}", shown_for_shell(&real))),
+        }))
+    }
+
+    /// Connects on behalf of the process: what was judged is what it is connected to.
+    fn connect(&self, call: &AskedCall, path: &Path) -> Answer {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let Ok(socket) = rustix::fs::open(path, flags, Mode::empty()) else { return GOES_ON };
+        let Ok(real) = fs::read_link(format!("/proc/self/fd/{}", socket.as_raw_fd())) else { return GOES_ON };
+        let is_socket = fs::symlink_metadata(format!("/proc/self/fd/{}/.", socket.as_raw_fd())).is_err()
+            && fs::metadata(&real).is_ok_and(|data| data.file_type().is_socket());
+        if !is_socket {
+            return GOES_ON;
+        }
+        let listed = self.sockets.iter().any(|allowed| real.starts_with(allowed));
+        let own = || self.workspace.iter().any(|root| real.starts_with(root)) || self.is_served_here(&real);
+        if listed || own() {
+            return (connect_for(call, &socket).unwrap_or(CallAnswer::GoesOn), None);
+        }
+        let refused = Refused {
+            what: RefusedAction::Socket,
+            path: real.display().to_string(),
+            rule: "sockets",
+            ask: Some(format!("chiton sandbox allow socket {}", shown_for_shell(&real))),
+        };
+        (CallAnswer::Fails(libc::EACCES), Some(refused))
+    }
+
+    /// Whether a process of the session listens on a socket.
+    fn is_served_here(&self, path: &Path) -> bool {
+        let Some(session) = &self.session else { return false };
+        let Ok(table) = fs::read_to_string(format!("/proc/{}/net/unix", self.leader)) else { return false };
+        let shown = path.display().to_string();
+        let numbers: Vec<String> = table
+            .lines()
+            .filter_map(|line| {
+                let mut parts = line.split_ascii_whitespace();
+                let number = parts.nth(6)?;
+                (parts.next()? == shown).then(|| format!("socket:[{number}]"))
+            })
+            .collect();
+        let Ok(processes) = fs::read_dir("/proc") else { return false };
+        let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        let mut ours = pids.filter(|pid| namespace(*pid).as_ref() == Some(session));
+        ours.any(|pid| {
+            let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+            let mut links = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
+            links.any(|link| numbers.iter().any(|number| link.as_os_str() == number.as_str()))
+        })
+    }
+
+    /// Addresses that no name should lead to.
+    fn reach(&self, address: IpAddr, port: u16) -> Answer {
+        let is_private_to_the_machine = match address {
+            IpAddr::V4(address) => address.is_link_local(),
+            IpAddr::V6(address) => address.is_unicast_link_local() || address.segments()[..2] == [0xfd00, 0x0ec2],
+        };
+        if self.policy.network != NetworkPolicy::Open || !is_private_to_the_machine {
+            return GOES_ON;
+        }
+        let path = if address.is_ipv6() { format!("[{address}]:{port}") } else { format!("{address}:{port}") };
+        let refused = Refused { what: RefusedAction::Network, path, rule: "network", ask: None };
+        (CallAnswer::Fails(libc::ENETUNREACH), Some(refused))
+    }
+
+    /// Signals reach the commands of the session. Landlock lets them reach those of one command, and we send the others.
+    fn signal(&self, target: i64, signal: i32) -> Answer {
+        let Ok(pid) = i32::try_from(target) else { return GOES_ON };
+        // Its own group, or everybody that it may signal: the kernel knows whom.
+        if pid == 0 || pid == -1 || signal == 0 {
+            return GOES_ON;
+        }
+        let process = if pid < 0 { pid.wrapping_neg() } else { pid };
+        if self.session.is_none() || is_below_us(process) {
+            return GOES_ON;
+        }
+        if namespace(process) == self.session {
+            let sent = if pid > 0 { send(pid, signal) } else { self.send_to_group(process, signal) };
+            return (sent.map_or_else(CallAnswer::Fails, |()| CallAnswer::Done), None);
+        }
+        if !may_signal(process) {
+            return GOES_ON;
+        }
+        let name = super::program(process);
+        let path = format!("process {process} ({name})");
+        let refused = Refused { what: RefusedAction::Signal, path, rule: "signals", ask: None };
+        (CallAnswer::Fails(libc::EPERM), Some(refused))
+    }
+
+    fn send_to_group(&self, group: i32, signal: i32) -> Result<(), i32> {
+        let Ok(processes) = fs::read_dir("/proc") else { return Err(libc::ESRCH) };
+        let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        let members = pids.filter(|pid| crate::sys::process::is_in_group(*pid, group));
+        let sent: Vec<_> =
+            members.filter(|pid| namespace(*pid) == self.session).map(|pid| send(pid, signal)).collect();
+        if sent.iter().any(Result::is_ok) { Ok(()) } else { Err(libc::ESRCH) }
+    }
+}
+
+/// A path without links as far as it exists.
+fn settled(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => settled(parent).join(name),
+        _ => path.to_owned(),
+    })
+}
+
+/// What a process would change, without links. `None` where the kernel will say by itself that it cannot: nothing is
+/// there, or something is there already, or the path means an open file of the process.
+fn meant(place: &Place) -> Option<PathBuf> {
+    let path = &place.path;
+    if ["/proc", "/dev/fd", "/dev/pts"].iter().any(|own| path.starts_with(own)) {
+        return None;
+    }
+    let name = path.file_name();
+    let beside = || Some(fs::canonicalize(path.parent()?).ok()?.join(name?));
+    match place.change {
+        Change::Made => beside().filter(|_| fs::symlink_metadata(path).is_err()),
+        Change::Replaced => match name {
+            // The folder itself, named with a dot at its end.
+            None => fs::canonicalize(path).ok(),
+            Some(_) => beside(),
+        },
+        Change::Attributes => fs::canonicalize(path).ok(),
+        Change::Opened { makes } => fs::canonicalize(path).ok().or_else(|| beside().filter(|_| makes)),
+    }
+}
+
+/// Whether something that is kept would be moved away with the folder that it is in.
+fn moves_away(place: &Place, real: &Path, kept: &Path) -> bool {
+    place.change == Change::Replaced && kept.starts_with(real) && kept.exists()
+}
+
+/// Whether everybody may write there.
+fn is_free(path: &Path) -> bool {
+    path.strip_prefix("/dev").is_ok_and(|name| DEVICES.iter().any(|device| name == Path::new(device)))
+}
+
+/// Whether the user could do it without a sandbox. If not, the kernel refuses it, and not because of us.
+fn could_otherwise(place: &Place, real: &Path) -> bool {
+    let writable = |path: &Path| accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok();
+    let folder = || real.parent().is_some_and(writable);
+    match place.change {
+        Change::Made => folder(),
+        Change::Opened { .. } if !real.exists() => folder(),
+        Change::Opened { .. } => writable(real),
+        Change::Replaced => folder() && (real.symlink_metadata().is_ok() || !place.path.exists()),
+        Change::Attributes => fs::metadata(real).is_ok_and(|data| {
+            let user = rustix::process::geteuid().as_raw();
+            user == 0 || std::os::unix::fs::MetadataExt::uid(&data) == user
+        }),
+    }
+}
+
+fn shown_for_shell(path: &Path) -> String {
+    let mut quoted = Vec::new();
+    chiton_shell::quote::append_quoted(&mut quoted, path.as_os_str().as_encoded_bytes());
+    String::from_utf8_lossy(&quoted).into_owned()
+}
+
+/// The namespace of mounts that a process is in.
+fn namespace(pid: i32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/ns/mnt")).ok()
+}
+
+/// Whether a process descends from this keeper.
+fn is_below_us(mut pid: i32) -> bool {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    // No family is that deep; a table that changes while it is read must not keep us here.
+    for _ in 0..10_000 {
+        if pid == own {
+            return true;
+        }
+        match parent(pid) {
+            Some(above) if above > 1 => pid = above,
+            _ => return false,
+        }
+    }
+    false
+}
+
+fn parent(pid: i32) -> Option<i32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+}
+
+fn may_signal(pid: i32) -> bool {
+    Pid::from_raw(pid).is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+}
+
+fn send(pid: i32, signal: i32) -> Result<(), i32> {
+    let code = |error: rustix::io::Errno| error.raw_os_error();
+    let pid = Pid::from_raw(pid).ok_or(libc::ESRCH)?;
+    let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(code)?;
+    let signal = Signal::from_named_raw(signal).ok_or(libc::EINVAL)?;
+    pidfd_send_signal(&handle, signal).map_err(code)
+}
+
+/// Connects the process's own socket to the one that was judged. `None` where its socket cannot be had.
+fn connect_for(call: &AskedCall, socket: &OwnedFd) -> Option<CallAnswer> {
+    let process = pidfd_open(Pid::from_raw(thread_group(call.thread)?)?, PidfdFlags::empty()).ok()?;
+    let number = i32::try_from(call.arguments[0]).ok()?;
+    let theirs = pidfd_getfd(process, number, PidfdGetfdFlags::empty()).ok()?;
+    let address =
+        rustix::net::SocketAddrUnix::new(format!("/proc/self/fd/{}", socket.as_raw_fd())).ok()?;
+    // Whoever waits for a full queue would keep us waiting too.
+    let flags = rustix::fs::fcntl_getfl(&theirs).ok()?;
+    let changes = !flags.contains(OFlags::NONBLOCK);
+    if changes {
+        rustix::fs::fcntl_setfl(&theirs, flags | OFlags::NONBLOCK).ok()?;
+    }
+    let connected = rustix::net::connect(&theirs, &address);
+    if changes {
+        let _ = rustix::fs::fcntl_setfl(&theirs, flags);
+    }
+    Some(connected.map_or_else(|error| CallAnswer::Fails(error.raw_os_error()), |()| CallAnswer::Done))
+}
+
+/// The process that a thread belongs to.
+fn thread_group(thread: i32) -> Option<i32> {
+    let text = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
+}

@@ -1,0 +1,219 @@
+//! What a system call is about, read from the memory of the process that makes it.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::sys::seccomp::AskedCall;
+
+/// What a process wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    /// To change what is at these places.
+    Change(Vec<Place>),
+    /// To connect to a Unix socket.
+    Socket(Place),
+    /// To connect to an address.
+    Address(IpAddr, u16),
+    /// To send a signal.
+    Signal { target: i64, signal: i32 },
+    /// Nothing that anybody minds, or nothing that can be read: the kernel decides.
+    Other,
+}
+
+/// A path as a process means it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Absolute, as it was written.
+    pub(super) path: PathBuf,
+    pub(super) change: Change,
+}
+
+/// What is to become of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Something new comes there, unless something is there.
+    Made,
+    /// What is there is opened to be changed; it is made where there is nothing and the flag says so.
+    Opened { makes: bool },
+    /// What is there goes, or gets another name or other attributes. A link is meant itself.
+    Replaced,
+    /// Its attributes change; a link is followed.
+    Attributes,
+}
+
+/// As many bytes as the kernel takes of a path.
+const PATH_BYTES: usize = 4096;
+const HERE: i64 = libc::AT_FDCWD as i64;
+
+/// Reads what the call is about.
+pub(super) fn read(call: &AskedCall) -> Request {
+    let reader = Reader { thread: call.thread };
+    reader.read(call).unwrap_or(Request::Other)
+}
+
+struct Reader {
+    thread: i32,
+}
+
+impl Reader {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "arguments are what the call says")]
+    fn read(&self, call: &AskedCall) -> Option<Request> {
+        let arguments = call.arguments;
+        let number = |index: usize| i64::from(arguments[index] as i32);
+        let place = |folder: i64, path: usize, change: Change| {
+            let path = self.absolute(folder, &self.path(arguments[path])?)?;
+            Some(Place { path, change })
+        };
+        let opened = |flags: i32| Change::Opened { makes: flags & (libc::O_CREAT | libc::O_TMPFILE) & !libc::O_DIRECTORY != 0 };
+        let one = |place: Option<Place>| Some(Request::Change(vec![place?]));
+        let two = |first: Option<Place>, second: Option<Place>| Some(Request::Change(vec![first?, second?]));
+        match call.call {
+            libc::SYS_openat => one(place(number(0), 1, opened(arguments[2] as i32))),
+            libc::SYS_openat2 => {
+                let how = self.bytes(arguments[2], 8)?;
+                let flags = i32::try_from(u64::from_le_bytes(how.try_into().ok()?)).ok()?;
+                let writes = libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC;
+                if flags & writes == 0 {
+                    return Some(Request::Other);
+                }
+                one(place(number(0), 1, opened(flags)))
+            }
+            libc::SYS_unlinkat => one(place(number(0), 1, Change::Replaced)),
+            libc::SYS_renameat2 => two(place(number(0), 1, Change::Replaced), place(number(2), 3, Change::Replaced)),
+            libc::SYS_mkdirat | libc::SYS_mknodat => one(place(number(0), 1, Change::Made)),
+            // What is linked to is not changed by it, but can be by its new name.
+            libc::SYS_linkat => two(place(number(0), 1, Change::Replaced), place(number(2), 3, Change::Made)),
+            libc::SYS_symlinkat => one(place(number(1), 2, Change::Made)),
+            libc::SYS_truncate | libc::SYS_setxattr => one(place(HERE, 0, Change::Attributes)),
+            libc::SYS_lsetxattr => one(place(HERE, 0, Change::Replaced)),
+            libc::SYS_fchmodat | libc::SYS_fchownat => one(place(number(0), 1, Change::Attributes)),
+            // Without a path the times of an open file are meant, which nobody could have opened who may not.
+            libc::SYS_utimensat if arguments[1] == 0 => Some(Request::Other),
+            libc::SYS_utimensat => one(place(number(0), 1, Change::Attributes)),
+            libc::SYS_connect => self.address(arguments[1], arguments[2]),
+            libc::SYS_kill => Some(Request::Signal { target: number(0), signal: arguments[1] as i32 }),
+            libc::SYS_pidfd_send_signal => {
+                let target = self.pid_of_handle(arguments[0] as i32)?;
+                Some(Request::Signal { target, signal: arguments[1] as i32 })
+            }
+            other => self.read_old(other, &arguments),
+        }
+    }
+
+    /// The calls that newer processors do without.
+    #[cfg(target_arch = "x86_64")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "arguments are what the call says")]
+    fn read_old(&self, call: libc::c_long, arguments: &[u64; 6]) -> Option<Request> {
+        let place = |path: usize, change: Change| {
+            let path = self.absolute(HERE, &self.path(arguments[path])?)?;
+            Some(Place { path, change })
+        };
+        let one = |place: Option<Place>| Some(Request::Change(vec![place?]));
+        let two = |first: Option<Place>, second: Option<Place>| Some(Request::Change(vec![first?, second?]));
+        match call {
+            libc::SYS_open => {
+                let makes = arguments[1] as i32 & libc::O_CREAT != 0;
+                one(place(0, Change::Opened { makes }))
+            }
+            libc::SYS_creat => one(place(0, Change::Opened { makes: true })),
+            libc::SYS_unlink | libc::SYS_rmdir | libc::SYS_lchown => one(place(0, Change::Replaced)),
+            libc::SYS_rename => two(place(0, Change::Replaced), place(1, Change::Replaced)),
+            libc::SYS_link => two(place(0, Change::Replaced), place(1, Change::Made)),
+            libc::SYS_symlink => one(place(1, Change::Made)),
+            libc::SYS_mkdir | libc::SYS_mknod => one(place(0, Change::Made)),
+            libc::SYS_chmod | libc::SYS_chown | libc::SYS_utime | libc::SYS_utimes => one(place(0, Change::Attributes)),
+            libc::SYS_renameat => {
+                let at = |folder: usize, path: usize| {
+                    let path = self.absolute(i64::from(arguments[folder] as i32), &self.path(arguments[path])?)?;
+                    Some(Place { path, change: Change::Replaced })
+                };
+                two(at(0, 1), at(2, 3))
+            }
+            _ => None,
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn read_old(&self, _call: libc::c_long, _arguments: &[u64; 6]) -> Option<Request> {
+        None
+    }
+
+    /// So many bytes of its memory.
+    fn bytes(&self, address: u64, count: usize) -> Option<Vec<u8>> {
+        let memory = File::open(format!("/proc/{}/mem", self.thread)).ok()?;
+        let mut bytes = vec![0; count];
+        memory.read_exact_at(&mut bytes, address).ok()?;
+        Some(bytes)
+    }
+
+    /// A path, which ends with NUL. Read page by page: what follows the last one may not be there.
+    fn path(&self, address: u64) -> Option<PathBuf> {
+        const PAGE: u64 = 4096;
+        let memory = File::open(format!("/proc/{}/mem", self.thread)).ok()?;
+        let mut path = Vec::new();
+        let mut place = address;
+        while path.len() < PATH_BYTES {
+            let left = usize::try_from(PAGE - place % PAGE).ok()?;
+            let mut bytes = vec![0; left];
+            memory.read_exact_at(&mut bytes, place).ok()?;
+            if let Some(end) = memchr::memchr(0, &bytes) {
+                path.extend_from_slice(&bytes[..end]);
+                return Some(OsString::from_vec(path).into());
+            }
+            path.extend(bytes);
+            place += left as u64;
+        }
+        None
+    }
+
+    /// The path as an absolute one: relative to its directory or to an open folder.
+    fn absolute(&self, folder: i64, path: &Path) -> Option<PathBuf> {
+        if path.is_absolute() {
+            return Some(path.to_owned());
+        }
+        let link = if folder == HERE { "cwd".to_owned() } else { format!("fd/{folder}") };
+        let base = fs::read_link(format!("/proc/{}/{link}", self.thread)).ok()?;
+        // The call is about the open file itself, or about something that has no path.
+        if path.as_os_str().is_empty() || !base.is_absolute() {
+            return None;
+        }
+        Some(base.join(path))
+    }
+
+    fn address(&self, address: u64, length: u64) -> Option<Request> {
+        let bytes = self.bytes(address, usize::try_from(length).ok()?.min(128))?;
+        let family = i32::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
+        let port = || Some(u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?));
+        match family {
+            libc::AF_UNIX => {
+                let name = bytes.get(2..)?;
+                // Those without a path begin with NUL; Landlock or the network namespace keeps them inside.
+                let end = memchr::memchr(0, name).unwrap_or(name.len());
+                if end == 0 {
+                    return Some(Request::Other);
+                }
+                let path = self.absolute(HERE, Path::new(&OsString::from_vec(name[..end].to_vec())))?;
+                Some(Request::Socket(Place { path, change: Change::Attributes }))
+            }
+            libc::AF_INET => {
+                let octets: [u8; 4] = bytes.get(4..8)?.try_into().ok()?;
+                Some(Request::Address(Ipv4Addr::from(octets).into(), port()?))
+            }
+            libc::AF_INET6 => {
+                let octets: [u8; 16] = bytes.get(8..24)?.try_into().ok()?;
+                Some(Request::Address(Ipv6Addr::from(octets).to_canonical(), port()?))
+            }
+            _ => Some(Request::Other),
+        }
+    }
+
+    /// The process that a descriptor of the thread stands for.
+    fn pid_of_handle(&self, descriptor: i32) -> Option<i64> {
+        let text = fs::read_to_string(format!("/proc/{}/fdinfo/{descriptor}", self.thread)).ok()?;
+        text.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
+    }
+}

@@ -1,0 +1,163 @@
+//! The sandbox of a session: prepared once, joined by every shell.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use super::policy::{MissingLayer, NetworkPolicy, SandboxPolicy};
+use super::prepare::{Layer, PrepareOrder, Prepared, Without};
+use super::report::SandboxReport;
+use crate::protocol::{EnclosedPlan, NamespaceKind};
+
+/// Namespaces and rules that shells are put into.
+#[derive(Debug)]
+pub(crate) struct Enclosure {
+    policy: SandboxPolicy,
+    prepared: Prepared,
+    /// One for each namespace, then the rules.
+    files: Vec<OwnedFd>,
+    hand_back: PathBuf,
+}
+
+/// Why there is none.
+#[derive(Debug)]
+pub(crate) enum Unenclosed {
+    /// The kernel lacks layers that the policy insists on.
+    Missing(Vec<String>),
+    /// Something else went wrong.
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Unenclosed {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What makes a sandbox of an order: a process of its own.
+pub(crate) type Preparing<'a> = &'a dyn Fn(&PrepareOrder) -> io::Result<(Prepared, Vec<OwnedFd>)>;
+
+impl Enclosure {
+    /// Has one prepared. `folder` is where shells hand their state back; a new one below it is made.
+    pub(crate) fn new(
+        policy: &SandboxPolicy,
+        folder: &Path,
+        without: Without,
+        preparing: Preparing<'_>,
+    ) -> Result<Self, Unenclosed> {
+        let mut name = [0; 8];
+        rustix::rand::getrandom(&mut name, rustix::rand::GetRandomFlags::empty()).map_err(io::Error::from)?;
+        let hand_back = folder.join(format!("{:016x}", u64::from_ne_bytes(name)));
+        fs::create_dir_all(&hand_back)?;
+        let order = PrepareOrder { policy: policy.clone(), hand_back, without };
+        let prepared = preparing(&order).inspect_err(|_| drop(fs::remove_dir(&order.hand_back)));
+        let (prepared, files) = prepared?;
+        let enclosure = Self { policy: order.policy, prepared, files, hand_back: order.hand_back };
+        let missing = enclosure.missing();
+        if policy.missing == MissingLayer::Refuse && !missing.is_empty() {
+            return Err(Unenclosed::Missing(missing));
+        }
+        Ok(enclosure)
+    }
+
+    /// Layers that the policy wants and the kernel does not give.
+    fn missing(&self) -> Vec<String> {
+        let layers = [
+            ("namespaces", &self.prepared.namespaces),
+            ("a network of its own", &self.prepared.network),
+            ("Landlock", &self.prepared.landlock),
+            ("the watch", &self.prepared.watch),
+        ];
+        let missing = layers.into_iter().filter_map(|(name, layer)| match layer {
+            Layer::Missing(why) => Some(format!("no {name} ({why})", name = name.trim_start_matches("a "))),
+            _ => None,
+        });
+        missing.collect()
+    }
+
+    /// What a shell needs to be put into it.
+    pub(crate) fn plan(&self) -> EnclosedPlan {
+        let mut namespaces = Vec::new();
+        if self.prepared.namespaces.holds() {
+            namespaces.extend([NamespaceKind::Users, NamespaceKind::Mounts]);
+        }
+        if self.prepared.network.holds() {
+            namespaces.push(NamespaceKind::Network);
+        }
+        EnclosedPlan {
+            policy: self.policy.clone(),
+            namespaces,
+            has_rules: self.prepared.landlock.holds(),
+            watched: self.prepared.watch.holds(),
+            refuses_internet: self.policy.network != NetworkPolicy::Open && !self.prepared.network.holds(),
+        }
+    }
+
+    /// The descriptors that come with the plan.
+    pub(crate) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.files.iter().map(AsFd::as_fd)
+    }
+
+    /// The folder in which the shells of a keeper hand their state back.
+    pub(crate) fn hand_back(&self, keeper: i32, mark: u64) -> PathBuf {
+        self.hand_back.join(format!("{keeper}-{mark:016x}"))
+    }
+
+    /// Whether something has appeared that it should cover, and does not: it was not there when it was made.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.prepared.absent.iter().any(|path| path.symlink_metadata().is_ok())
+    }
+
+    /// Which layers hold.
+    pub(crate) fn report(&self) -> SandboxReport {
+        let prepared = &self.prepared;
+        let mounts = prepared.namespaces.holds().then(|| "mounts".to_owned());
+        let rules = prepared.landlock.holds().then(|| format!("landlock {}", prepared.landlock_version));
+        let files: Vec<String> = mounts.into_iter().chain(rules).collect();
+        let scoped = prepared.landlock_version >= crate::sys::landlock::FIRST_WITH_SCOPES;
+        let limits = self.policy.limits;
+        let limited = [
+            ("memory", limits.memory.is_some()),
+            ("processes", limits.processes.is_some()),
+            ("cpu", limits.cpu_seconds.is_some()),
+            ("file", limits.file.is_some()),
+            ("open files", limits.open_files.is_some()),
+        ];
+        let limited: Vec<&str> = limited.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect();
+        SandboxReport {
+            profile: self.policy.profile.clone(),
+            files: if files.is_empty() { "nothing".to_owned() } else { files.join(", ") },
+            network: match self.policy.network {
+                NetworkPolicy::Open => "open",
+                NetworkPolicy::Off | NetworkPolicy::Named(_) if !prepared.network.holds() => "off",
+                NetworkPolicy::Off => "off",
+                NetworkPolicy::Named(_) => "names",
+            }
+            .to_owned(),
+            signals: if scoped { "session" } else { "not held" }.to_owned(),
+            limits: if limited.is_empty() { "none".to_owned() } else { limited.join(", ") },
+            watch: if prepared.watch.holds() { "seccomp" } else { "none" }.to_owned(),
+            weaker: self.weaker(),
+        }
+    }
+
+    fn weaker(&self) -> Vec<String> {
+        let mut weaker: Vec<String> = self.missing();
+        weaker.extend(self.prepared.weaker.iter().cloned());
+        if !self.prepared.namespaces.holds() {
+            if !self.policy.keep.is_empty() {
+                weaker.push("keep: watched only".to_owned());
+            }
+            weaker.push("attributes of files outside: watched only".to_owned());
+        }
+        weaker
+    }
+}
+
+impl Drop for Enclosure {
+    fn drop(&mut self) {
+        // Keepers that still run have folders in it; the last one takes it along.
+        let _ = fs::remove_dir(&self.hand_back);
+    }
+}

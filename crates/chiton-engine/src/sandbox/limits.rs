@@ -1,0 +1,19 @@
+//! The limits that each process of a sandbox has.
+
+use rustix::process::{Resource as Limited, Rlimit};
+
+use super::policy::SandboxLimits;
+
+/// The limits that each process has from its start. `RLIMIT_AS` is not among them: it counts what programs reserve and
+/// never use, so that some do not even start.
+pub(crate) fn of_each_process(limits: &SandboxLimits) -> Vec<(Limited, Rlimit)> {
+    let rows = [
+        (Limited::Data, limits.memory),
+        (Limited::Nproc, limits.processes),
+        (Limited::Cpu, limits.cpu_seconds),
+        (Limited::Fsize, limits.file),
+        (Limited::Nofile, limits.open_files),
+    ];
+    let both = |value: u64| Rlimit { current: Some(value), maximum: Some(value) };
+    rows.into_iter().filter_map(|(limited, value)| Some((limited, both(value?)))).collect()
+}

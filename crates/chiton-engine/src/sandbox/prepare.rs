@@ -1,0 +1,330 @@
+//! Makes the namespaces and rules of a sandbox, in a process of its own that ends when they are made.
+//!
+//! 1. [`serve`] reads a [`PrepareOrder`] and makes a copy of this process. The copy enters new namespaces; the original
+//!    writes their tables of users, which only somebody outside may do in full.
+//! 2. The copy builds the view ([`view::build`]) and Landlock's rules ([`rules::build`]), and sends the descriptors of
+//!    both with a [`Prepared`] to the engine. Namespaces and rules live as long as anybody holds these.
+//! 3. Where a kernel refuses any of it, the same is tried without; what is weaker then is part of the answer.
+//!
+//! Nothing here decides what is allowed: the policy says it, and its paths are taken as they are.
+
+mod rules;
+mod view;
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::thread::UnshareFlags;
+use serde::{Deserialize, Serialize};
+
+use super::policy::{NetworkPolicy, SandboxPolicy};
+use crate::sys::namespaces::{Forked, fork, leave, unshare};
+use crate::sys::process::{WaitStatus, wait_for};
+use crate::sys::seccomp::Filter;
+use crate::sys::{descriptors, landlock, messages};
+
+/// What is to be prepared.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct PrepareOrder {
+    pub(crate) policy: SandboxPolicy,
+    /// Where shells of the sandbox hand their state back: a folder that stays visible and writable whatever is hidden.
+    pub(crate) hand_back: PathBuf,
+    /// Layers to do without.
+    pub(crate) without: Without,
+}
+
+/// Layers that are left out as if the kernel had none, so that every combination can be tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Without {
+    /// No user, mount and network namespaces.
+    pub namespaces: bool,
+    /// No network namespace.
+    pub network_namespace: bool,
+    /// No Landlock.
+    pub landlock: bool,
+    /// Nobody is asked about system calls.
+    pub watch: bool,
+}
+
+/// What was prepared. The descriptors come with it, in this order: users, mounts, the network, rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Prepared {
+    /// Whether there are namespaces of users and mounts, or why there are none.
+    pub(crate) namespaces: Layer,
+    /// Whether there is a network of its own, or why there is none.
+    pub(crate) network: Layer,
+    /// The version of the rules, or why there are none.
+    pub(crate) landlock: Layer,
+    pub(crate) landlock_version: u32,
+    /// Whether keepers can be asked about calls, or why not.
+    pub(crate) watch: Layer,
+    /// Paths of the policy that do not exist: what appears there later is not covered.
+    pub(crate) absent: Vec<PathBuf>,
+    /// What holds less than the policy says, and why.
+    pub(crate) weaker: Vec<String>,
+}
+
+/// Whether a layer is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Layer {
+    Holds,
+    /// The policy does not need it.
+    #[default]
+    NotNeeded,
+    /// The kernel does not give it; this is what it says.
+    Missing(String),
+}
+
+impl Layer {
+    pub(crate) fn holds(&self) -> bool {
+        *self == Self::Holds
+    }
+}
+
+/// The most that an order takes.
+const ORDER_BYTES: u64 = 4 << 20;
+/// The byte that comes with what was prepared.
+pub(crate) const PREPARED: u8 = 1;
+
+/// The whole life of the process: standard input is a socket that brings one order.
+pub(crate) fn serve() -> io::Result<()> {
+    descriptors::close_from(3);
+    let engine = UnixStream::from(descriptors::take_stdin()?);
+    rustix::process::umask(Mode::from_raw_mode(0o022));
+    let mut bytes = [0];
+    let Some((_, files)) = messages::receive(&engine, &mut bytes)? else { return Ok(()) };
+    let file = files.into_iter().next().ok_or_else(|| io::Error::other("the order is missing"))?;
+    let mut text = Vec::new();
+    fs::File::from(file).take(ORDER_BYTES).read_to_end(&mut text)?;
+    let order: PrepareOrder =
+        postcard::from_bytes(&text).map_err(|_| io::Error::other("the order cannot be read"))?;
+    prepare(&order, &engine)
+}
+
+/// Tries with everything, then with what is left.
+fn prepare(order: &PrepareOrder, engine: &UnixStream) -> io::Result<()> {
+    let wants_network = order.policy.network != NetworkPolicy::Open;
+    let mut missing = Missing::default();
+    if order.without.namespaces {
+        missing.namespaces = Some("left out".to_owned());
+    } else {
+        if wants_network && !order.without.network_namespace {
+            match in_namespaces(order, engine, true, &missing)? {
+                Ok(()) => return Ok(()),
+                Err(why) => missing.network = Some(why),
+            }
+        } else if wants_network {
+            missing.network = Some("left out".to_owned());
+        }
+        match in_namespaces(order, engine, false, &missing)? {
+            Ok(()) => return Ok(()),
+            Err(why) => missing.namespaces = Some(why),
+        }
+    }
+    if wants_network && missing.network.is_none() {
+        missing.network.clone_from(&missing.namespaces);
+    }
+    without_namespaces(order, engine, &missing)
+}
+
+/// What the kernel did not give, in its words.
+#[derive(Clone, Debug, Default)]
+struct Missing {
+    namespaces: Option<String>,
+    network: Option<String>,
+}
+
+/// Prepares everything in a copy of this process. The inner result says why that was not possible.
+fn in_namespaces(
+    order: &PrepareOrder,
+    engine: &UnixStream,
+    network: bool,
+    missing: &Missing,
+) -> io::Result<Result<(), String>> {
+    let (mut ours, mut theirs) = UnixStream::pair()?;
+    let pid = match fork()? {
+        Forked::Child => {
+            drop(ours);
+            let done = inside(order, engine, &mut theirs, network, missing);
+            if let Err(why) = &done {
+                let _ = theirs.write_all(why.as_bytes());
+            }
+            leave(i32::from(done.is_err()));
+        }
+        Forked::Parent(pid) => pid,
+    };
+    drop(theirs);
+
+    // Once it is in its namespaces, its users are written down; then it goes on.
+    let mut byte = [0];
+    let entered = ours.read(&mut byte)? == 1 && byte == *ENTERED;
+    let mapped = if entered { map_users(pid) } else { Ok(()) };
+    let mut why = if entered { Vec::new() } else { byte.to_vec() };
+    if entered && mapped.is_ok() {
+        let _ = ours.write_all(MAPPED);
+    } else if entered {
+        drop(ours.shutdown(std::net::Shutdown::Write));
+    }
+    let _ = ours.read_to_end(&mut why);
+    let ended = wait_for(pid)?;
+    Ok(match (ended, mapped) {
+        (WaitStatus::Exited(0), _) => Ok(()),
+        (_, Err(error)) => Err(format!("the users of a namespace cannot be mapped: {error}")),
+        _ => Err(String::from_utf8_lossy(&why).into_owned()),
+    })
+}
+
+const ENTERED: &[u8; 1] = b"\x01";
+const MAPPED: &[u8; 1] = b"\x02";
+
+/// A user is the same one inside. Root stays root, and so does everybody else for it: otherwise it could give no file away.
+fn map_users(pid: i32) -> io::Result<()> {
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let write = |file: &str, text: String| fs::write(format!("/proc/{pid}/{file}"), text);
+    if user == 0 && write("uid_map", ranges("uid_map")?).is_ok() {
+        return write("gid_map", ranges("gid_map")?);
+    }
+    write("setgroups", "deny".to_owned())?;
+    write("uid_map", format!("{user} {user} 1\n"))?;
+    write("gid_map", format!("{group} {group} 1\n"))
+}
+
+/// Every number that exists in our own namespace, as itself.
+fn ranges(file: &str) -> io::Result<String> {
+    let table = fs::read_to_string(format!("/proc/self/{file}"))?;
+    let rows = table.lines().filter_map(|line| {
+        let mut numbers = line.split_ascii_whitespace();
+        let (first, _, count) = (numbers.next()?, numbers.next()?, numbers.next()?);
+        Some(format!("{first} {first} {count}\n"))
+    });
+    Ok(rows.collect())
+}
+
+/// In the copy: enters namespaces, builds, and sends what was built.
+fn inside(
+    order: &PrepareOrder,
+    engine: &UnixStream,
+    parent: &mut UnixStream,
+    network: bool,
+    missing: &Missing,
+) -> Result<(), String> {
+    let say = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+    let kinds = UnshareFlags::NEWUSER | UnshareFlags::NEWNS;
+    let kinds = if network { kinds | UnshareFlags::NEWNET } else { kinds };
+    unshare(kinds).map_err(say("namespaces cannot be made"))?;
+    parent.write_all(ENTERED).map_err(say("the sandbox cannot be prepared"))?;
+    let mut byte = [0];
+    let mapped = parent.read(&mut byte).is_ok_and(|count| count == 1) && byte == *MAPPED;
+    if !mapped {
+        return Err("the users of a namespace cannot be mapped".to_owned());
+    }
+
+    let view = view::build(&order.policy, &order.hand_back).map_err(say("mounts cannot be changed"))?;
+    let open = |kind: &str| {
+        let path = format!("/proc/self/ns/{kind}");
+        rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(io::Error::from)
+    };
+    let mut files: Vec<OwnedFd> =
+        ["user", "mnt"].into_iter().map(open).collect::<io::Result<_>>().map_err(say("namespaces cannot be held"))?;
+    if network {
+        files.push(open("net").map_err(say("namespaces cannot be held"))?);
+    }
+
+    let mut prepared = Prepared {
+        namespaces: Layer::Holds,
+        network: network_layer(order, network, missing),
+        absent: view.absent,
+        weaker: view.weaker,
+        ..Prepared::default()
+    };
+    if network {
+        // Only what is on the loopback device; nothing leads to another one.
+        bring_loopback_up().map_err(say("the loopback device cannot be switched on"))?;
+    }
+    add_rules(order, rules::Reads::Free, network, &mut prepared, &mut files).map_err(say("Landlock's rules"))?;
+    prepared.watch = watch_layer(order);
+    send(engine, &prepared, &files).map_err(say("the sandbox cannot be handed over"))
+}
+
+fn bring_loopback_up() -> io::Result<()> {
+    crate::sys::netdevice::switch_on(c"lo")
+}
+
+fn network_layer(order: &PrepareOrder, network: bool, missing: &Missing) -> Layer {
+    match (&order.policy.network, network) {
+        (NetworkPolicy::Open, _) => Layer::NotNeeded,
+        (_, true) => Layer::Holds,
+        (_, false) => Layer::Missing(missing.network.clone().unwrap_or_default()),
+    }
+}
+
+/// Rules alone: what is hidden is left out of what may be read, as it is now.
+fn without_namespaces(order: &PrepareOrder, engine: &UnixStream, missing: &Missing) -> io::Result<()> {
+    let mut prepared = Prepared {
+        namespaces: Layer::Missing(missing.namespaces.clone().unwrap_or_default()),
+        network: network_layer(order, false, missing),
+        ..Prepared::default()
+    };
+    let mut files = Vec::new();
+    add_rules(order, rules::Reads::Listed, false, &mut prepared, &mut files)?;
+    prepared.watch = watch_layer(order);
+    send(engine, &prepared, &files)
+}
+
+fn add_rules(
+    order: &PrepareOrder,
+    reads: rules::Reads,
+    own_network: bool,
+    prepared: &mut Prepared,
+    files: &mut Vec<OwnedFd>,
+) -> io::Result<()> {
+    let version = if order.without.landlock { Ok(0) } else { landlock::version() };
+    match version {
+        Ok(version) if version >= landlock::FIRST_USEFUL => {
+            let made = rules::build(&order.policy, &order.hand_back, version, reads, own_network)?;
+            prepared.absent.extend(made.absent);
+            prepared.weaker.extend(made.weaker);
+            files.push(made.ruleset.into_descriptor());
+            (prepared.landlock, prepared.landlock_version) = (Layer::Holds, version);
+        }
+        Ok(0) => prepared.landlock = Layer::Missing("left out".to_owned()),
+        Ok(version) => {
+            let why = format!("version {version} would refuse to move files between folders");
+            prepared.landlock = Layer::Missing(why);
+        }
+        Err(error) => prepared.landlock = Layer::Missing(error.to_string()),
+    }
+    Ok(())
+}
+
+/// Whether a listener can be had: there is one at most for a family of processes, so not inside of another sandbox that has
+/// one. Found out by having one, which lasts as long as this process does.
+fn watch_layer(order: &PrepareOrder) -> Layer {
+    if order.without.watch {
+        return Layer::Missing("left out".to_owned());
+    }
+    let listening = rustix::thread::set_no_new_privs(true)
+        .map_err(io::Error::from)
+        .and_then(|()| Filter::new(&[]).install_with_listener());
+    match listening {
+        Ok(_) => Layer::Holds,
+        Err(error) => Layer::Missing(error.to_string()),
+    }
+}
+
+/// The descriptors with one byte, then the rest until the end of the connection.
+fn send(mut engine: &UnixStream, prepared: &Prepared, files: &[OwnedFd]) -> io::Result<()> {
+    let text = postcard::to_stdvec(prepared).map_err(|error| io::Error::other(error.to_string()))?;
+    let borrowed: Vec<BorrowedFd<'_>> = files.iter().map(AsFd::as_fd).collect();
+    messages::send(engine, PREPARED, &borrowed)?;
+    engine.write_all(&text)
+}
+
+/// A path that can be opened, or what is said where it cannot.
+fn open_place(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
+}

@@ -1,0 +1,196 @@
+//! What passes the guard is held by the sandbox.
+
+mod harness;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use chiton_engine::sandbox::Without;
+use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
+use chiton_engine::{Outcome, RunReport, Session};
+use harness::{Harness, runtime};
+
+/// A workspace, a place outside of it, and a sandbox for the workspace.
+struct Place {
+    harness: Harness,
+    session: Session,
+    _folder: tempfile::TempDir,
+    root: PathBuf,
+}
+
+fn policy(root: &Path) -> SandboxPolicy {
+    SandboxPolicy {
+        profile: "test".to_owned(),
+        workspace: vec![root.join("work")],
+        write: vec![root.join("work")],
+        hide: vec![root.join("secret"), root.join("key")],
+        keep: vec![root.join("work/.git/hooks")],
+        network: NetworkPolicy::Open,
+        sockets: Vec::new(),
+        expose: Vec::new(),
+        limits: SandboxLimits::default(),
+        missing: MissingLayer::Say,
+    }
+}
+
+fn place(adjust: impl FnOnce(&mut SandboxPolicy), without: Without) -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    for path in ["work/.git/hooks", "secret", "outside"] {
+        fs::create_dir_all(root.join(path)).unwrap();
+    }
+    for (path, text) in [("secret/id", "hidden"), ("key", "hidden"), ("outside/file", "old"), ("work/file", "old")] {
+        fs::write(root.join(path), text).unwrap();
+    }
+    let mut policy = policy(&root);
+    adjust(&mut policy);
+    let harness = Harness::with(|config| {
+        config.sandbox = Some(policy);
+        config.sandbox_without = without;
+    });
+    let session = harness.session_in(&root.join("work"));
+    Place { harness, session, _folder: folder, root }
+}
+
+impl Place {
+    async fn run(&self, command: &str) -> RunReport {
+        self.harness.run(&self.session, command).await
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.root.join(path)).ok()
+    }
+}
+
+fn said(report: &RunReport) -> String {
+    format!("{:?} {}{} {:?} {:?}", report.outcome, report.stdout.to_text(), report.stderr.to_text(), report.refused, report.sandbox)
+}
+
+#[test]
+fn work_inside_goes_on_as_always_and_state_comes_back() {
+    runtime().block_on(async {
+        let place = place(|_| {}, Without::default());
+        let first = place.run("echo new > file; mkdir sub; cd sub; X=1; f() { echo f; }; echo done").await;
+        assert_eq!(first.outcome, Outcome::Exited(0), "{}", said(&first));
+        assert_eq!(place.read("work/file").as_deref(), Some("new\n"), "{}", said(&first));
+        for _ in 0..3 {
+            let second = place.run("pwd; echo $X; f; cat ../file | tr a-z A-Z").await;
+            let expected = format!("{}/work/sub\n1\nf\nNEW\n", place.root.display());
+            assert_eq!(second.stdout.to_text(), expected, "{}", said(&second));
+            assert!(second.refused.is_empty(), "{}", said(&second));
+        }
+    });
+}
+
+#[test]
+fn what_is_outside_is_not_changed_and_the_reply_says_what_was_refused() {
+    runtime().block_on(async {
+        let place = place(|_| {}, Without::default());
+        let report = place.run("echo new > ../outside/file").await;
+        assert_eq!(place.read("outside/file").as_deref(), Some("old"), "{}", said(&report));
+        assert_eq!(report.outcome, Outcome::Exited(1), "{}", said(&report));
+        let refused = &report.refused[0];
+        assert_eq!(refused.path, place.root.join("outside/file").display().to_string());
+        assert_eq!((refused.by.as_str(), refused.times, refused.rule.as_str()), ("bash", 1, "write"));
+    });
+}
+
+#[test]
+fn what_is_hidden_cannot_be_read() {
+    runtime().block_on(async {
+        let place = place(|_| {}, Without::default());
+        let report = place.run("cat ../secret/id ../key; ls -A ../secret").await;
+        assert!(!said(&report).contains("hidden\n") && !report.stdout.to_text().contains("hidden"), "{}", said(&report));
+    });
+}
+
+#[test]
+fn what_is_kept_in_the_workspace_is_not_changed_made_or_moved_away() {
+    let rows = [
+        ("echo x > .git/hooks/pre-commit", ".git/hooks/pre-commit"),
+        ("mkdir .git/hooks/x", ".git/hooks/x"),
+        ("mv .git/hooks .git/old", ".git/old"),
+        ("mv .git old", "old"),
+    ];
+    runtime().block_on(async {
+        for (command, made) in rows {
+            let place = place(|_| {}, Without::default());
+            let report = place.run(command).await;
+            assert_ne!(report.outcome, Outcome::Exited(0), "{command}: {}", said(&report));
+            assert!(!place.root.join("work").join(made).exists(), "{command}: {}", said(&report));
+            assert_eq!(report.refused[0].rule, "keep", "{command}: {}", said(&report));
+        }
+    });
+}
+
+#[test]
+fn a_process_of_the_session_gets_signals_and_others_do_not() {
+    runtime().block_on(async {
+        let place = place(|_| {}, Without::default());
+        let started = place.run("sleep 100 & echo $!").await;
+        let pid = started.stdout.to_text().trim().to_owned();
+        let killed = place.run(&format!("kill {pid}; echo $?")).await;
+        assert_eq!(killed.stdout.to_text(), "0\n", "{}", said(&killed));
+        let own = std::process::id();
+        let other = place.run(&format!("kill -TERM {own}; echo $?")).await;
+        assert_eq!(other.stdout.to_text(), "1\n", "{}", said(&other));
+        assert_eq!(other.refused[0].rule, "signals", "{}", said(&other));
+    });
+}
+
+#[test]
+fn each_combination_of_missing_layers_is_named_and_holds_what_it_says() {
+    runtime().block_on(async {
+        for bits in 0..16u8 {
+            let without = Without {
+                namespaces: bits & 1 != 0,
+                network_namespace: bits & 2 != 0,
+                landlock: bits & 4 != 0,
+                watch: bits & 8 != 0,
+            };
+            let place = place(|policy| policy.network = NetworkPolicy::Off, without);
+            let report = place.run("echo new > file; echo new > ../outside/file; echo ended").await;
+            let sandbox = report.sandbox.clone().unwrap();
+            assert_eq!(place.read("work/file").as_deref(), Some("new\n"), "{bits:04b} {}", said(&report));
+            let held = place.read("outside/file").as_deref() == Some("old");
+            let has_boundary = !(without.namespaces && without.landlock && without.watch);
+            assert_eq!(held, has_boundary, "{bits:04b} {}", said(&report));
+            let missing = bits.count_ones() - u32::from(without.namespaces && without.network_namespace);
+            let named = sandbox.weaker.iter().filter(|line| line.starts_with("no ")).count();
+            let implied = u32::from(without.namespaces);
+            assert_eq!(named, usize::try_from(missing + implied).unwrap(), "{bits:04b} {sandbox:?}");
+        }
+    });
+}
+
+#[test]
+fn where_a_layer_is_missing_a_strict_profile_runs_nothing() {
+    runtime().block_on(async {
+        let without = Without { landlock: true, ..Without::default() };
+        let place = place(|policy| policy.missing = MissingLayer::Refuse, without);
+        let request = chiton_engine::CommandRequest::new("echo new > file");
+        let control = chiton_engine::RunControl::new();
+        let run = place.harness.engine.run(&place.session, request, &mut chiton_engine::Silent, &control).await;
+        let error = run.unwrap_err().to_string();
+        assert!(error.contains("no Landlock") && error.contains("was not run"), "{error}");
+        assert_eq!(place.read("work/file").as_deref(), Some("old"));
+    });
+}
+
+#[test]
+fn a_network_that_is_off_reaches_nothing_and_servers_of_the_session_work() {
+    runtime().block_on(async {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let place = place(|policy| policy.network = NetworkPolicy::Off, Without::default());
+        let outside = place.run(&format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached")).await;
+        assert!(!outside.stdout.to_text().contains("reached"), "{}", said(&outside));
+        let serve = "python3 -c 'import socket
+s = socket.create_server((\"127.0.0.1\", 0)); open(\"port\", \"w\").write(str(s.getsockname()[1]))
+c, _ = s.accept(); c.sendall(b\"hello\\n\")' & until [ -s port ]; do sleep 0.02; done";
+        let started = place.run(serve).await;
+        assert_eq!(started.outcome, Outcome::Exited(0), "{}", said(&started));
+        let client = place.run("exec 3<>/dev/tcp/127.0.0.1/$(cat port); cat <&3").await;
+        assert_eq!(client.stdout.to_text(), "hello\n", "{}", said(&client));
+    });
+}
