@@ -4,12 +4,13 @@
 
 mod harness;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use chiton_engine::{AnswerMode, CommandRequest, Session, StateReport, WarmLimits};
+use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
+use chiton_engine::{AnswerMode, CommandRequest, EngineConfig, Session, StateReport, WarmLimits};
 use chiton_testkit::cases::{self, Case};
 use chiton_testkit::oracle;
 use chiton_testkit::trials::{self, Threads, Trial, passes};
@@ -41,6 +42,8 @@ enum Way {
     Warm,
     /// The same, and the answer does not wait for the state.
     AnswerFirst,
+    /// The same, and the shell waited inside of a sandbox.
+    Enclosed,
 }
 
 /// What the cases of one way share.
@@ -57,7 +60,7 @@ struct Bench {
 fn main() -> ExitCode {
     let cases = cases::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/fidelity.cases"));
     let count = cases.len();
-    let benches = [Way::Cold, Way::Warm, Way::AnswerFirst].map(|way| Arc::new(Bench::new(way)));
+    let benches = [Way::Cold, Way::Warm, Way::AnswerFirst, Way::Enclosed].map(|way| Arc::new(Bench::new(way)));
     let mut trials = Vec::new();
     for bench in &benches {
         trials.extend(cases.iter().map(|case| {
@@ -67,10 +70,10 @@ fn main() -> ExitCode {
         }));
     }
 
-    let [_, warm, answer_first] = benches;
+    let [_, warm, answer_first, enclosed] = benches;
     // Some cannot be given to a shell that waits: those that trace, that bash finds an error in, that set traps.
     let waited = move || {
-        let met = [&warm, &answer_first].map(|bench| bench.warm.load(Ordering::Relaxed));
+        let met = [&warm, &answer_first, &enclosed].map(|bench| bench.warm.load(Ordering::Relaxed));
         let unasked = answer_first.unasked.load(Ordering::Relaxed);
         assert!(count >= 200, "only {count} cases");
         assert!(met.iter().all(|met| *met >= 500), "only {met:?} met a shell that waited");
@@ -78,6 +81,23 @@ fn main() -> ExitCode {
     };
     let closing = vec![Trial::test("most_cases_meet_a_shell_that_waited", move || passes(waited))];
     trials::run(Threads::Processors, trials, closing)
+}
+
+/// As for work in the folder of the cases.
+fn sandbox(config: &EngineConfig) -> SandboxPolicy {
+    let workspace: Vec<PathBuf> = config.state_directory.parent().map(Path::to_owned).into_iter().collect();
+    SandboxPolicy {
+        profile: "work".to_owned(),
+        write: workspace.iter().cloned().chain(["/tmp", "/dev/shm"].map(PathBuf::from)).collect(),
+        workspace,
+        hide: vec![config.state_directory.clone(), "/root/.ssh".into()],
+        keep: Vec::new(),
+        network: NetworkPolicy::Open,
+        sockets: Vec::new(),
+        expose: Vec::new(),
+        limits: SandboxLimits { memory: Some(4 << 30), processes: Some(4000), ..SandboxLimits::default() },
+        missing: MissingLayer::Say,
+    }
 }
 
 impl Bench {
@@ -92,6 +112,9 @@ impl Bench {
             Harness::with(|config| {
                 if self.way == Way::Cold {
                     config.limits.warm = WarmLimits::none();
+                }
+                if self.way == Way::Enclosed {
+                    config.sandbox = Some(sandbox(config));
                 }
             })
         });

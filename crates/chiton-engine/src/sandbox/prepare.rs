@@ -238,7 +238,6 @@ fn inside(
         namespaces: Layer::Holds,
         network: network_layer(order, network, missing),
         absent: view.absent,
-        weaker: view.weaker,
         ..Prepared::default()
     };
     if network {

@@ -3,13 +3,14 @@
 //!
 //! 1. Copies of the mounts of writable places are taken while they still can be written.
 //! 2. Everything is made read-only.
-//! 3. Hidden folders are covered by an empty one, hidden files by an unreadable one.
-//! 4. The copies are put over the writable places, and read-only ones over what is kept inside of them.
+//! 3. From the root down, the copies are put over the writable places, and empty folders over the hidden ones. Hidden
+//!    files are covered by one that nobody may read.
+//! 4. What is kept inside of a writable place is made read-only.
 //!
 //! A command cannot take any of it away: changing mounts needs rights that it does not have, and Landlock and the filter
 //! refuse it as well.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -26,8 +27,16 @@ use crate::sys::namespaces::{Depth, Writing, set_writing};
 
 /// What came of it.
 pub(super) struct View {
+    /// Places of the policy that do not exist.
     pub(super) absent: Vec<PathBuf>,
-    pub(super) weaker: Vec<String>,
+}
+
+/// Something that is put over a place.
+enum Layer {
+    /// The mounts that were there, as they were before everything was made read-only.
+    Writable(OwnedFd),
+    /// An empty folder.
+    Empty,
 }
 
 /// Builds the view, in a mount namespace of this process's own.
@@ -36,34 +45,42 @@ pub(super) fn build(policy: &SandboxPolicy, hand_back: &Path) -> io::Result<View
     mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
 
     let mut absent = Vec::new();
-    let writable = outermost(policy.write.iter().filter_map(|path| real(path, &mut absent)));
-    let hidden = outermost(policy.hide.iter().filter_map(|path| real(path, &mut absent)));
+    let hidden: Vec<PathBuf> = policy.hide.iter().filter_map(|path| real(path, &mut absent)).collect();
+    let mut writable: Vec<PathBuf> = policy.write.iter().filter_map(|path| real(path, &mut absent)).collect();
+    writable.push(hand_back.to_owned());
     let kept: Vec<PathBuf> = policy.keep.iter().filter_map(|path| real(path, &mut absent)).collect();
     let (files, folders): (Vec<PathBuf>, Vec<PathBuf>) = hidden.into_iter().partition(|path| !path.is_dir());
 
-    let mut copies = writable.iter().map(|path| Ok((path.clone(), copy(path)?))).collect::<io::Result<Vec<_>>>()?;
-    copies.push((hand_back.to_owned(), copy(hand_back)?));
+    // Sorted by their paths, so that a place comes after those above it. One that is given twice is writable.
+    let mut places: BTreeMap<PathBuf, Layer> = folders.iter().map(|path| (path.clone(), Layer::Empty)).collect();
+    for path in writable.iter().filter(|path| !is_writable_anyway(path, &writable, &folders)) {
+        places.insert(path.clone(), Layer::Writable(copy(path)?));
+    }
     set_writing(open_place(Path::new("/"))?.as_fd(), Writing::Refused, Depth::All)?;
 
-    // A place below a hidden folder needs something to be put on, so these are covered first and closed last.
-    let covers = folders.iter().map(|folder| cover(folder, &copies)).collect::<io::Result<Vec<_>>>()?;
-    for (path, tree) in &copies {
-        // A hidden folder inside of a writable place is covered again below.
-        put(tree.as_fd(), path)?;
-    }
-    for folder in folders.iter().filter(|folder| is_inside(folder, &copies)) {
-        cover(folder, &[])?;
+    let mut covers = Vec::new();
+    for (path, layer) in &places {
+        match layer {
+            Layer::Writable(tree) => put(tree.as_fd(), path)?,
+            Layer::Empty => covers.push(cover(path, &places)?),
+        }
     }
     for cover in covers {
         set_writing(cover.as_fd(), Writing::Refused, Depth::One)?;
     }
-    cover_files(&files)?;
-    for path in kept.iter().filter(|path| is_inside(path, &copies)) {
+    cover_files(files.iter().filter(|file| file.exists()))?;
+    for path in kept.iter().filter(|path| path.exists()) {
         let tree = copy(path)?;
         set_writing(tree.as_fd(), Writing::Refused, Depth::All)?;
         put(tree.as_fd(), path)?;
     }
-    Ok(View { absent, weaker: Vec::new() })
+    Ok(View { absent })
+}
+
+/// Whether a place is in a writable one, with nothing hidden in between.
+fn is_writable_anyway(path: &Path, writable: &[PathBuf], hidden: &[PathBuf]) -> bool {
+    let mut above = writable.iter().filter(|above| *above != path && path.starts_with(above));
+    above.any(|above| !hidden.iter().any(|hidden| hidden.starts_with(above) && path.starts_with(hidden)))
 }
 
 /// The path without links, where there is something.
@@ -73,21 +90,6 @@ fn real(path: &Path, absent: &mut Vec<PathBuf>) -> Option<PathBuf> {
         absent.push(path.to_owned());
     }
     found
-}
-
-/// Those that are not below another one, the shortest first.
-fn outermost(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
-    let mut chosen: Vec<PathBuf> = Vec::new();
-    for path in paths.collect::<BTreeSet<_>>() {
-        if !chosen.iter().any(|above| path.starts_with(above)) {
-            chosen.push(path);
-        }
-    }
-    chosen
-}
-
-fn is_inside(path: &Path, copies: &[(PathBuf, OwnedFd)]) -> bool {
-    copies.iter().any(|(above, _)| path.starts_with(above))
 }
 
 /// The mounts at a place and below it, to be put somewhere.
@@ -102,19 +104,21 @@ fn put(tree: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
 }
 
 /// Puts an empty folder over a folder, with room for what is to be put below it.
-fn cover(folder: &Path, copies: &[(PathBuf, OwnedFd)]) -> io::Result<OwnedFd> {
+fn cover(folder: &Path, places: &BTreeMap<PathBuf, Layer>) -> io::Result<OwnedFd> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("tmpfs", folder, "tmpfs", flags, Some(c"mode=0555,size=64k"))?;
-    for (path, _) in copies.iter().filter(|(path, _)| path.starts_with(folder) && path != folder) {
-        // Those of the folders in between can be read by anybody who can enter the place itself.
+    for path in places.keys().filter(|path| path.starts_with(folder) && *path != folder) {
         fs::create_dir_all(path)?;
     }
     open_place(folder)
 }
 
 /// Puts a file over each that cannot be read: its owner, too, has no right to.
-fn cover_files(files: &[PathBuf]) -> io::Result<()> {
-    let Some(first) = files.first() else { return Ok(()) };
+fn cover_files<'a>(files: impl Iterator<Item = &'a PathBuf>) -> io::Result<()> {
+    let files: Vec<&PathBuf> = files.collect();
+    if files.is_empty() {
+        return Ok(());
+    }
     // A tree that is mounted nowhere: its one file is what covers the others.
     let source = rustix::mount::fsopen("tmpfs", rustix::mount::FsOpenFlags::FSOPEN_CLOEXEC)?;
     rustix::mount::fsconfig_set_string(source.as_fd(), "size", "64k")?;
@@ -126,7 +130,6 @@ fn cover_files(files: &[PathBuf]) -> io::Result<()> {
     )?;
     let flags = rustix::fs::OFlags::CREATE | rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::CLOEXEC;
     rustix::fs::openat(&tree, "hidden", flags, rustix::fs::Mode::empty())?;
-    let _ = first;
     for file in files {
         let copy = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
         let hidden = open_tree(&tree, "hidden", copy)?;
