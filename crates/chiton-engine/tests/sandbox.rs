@@ -63,7 +63,14 @@ impl Place {
 }
 
 fn said(report: &RunReport) -> String {
-    format!("{:?} {}{} {:?} {:?}", report.outcome, report.stdout.to_text(), report.stderr.to_text(), report.refused, report.sandbox)
+    format!(
+        "{:?} {}{} {:?} {:?}",
+        report.outcome,
+        report.stdout.to_text(),
+        report.stderr.to_text(),
+        report.refused,
+        report.sandbox
+    )
 }
 
 #[test]
@@ -100,7 +107,11 @@ fn what_is_hidden_cannot_be_read() {
     runtime().block_on(async {
         let place = place(|_| {}, Without::default());
         let report = place.run("cat ../secret/id ../key; ls -A ../secret").await;
-        assert!(!said(&report).contains("hidden\n") && !report.stdout.to_text().contains("hidden"), "{}", said(&report));
+        assert!(
+            !said(&report).contains("hidden\n") && !report.stdout.to_text().contains("hidden"),
+            "{}",
+            said(&report)
+        );
     });
 }
 

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use super::connection::{ClientRole, Peer};
 use super::leftover_task::LeftoverTask;
+use super::rationing::Rationing;
 use super::run::KeptRun;
 use super::started_shell;
-use super::rationing::Rationing;
 use super::unattended::Unattended;
 use crate::folder::Durability;
 use crate::folder::record::StartRecord;

@@ -12,8 +12,8 @@
 
 mod audience;
 mod blocked_call;
-mod boundary;
 mod blocked_on_tty;
+mod boundary;
 mod clock;
 mod connection;
 mod console;

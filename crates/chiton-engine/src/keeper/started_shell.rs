@@ -5,9 +5,9 @@
 //!
 //! How a process is started is left to `process`; what becomes of it to [`super::run`].
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
-use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixListener;

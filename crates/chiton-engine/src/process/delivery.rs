@@ -207,7 +207,13 @@ fn turns_on<'a>(words: impl Iterator<Item = &'a [u8]>, letter: u8) -> bool {
 }
 
 /// The arguments with which the shell is executed, in the form that is known to be right, or in both.
-pub(crate) fn forms(shell: &Shell, called_as: &[u8], command: &[u8], delivery: Delivery, shared: &SharedPaths) -> Forms {
+pub(crate) fn forms(
+    shell: &Shell,
+    called_as: &[u8],
+    command: &[u8],
+    delivery: Delivery,
+    shared: &SharedPaths,
+) -> Forms {
     let arguments = |rest: &[&[u8]]| -> Vec<ByteString> {
         [called_as].iter().chain(rest).map(|argument| (*argument).into()).collect()
     };

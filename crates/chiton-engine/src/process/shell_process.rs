@@ -85,6 +85,7 @@ fn start_enclosed(
     let kinds = enclosed.namespaces.iter().map(|kind| match kind {
         NamespaceKind::Users => LinkNameSpaceType::User,
         NamespaceKind::Mounts => LinkNameSpaceType::Mount,
+        NamespaceKind::Messages => LinkNameSpaceType::InterProcessCommunication,
         NamespaceKind::Network => LinkNameSpaceType::Network,
     });
     let namespaces: Vec<_> = namespaces.iter().map(AsFd::as_fd).zip(kinds).collect();

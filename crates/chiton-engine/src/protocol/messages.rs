@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::{ByteString, path_as_bytes};
 use crate::limits::{SpoolLimits, StopLimits};
 use crate::owner::Owner;
-use crate::sandbox::policy::SandboxPolicy;
 use crate::run::Stream;
 use crate::run::{
     DirectoryId, Ending, InSpool, InputWait, Lifetime, Look, Notify, StopCause, Streams, Typing, Typist, Watch,
 };
+use crate::sandbox::policy::SandboxPolicy;
 use chiton_terminal::TerminalSize;
 
 /// Raised with every change of a message. The two sides are the same executable, unless it was replaced while a task
@@ -106,6 +106,8 @@ impl EnclosedPlan {
 pub(crate) enum NamespaceKind {
     Users,
     Mounts,
+    /// Shared memory and queues between processes.
+    Messages,
     Network,
 }
 

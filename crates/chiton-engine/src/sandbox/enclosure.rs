@@ -80,7 +80,7 @@ impl Enclosure {
     pub(crate) fn plan(&self) -> EnclosedPlan {
         let mut namespaces = Vec::new();
         if self.prepared.namespaces.holds() {
-            namespaces.extend([NamespaceKind::Users, NamespaceKind::Mounts]);
+            namespaces.extend([NamespaceKind::Users, NamespaceKind::Mounts, NamespaceKind::Messages]);
         }
         if self.prepared.network.holds() {
             namespaces.push(NamespaceKind::Network);
@@ -135,7 +135,12 @@ impl Enclosure {
                 NetworkPolicy::Named(_) => "names",
             }
             .to_owned(),
-            signals: if scoped { "session" } else { "not held" }.to_owned(),
+            signals: match (scoped, prepared.namespaces.holds() && prepared.watch.holds()) {
+                (false, _) => "not held",
+                (true, true) => "session",
+                (true, false) => "command",
+            }
+            .to_owned(),
             limits: if limited.is_empty() { "none".to_owned() } else { limited.join(", ") },
             watch: if prepared.watch.holds() { "seccomp" } else { "none" }.to_owned(),
             weaker: self.weaker(),

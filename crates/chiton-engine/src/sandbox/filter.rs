@@ -22,8 +22,7 @@ const OPENS_TO_WRITE: u32 =
 
 /// The families of sockets that programs need.
 #[expect(clippy::cast_sign_loss, reason = "families have small numbers")]
-const FAMILIES: &[u32] =
-    &[libc::AF_UNIX as u32, libc::AF_INET as u32, libc::AF_INET6 as u32, libc::AF_NETLINK as u32];
+const FAMILIES: &[u32] = &[libc::AF_UNIX as u32, libc::AF_INET as u32, libc::AF_INET6 as u32, libc::AF_NETLINK as u32];
 
 const fn fails(call: libc::c_long, error: i32) -> Rule {
     Rule { call, when: When::Always, verdict: Verdict::Fails(error) }
@@ -109,6 +108,17 @@ const WATCHED: &[Rule] = &[
     asked(libc::SYS_pidfd_send_signal),
 ];
 
+/// Calls that change another process: how fast it runs and how much it may use. To change oneself is free.
+const OTHER_PROCESSES: &[(libc::c_long, usize)] = &[
+    (libc::SYS_prlimit64, 0),
+    (libc::SYS_sched_setaffinity, 0),
+    (libc::SYS_sched_setscheduler, 0),
+    (libc::SYS_sched_setparam, 0),
+    (libc::SYS_sched_setattr, 0),
+    (libc::SYS_setpriority, 1),
+    (libc::SYS_ioprio_set, 1),
+];
+
 /// The calls of the same kinds that newer processors do without.
 #[cfg(target_arch = "x86_64")]
 const WATCHED_HERE: &[Rule] = &[
@@ -141,6 +151,10 @@ pub(crate) fn rules(options: FilterOptions) -> Vec<Rule> {
     if options.refuses_internet {
         rules.extend(internet);
     }
+    let verdict = if options.watched { Verdict::Asked } else { Verdict::Fails(libc::EPERM) };
+    let others =
+        |(call, argument): &(libc::c_long, usize)| Rule { call: *call, when: When::IsNoneOf(*argument, &[0]), verdict };
+    rules.extend(OTHER_PROCESSES.iter().map(others));
     if options.watched {
         rules.extend(WATCHED.iter().chain(WATCHED_HERE));
     }

@@ -40,7 +40,7 @@ pub(crate) struct PrepareOrder {
 /// Layers that are left out as if the kernel had none, so that every combination can be tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Without {
-    /// No user, mount and network namespaces.
+    /// No namespaces at all.
     pub namespaces: bool,
     /// No network namespace.
     pub network_namespace: bool,
@@ -50,7 +50,7 @@ pub struct Without {
     pub watch: bool,
 }
 
-/// What was prepared. The descriptors come with it, in this order: users, mounts, the network, rules.
+/// What was prepared. The descriptors come with it, in this order: users, mounts, messages, the network, rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Prepared {
     /// Whether there are namespaces of users and mounts, or why there are none.
@@ -100,8 +100,7 @@ pub(crate) fn serve() -> io::Result<()> {
     let file = files.into_iter().next().ok_or_else(|| io::Error::other("the order is missing"))?;
     let mut text = Vec::new();
     fs::File::from(file).take(ORDER_BYTES).read_to_end(&mut text)?;
-    let order: PrepareOrder =
-        postcard::from_bytes(&text).map_err(|_| io::Error::other("the order cannot be read"))?;
+    let order: PrepareOrder = postcard::from_bytes(&text).map_err(|_| io::Error::other("the order cannot be read"))?;
     prepare(&order, &engine)
 }
 
@@ -213,7 +212,7 @@ fn inside(
     missing: &Missing,
 ) -> Result<(), String> {
     let say = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
-    let kinds = UnshareFlags::NEWUSER | UnshareFlags::NEWNS;
+    let kinds = UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
     let kinds = if network { kinds | UnshareFlags::NEWNET } else { kinds };
     unshare(kinds).map_err(say("namespaces cannot be made"))?;
     parent.write_all(ENTERED).map_err(say("the sandbox cannot be prepared"))?;
@@ -228,8 +227,11 @@ fn inside(
         let path = format!("/proc/self/ns/{kind}");
         rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(io::Error::from)
     };
-    let mut files: Vec<OwnedFd> =
-        ["user", "mnt"].into_iter().map(open).collect::<io::Result<_>>().map_err(say("namespaces cannot be held"))?;
+    let mut files: Vec<OwnedFd> = ["user", "mnt", "ipc"]
+        .into_iter()
+        .map(open)
+        .collect::<io::Result<_>>()
+        .map_err(say("namespaces cannot be held"))?;
     if network {
         files.push(open("net").map_err(say("namespaces cannot be held"))?);
     }

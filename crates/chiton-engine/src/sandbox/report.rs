@@ -66,6 +66,8 @@ pub enum RefusedAction {
     Network,
     /// To send a signal.
     Signal,
+    /// To change the limits or the priority of a process.
+    Process,
 }
 
 impl fmt::Display for RefusedAction {
@@ -75,6 +77,7 @@ impl fmt::Display for RefusedAction {
             Self::Socket => "connect to the socket",
             Self::Network => "reach",
             Self::Signal => "send a signal to",
+            Self::Process => "change the limits or the priority of",
         })
     }
 }

@@ -15,8 +15,8 @@ use crate::process::keeper_process::Keeper;
 use crate::process::order::{give_order, memory_file};
 use crate::process::{Shell, ShellKind};
 use crate::protocol::{Input, Order, RunPlan, ShellPlan};
-use crate::sandbox::enclosure::Enclosure;
 use crate::request::{AnswerMode, CommandInput, OnTimeout};
+use crate::sandbox::enclosure::Enclosure;
 use crate::secrets::ResolvedCommand;
 use crate::session::StartingPoint;
 use crate::state::bash::load::{self, LoadOptions};
@@ -38,7 +38,16 @@ pub(super) fn hand_over(
         Runner::Spare(spare) => spare.begin(command.script(), &plan).inspect(|_| run.keep()),
         Runner::Keeper(mut keeper, lock) => {
             let shell = command.request().shell.as_ref().unwrap_or(settings.usual_shell);
-            let ordered = order_run(&keeper, &lock, shell, command, delivery, start, plan, settings.enclosure.map(|enclosure| &**enclosure));
+            let ordered = order_run(
+                &keeper,
+                &lock,
+                shell,
+                command,
+                delivery,
+                start,
+                plan,
+                settings.enclosure.map(|enclosure| &**enclosure),
+            );
             // One that was gone before it was given anything may have said why. Nobody else's words are taken here: a
             // command may have ended by now, and its keeper with it.
             if ordered.is_err()

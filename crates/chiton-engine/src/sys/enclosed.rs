@@ -228,9 +228,7 @@ fn place_descriptors(plan: &ProcessPlan<'_>) -> io::Result<()> {
         }
     }
     // SAFETY: plain numbers; nothing is closed yet.
-    let marked = unsafe {
-        libc::syscall(libc::SYS_close_range, plan.close_from, u32::MAX, libc::CLOSE_RANGE_CLOEXEC)
-    };
+    let marked = unsafe { libc::syscall(libc::SYS_close_range, plan.close_from, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     if marked == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

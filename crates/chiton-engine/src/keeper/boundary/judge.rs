@@ -22,7 +22,7 @@ pub(super) struct Judge {
     workspace: Vec<PathBuf>,
     keep: Vec<PathBuf>,
     sockets: Vec<PathBuf>,
-    /// Which namespace of mounts the run is in: those of the same session share it.
+    /// Which namespace of mounts the run is in, where that is not everybody's: those of the same session share it.
     session: Option<PathBuf>,
     leader: i32,
 }
@@ -44,7 +44,8 @@ impl Judge {
             workspace: real(&policy.workspace),
             keep: real(&policy.keep),
             sockets: real(&policy.sockets),
-            session: namespace(leader),
+            session: namespace(leader)
+                .filter(|found| namespace(rustix::process::getpid().as_raw_nonzero().get()).as_ref() != Some(found)),
             leader,
             policy,
         }
@@ -61,6 +62,7 @@ impl Judge {
             }
             Request::Socket(place) => self.connect(call, &place.path),
             Request::Address(address, port) => self.reach(address, port),
+            Request::Process { target } => self.change_process(target),
             Request::Signal { target, signal } => self.signal(target, signal),
             Request::Other => GOES_ON,
         }
@@ -116,7 +118,6 @@ impl Judge {
 
     /// Whether a process of the session listens on a socket.
     fn is_served_here(&self, path: &Path) -> bool {
-        let Some(session) = &self.session else { return false };
         let Ok(table) = fs::read_to_string(format!("/proc/{}/net/unix", self.leader)) else { return false };
         let shown = path.display().to_string();
         let numbers: Vec<String> = table
@@ -129,12 +130,20 @@ impl Judge {
             .collect();
         let Ok(processes) = fs::read_dir("/proc") else { return false };
         let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-        let mut ours = pids.filter(|pid| namespace(*pid).as_ref() == Some(session));
+        let mut ours = pids.filter(|pid| self.is_of_session(*pid));
         ours.any(|pid| {
             let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
             let mut links = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
             links.any(|link| numbers.iter().any(|number| link.as_os_str() == number.as_str()))
         })
+    }
+
+    /// Whether a process belongs to the session; where that has no namespaces, to this command.
+    fn is_of_session(&self, pid: i32) -> bool {
+        match &self.session {
+            Some(session) => namespace(pid).as_ref() == Some(session),
+            None => is_below_us(pid),
+        }
     }
 
     /// Addresses that no name should lead to.
@@ -159,10 +168,10 @@ impl Judge {
             return GOES_ON;
         }
         let process = if pid < 0 { pid.wrapping_neg() } else { pid };
-        if self.session.is_none() || is_below_us(process) {
+        if is_below_us(process) {
             return GOES_ON;
         }
-        if namespace(process) == self.session {
+        if self.is_of_session(process) {
             let sent = if pid > 0 { send(pid, signal) } else { self.send_to_group(process, signal) };
             return (sent.map_or_else(CallAnswer::Fails, |()| CallAnswer::Done), None);
         }
@@ -175,12 +184,22 @@ impl Judge {
         (CallAnswer::Fails(libc::EPERM), Some(refused))
     }
 
+    /// A command may slow down and limit what belongs to it, and nobody else.
+    fn change_process(&self, target: i64) -> Answer {
+        let Ok(process) = i32::try_from(target) else { return GOES_ON };
+        if is_below_us(process) || !may_signal(process) {
+            return GOES_ON;
+        }
+        let path = format!("process {process} ({})", super::program(process));
+        let refused = Refused { what: RefusedAction::Process, path, rule: "signals", ask: None };
+        (CallAnswer::Fails(libc::EPERM), Some(refused))
+    }
+
     fn send_to_group(&self, group: i32, signal: i32) -> Result<(), i32> {
         let Ok(processes) = fs::read_dir("/proc") else { return Err(libc::ESRCH) };
         let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
         let members = pids.filter(|pid| crate::sys::process::is_in_group(*pid, group));
-        let sent: Vec<_> =
-            members.filter(|pid| namespace(*pid) == self.session).map(|pid| send(pid, signal)).collect();
+        let sent: Vec<_> = members.filter(|pid| self.is_of_session(*pid)).map(|pid| send(pid, signal)).collect();
         if sent.iter().any(Result::is_ok) { Ok(()) } else { Err(libc::ESRCH) }
     }
 }
@@ -289,8 +308,7 @@ fn connect_for(call: &AskedCall, socket: &OwnedFd) -> Option<CallAnswer> {
     let process = pidfd_open(Pid::from_raw(thread_group(call.thread)?)?, PidfdFlags::empty()).ok()?;
     let number = i32::try_from(call.arguments[0]).ok()?;
     let theirs = pidfd_getfd(process, number, PidfdGetfdFlags::empty()).ok()?;
-    let address =
-        rustix::net::SocketAddrUnix::new(format!("/proc/self/fd/{}", socket.as_raw_fd())).ok()?;
+    let address = rustix::net::SocketAddrUnix::new(format!("/proc/self/fd/{}", socket.as_raw_fd())).ok()?;
     // Whoever waits for a full queue would keep us waiting too.
     let flags = rustix::fs::fcntl_getfl(&theirs).ok()?;
     let changes = !flags.contains(OFlags::NONBLOCK);

@@ -18,6 +18,8 @@ pub(super) enum Request {
     Socket(Place),
     /// To connect to an address.
     Address(IpAddr, u16),
+    /// To change how fast a process runs, or how much it may use.
+    Process { target: i64 },
     /// To send a signal.
     Signal { target: i64, signal: i32 },
     /// Nothing that anybody minds, or nothing that can be read: the kernel decides.
@@ -68,7 +70,8 @@ impl Reader {
             let path = self.absolute(folder, &self.path(arguments[path])?)?;
             Some(Place { path, change })
         };
-        let opened = |flags: i32| Change::Opened { makes: flags & (libc::O_CREAT | libc::O_TMPFILE) & !libc::O_DIRECTORY != 0 };
+        let opened =
+            |flags: i32| Change::Opened { makes: flags & (libc::O_CREAT | libc::O_TMPFILE) & !libc::O_DIRECTORY != 0 };
         let one = |place: Option<Place>| Some(Request::Change(vec![place?]));
         let two = |first: Option<Place>, second: Option<Place>| Some(Request::Change(vec![first?, second?]));
         match call.call {
@@ -100,6 +103,12 @@ impl Reader {
                 let target = self.pid_of_handle(arguments[0] as i32)?;
                 Some(Request::Signal { target, signal: arguments[1] as i32 })
             }
+            libc::SYS_setpriority | libc::SYS_ioprio_set => Some(Request::Process { target: number(1) }),
+            libc::SYS_prlimit64
+            | libc::SYS_sched_setaffinity
+            | libc::SYS_sched_setscheduler
+            | libc::SYS_sched_setparam
+            | libc::SYS_sched_setattr => Some(Request::Process { target: number(0) }),
             other => self.read_old(other, &arguments),
         }
     }

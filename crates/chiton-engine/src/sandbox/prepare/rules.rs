@@ -26,9 +26,8 @@ pub(super) struct MadeRules {
 }
 
 /// Devices that everybody writes to, and those that programs compute and draw with.
-const DEVICES: [&str; 12] = [
-    "null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "dri", "nvidia0", "nvidiactl", "nvidia-uvm",
-];
+const DEVICES: [&str; 12] =
+    ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "dri", "nvidia0", "nvidiactl", "nvidia-uvm"];
 
 pub(super) fn build(
     policy: &SandboxPolicy,
@@ -53,7 +52,11 @@ pub(super) fn build(
     }
     allow(&ruleset, hand_back, handled)?;
     for device in DEVICES {
-        allow(&ruleset, &Path::new("/dev").join(device), right::WRITE_FILE | right::change(version) & right::OF_A_FILE)?;
+        allow(
+            &ruleset,
+            &Path::new("/dev").join(device),
+            right::WRITE_FILE | right::change(version) & right::OF_A_FILE,
+        )?;
     }
 
     let mut weaker = Vec::new();
