@@ -248,7 +248,9 @@ fn ran() -> Ran {
         warm: true,
         removed_variables: Vec::new(),
         notices: Vec::new(),
-        protection: Protection::Guard(chiton_engine::guard::Mode::Default),
+        protection: Protection::of(chiton_engine::guard::Mode::Default),
+        refused: Vec::new(),
+        exhausted: None,
     };
     let (response, cwd) = (report.into(), "/home/dev/project".into());
     let (stdout_characters, stderr_characters) = (amount.bytes, 0);

@@ -6,7 +6,6 @@
 
 use std::ops::RangeInclusive;
 
-use chiton_engine::guard::Mode;
 use chiton_engine::review::Refusal;
 use chiton_engine::{InputWait, Look, Outcome, Protection, RunReport, Task};
 use serde_json::{Map, Value, json};
@@ -31,7 +30,7 @@ const RUN: &[Fact<Ran>] = &[
     fact(Field::integer("exit_code").or_absent(), |ran| json!(ran.outcome().as_ref().and_then(Outcome::exit_code))),
     fact(Field::text("signal").or_absent(), |ran| signal(ran.outcome().as_ref())),
     fact(Field::boolean("timed_out").or_absent(), |ran| json!(ran.outcome() == Some(Outcome::TimedOut))),
-    fact(Field::text("limit").or_absent(), |ran| json!(ran.limit())),
+    fact(Field::text("limit").or_absent(), |ran| json!(ran.limit_word())),
     fact(Field::text("run_id").or_absent(), |ran| json!(ran.run_id())),
     fact(Field::boolean("released").or_absent(), |ran| json!(ran.is_released())),
     fact(Field::text("cwd"), |ran| json!(ran.cwd.to_string_lossy())),
@@ -41,7 +40,8 @@ const RUN: &[Fact<Ran>] = &[
     fact(Field::object("compacted").or_absent(), |ran| compacted(gaps_of(ran))),
     fact(Field::integer("duration_ms"), |ran| millis(ran.duration())),
     fact(Field::texts("notices").or_absent(), |ran| json!(ran.notices)),
-    fact(Field::text("protection").or_absent(), |ran| unusual(&ran.response.protection().to_string())),
+    fact(Field::list("refused").or_absent(), |ran| json!(ran.refused())),
+    fact(Field::object("protection").or_absent(), |ran| unusual(ran.response.protection())),
 ];
 
 /// The same for a surface of our own: one id, and nothing that another field says.
@@ -52,7 +52,7 @@ const LEAN_RUN: &[Fact<Ran>] = &[
     }),
     fact(Field::integer("exit_code").or_absent(), |ran| json!(ran.outcome().as_ref().and_then(Outcome::exit_code))),
     fact(Field::text("signal").or_absent(), |ran| signal(ran.outcome().as_ref())),
-    fact(Field::text("limit").or_absent(), |ran| json!(ran.limit())),
+    fact(Field::text("limit").or_absent(), |ran| json!(ran.limit_word())),
     fact(Field::text("bash_id").or_absent(), |ran| json!(ran.run_id())),
     fact(Field::boolean("released").or_absent(), |ran| json!(ran.is_released())),
     fact(Field::text("cwd").or_absent(), |ran| if ran.moved { json!(ran.cwd.to_string_lossy()) } else { Value::Null }),
@@ -64,7 +64,8 @@ const LEAN_RUN: &[Fact<Ran>] = &[
         Some(Shorter::Same { id, .. }) => json!(id),
         _ => Value::Null,
     }),
-    fact(Field::text("protection").or_absent(), |ran| unusual(&ran.response.protection().to_string())),
+    fact(Field::list("refused").or_absent(), |ran| json!(ran.refused())),
+    fact(Field::object("protection").or_absent(), |ran| unusual(ran.response.protection())),
 ];
 
 /// The facts of a task, besides its id, which each surface calls by its own name.
@@ -77,7 +78,7 @@ const TASK: &[Fact<Task>] = &[
     fact(Field::integer("pid").or_absent(), |task| json!(task.pid)),
     fact(Field::integer("pgid").or_absent(), |task| json!(task.pid)),
     fact(Field::integer("duration_ms"), |task| millis(task.duration)),
-    fact(Field::text("protection").or_absent(), |task| task.protection.as_deref().map_or(Value::Null, unusual)),
+    fact(Field::object("protection").or_absent(), |task| task.protection.as_ref().map_or(Value::Null, unusual)),
 ];
 
 /// How a surface reports a task.
@@ -183,8 +184,8 @@ fn refused(refusal: Option<&Refusal>) -> Value {
 }
 
 /// A protection that is not the usual one.
-pub(crate) fn unusual(protection: &str) -> Value {
-    if protection == Protection::of(Mode::Default).to_string() { Value::Null } else { json!(protection) }
+pub(crate) fn unusual(protection: &Protection) -> Value {
+    if protection.is_usual() { Value::Null } else { json!(protection) }
 }
 
 fn signal(outcome: Option<&Outcome>) -> Value {
@@ -225,7 +226,7 @@ pub fn failure(failure: &Failure) -> Map<String, Value> {
 /// A command that may not run: why, by which rule, at which place, and what would be allowed.
 pub fn refusal(ran: &Ran) -> Map<String, Value> {
     let facts = json!({"outcome": ran.response.word(), "refused": refused(ran.response.refusal())});
-    with(object(&facts), &json!({"protection": unusual(&ran.response.protection().to_string())}))
+    with(object(&facts), &json!({"protection": unusual(ran.response.protection())}))
 }
 
 /// An error of this kind.

@@ -157,7 +157,7 @@ fn since_last_call() -> Value {
 
 /// The schema of [`crate::facts::refusal`].
 pub fn refused() -> Value {
-    shape(&[Field::text("outcome"), Field::object("refused"), Field::text("protection").or_absent()])
+    shape(&[Field::text("outcome"), Field::object("refused"), Field::object("protection").or_absent()])
 }
 
 /// The schema of [`crate::facts::failure`].

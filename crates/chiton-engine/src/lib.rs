@@ -35,6 +35,7 @@ pub mod sandbox;
 mod sys;
 
 // The engine and its keepers: what they say, what they leave on disk, how processes start and stop.
+mod enclosure;
 mod folder;
 mod process;
 mod protocol;
@@ -80,10 +81,9 @@ pub use owner::{Owner, ServerProcess};
 pub use process::Shell;
 pub use request::{AnswerMode, CommandInput, CommandRequest, EnvironmentChange, OnTimeout, TaskLifetime};
 pub use response::{DryRun, RELEASED, RefusedCommand, Response, RunReport, StateReport};
-pub use review::Protection;
 pub use run::{
-    Ending, InputWait, Leftover, Lifetime, Listener, Look, Notify, Outcome, PassedAmount, RunEvent, Signal, Silent,
-    Stream, Streams, TimeLimit, Typing, Typist, Usage,
+    Ending, InputWait, Leftover, Lifetime, Listener, Look, Notify, Outcome, PassedAmount, Protection, RunEvent, Signal,
+    Silent, Stream, Streams, TimeLimit, Typing, Typist, Usage,
 };
 pub use session::{FreshState, Session, Warmth};
 pub use state::ShellState;

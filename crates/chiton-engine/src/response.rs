@@ -9,7 +9,7 @@ use crate::consent::Question;
 use crate::render::{TextView, Views};
 use crate::review::{Protection, Refusal};
 use crate::run::{Ending, InputWait, Leftover, Outcome, StreamTotals, TimeLimit, Usage};
-use crate::sandbox::report::{self, Exhausted, RefusedAccess, SandboxReport};
+use crate::sandbox::report::{self, Exhausted, RefusedAccess};
 use crate::session::{Session, StartingPoint};
 use crate::state::environment::RemovedVariable;
 
@@ -97,9 +97,7 @@ pub struct RunReport {
     pub notices: Vec<String>,
     /// What protection was in force.
     pub protection: Protection,
-    /// The sandbox that held the command.
-    pub sandbox: Option<SandboxReport>,
-    /// What that refused.
+    /// What its sandbox refused.
     pub refused: Vec<RefusedAccess>,
     /// The limit of it that the command ran into.
     pub exhausted: Option<Exhausted>,
@@ -180,13 +178,12 @@ pub(crate) struct RunParts<'a> {
     /// What to say where the journal could not be written.
     pub(crate) unwritten: Option<String>,
     pub(crate) protection: Protection,
-    pub(crate) sandbox: Option<SandboxReport>,
 }
 
 /// Puts together everything that is known about a run.
 pub(crate) fn compose(parts: RunParts<'_>) -> RunReport {
     let RunParts { run_id, pid, warm, ending, waits, released, views, .. } = parts;
-    let RunParts { start, commit, mention, hint, unwritten, protection, sandbox, .. } = parts;
+    let RunParts { start, commit, mention, hint, unwritten, protection, .. } = parts;
     let handed_back = released.then(|| format!("{RELEASED}; it goes on as {run_id}, without a time limit"));
     let lost = |totals: StreamTotals| totals.written - totals.kept;
     let mut removed_variables = start.removed;
@@ -228,13 +225,18 @@ pub(crate) fn compose(parts: RunParts<'_>) -> RunReport {
             .chain(report::in_lines(&ending.refused))
             .collect(),
         protection,
-        sandbox,
         refused: ending.refused,
         exhausted: ending.exhausted,
     }
 }
 
 impl RunReport {
+    /// The limit that it was stopped at or ran into, by one word.
+    pub fn limit_word(&self) -> Option<&'static str> {
+        let exhausted = self.exhausted.as_ref().map(|exhausted| exhausted.what.word());
+        exhausted.or(self.limit.map(TimeLimit::word))
+    }
+
     /// Whether any output is not in this report.
     pub fn is_truncated(&self) -> bool {
         self.omitted_bytes() > 0
@@ -327,11 +329,11 @@ impl Response {
     }
 
     /// What protection was in force.
-    pub fn protection(&self) -> Protection {
+    pub fn protection(&self) -> &Protection {
         match self {
-            Self::Ran(report) => report.protection,
-            Self::Refused(refused) => refused.protection,
-            Self::Described(dry_run) => dry_run.protection,
+            Self::Ran(report) => &report.protection,
+            Self::Refused(refused) => &refused.protection,
+            Self::Described(dry_run) => &dry_run.protection,
         }
     }
 

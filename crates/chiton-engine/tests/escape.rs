@@ -295,7 +295,7 @@ fn probe(name: &str, holds: Holds, code: &str, without: Without) -> Result<(), S
     let command = format!("python3 probe.py {}", arguments.join(" "));
     let report = runtime().block_on(harness.run(&session, &command));
     let said = format!("{}{}", report.stdout.to_text(), report.stderr.to_text());
-    let sandbox = report.sandbox.clone().ok_or("there is no sandbox")?;
+    let sandbox = report.protection.sandbox.clone().ok_or("there is no sandbox")?;
 
     let is_held = said.contains("HELD") && outside.is_untouched();
     let is_named = holds == InNamespaces && without.namespaces && !sandbox.weaker.is_empty();

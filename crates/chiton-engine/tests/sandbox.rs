@@ -1,4 +1,5 @@
 //! What passes the guard is held by the sandbox.
+#![cfg(test)]
 
 mod harness;
 
@@ -69,7 +70,7 @@ fn said(report: &RunReport) -> String {
         report.stdout.to_text(),
         report.stderr.to_text(),
         report.refused,
-        report.sandbox
+        report.protection.sandbox
     )
 }
 
@@ -161,7 +162,7 @@ fn each_combination_of_missing_layers_is_named_and_holds_what_it_says() {
             };
             let place = place(|policy| policy.network = NetworkPolicy::Off, without);
             let report = place.run("echo new > file; echo new > ../outside/file; echo ended").await;
-            let sandbox = report.sandbox.clone().unwrap();
+            let sandbox = report.protection.sandbox.clone().unwrap();
             assert_eq!(place.read("work/file").as_deref(), Some("new\n"), "{bits:04b} {}", said(&report));
             let held = place.read("outside/file").as_deref() == Some("old");
             let has_boundary = !(without.namespaces && without.landlock && without.watch);

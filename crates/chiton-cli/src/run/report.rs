@@ -4,7 +4,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use chiton_engine::render::TextView;
-use chiton_engine::review::Refusal;
 use chiton_engine::{Outcome, Response, RunReport, StateReport, TimeLimit};
 use serde_json::json;
 
@@ -84,10 +83,10 @@ pub(super) fn as_json(response: &Response) -> serde_json::Value {
         "run_id": report.map(|report| &report.run_id),
         "pid": report.map(|report| report.pid),
         "outcome": response.word(),
-        "limit": report.and_then(|report| report.limit),
+        "limit": report.map(RunReport::limit_word),
         "exit_code": outcome.as_ref().and_then(Outcome::exit_code),
         "signal": outcome.as_ref().and_then(Outcome::signal).map(|signal| signal.to_string()),
-        "refused": response.refusal().map(Refusal::facts),
+        "refused": refused(response),
         "pipe_status": report.map_or(&[][..], |report| &report.pipe_status),
         "stdout": stdout,
         "stderr": report.map(|report| report.stderr.to_text()).unwrap_or_default(),
@@ -106,6 +105,14 @@ pub(super) fn as_json(response: &Response) -> serde_json::Value {
         "notices": response.notices(),
         "protection": response.protection(),
     })
+}
+
+/// Why the guard refused the command, or what the sandbox refused to it while it ran.
+fn refused(response: &Response) -> serde_json::Value {
+    match response.refusal() {
+        Some(refusal) => json!(refusal.facts()),
+        None => json!(response.ran().map(|report| &report.refused)),
+    }
 }
 
 pub(crate) fn exit_code(outcome: &Outcome, stopped_by: i32) -> ExitCode {

@@ -7,8 +7,9 @@ use std::time::Duration;
 use chiton_engine::machine::MachineSize;
 use chiton_engine::render::TextView;
 use chiton_engine::review::Refusal;
+use chiton_engine::sandbox::report::RefusedAccess;
 use chiton_engine::tasks::{Listening, Watch};
-use chiton_engine::{InputWait, Leftover, Look, Outcome, Response, Task, TimeLimit};
+use chiton_engine::{InputWait, Leftover, Look, Outcome, Response, RunReport, Task, TimeLimit};
 
 use super::OutputView;
 use crate::compact::Compacted;
@@ -171,6 +172,16 @@ impl Ran {
     /// The limit it was stopped at.
     pub fn limit(&self) -> Option<TimeLimit> {
         self.response.ran().and_then(|report| report.limit)
+    }
+
+    /// The limit that it was stopped at or ran into, whatever that limits.
+    pub fn limit_word(&self) -> Option<&'static str> {
+        self.response.ran().and_then(RunReport::limit_word)
+    }
+
+    /// What its sandbox refused.
+    pub fn refused(&self) -> &[RefusedAccess] {
+        self.response.ran().map_or(&[], |report| &report.refused)
     }
 
     /// What it waits for.

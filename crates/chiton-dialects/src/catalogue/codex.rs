@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chiton_engine::render::TextView;
 use chiton_engine::terminal::TerminalSize;
-use chiton_engine::{EnvironmentChange, Outcome, Streams, TaskLifetime};
+use chiton_engine::{EnvironmentChange, Outcome, Protection, Streams, TaskLifetime};
 use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Amount, Done, Exchange, Failure, FailureKind, Keeps, Message, RunAction, TaskRef};
@@ -177,7 +177,7 @@ impl Dialect for Codex {
                     room: run.room,
                     left,
                     notes: &[&run.notes[..], &ran.notices[..]].concat(),
-                    protection: Some(ran.response.protection().to_string()),
+                    protection: Some(ran.response.protection().clone()),
                 }
                 .reply()
             }
@@ -220,7 +220,7 @@ struct ChunkReply<'a> {
     /// The session of what the command left running, and how many processes that is.
     left: Option<(u32, usize)>,
     notes: &'a [String],
-    protection: Option<String>,
+    protection: Option<Protection>,
 }
 
 impl ChunkReply<'_> {
@@ -256,7 +256,7 @@ impl ChunkReply<'_> {
                 "output": output,
                 "outcome": self.outcome.as_ref().map_or("described", Outcome::word),
                 "notes": notes,
-                "protection": self.protection.as_deref().map(unusual),
+                "protection": self.protection.as_ref().map(unusual),
             }),
         );
         if self.outcome == Some(Outcome::Running) {
@@ -304,7 +304,7 @@ fn replies() -> Value {
         Field::text("signal").or_absent(),
         Field::integer("left_session_id").or_absent(),
         Field::texts("notes").or_absent(),
-        Field::text("protection").or_absent(),
+        Field::object("protection").or_absent(),
     ])])
 }
 

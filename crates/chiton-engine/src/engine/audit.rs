@@ -94,7 +94,7 @@ impl Engine {
         (entry.run, entry.directory) = (Some(record.id.clone()), Some(record.directory.to_text()));
         (entry.background, entry.verdict) = (record.background, Some("allowed".to_owned()));
         entry.secrets = command.used().iter().map(ToString::to_string).collect();
-        entry.protection.clone_from(&record.protection);
+        entry.protection = record.protection.as_ref().map(ToString::to_string);
         match self.write_line(session, entry) {
             Some(problem) if self.is_journal_required() => Err(StartError::Journal(not_run(&problem))),
             // For a command that is waited for, the line about its end says so.

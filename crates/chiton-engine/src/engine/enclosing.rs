@@ -3,15 +3,22 @@
 use std::sync::Arc;
 
 use super::Engine;
+use crate::enclosure::{Enclosure, Unenclosed};
 use crate::error::StartError;
 use crate::process::sandbox_process;
-use crate::sandbox::enclosure::{Enclosure, Unenclosed};
+use crate::review::Protection;
 use crate::session::Session;
 
 /// The folder, in the state directory, in which sandboxed shells hand their state back.
 const FOLDER: &str = "sandbox";
 
 impl Engine {
+    /// What stands between the commands of a session and the machine.
+    pub(super) fn protection(&self, session: &Session) -> Protection {
+        let sandbox = session.enclosure().lock().as_ref().map(|enclosure| enclosure.report());
+        Protection { sandbox, ..self.inner.config.guard.protection() }
+    }
+
     /// What the commands of a session are held in; `None` where nothing is to hold them.
     pub(super) fn enclosure(&self, session: &Session) -> Result<Option<Arc<Enclosure>>, StartError> {
         let Some(policy) = &self.inner.config.sandbox else { return Ok(None) };

@@ -250,7 +250,7 @@ impl Engine {
             known,
             session,
             owner: self.inner.owner.get(),
-            protection: config.guard.protection(),
+            protection: self.protection(session),
             enclosure: enclosure.as_ref(),
             attendance,
             choice,
@@ -341,8 +341,7 @@ impl Engine {
             mention,
             hint,
             unwritten,
-            protection: self.inner.config.guard.protection(),
-            sandbox: session.enclosure().lock().as_ref().map(|enclosure| enclosure.report()),
+            protection: self.protection(session),
         });
         if let Some(follow_up) = follow_up {
             self.follow_up(follow_up);

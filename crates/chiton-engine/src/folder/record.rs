@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes::ByteString;
 use crate::owner::Owner;
+use crate::run::Protection;
 use crate::run::{Lifetime, Streams};
 use chiton_terminal::TerminalSize;
 
@@ -36,9 +37,9 @@ pub(crate) struct RequestRecord {
     #[serde(default)]
     pub(crate) terminal: Option<TerminalSize>,
     pub(crate) background: bool,
-    /// What protection was in force, as a sentence.
+    /// What protection was in force.
     #[serde(default)]
-    pub(crate) protection: Option<String>,
+    pub(crate) protection: Option<Protection>,
     /// Whether the journal has a line about its start.
     #[serde(default)]
     pub(crate) journaled: bool,

@@ -13,7 +13,7 @@ mod judge;
 mod read_call;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -42,7 +42,7 @@ struct Refused {
 
 impl Boundary {
     /// `shared` is the folder in which the shell hands its state back.
-    pub(super) fn new(listener: OwnedFd, policy: SandboxPolicy, shared: Option<PathBuf>, leader: i32) -> Self {
+    pub(super) fn new(listener: OwnedFd, policy: SandboxPolicy, shared: Option<&Path>, leader: i32) -> Self {
         let judge = Judge::new(policy, shared, leader);
         Self { listener: Listener::new(listener), judge, refused: Vec::new() }
     }
@@ -104,6 +104,6 @@ impl Boundary {
 /// The name of the program that a thread belongs to.
 pub(super) fn program(thread: i32) -> String {
     let path = std::fs::read_link(format!("/proc/{thread}/exe")).ok();
-    let name = path.as_deref().and_then(std::path::Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    let name = path.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     name.unwrap_or_else(|| "a process that is gone".to_owned())
 }

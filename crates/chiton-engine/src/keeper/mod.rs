@@ -48,8 +48,8 @@ use std::process::ExitCode;
 
 use rustix::process::{Resource, Rlimit};
 
+use crate::enclosure::prepare;
 use crate::protocol::{KEEPER_ARGUMENT, Report, SANDBOX_ARGUMENT, encode};
-use crate::sandbox::prepare;
 use crate::sys::descriptors;
 use crate::sys::signals::{SignalInbox, survive_file_size_limit};
 use shared_files::SharedFiles;

@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::boundary::Boundary;
 use super::masking::OutputMasking;
@@ -53,7 +53,7 @@ pub(super) struct Enclosed {
 }
 
 impl Enclosed {
-    fn new(plan: EnclosedPlan, started: ShellProcess, shared: Option<PathBuf>) -> Self {
+    fn new(plan: EnclosedPlan, started: ShellProcess, shared: Option<&Path>) -> Self {
         let limits = plan.policy.limits;
         let boundary = started.listener.map(|listener| Boundary::new(listener, plan.policy, shared, started.pid));
         Self { boundary, rationing: Rationing::new(limits) }
@@ -76,7 +76,7 @@ impl StartedShell {
         let (started, pipes, input, ends) = start(plan, &mut given).map_err(|error| explain(plan, &error))?;
         let pid = started.pid;
         let shared = plan.shared.as_deref().map(|folder| PathBuf::from(OsStr::from_bytes(folder)));
-        let enclosed = plan.enclosed.take().map(|enclosed| Enclosed::new(*enclosed, started, shared));
+        let enclosed = plan.enclosed.take().map(|enclosed| Enclosed::new(*enclosed, started, shared.as_deref()));
 
         let folder = match given.folder.take() {
             Some(alive) => RunFolder::at(&plan.folder).map(|folder| (folder, alive)),

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use crate::enclosure::Enclosure;
 use crate::protocol::{FrameBuffer, KEEPER_ARGUMENT, Report, SharedPaths};
-use crate::sandbox::enclosure::Enclosure;
 use crate::sys::process::{ended, leads_session};
 
 /// A keeper process and the connection to it. It ends when that is closed, unless it has a run that may go on.

@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::order::memory_file;
+use crate::enclosure::prepare::{PREPARED, PrepareOrder, Prepared};
 use crate::protocol::SANDBOX_ARGUMENT;
-use crate::sandbox::prepare::{PREPARED, PrepareOrder, Prepared};
 use crate::sys::messages;
 
 /// How long preparing may take; it takes milliseconds.

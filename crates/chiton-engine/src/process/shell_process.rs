@@ -10,9 +10,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::thread::{CapabilitySet, LinkNameSpaceType};
 
 use crate::bytes::ByteString;
+use crate::enclosure::filter::{self, FilterOptions};
+use crate::enclosure::limits::of_each_process;
 use crate::protocol::{EnclosedPlan, Forms, GivenFiles, NamespaceKind, ShellPlan};
-use crate::sandbox::filter::{self, FilterOptions};
-use crate::sandbox::limits::of_each_process;
 use crate::state::bash::load::{LOADER_FD, SCRIPT_FD};
 use crate::sys::enclosed::{self, Enclosing, NotStarted};
 use crate::sys::process::{Leads, ProcessPlan, WaitStatus, start_process, wait_for};

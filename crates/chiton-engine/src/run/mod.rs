@@ -7,6 +7,7 @@ pub mod event;
 mod lines;
 mod notify;
 pub mod outcome;
+mod protection;
 pub(crate) mod typing;
 mod watch;
 
@@ -17,6 +18,7 @@ pub(crate) use lines::Lines;
 pub(crate) use notify::Notice;
 pub use notify::Notify;
 pub use outcome::{Leftover, Lifetime, Outcome, Signal, TimeLimit, Usage};
+pub use protection::Protection;
 pub use typing::{InputWait, Look, Typing, Typist};
 pub(crate) use watch::compile as compile_watch;
 pub use watch::{MatchedLine, Watch};

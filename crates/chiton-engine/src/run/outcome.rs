@@ -141,6 +141,16 @@ pub enum TimeLimit {
     Silence,
 }
 
+impl TimeLimit {
+    /// One word for machines.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Silence => "silence",
+        }
+    }
+}
+
 /// A process that was still alive when its command had ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leftover {

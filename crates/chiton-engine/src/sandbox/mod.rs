@@ -1,17 +1,26 @@
-//! The boundary beneath the guard: what a command may touch, whatever its text says.
+//! The boundary beneath the guard, in words: what a sandbox allows, and what it tells.
 //!
-//! 1. A [`policy::SandboxPolicy`] says what is allowed. A person's settings make it; no call can widen it.
-//! 2. [`prepare`] makes namespaces and rules once per session, in a process of its own; [`enclosure`] holds them.
-//! 3. Every shell of the session is put into them as it starts (`sys/enclosed.rs`), behind a filter on system calls
-//!    ([`filter`]). Shells that wait, wait inside.
-//! 4. The keeper is asked about calls that change files, connect or signal, and can say what was refused.
-//! 5. A [`report::SandboxReport`] names the layers that hold and what is weaker. A layer is never silently open.
+//! 1. A [`policy::SandboxPolicy`] says what commands may touch, whatever their text says. A person's settings make it; no call
+//!    can widen it.
+//! 2. A [`report::SandboxReport`] names the layers that hold and what is weaker. A layer is never silently open. What was
+//!    refused is a list of [`report::RefusedAccess`].
+//!
+//! How it is done is in `enclosure`.
 
-pub(crate) mod enclosure;
-pub(crate) mod filter;
-pub(crate) mod limits;
 pub mod policy;
-pub(crate) mod prepare;
 pub mod report;
 
-pub use prepare::Without;
+use serde::{Deserialize, Serialize};
+
+/// Layers that are left out as if the kernel had none, so that every combination can be tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Without {
+    /// No namespaces at all.
+    pub namespaces: bool,
+    /// No network namespace.
+    pub network_namespace: bool,
+    /// No Landlock.
+    pub landlock: bool,
+    /// Nobody is asked about system calls.
+    pub watch: bool,
+}

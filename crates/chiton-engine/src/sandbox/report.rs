@@ -136,6 +136,18 @@ pub enum Resource {
     File,
 }
 
+impl Resource {
+    /// One word for machines.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Processes => "processes",
+            Self::Cpu => "cpu",
+            Self::File => "file",
+        }
+    }
+}
+
 impl fmt::Display for Exhausted {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.what, self.limit) {

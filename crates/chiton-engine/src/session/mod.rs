@@ -22,10 +22,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use crate::consent::Bound;
+use crate::enclosure::Enclosure;
 use crate::error::SessionError;
 use crate::lock::Lock;
 use crate::ports::HeldPort;
-use crate::sandbox::enclosure::Enclosure;
 use crate::state::change::Change;
 use crate::state::environment::{EnvironmentPolicy, RemovedVariable};
 use crate::state::{ShellState, Variable};

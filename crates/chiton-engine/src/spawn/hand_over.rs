@@ -4,19 +4,20 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
 use super::{Attendance, LaunchSettings, Launched, OpenRun, Runner};
 use crate::audit::Journal;
+use crate::enclosure::Enclosure;
 use crate::error::StartError;
+use crate::process::ShellKind;
 use crate::process::delivery::{self, Delivery};
 use crate::process::keeper_process::Keeper;
 use crate::process::order::{give_order, memory_file};
-use crate::process::{Shell, ShellKind};
 use crate::protocol::{Input, Order, RunPlan, ShellPlan};
 use crate::request::{AnswerMode, CommandInput, OnTimeout};
-use crate::sandbox::enclosure::Enclosure;
 use crate::secrets::ResolvedCommand;
 use crate::session::StartingPoint;
 use crate::state::bash::load::{self, LoadOptions};
@@ -37,17 +38,7 @@ pub(super) fn hand_over(
         // Its keeper looks after the folder from now on, also where nothing is run in it.
         Runner::Spare(spare) => spare.begin(command.script(), &plan).inspect(|_| run.keep()),
         Runner::Keeper(mut keeper, lock) => {
-            let shell = command.request().shell.as_ref().unwrap_or(settings.usual_shell);
-            let ordered = order_run(
-                &keeper,
-                &lock,
-                shell,
-                command,
-                delivery,
-                start,
-                plan,
-                settings.enclosure.map(|enclosure| &**enclosure),
-            );
+            let ordered = order_run((&keeper, &lock), command, delivery, start, plan, settings);
             // One that was gone before it was given anything may have said why. Nobody else's words are taken here: a
             // command may have ended by now, and its keeper with it.
             if ordered.is_err()
@@ -66,16 +57,15 @@ pub(super) fn hand_over(
 }
 
 fn order_run(
-    keeper: &Keeper,
-    lock: &File,
-    shell: &Shell,
+    (keeper, lock): (&Keeper, &File),
     command: &ResolvedCommand,
     delivery: Delivery,
     start: &StartingPoint,
     plan: RunPlan,
-    enclosure: Option<&Enclosure>,
+    settings: &LaunchSettings<'_>,
 ) -> io::Result<()> {
-    let request = command.request();
+    let (request, enclosure) = (command.request(), settings.enclosure.map(Arc::as_ref));
+    let shell = request.shell.as_ref().unwrap_or(settings.usual_shell);
     let called_as = request.called_as.as_deref().unwrap_or(shell.usual_name());
     let (shared, shared_folder) = keeper.shared(enclosure);
     let options = LoadOptions { shared, exit_trap: delivery.exit_trap() };

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::audit::Journal;
+use crate::enclosure::Enclosure;
 use crate::error::StartError;
 use crate::folder::RunFolder;
 use crate::folder::record::RequestRecord;
@@ -29,7 +30,6 @@ use crate::process::keeper_process::Keeper;
 use crate::request::CommandInput;
 use crate::review::{Protection, UseOfText};
 use crate::run::Notify;
-use crate::sandbox::enclosure::Enclosure;
 use crate::secrets::ResolvedCommand;
 use crate::secrets::known::KnownSecrets;
 use crate::session::{Session, StartingPoint};

@@ -113,7 +113,7 @@ fn record_of(
         streams: request.streams,
         terminal: request.terminal,
         background: settings.attendance == Attendance::Background,
-        protection: Some(settings.protection.to_string()),
+        protection: Some(settings.protection.clone()),
         journaled: settings.journal.is_some(),
         ports: request.ports.clone(),
         ..RequestRecord::new(folder.id(), known.masked(&request.command), directory)

@@ -150,7 +150,7 @@ fn become_program(
     block_signals();
     lead(plan.leads).map_err(at(Step::Lead))?;
     for (resource, limit) in enclosing.limits {
-        take_limit(*resource, limit.clone()).map_err(at(Step::Limits))?;
+        take_limit(*resource, *limit).map_err(at(Step::Limits))?;
     }
 
     for (namespace, kind) in enclosing.namespaces {

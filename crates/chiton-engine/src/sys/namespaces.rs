@@ -14,13 +14,6 @@ pub(crate) enum Depth {
     All,
 }
 
-/// Whether anything can be written through a mount.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Writing {
-    Allowed,
-    Refused,
-}
-
 /// Makes namespaces of these kinds, and puts this process into them. It has one thread.
 pub(crate) fn unshare(kinds: UnshareFlags) -> io::Result<()> {
     assert!(!kinds.contains(UnshareFlags::FILES), "descriptors are not unshared here");
@@ -28,13 +21,10 @@ pub(crate) fn unshare(kinds: UnshareFlags) -> io::Result<()> {
     Ok(unsafe { rustix::thread::unshare_unsafe(kinds) }?)
 }
 
-/// Sets whether anything can be written through the mount that `place` is the root of.
-pub(crate) fn set_writing(place: BorrowedFd<'_>, writing: Writing, depth: Depth) -> io::Result<()> {
-    let (set, clear) = match writing {
-        Writing::Allowed => (0, libc::MOUNT_ATTR_RDONLY),
-        Writing::Refused => (libc::MOUNT_ATTR_RDONLY, 0),
-    };
-    let attributes = libc::mount_attr { attr_set: set, attr_clr: clear, propagation: 0, userns_fd: 0 };
+/// From now on nothing can be written through the mount that `place` is the root of.
+pub(crate) fn make_read_only(place: BorrowedFd<'_>, depth: Depth) -> io::Result<()> {
+    let set = libc::MOUNT_ATTR_RDONLY;
+    let attributes = libc::mount_attr { attr_set: set, attr_clr: 0, propagation: 0, userns_fd: 0 };
     let recursive = if depth == Depth::All { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: the path is empty and ends with NUL, the structure lives across the call, and the size is its own.
     let answer = unsafe {

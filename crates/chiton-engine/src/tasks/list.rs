@@ -19,6 +19,7 @@ use crate::folder::record::{LeftoverOf, RequestRecord, VERSION};
 use crate::folder::{RunFolder, RunMark, Unreadable, is_id};
 use crate::owner::Owner;
 use crate::run::Ending;
+use crate::run::Protection;
 use crate::run::StreamTotals;
 use crate::run::{Leftover, Lifetime, Outcome, Signal, TimeLimit};
 use chiton_terminal::TerminalSize;
@@ -60,8 +61,8 @@ pub struct Task {
     pub lifetime: Lifetime,
     /// Whether its call did not wait for it.
     pub background: bool,
-    /// What protection was in force when it started, as a sentence.
-    pub protection: Option<String>,
+    /// What protection was in force when it started.
+    pub protection: Option<Protection>,
     /// When it started.
     pub started_at: SystemTime,
     /// How long it took, or has taken so far.

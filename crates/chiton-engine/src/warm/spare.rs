@@ -10,6 +10,7 @@ use std::time::Instant;
 use zeroize::Zeroizing;
 
 use crate::bytes::ByteString;
+use crate::enclosure::Enclosure;
 use crate::folder::RunFolder;
 use crate::process::delivery;
 use crate::process::keeper_process::Keeper;
@@ -17,7 +18,6 @@ use crate::process::order::{give_order, memory_file};
 use crate::process::{Shell, ShellKind};
 use crate::protocol::{BEGIN, Forms, Input, Order, Report, RunPlan, ShellPlan, encode};
 use crate::run::{DirectoryId, Streams};
-use crate::sandbox::enclosure::Enclosure;
 use crate::state::ShellState;
 use crate::state::bash::load::{self, ExitTrap, LoadOptions};
 use chiton_redact::Mask;

@@ -33,14 +33,23 @@ const DEVICES: [&str; 9] = ["null", "zero", "full", "random", "urandom", "tty", 
 /// What a program makes for itself and does without where it cannot: nobody wants to hear of it.
 const CACHES: [&str; 2] = ["__pycache__", ".pytest_cache"];
 
+/// What is thought of a change.
+enum JudgedChange {
+    /// The policy allows it, or the kernel will refuse it anyway.
+    Allowed,
+    Refused(Refused),
+    /// It is refused, and nobody wants to hear of it.
+    RefusedSilently,
+}
+
 type Answer = (CallAnswer, Option<Refused>);
 const GOES_ON: Answer = (CallAnswer::GoesOn, None);
 
 impl Judge {
-    pub(super) fn new(policy: SandboxPolicy, shared: Option<PathBuf>, leader: i32) -> Self {
+    pub(super) fn new(policy: SandboxPolicy, shared: Option<&Path>, leader: i32) -> Self {
         let real = |paths: &[PathBuf]| -> Vec<PathBuf> { paths.iter().map(|path| settled(path)).collect() };
         Self {
-            write: real(&policy.write).into_iter().chain(shared.as_deref().map(settled)).collect(),
+            write: real(&policy.write).into_iter().chain(shared.map(settled)).collect(),
             workspace: real(&policy.workspace),
             keep: real(&policy.keep),
             sockets: real(&policy.sockets),
@@ -54,42 +63,38 @@ impl Judge {
     pub(super) fn judge(&self, call: &AskedCall, request: Request) -> Answer {
         match request {
             Request::Change(places) => {
-                let refused = places.iter().find_map(|place| self.refuse_change(place));
-                match refused {
-                    Some(refused) => (CallAnswer::Fails(libc::EACCES), refused),
-                    None => GOES_ON,
+                let judged = places.iter().map(|place| self.judge_change(place));
+                match judged.into_iter().find(|judged| !matches!(judged, JudgedChange::Allowed)) {
+                    Some(JudgedChange::Refused(refused)) => (CallAnswer::Fails(libc::EACCES), Some(refused)),
+                    Some(JudgedChange::RefusedSilently) => (CallAnswer::Fails(libc::EACCES), None),
+                    Some(JudgedChange::Allowed) | None => GOES_ON,
                 }
             }
             Request::Socket(place) => self.connect(call, &place.path),
             Request::Address(address, port) => self.reach(address, port),
-            Request::Process { target } => self.change_process(target),
+            Request::Process { target } => change_process(target),
             Request::Signal { target, signal } => self.signal(target, signal),
             Request::Other => GOES_ON,
         }
     }
 
-    /// Whether a change is refused, and what is said about it; the inner value is nothing where nobody wants to hear it.
-    fn refuse_change(&self, place: &Place) -> Option<Option<Refused>> {
-        let real = meant(place)?;
+    fn judge_change(&self, place: &Place) -> JudgedChange {
+        let Some(real) = meant(place) else { return JudgedChange::Allowed };
         if let Some(kept) = self.keep.iter().find(|kept| real.starts_with(kept) || moves_away(place, &real, kept)) {
             let shown = if real.starts_with(kept) { &real } else { kept };
-            return Some(Some(Refused {
-                what: RefusedAction::WriteKept,
-                path: shown.display().to_string(),
-                rule: "keep",
-                ask: None,
-            }));
+            let path = shown.display().to_string();
+            let refused = Refused { what: RefusedAction::WriteKept, path, rule: "keep", ask: None };
+            return JudgedChange::Refused(refused);
         }
         if self.write.iter().any(|root| real.starts_with(root)) || is_free(&real) || !could_otherwise(place, &real) {
-            return None;
+            return JudgedChange::Allowed;
         }
-        let is_cache = real.components().any(|part| CACHES.iter().any(|cache| part.as_os_str() == *cache));
-        Some((!is_cache).then(|| Refused {
-            what: RefusedAction::Write,
-            path: real.display().to_string(),
-            rule: "write",
-            ask: Some(format!("chiton sandbox allow write {}", shown_for_shell(&real))),
-        }))
+        if real.components().any(|part| CACHES.iter().any(|cache| part.as_os_str() == *cache)) {
+            return JudgedChange::RefusedSilently;
+        }
+        let ask = Some(format!("chiton sandbox allow write {}", shown_for_shell(&real)));
+        let path = real.display().to_string();
+        JudgedChange::Refused(Refused { what: RefusedAction::Write, path, rule: "write", ask })
     }
 
     /// Connects on behalf of the process: what was judged is what it is connected to.
@@ -184,17 +189,6 @@ impl Judge {
         (CallAnswer::Fails(libc::EPERM), Some(refused))
     }
 
-    /// A command may slow down and limit what belongs to it, and nobody else.
-    fn change_process(&self, target: i64) -> Answer {
-        let Ok(process) = i32::try_from(target) else { return GOES_ON };
-        if is_below_us(process) || !may_signal(process) {
-            return GOES_ON;
-        }
-        let path = format!("process {process} ({})", super::program(process));
-        let refused = Refused { what: RefusedAction::Process, path, rule: "signals", ask: None };
-        (CallAnswer::Fails(libc::EPERM), Some(refused))
-    }
-
     fn send_to_group(&self, group: i32, signal: i32) -> Result<(), i32> {
         let Ok(processes) = fs::read_dir("/proc") else { return Err(libc::ESRCH) };
         let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -202,6 +196,17 @@ impl Judge {
         let sent: Vec<_> = members.filter(|pid| self.is_of_session(*pid)).map(|pid| send(pid, signal)).collect();
         if sent.iter().any(Result::is_ok) { Ok(()) } else { Err(libc::ESRCH) }
     }
+}
+
+/// A command may slow down and limit what belongs to it, and nobody else.
+fn change_process(target: i64) -> Answer {
+    let Ok(process) = i32::try_from(target) else { return GOES_ON };
+    if is_below_us(process) || !may_signal(process) {
+        return GOES_ON;
+    }
+    let path = format!("process {process} ({})", super::program(process));
+    let refused = Refused { what: RefusedAction::Process, path, rule: "signals", ask: None };
+    (CallAnswer::Fails(libc::EPERM), Some(refused))
 }
 
 /// A path without links as far as it exists.

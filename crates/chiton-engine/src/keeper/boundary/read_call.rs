@@ -62,7 +62,7 @@ struct Reader {
 }
 
 impl Reader {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "arguments are what the call says")]
+    #[expect(clippy::cast_possible_truncation, reason = "arguments are what the call says")]
     fn read(&self, call: &AskedCall) -> Option<Request> {
         let arguments = call.arguments;
         let number = |index: usize| i64::from(arguments[index] as i32);
@@ -93,10 +93,11 @@ impl Reader {
             libc::SYS_symlinkat => one(place(number(1), 2, Change::Made)),
             libc::SYS_truncate | libc::SYS_setxattr => one(place(HERE, 0, Change::Attributes)),
             libc::SYS_lsetxattr => one(place(HERE, 0, Change::Replaced)),
-            libc::SYS_fchmodat | libc::SYS_fchownat => one(place(number(0), 1, Change::Attributes)),
             // Without a path the times of an open file are meant, which nobody could have opened who may not.
             libc::SYS_utimensat if arguments[1] == 0 => Some(Request::Other),
-            libc::SYS_utimensat => one(place(number(0), 1, Change::Attributes)),
+            libc::SYS_fchmodat | libc::SYS_fchownat | libc::SYS_utimensat => {
+                one(place(number(0), 1, Change::Attributes))
+            }
             libc::SYS_connect => self.address(arguments[1], arguments[2]),
             libc::SYS_kill => Some(Request::Signal { target: number(0), signal: arguments[1] as i32 }),
             libc::SYS_pidfd_send_signal => {
@@ -115,7 +116,7 @@ impl Reader {
 
     /// The calls that newer processors do without.
     #[cfg(target_arch = "x86_64")]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "arguments are what the call says")]
+    #[expect(clippy::cast_possible_truncation, reason = "arguments are what the call says")]
     fn read_old(&self, call: libc::c_long, arguments: &[u64; 6]) -> Option<Request> {
         let place = |path: usize, change: Change| {
             let path = self.absolute(HERE, &self.path(arguments[path])?)?;

@@ -16,12 +16,10 @@ const NEW_NAMESPACES: u32 = 0x7E02_0000;
 const NEW_TIME_NAMESPACE: u32 = 0x80;
 
 /// Flags with which a file is opened to be changed or made.
-#[expect(clippy::cast_sign_loss, reason = "flags are bits")]
 const OPENS_TO_WRITE: u32 =
     (libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | (libc::O_TMPFILE & !libc::O_DIRECTORY)) as u32;
 
 /// The families of sockets that programs need.
-#[expect(clippy::cast_sign_loss, reason = "families have small numbers")]
 const FAMILIES: &[u32] = &[libc::AF_UNIX as u32, libc::AF_INET as u32, libc::AF_INET6 as u32, libc::AF_NETLINK as u32];
 
 const fn fails(call: libc::c_long, error: i32) -> Rule {
@@ -144,7 +142,6 @@ const WATCHED_HERE: &[Rule] = &[];
 
 /// The rules of a filter, in the order in which they are tried.
 pub(crate) fn rules(options: FilterOptions) -> Vec<Rule> {
-    #[expect(clippy::cast_sign_loss, reason = "families have small numbers")]
     let internet = [libc::AF_INET as u32, libc::AF_INET6 as u32]
         .map(|family| fails_when(libc::SYS_socket, When::Is(0, family), libc::EACCES));
     let mut rules: Vec<Rule> = NEVER.iter().chain(NEVER_HERE).copied().collect();

@@ -21,7 +21,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
-use super::policy::{NetworkPolicy, SandboxPolicy};
+use crate::sandbox::Without;
+use crate::sandbox::policy::{NetworkPolicy, SandboxPolicy};
 use crate::sys::namespaces::{Forked, fork, leave, unshare};
 use crate::sys::process::{WaitStatus, wait_for};
 use crate::sys::seccomp::Filter;
@@ -35,19 +36,6 @@ pub(crate) struct PrepareOrder {
     pub(crate) hand_back: PathBuf,
     /// Layers to do without.
     pub(crate) without: Without,
-}
-
-/// Layers that are left out as if the kernel had none, so that every combination can be tried.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Without {
-    /// No namespaces at all.
-    pub namespaces: bool,
-    /// No network namespace.
-    pub network_namespace: bool,
-    /// No Landlock.
-    pub landlock: bool,
-    /// Nobody is asked about system calls.
-    pub watch: bool,
 }
 
 /// What was prepared. The descriptors come with it, in this order: users, mounts, messages, the network, rules.

@@ -23,7 +23,7 @@ use rustix::mount::{
 
 use super::open_place;
 use crate::sandbox::policy::SandboxPolicy;
-use crate::sys::namespaces::{Depth, Writing, set_writing};
+use crate::sys::namespaces::{Depth, make_read_only};
 
 /// What came of it.
 pub(super) struct View {
@@ -56,7 +56,7 @@ pub(super) fn build(policy: &SandboxPolicy, hand_back: &Path) -> io::Result<View
     for path in writable.iter().filter(|path| !is_writable_anyway(path, &writable, &folders)) {
         places.insert(path.clone(), Layer::Writable(copy(path)?));
     }
-    set_writing(open_place(Path::new("/"))?.as_fd(), Writing::Refused, Depth::All)?;
+    make_read_only(open_place(Path::new("/"))?.as_fd(), Depth::All)?;
 
     let mut covers = Vec::new();
     for (path, layer) in &places {
@@ -66,12 +66,12 @@ pub(super) fn build(policy: &SandboxPolicy, hand_back: &Path) -> io::Result<View
         }
     }
     for cover in covers {
-        set_writing(cover.as_fd(), Writing::Refused, Depth::One)?;
+        make_read_only(cover.as_fd(), Depth::One)?;
     }
     cover_files(files.iter().filter(|file| file.exists()))?;
     for path in kept.iter().filter(|path| path.exists()) {
         let tree = copy(path)?;
-        set_writing(tree.as_fd(), Writing::Refused, Depth::All)?;
+        make_read_only(tree.as_fd(), Depth::All)?;
         put(tree.as_fd(), path)?;
     }
     Ok(View { absent })
@@ -133,7 +133,7 @@ fn cover_files<'a>(files: impl Iterator<Item = &'a PathBuf>) -> io::Result<()> {
     for file in files {
         let copy = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
         let hidden = open_tree(&tree, "hidden", copy)?;
-        set_writing(hidden.as_fd(), Writing::Refused, Depth::One)?;
+        make_read_only(hidden.as_fd(), Depth::One)?;
         put(hidden.as_fd(), file)?;
     }
     Ok(())

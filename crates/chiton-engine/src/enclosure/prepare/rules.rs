@@ -88,7 +88,7 @@ fn list_readable(ruleset: &Ruleset, folder: &Path, hidden: &[PathBuf]) -> io::Re
     let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
     for entry in entries.flatten() {
         let path = entry.path();
-        if hidden.iter().any(|hidden| path == *hidden) {
+        if hidden.contains(&path) {
             continue;
         }
         let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());

@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource as Limited, Rlimit};
 
-use super::policy::SandboxLimits;
+use crate::sandbox::policy::SandboxLimits;
 
 /// The limits that each process has from its start. `RLIMIT_AS` is not among them: it counts what programs reserve and
 /// never use, so that some do not even start.

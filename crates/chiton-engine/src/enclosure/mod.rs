@@ -1,14 +1,27 @@
 //! The sandbox of a session: prepared once, joined by every shell.
+//!
+//! 1. [`prepare`] makes namespaces and rules once per session, in a process of its own; an [`Enclosure`] holds them.
+//! 2. Every shell of the session is put into them as it starts (`sys/enclosed.rs`), behind a filter on system calls
+//!    ([`filter`]) and with [`limits`]. Shells that wait, wait inside.
+//! 3. The keeper is asked about calls that change files, connect or signal, and can say what was refused
+//!    (`keeper/boundary.rs`).
+//!
+//! What is allowed is said by a [`SandboxPolicy`]; which layers hold, by a [`SandboxReport`].
+
+pub(crate) mod filter;
+pub(crate) mod limits;
+pub(crate) mod prepare;
 
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use super::policy::{MissingLayer, NetworkPolicy, SandboxPolicy};
-use super::prepare::{Layer, PrepareOrder, Prepared, Without};
-use super::report::SandboxReport;
 use crate::protocol::{EnclosedPlan, NamespaceKind};
+use crate::sandbox::Without;
+use crate::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxPolicy};
+use crate::sandbox::report::SandboxReport;
+use prepare::{Layer, PrepareOrder, Prepared};
 
 /// Namespaces and rules that shells are put into.
 #[derive(Debug)]
