@@ -6,6 +6,8 @@
 pub(crate) mod descriptors;
 pub(crate) mod memory;
 pub(crate) mod messages;
+pub(crate) mod netlink;
+pub(crate) mod packets;
 pub(crate) mod probe;
 pub(crate) mod process;
 pub(crate) mod signals;
