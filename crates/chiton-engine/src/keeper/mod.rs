@@ -47,6 +47,7 @@ use std::process::ExitCode;
 use rustix::process::{Resource, Rlimit};
 
 use crate::protocol::{KEEPER_ARGUMENT, Report, encode};
+use crate::sandbox::network::broker;
 use crate::sys::descriptors;
 use crate::sys::signals::{SignalInbox, survive_file_size_limit};
 use shared_files::SharedFiles;
@@ -65,9 +66,9 @@ pub fn serve_if_asked() {
     }
 }
 
-/// Whether this process was started to be a keeper.
+/// Whether this process was started to be a keeper, or the broker of a session's network.
 pub(crate) fn is_asked() -> bool {
-    std::env::args_os().nth(1).as_deref() == Some(OsStr::new(KEEPER_ARGUMENT))
+    broker::is_asked() || std::env::args_os().nth(1).as_deref() == Some(OsStr::new(KEEPER_ARGUMENT))
 }
 
 /// As [`serve_if_asked`], for an executable that is nothing but a keeper.
@@ -76,6 +77,9 @@ pub fn serve_always() -> ExitCode {
 }
 
 fn serve() -> io::Result<()> {
+    if broker::is_asked() {
+        return broker::serve();
+    }
     // Before anything is opened: a descriptor that the engine's program leaked must not reach a command, nor hold a
     // file or a pipe open for as long as this keeper lives.
     descriptors::close_from(3);
