@@ -7,7 +7,8 @@
 //! 3. Whatever is dialled inside arrives at the broker, which knows the name by the address, asks where it leads
 //!    ([`resolver`]), refuses addresses that no name may lead to ([`addresses`]) and TLS for another name ([`hello`]), dials
 //!    outside, through the machine's own proxy where it has one ([`upstream`]), and moves bytes both ways ([`relay`]).
-//! 4. What was refused is reported ([`events`]), also where the kernel did it by itself ([`bare`]).
+//! 4. Where no such network can be made, the same broker is a proxy for programs that use one ([`proxy`]).
+//! 5. What was refused is reported ([`events`]), also where the kernel did it by itself ([`bare`]).
 //!
 //! Programs need no proxy variables for this, and no library of ours. When the broker is gone nothing is let through: its
 //! listeners are closed, and there is no other way out. Making the namespace and starting the process are left to others.
@@ -21,6 +22,7 @@ mod hello;
 pub(crate) mod inside;
 mod names;
 mod parcel;
+mod proxy;
 mod relay;
 pub(crate) mod resolver;
 mod rules;

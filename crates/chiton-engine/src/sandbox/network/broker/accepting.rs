@@ -1,7 +1,7 @@
 //! Who connects, and whether that may go anywhere.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -27,6 +27,8 @@ pub(super) enum ListensFor {
     Inside(u16),
     /// Connections from outside to this port inside.
     Outside(u16),
+    /// Programs that use a proxy.
+    Requests,
 }
 
 impl Listener {
@@ -62,6 +64,11 @@ impl Broker {
             ListensFor::Outside(port) => {
                 self.relay(socket, source, Target { name: port.to_string(), port, kind: TargetKind::Inside });
             }
+            ListensFor::Requests => self.admit(|broker, id| {
+                prepare(&socket);
+                broker.follow(&socket, id, Side::Client)?;
+                Ok(Client::Relayed(Box::new(Connection::with_request(socket, source))))
+            }),
         }
     }
 
@@ -81,20 +88,38 @@ impl Broker {
             return None;
         }
 
-        let (allowed, known, target) = if let Some(name) = self.names.name_of(dialled) {
-            let target = Target { name: name.to_owned(), port, kind: TargetKind::Name };
-            (self.rules.allow(name, port), true, target)
-        } else {
-            let target = Target { name: dialled.to_string(), port, kind: TargetKind::Address };
-            (self.rules.allow_address(dialled, port), self.rules.know_address(dialled), target)
+        let dialled = match self.names.name_of(dialled) {
+            Some(name) => Dialled::Name(name.to_owned()),
+            None => Dialled::Address(dialled),
+        };
+        self.judge(dialled, port, source)
+    }
+
+    /// What a connection goes to, where that is allowed. What is not is reported.
+    pub(super) fn judge(&mut self, dialled: Dialled, port: u16, source: SocketAddr) -> Option<Target> {
+        let rules = &self.rules;
+        let (allowed, what, name, kind) = match dialled {
+            Dialled::Name(name) => {
+                let what = if rules.know(&name) { Refused::Port } else { Refused::Name };
+                (rules.allow(&name, port), what, name, TargetKind::Name)
+            }
+            Dialled::Address(address) => {
+                let what = if rules.know_address(address) { Refused::Port } else { Refused::Address(None) };
+                (rules.allow_address(address, port), what, address.to_string(), TargetKind::Address)
+            }
         };
         if allowed {
-            return Some(target);
+            return Some(Target { name, port, kind });
         }
-        let what = if known { Refused::Port } else { Refused::Address(None) };
-        self.report(what, target.name, port, Transport::Tcp, source);
+        self.report(what, name, port, Transport::Tcp, source);
         None
     }
+}
+
+/// What somebody wants to be connected to.
+pub(super) enum Dialled {
+    Name(String),
+    Address(IpAddr),
 }
 
 /// Sets what a connection that may rest for long needs.

@@ -7,7 +7,7 @@
 //!    the client sends goes on before.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
@@ -15,11 +15,12 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::accepting::reset;
+use super::accepting::{Dialled, reset};
 use super::dialling::Dial;
 use super::work::{Broker, Side, Step};
 use crate::sandbox::network::events::{Refused, Transport};
 use crate::sandbox::network::hello::{self, HELLO_BYTES, Hello};
+use crate::sandbox::network::proxy::{self, Language, REQUEST_BYTES, Request, Spoken};
 use crate::sandbox::network::relay::{Direction, End, Pumped};
 use crate::sandbox::network::upstream::{TunnelAnswer, read_answer};
 
@@ -42,6 +43,8 @@ pub(super) enum TargetKind {
     Address,
     /// A port of the session, dialled from outside.
     Inside,
+    /// Its client has not said it yet.
+    Unknown,
 }
 
 pub(super) struct Connection {
@@ -56,6 +59,10 @@ pub(super) struct Connection {
     pub(super) is_overdue: bool,
     client_is_gone: bool,
     client_sends_no_more: bool,
+    /// How a client of the proxy wants its answer, until it has it.
+    language: Option<Language>,
+    /// What the server is sent instead of the client's request.
+    instead: Vec<u8>,
 }
 
 /// Whether what the client sends may go on.
@@ -66,6 +73,10 @@ enum Gate {
 }
 
 pub(super) enum Stage {
+    /// The client has to say where to, and may have been welcomed.
+    Requesting {
+        greeted: bool,
+    },
     Accepted,
     Resolving,
     Dialling(Dial),
@@ -74,6 +85,11 @@ pub(super) enum Stage {
         server: End,
         request: Vec<u8>,
         answer: Vec<u8>,
+    },
+    /// What a request became goes to the server before all else.
+    Passing {
+        server: End,
+        request: Vec<u8>,
     },
     Relaying {
         server: End,
@@ -95,7 +111,22 @@ impl Connection {
             is_overdue: false,
             client_is_gone: false,
             client_sends_no_more: false,
+            language: None,
+            instead: Vec::new(),
         }
+    }
+
+    /// One whose client says where to.
+    pub(super) fn with_request(socket: OwnedFd, source: SocketAddr) -> Self {
+        let target = Target { name: String::new(), port: 0, kind: TargetKind::Unknown };
+        Self { stage: Stage::Requesting { greeted: false }, ..Self::new(socket, source, target) }
+    }
+
+    fn set_target(&mut self, target: Target) {
+        let has_name = target.kind == TargetKind::Name && target.port == TLS_PORT;
+        self.gate = if has_name { Gate::AwaitsHello } else { Gate::Open };
+        self.target = target;
+        self.stage = Stage::Accepted;
     }
 
     /// Remembers what an event says.
@@ -108,8 +139,11 @@ impl Connection {
                 &mut self.client
             }
             (Side::Server, Stage::Dialling(dial)) => &mut dial.server,
-            (Side::Server, Stage::Tunnelling { server, .. } | Stage::Relaying { server, .. }) => server,
-            (Side::Server, Stage::Accepted | Stage::Resolving) => return,
+            (
+                Side::Server,
+                Stage::Tunnelling { server, .. } | Stage::Passing { server, .. } | Stage::Relaying { server, .. },
+            ) => server,
+            (Side::Server, Stage::Requesting { .. } | Stage::Accepted | Stage::Resolving) => return,
         };
         end.readable |= is_broken || flags.intersects(EventFlags::IN | EventFlags::RDHUP);
         end.writable |= is_broken || flags.contains(EventFlags::OUT);
@@ -120,7 +154,11 @@ impl Broker {
     /// Does what can be done for a connection now.
     pub(super) fn advance_connection(&mut self, id: u64, connection: &mut Connection) -> Step {
         self.try_to_advance(id, connection).unwrap_or_else(|_| {
-            // Both sides learn that this was not the proper end.
+            // A client of the proxy is told. Others learn that this was not the proper end, and so does the server.
+            if let Some(language) = connection.language.take() {
+                let _ = send(&connection.client.socket, language.refused(), SendFlags::NOSIGNAL);
+                return Step::Over;
+            }
             reset(&connection.client.socket);
             if let Stage::Relaying { server, .. } = &connection.stage {
                 reset(&server.socket);
@@ -139,11 +177,13 @@ impl Broker {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
             let advanced = match &mut connection.stage {
+                Stage::Requesting { .. } => self.take_request(connection)?,
                 Stage::Accepted => self.ask_where_it_leads(id, connection)?,
                 Stage::Resolving if connection.is_overdue => return Err(io::ErrorKind::TimedOut.into()),
                 Stage::Resolving => false,
                 Stage::Dialling(_) => self.go_on_dialling(id, connection)?,
                 Stage::Tunnelling { .. } => go_on_tunnelling(connection)?,
+                Stage::Passing { .. } => go_on_passing(connection)?,
                 Stage::Relaying { .. } => {
                     self.forget_time(id, connection);
                     return self.pump(connection);
@@ -153,6 +193,46 @@ impl Broker {
                 return Ok(Step::Waits);
             }
         }
+    }
+
+    /// Reads where a client of the proxy wants to go. Whether something came of it.
+    fn take_request(&mut self, connection: &mut Connection) -> io::Result<bool> {
+        let Stage::Requesting { greeted } = &mut connection.stage else { return Ok(false) };
+        let mut bytes = [0; REQUEST_BYTES];
+        let count = match recv(&connection.client.socket, &mut bytes[..], RecvFlags::PEEK) {
+            Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok((count, _)) => count,
+            Err(Errno::AGAIN) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        match proxy::read(&bytes[..count], *greeted) {
+            Spoken::Incomplete if connection.client_sends_no_more => Err(io::ErrorKind::UnexpectedEof.into()),
+            Spoken::Incomplete => Ok(false),
+            Spoken::Malformed => Err(io::ErrorKind::InvalidData.into()),
+            Spoken::Greeting(length) => {
+                *greeted = true;
+                recv(&connection.client.socket, &mut bytes[..length], RecvFlags::empty())?;
+                send(&connection.client.socket, &proxy::WELCOME, SendFlags::NOSIGNAL)?;
+                Ok(true)
+            }
+            Spoken::Request(request) => {
+                recv(&connection.client.socket, &mut bytes[..request.bytes], RecvFlags::empty())?;
+                self.go_where_asked(connection, request)?;
+                Ok(true)
+            }
+        }
+    }
+
+    fn go_where_asked(&mut self, connection: &mut Connection, request: Request) -> io::Result<()> {
+        connection.language = Some(request.language);
+        connection.instead = request.instead;
+        let dialled = match request.host.parse::<IpAddr>() {
+            Ok(address) => Dialled::Address(address.to_canonical()),
+            Err(_) => Dialled::Name(request.host),
+        };
+        let target = self.judge(dialled, request.port, connection.source);
+        connection.set_target(target.ok_or(io::ErrorKind::PermissionDenied)?);
+        Ok(())
     }
 
     fn pump(&mut self, connection: &mut Connection) -> io::Result<Step> {
@@ -261,11 +341,36 @@ fn go_on_tunnelling(connection: &mut Connection) -> io::Result<bool> {
     Ok(false)
 }
 
+/// Sends the server what a request became. Whether all of it is sent.
+fn go_on_passing(connection: &mut Connection) -> io::Result<bool> {
+    let Stage::Passing { server, request } = &mut connection.stage else { return Ok(false) };
+    while server.writable && !request.is_empty() {
+        match send(&server.socket, request, SendFlags::NOSIGNAL) {
+            Ok(count) => drop(request.drain(..count)),
+            Err(Errno::AGAIN) => server.writable = false,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let is_done = request.is_empty();
+    if is_done {
+        connection.start_relaying();
+    }
+    Ok(is_done)
+}
+
 impl Connection {
     /// From now on bytes are moved. Does nothing before there is a server.
     pub(super) fn start_relaying(&mut self) {
+        if let Some(language) = self.language.take() {
+            // So little fits into a socket that nothing was sent to yet.
+            let _ = send(&self.client.socket, language.accepted(), SendFlags::NOSIGNAL);
+        }
+        let request = std::mem::take(&mut self.instead);
         self.stage = match std::mem::replace(&mut self.stage, Stage::Accepted) {
-            Stage::Dialling(Dial { server, .. }) | Stage::Tunnelling { server, .. } => {
+            Stage::Dialling(Dial { server, .. }) | Stage::Tunnelling { server, .. } if !request.is_empty() => {
+                Stage::Passing { server, request }
+            }
+            Stage::Dialling(Dial { server, .. }) | Stage::Tunnelling { server, .. } | Stage::Passing { server, .. } => {
                 Stage::Relaying { server, up: Direction::default(), down: Direction::default() }
             }
             other => other,

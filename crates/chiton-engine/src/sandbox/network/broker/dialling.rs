@@ -48,7 +48,7 @@ impl Broker {
                 let places = seed.loopback(connection.target.port).into();
                 return self.dial_first(id, connection, places, now + PATIENCE);
             }
-            TargetKind::Address | TargetKind::Name => match self.proxy_for(connection) {
+            TargetKind::Address | TargetKind::Name | TargetKind::Unknown => match self.proxy_for(connection) {
                 Some((host, _)) => host,
                 None => connection.target.name.clone(),
             },

@@ -72,7 +72,19 @@ pub(crate) fn give(
     events: BorrowedFd<'_>,
 ) -> io::Result<()> {
     let descriptors: Vec<_> = [life, events].into_iter().chain(sockets.descriptors()).collect();
-    parcel::send(socket, &(plan, sockets.inventory()), &descriptors)
+    parcel::send(socket, &(plan, Some(sockets.inventory())), &descriptors)
+}
+
+/// Gives a broker its work where the session has no network of its own: to be a proxy, over HTTP and SOCKS 5, for whoever
+/// connects to `listener`. The rest is as for [`give`].
+pub(crate) fn give_as_proxy(
+    socket: &UnixStream,
+    plan: &BrokerPlan,
+    listener: BorrowedFd<'_>,
+    life: BorrowedFd<'_>,
+    events: BorrowedFd<'_>,
+) -> io::Result<()> {
+    parcel::send(socket, &(plan, None::<Inventory>), &[life, events, listener])
 }
 
 /// Waits for what a broker says to its work.
@@ -107,9 +119,9 @@ pub(crate) fn serve() -> io::Result<()> {
 /// Takes its work from `socket` and does it.
 pub(super) fn serve_on(socket: UnixStream) -> io::Result<()> {
     raise_open_files();
-    let ((plan, inventory), descriptors): ((BrokerPlan, Inventory), _) = parcel::receive(&socket)?;
+    let ((plan, inventory), descriptors): ((BrokerPlan, Option<Inventory>), _) = parcel::receive(&socket)?;
 
-    match prepare(plan, &inventory, descriptors) {
+    match prepare(plan, inventory.as_ref(), descriptors) {
         Ok((mut broker, not_exposed)) => {
             parcel::send(&socket, &BrokerReport::Started { not_exposed }, &[])?;
             broker.listen_to(socket)?;
@@ -125,17 +137,29 @@ pub(super) fn serve_on(socket: UnixStream) -> io::Result<()> {
 
 type Unexposed = Vec<(u16, String)>;
 
-fn prepare(plan: BrokerPlan, inventory: &Inventory, mut given: Vec<OwnedFd>) -> io::Result<(work::Broker, Unexposed)> {
+fn prepare(
+    plan: BrokerPlan,
+    inventory: Option<&Inventory>,
+    mut given: Vec<OwnedFd>,
+) -> io::Result<(work::Broker, Unexposed)> {
     if given.len() < 2 {
         return Err(io::Error::other("its life and its events are missing"));
     }
-    let sockets = given.split_off(2);
+    let mut sockets = given.split_off(2);
     let (Some(events), Some(life)) = (given.pop(), given.pop()) else {
         return Err(io::Error::other("its life and its events are missing"));
     };
 
     let expose = plan.expose.clone();
-    let mut broker = work::Broker::new(plan, Sockets::from_descriptors(inventory, sockets)?, life, events)?;
+    let mut broker = work::Broker::new(plan, life, events)?;
+    match (inventory, sockets.pop()) {
+        (None, Some(listener)) => broker.serve_as_proxy(listener)?,
+        (Some(inventory), Some(last)) => {
+            sockets.push(last);
+            broker.enter(Sockets::from_descriptors(inventory, sockets)?)?;
+        }
+        (_, None) => return Err(io::Error::other("it has no socket to serve")),
+    }
     let mut not_exposed = Vec::new();
     for port in expose {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));

@@ -24,10 +24,14 @@ impl Broker {
     pub(super) fn answer_datagrams(&mut self) {
         let mut packet = [0; QUESTION_BYTES];
         for _ in 0..BATCH {
-            let Ok((count, source, asked)) = receive_datagram(self.dns(), &mut packet) else { return };
-            if let Some(reply) = self.answer(&packet[..count], source) {
+            let Some(Ok((count, source, asked))) = self.dns().map(|dns| receive_datagram(dns, &mut packet)) else {
+                return;
+            };
+            if let Some(reply) = self.answer(&packet[..count], source)
+                && let Some(dns) = self.dns()
+            {
                 // From the address that was asked: clients take no answer from another one.
-                let _ = send_datagram(self.dns(), &reply, source, asked);
+                let _ = send_datagram(dns, &reply, source, asked);
             }
         }
     }

@@ -73,7 +73,7 @@ pub(super) struct Broker {
     epoll: OwnedFd,
     life: OwnedFd,
     control: Option<(UnixStream, Frames)>,
-    dns: OwnedFd,
+    dns: Option<OwnedFd>,
     refusals: Option<OwnedFd>,
     seed: Option<Seed>,
     listeners: HashMap<u64, Listener>,
@@ -98,18 +98,17 @@ pub(super) struct Broker {
 }
 
 impl Broker {
-    pub(super) fn new(plan: BrokerPlan, sockets: Sockets, life: OwnedFd, events: OwnedFd) -> io::Result<Self> {
+    pub(super) fn new(plan: BrokerPlan, life: OwnedFd, events: OwnedFd) -> io::Result<Self> {
         let open_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let room = open_files.saturating_sub(DESCRIPTORS_OWN) / DESCRIPTORS_EACH;
-        let Sockets { dns, dns_stream, seed, refusals, listeners } = sockets;
 
-        let mut broker = Self {
+        let broker = Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             life,
             control: None,
-            seed: Seed::plant(seed, &dns_stream, DNS_PORT).ok(),
-            dns,
-            refusals,
+            seed: None,
+            dns: None,
+            refusals: None,
             listeners: HashMap::new(),
             clients: HashMap::new(),
             next: FIRST_FREE,
@@ -127,16 +126,31 @@ impl Broker {
             unfinished: VecDeque::new(),
         };
         broker.watch(&broker.life, LIFE)?;
-        broker.watch(&broker.dns, QUESTIONS)?;
         broker.watch(&broker.resolver.descriptor(), RESOLVED)?;
-        if let Some(refusals) = &broker.refusals {
-            broker.watch(refusals, REFUSALS)?;
-        }
-        broker.listen(Listener { socket: dns_stream, wants: ListensFor::Questions })?;
-        for (port, socket) in listeners {
-            broker.listen(Listener { socket, wants: ListensFor::Inside(port) })?;
-        }
         Ok(broker)
+    }
+
+    /// Serves the network that these sockets are from.
+    pub(super) fn enter(&mut self, sockets: Sockets) -> io::Result<()> {
+        let Sockets { dns, dns_stream, seed, refusals, listeners } = sockets;
+        self.watch(&dns, QUESTIONS)?;
+        self.dns = Some(dns);
+        if let Some(refusals) = refusals {
+            self.watch(&refusals, REFUSALS)?;
+            self.refusals = Some(refusals);
+        }
+        self.seed = Seed::plant(seed, &dns_stream, DNS_PORT).ok();
+        self.listen(Listener { socket: dns_stream, wants: ListensFor::Questions })?;
+        for (port, socket) in listeners {
+            self.listen(Listener { socket, wants: ListensFor::Inside(port) })?;
+        }
+        Ok(())
+    }
+
+    /// Serves programs that use a proxy.
+    pub(super) fn serve_as_proxy(&mut self, listener: OwnedFd) -> io::Result<()> {
+        rustix::io::ioctl_fionbio(&listener, true)?;
+        self.listen(Listener { socket: listener, wants: ListensFor::Requests })
     }
 
     /// Takes orders from the engine, for as long as that is there.
@@ -339,8 +353,8 @@ impl Broker {
         self.seed.as_ref()
     }
 
-    pub(super) fn dns(&self) -> &OwnedFd {
-        &self.dns
+    pub(super) fn dns(&self) -> Option<&OwnedFd> {
+        self.dns.as_ref()
     }
 
     fn take_orders(&mut self) {

@@ -491,3 +491,37 @@ for family, place in ((socket.AF_INET, \"203.0.113.5\"), (socket.AF_INET6, \"200
         assert_eq!(stage.prints(text), "loopback\nENETUNREACH\nENETUNREACH\n");
     });
 }
+
+#[test]
+fn without_a_network_of_its_own_a_session_has_a_proxy_with_the_same_rules() {
+    outside("promises::without_a_network_of_its_own_a_session_has_a_proxy_with_the_same_rules", || {
+        servers::http(&format!("{HOST}:80"), None);
+        let forbidden = servers::http("127.0.0.1:80", None);
+        let folder = tempfile::tempdir().unwrap();
+        let server = tls_server(folder.path());
+        let secure = format!("--cacert {}/certificate", folder.path().display());
+        let mut stage = Stage::set_proxy(&plan(RULES, TABLE), "127.0.0.1:3128");
+
+        for proxy in ["-x http://127.0.0.1:3128", "-p -x http://127.0.0.1:3128", "-x socks5h://127.0.0.1:3128"] {
+            let fetch = |rest: &str| run_here(&format!("curl -sSf --noproxy '' {proxy} {rest}"));
+            let output = fetch("http://Allowed.test/ http://a.b.cdn.test./");
+            let printed = String::from_utf8_lossy(&output.stdout).to_lowercase();
+            assert_eq!(printed.matches("reached ").count(), 2, "{proxy}: {output:?}");
+            if server.is_some() {
+                assert!(fetch(&format!("{secure} https://allowed.test/")).status.success(), "{proxy}");
+            }
+            assert_eq!(stage.refusals(), [], "{proxy}");
+
+            for (url, what, name, port) in [
+                ("http://evil.test/", Refused::Name, "evil.test", 80),
+                ("http://allowed.test:8080/", Refused::Port, "allowed.test", 8080),
+                ("http://203.0.113.6/", Refused::Address(None), "203.0.113.6", 80),
+                ("http://rebind.test/", Refused::Address(Some([127, 0, 0, 1].into())), "rebind.test", 80),
+            ] {
+                assert!(!fetch(url).status.success(), "{proxy} {url}");
+                assert!(stage.refusal(|refusal| is(refusal, &what, name, port)).is_some(), "{proxy} {url}");
+            }
+        }
+        assert_eq!(forbidden.load(Ordering::SeqCst), 0);
+    });
+}

@@ -174,6 +174,21 @@ impl Stage {
         Self { inside, broker: None, control, life: None, events: events.into(), reader, waiting: Vec::new() }
     }
 
+    /// A session in the network of the test, whose broker is a proxy at this place.
+    pub(super) fn set_proxy(plan: &BrokerPlan, place: &str) -> Self {
+        let (inside, door) = start_part("inside", "alone", true);
+        std::mem::forget(door);
+        let (broker, control) = start_part("broker", "", false);
+        let (life_reader, life) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+        let (events, events_writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+        rustix::io::ioctl_fionbio(&events, true).unwrap();
+        let listener = std::net::TcpListener::bind(place).unwrap();
+        broker::give_as_proxy(&control, plan, listener.as_fd(), life_reader.as_fd(), events_writer.as_fd()).unwrap();
+        assert_eq!(broker::started(&control).unwrap(), BrokerReport::Started { not_exposed: Vec::new() });
+        let (life, reader) = (Some(life), EventReader::default());
+        Self { inside, broker: Some(broker), control, life, events: events.into(), reader, waiting: Vec::new() }
+    }
+
     fn entering(&self, program: &str) -> Command {
         let mut enter = command("nsenter");
         enter.arg(format!("--net=/proc/{}/ns/net", self.inside.id())).args(["--", program]);
