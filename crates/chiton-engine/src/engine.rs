@@ -9,6 +9,7 @@ mod stages;
 mod typing;
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
@@ -75,6 +76,8 @@ pub struct EngineConfig {
     pub room: WarmRoom,
     /// What commands are held in; nothing unless somebody says so.
     pub sandbox: Option<SandboxPolicy>,
+    /// Where names lead that a sandbox allows, in place of what the machine's resolver says.
+    pub sandbox_hosts: Option<Vec<(String, Vec<IpAddr>)>>,
     /// Layers of it to do without, as if the kernel had none.
     pub sandbox_without: Without,
 }
@@ -97,6 +100,7 @@ impl EngineConfig {
             login: None,
             room: WarmRoom::default(),
             sandbox: None,
+            sandbox_hosts: None,
             sandbox_without: Without::default(),
         })
     }

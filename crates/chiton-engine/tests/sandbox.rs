@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chiton_engine::sandbox::Without;
-use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
+use chiton_engine::sandbox::policy::{HostRule, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
 use chiton_engine::{Outcome, RunReport, Session};
 use harness::{Harness, runtime};
 
@@ -204,5 +204,87 @@ c, _ = s.accept(); c.sendall(b\"hello\\n\")' & until [ -s port ]; do sleep 0.02;
         assert_eq!(started.outcome, Outcome::Exited(0), "{}", said(&started));
         let client = place.run("exec 3<>/dev/tcp/127.0.0.1/$(cat port); cat <&3").await;
         assert_eq!(client.stdout.to_text(), "hello\n", "{}", said(&client));
+    });
+}
+
+/// A server outside that answers once per connection, and its port.
+fn server() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            let _ = std::io::Write::write_all(&mut &connection, b"hello from outside\n");
+        }
+    });
+    port
+}
+
+#[test]
+fn only_listed_names_lead_out_and_the_reply_names_the_others() {
+    runtime().block_on(async {
+        let port = server();
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("work")).unwrap();
+        let rules = [("allowed.test", Some(port)), ("127.0.0.1", Some(port))];
+        let rules = rules.map(|(host, port)| HostRule { host: host.to_owned(), port });
+        let harness = Harness::with(|config| {
+            let network = NetworkPolicy::Named(rules.to_vec());
+            config.sandbox = Some(SandboxPolicy { network, hide: Vec::new(), keep: Vec::new(), ..policy(&root) });
+            let loopback = || vec!["127.0.0.1".parse().unwrap()];
+            config.sandbox_hosts =
+                Some(vec![("allowed.test".to_owned(), loopback()), ("other.test".to_owned(), loopback())]);
+        });
+        let session = harness.session_in(&root.join("work"));
+        let ask = |name: &str| {
+            format!(
+                "python3 -c 'import socket; s = socket.create_connection((\"{name}\", {port}), 5); print(s.recv(99))'"
+            )
+        };
+        let allowed = harness.run(&session, &ask("allowed.test")).await;
+        assert_eq!(allowed.stdout.to_text(), "b'hello from outside\\n'\n", "{}", said(&allowed));
+        assert!(allowed.refused.is_empty(), "{}", said(&allowed));
+        assert_eq!(allowed.protection.sandbox.as_ref().unwrap().network, "names");
+
+        let other = harness.run(&session, &ask("other.test")).await;
+        assert_ne!(other.outcome, Outcome::Exited(0), "{}", said(&other));
+        let refused = &other.refused[0];
+        assert_eq!((refused.path.as_str(), refused.rule.as_str()), ("other.test", "network"), "{}", said(&other));
+        assert!(refused.by.starts_with("python3"), "{}", said(&other));
+    });
+}
+
+#[test]
+fn a_limit_that_was_hit_is_named() {
+    let rows: [(&str, fn(&mut SandboxLimits), &str); 3] = [
+        ("head -c 2000000 /dev/zero > big", |limits| limits.file = Some(1 << 20), "file"),
+        ("while :; do :; done", |limits| limits.cpu_seconds = Some(1), "cpu"),
+        (
+            "for i in 1 2 3 4; do python3 -c 'x = bytearray(60 << 20); import time; time.sleep(60)' & done; wait",
+            |limits| limits.memory = Some(128 << 20),
+            "memory",
+        ),
+    ];
+    runtime().block_on(async {
+        for (command, limit, word) in rows {
+            let place = place(|policy| limit(&mut policy.limits), Without::default());
+            let report = place.run(command).await;
+            assert_eq!(report.limit_word(), Some(word), "{command}: {}", said(&report));
+            assert!(report.notices.iter().any(|notice| notice.contains("limit")), "{command}: {:?}", report.notices);
+        }
+    });
+}
+
+#[test]
+fn programs_that_reserve_a_lot_start_within_a_small_limit() {
+    runtime().block_on(async {
+        let place = place(|policy| policy.limits.memory = Some(512 << 20), Without::default());
+        for program in ["node -e 'console.log(1)'", "python3 -c 'print(1)'", "git --version"] {
+            let found = place.run(&format!("command -v {}", program.split(' ').next().unwrap())).await;
+            if found.outcome == Outcome::Exited(0) {
+                let report = place.run(program).await;
+                assert_eq!(report.outcome, Outcome::Exited(0), "{program}: {}", said(&report));
+            }
+        }
     });
 }

@@ -14,6 +14,8 @@ pub(crate) fn of_each_process(limits: &SandboxLimits) -> Vec<(Limited, Rlimit)> 
         (Limited::Fsize, limits.file),
         (Limited::Nofile, limits.open_files),
     ];
-    let both = |value: u64| Rlimit { current: Some(value), maximum: Some(value) };
-    rows.into_iter().filter_map(|(limited, value)| Some((limited, both(value?)))).collect()
+    // At the first limit on processor time a process gets a signal that has a name, at the second it is killed.
+    let most = |limited: Limited, value: u64| if limited == Limited::Cpu { value.saturating_add(2) } else { value };
+    let limit = |limited: Limited, value: u64| Rlimit { current: Some(value), maximum: Some(most(limited, value)) };
+    rows.into_iter().filter_map(|(limited, value)| Some((limited, limit(limited, value?)))).collect()
 }

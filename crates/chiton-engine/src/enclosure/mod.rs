@@ -10,17 +10,21 @@
 
 pub(crate) mod filter;
 pub(crate) mod limits;
+#[cfg_attr(not(test), expect(dead_code, reason = "a proxy where there are no namespaces is not joined yet"))]
+pub(crate) mod network;
 pub(crate) mod prepare;
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use crate::lock::Lock;
 use crate::protocol::{EnclosedPlan, NamespaceKind};
 use crate::sandbox::Without;
 use crate::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxPolicy};
-use crate::sandbox::report::SandboxReport;
+use crate::sandbox::report::{RefusedAccess, RefusedAction, SandboxReport};
+use network::events::{EventReader, Refusal, Refused};
 use prepare::{Layer, PrepareOrder, Prepared};
 
 /// Namespaces and rules that shells are put into.
@@ -30,6 +34,8 @@ pub(crate) struct Enclosure {
     prepared: Prepared,
     /// One for each namespace, then the rules.
     files: Vec<OwnedFd>,
+    /// Leads allowed names out of its network.
+    broker: Option<Broker>,
     hand_back: PathBuf,
 }
 
@@ -49,7 +55,29 @@ impl From<io::Error> for Unenclosed {
 }
 
 /// What makes a sandbox of an order: a process of its own.
-pub(crate) type Preparing<'a> = &'a dyn Fn(&PrepareOrder) -> io::Result<(Prepared, Vec<OwnedFd>)>;
+pub(crate) type Preparing<'a> = &'a dyn Fn(&PrepareOrder) -> io::Result<(Prepared, Vec<OwnedFd>, Option<Broker>)>;
+
+/// The process that leads allowed names out of a sandbox's network.
+#[derive(Debug)]
+pub(crate) struct Broker {
+    /// It ends when nobody holds this any more.
+    pub(crate) life: OwnedFd,
+    /// What it refused.
+    pub(crate) events: Lock<(File, EventReader)>,
+}
+
+impl Broker {
+    /// What it refused since it was asked before.
+    fn refusals(&self) -> Vec<Refusal> {
+        let (file, reader) = &mut *self.events.lock();
+        let (mut bytes, mut refusals) = ([0; 8192], Vec::new());
+        // The end of a pipe that does not block: what has come is there.
+        while let Ok(count @ 1..) = file.read(&mut bytes) {
+            refusals.extend(reader.read(&bytes[..count]).unwrap_or_default());
+        }
+        refusals
+    }
+}
 
 impl Enclosure {
     /// Has one prepared. `folder` is where shells hand their state back; a new one below it is made.
@@ -65,8 +93,8 @@ impl Enclosure {
         fs::create_dir_all(&hand_back)?;
         let order = PrepareOrder { policy: policy.clone(), hand_back, without };
         let prepared = preparing(&order).inspect_err(|_| drop(fs::remove_dir(&order.hand_back)));
-        let (prepared, files) = prepared?;
-        let enclosure = Self { policy: order.policy, prepared, files, hand_back: order.hand_back };
+        let (prepared, files, broker) = prepared?;
+        let enclosure = Self { policy: order.policy, prepared, files, broker, hand_back: order.hand_back };
         let missing = enclosure.missing();
         if policy.missing == MissingLayer::Refuse && !missing.is_empty() {
             return Err(Unenclosed::Missing(missing));
@@ -102,6 +130,7 @@ impl Enclosure {
             policy: self.policy.clone(),
             namespaces,
             has_rules: self.prepared.landlock.holds(),
+            has_broker: self.broker.is_some(),
             watched: self.prepared.watch.holds(),
             refuses_internet: self.policy.network != NetworkPolicy::Open && !self.prepared.network.holds(),
         }
@@ -109,12 +138,26 @@ impl Enclosure {
 
     /// The descriptors that come with the plan.
     pub(crate) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.files.iter().map(AsFd::as_fd)
+        self.files.iter().chain(self.broker.iter().map(|broker| &broker.life)).map(AsFd::as_fd)
     }
 
     /// The folder in which the shells of a keeper hand their state back.
     pub(crate) fn hand_back(&self, keeper: i32, mark: u64) -> PathBuf {
         self.hand_back.join(format!("{keeper}-{mark:016x}"))
+    }
+
+    /// What was refused at the border of its network since this was asked before; `by` is who went there last.
+    pub(crate) fn refused_names(&self, by: Option<&str>) -> Vec<RefusedAccess> {
+        let Some(broker) = &self.broker else { return Vec::new() };
+        let mut refused: Vec<RefusedAccess> = Vec::new();
+        for refusal in broker.refusals() {
+            let access = access(&refusal, by);
+            match refused.iter_mut().find(|known| known.path == access.path) {
+                Some(known) => known.times += 1,
+                None => refused.push(access),
+            }
+        }
+        refused
     }
 
     /// Whether something has appeared that it should cover, and does not: it was not there when it was made.
@@ -170,6 +213,22 @@ impl Enclosure {
             weaker.push("attributes of files outside: watched only".to_owned());
         }
         weaker
+    }
+}
+
+/// A refusal of the broker as a reply has it.
+fn access(refusal: &Refusal, by: Option<&str>) -> RefusedAccess {
+    // A question to the resolver has no port.
+    let path = if refusal.port == 0 { refusal.name.clone() } else { format!("{}:{}", refusal.name, refusal.port) };
+    let can_be_allowed = matches!(refusal.what, Refused::Name | Refused::Port);
+    let ask = can_be_allowed.then(|| format!("chiton sandbox allow network {path}"));
+    RefusedAccess {
+        what: RefusedAction::Network,
+        path,
+        by: by.unwrap_or("a program that is gone").to_owned(),
+        times: 1,
+        rule: "network".to_owned(),
+        ask,
     }
 }
 

@@ -21,6 +21,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
+use super::network::{self, inside, inside::Sockets};
 use crate::sandbox::Without;
 use crate::sandbox::policy::{NetworkPolicy, SandboxPolicy};
 use crate::sys::namespaces::{Forked, fork, leave, unshare};
@@ -230,17 +231,23 @@ fn inside(
         absent: view.absent,
         ..Prepared::default()
     };
-    if network {
-        // Only what is on the loopback device; nothing leads to another one.
-        bring_loopback_up().map_err(say("the loopback device cannot be switched on"))?;
-    }
+    let sockets = set_up_network(order, network).map_err(say("its network cannot be set up"))?;
     add_rules(order, rules::Reads::Free, network, &mut prepared, &mut files).map_err(say("Landlock's rules"))?;
     prepared.watch = watch_layer(order);
-    send(engine, &prepared, &files).map_err(say("the sandbox cannot be handed over"))
+    let handed_over = send(engine, &prepared, &files).and_then(|()| match &sockets {
+        Some(sockets) => sockets.send(engine),
+        None => Ok(()),
+    });
+    handed_over.map_err(say("the sandbox cannot be handed over"))
 }
 
-fn bring_loopback_up() -> io::Result<()> {
-    crate::sys::netdevice::switch_on(c"lo")
+/// Makes the network of its own what the policy says; gives the sockets by which names lead out of it.
+fn set_up_network(order: &PrepareOrder, network: bool) -> io::Result<Option<Sockets>> {
+    match &order.policy.network {
+        NetworkPolicy::Named(rules) if network => inside::set_up(&network::ports(rules)).map(Some),
+        NetworkPolicy::Off if network => inside::set_up_alone().map(|()| None),
+        _ => Ok(None),
+    }
 }
 
 fn network_layer(order: &PrepareOrder, network: bool, missing: &Missing) -> Layer {
@@ -305,12 +312,28 @@ fn watch_layer(order: &PrepareOrder) -> Layer {
     }
 }
 
-/// The descriptors with one byte, then the rest until the end of the connection.
+/// The descriptors with one byte, then the length of the rest and the rest.
 fn send(mut engine: &UnixStream, prepared: &Prepared, files: &[OwnedFd]) -> io::Result<()> {
     let text = postcard::to_stdvec(prepared).map_err(|error| io::Error::other(error.to_string()))?;
+    let length = u32::try_from(text.len()).map_err(io::Error::other)?;
     let borrowed: Vec<BorrowedFd<'_>> = files.iter().map(AsFd::as_fd).collect();
     messages::send(engine, PREPARED, &borrowed)?;
+    engine.write_all(&length.to_le_bytes())?;
     engine.write_all(&text)
+}
+
+/// Receives what [`send`] sent.
+pub(crate) fn receive(mut connection: &UnixStream) -> io::Result<(Prepared, Vec<OwnedFd>)> {
+    let mut byte = [0];
+    let Some((_, files)) = messages::receive(connection, &mut byte)? else {
+        return Err(io::Error::other("what should prepare the sandbox ended without a word"));
+    };
+    let mut length = [0; 4];
+    connection.read_exact(&mut length)?;
+    let mut text = vec![0; usize::try_from(u32::from_le_bytes(length)).map_err(io::Error::other)?];
+    connection.read_exact(&mut text)?;
+    let prepared = postcard::from_bytes(&text).map_err(|_| io::Error::other("what was prepared cannot be read"))?;
+    Ok((prepared, files))
 }
 
 /// A path that can be opened, or what is said where it cannot.

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::Engine;
+use crate::enclosure::network::broker::BrokerPlan;
+use crate::enclosure::network::resolver::Resolution;
 use crate::enclosure::{Enclosure, Unenclosed};
 use crate::error::StartError;
 use crate::process::sandbox_process;
@@ -28,7 +30,17 @@ impl Engine {
         }
         let config = &self.inner.config;
         let folder = config.state_directory.join(FOLDER);
-        let preparing = |order: &_| sandbox_process::prepare(&config.keeper, order);
+        let names = || BrokerPlan {
+            rules: policy.rules().to_vec(),
+            expose: policy.expose.clone(),
+            resolution: match &config.sandbox_hosts {
+                Some(table) => Resolution::Table(table.clone()),
+                None => Resolution::System,
+            },
+            upstream: None,
+            search: Vec::new(),
+        };
+        let preparing = |order: &_| sandbox_process::prepare(&config.keeper, order, names);
         let made = Enclosure::new(policy, &folder, config.sandbox_without, &preparing).map_err(|why| match why {
             Unenclosed::Missing(layers) => {
                 StartError::SandboxMissing { profile: policy.profile.clone(), layers: layers.join(", ") }

@@ -299,7 +299,7 @@ impl Engine {
         ended: Ended,
         views: Views,
     ) -> RunReport {
-        let Ended { mut run, pid, warm, ending, state, waits, released, reports } = ended;
+        let Ended { mut run, pid, warm, mut ending, state, waits, released, reports } = ended;
         run.keep();
         let shell = self.shell_of(request).kind();
         let commit = self.commit(session, &start, shell, &ending, state);
@@ -328,6 +328,9 @@ impl Engine {
             let (session, start, running) = (session.clone(), start.clone(), run.running.take());
             FollowUp { session, start, shell, running, reports, owed }
         });
+        if let Some(enclosure) = &*session.enclosure().lock() {
+            ending.refused.extend(enclosure.refused_names(ending.connected.as_deref()));
+        }
         let response = response::compose(RunParts {
             run_id: run.folder.id(),
             pid,

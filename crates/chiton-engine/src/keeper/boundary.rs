@@ -21,6 +21,7 @@ use crate::sandbox::policy::SandboxPolicy;
 use crate::sandbox::report::{RefusedAccess, RefusedAction};
 use crate::sys::seccomp::{AskedCall, CallAnswer, Listener};
 use judge::Judge;
+use read_call::Request;
 
 /// How many different things are remembered; more are counted with the last one.
 const MOST_REMEMBERED: usize = 64;
@@ -30,6 +31,8 @@ pub(super) struct Boundary {
     listener: Listener,
     judge: Judge,
     refused: Vec<RefusedAccess>,
+    /// The program that went to the network last.
+    connected: Option<String>,
 }
 
 /// What was refused.
@@ -44,7 +47,7 @@ impl Boundary {
     /// `shared` is the folder in which the shell hands its state back.
     pub(super) fn new(listener: OwnedFd, policy: SandboxPolicy, shared: Option<&Path>, leader: i32) -> Self {
         let judge = Judge::new(policy, shared, leader);
-        Self { listener: Listener::new(listener), judge, refused: Vec::new() }
+        Self { listener: Listener::new(listener), judge, refused: Vec::new(), connected: None }
     }
 
     /// Becomes readable when a call waits.
@@ -72,6 +75,9 @@ impl Boundary {
         if !self.listener.is_waiting(call) {
             return CallAnswer::GoesOn;
         }
+        if matches!(request, Request::Address(..)) {
+            self.connected = Some(program(call.thread));
+        }
         let (answer, refused) = self.judge.judge(call, request);
         if let Some(refused) = refused {
             self.remember(call.thread, refused);
@@ -93,6 +99,11 @@ impl Boundary {
         } else if let Some(last) = self.refused.last_mut() {
             last.times += 1;
         }
+    }
+
+    /// The program that went to the network last.
+    pub(super) fn connected(&self) -> Option<&str> {
+        self.connected.as_deref()
     }
 
     /// What was refused so far.

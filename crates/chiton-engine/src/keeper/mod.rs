@@ -48,6 +48,7 @@ use std::process::ExitCode;
 
 use rustix::process::{Resource, Rlimit};
 
+use crate::enclosure::network::broker::{self, BROKER_ARGUMENT};
 use crate::enclosure::prepare;
 use crate::protocol::{KEEPER_ARGUMENT, Report, SANDBOX_ARGUMENT, encode};
 use crate::sys::descriptors;
@@ -63,23 +64,45 @@ use shared_files::SharedFiles;
 /// A program that forgets it fails: [`crate::Engine::new`] gives an error in such a process, and the call that wanted a
 /// keeper gives one that names this function.
 pub fn serve_if_asked() {
-    match std::env::args_os().nth(1) {
-        Some(argument) if argument == KEEPER_ARGUMENT => std::process::exit(i32::from(serve().is_err())),
-        Some(argument) if argument == SANDBOX_ARGUMENT => std::process::exit(i32::from(prepare::serve().is_err())),
-        _ => {}
+    if let Some(role) = role() {
+        std::process::exit(i32::from(role.serve().is_err()));
     }
 }
 
-/// Whether this process was started to be a keeper.
-pub(crate) fn is_asked() -> bool {
-    let wanted = std::env::args_os().nth(1);
-    [KEEPER_ARGUMENT, SANDBOX_ARGUMENT].iter().any(|argument| wanted.as_deref() == Some(OsStr::new(argument)))
+/// What a program that was executed once more is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Keeper,
+    /// Prepares a sandbox.
+    Preparer,
+    /// Leads the names of a sandbox out of its network.
+    Broker,
 }
 
-/// As [`serve_if_asked`], for an executable that is nothing but a keeper.
+impl Role {
+    fn serve(self) -> io::Result<()> {
+        match self {
+            Self::Keeper => serve(),
+            Self::Preparer => prepare::serve(),
+            Self::Broker => broker::serve(),
+        }
+    }
+}
+
+fn role() -> Option<Role> {
+    let argument = std::env::args_os().nth(1)?;
+    let known = [(KEEPER_ARGUMENT, Role::Keeper), (SANDBOX_ARGUMENT, Role::Preparer), (BROKER_ARGUMENT, Role::Broker)];
+    known.into_iter().find(|(name, _)| argument == OsStr::new(name)).map(|(_, role)| role)
+}
+
+/// Whether this process was started to serve an engine.
+pub(crate) fn is_asked() -> bool {
+    role().is_some()
+}
+
+/// As [`serve_if_asked`], for an executable that is nothing else.
 pub fn serve_always() -> ExitCode {
-    let prepares = std::env::args_os().nth(1).is_some_and(|argument| argument == SANDBOX_ARGUMENT);
-    let served = if prepares { prepare::serve() } else { serve() };
+    let served = role().unwrap_or(Role::Keeper).serve();
     if served.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

@@ -57,6 +57,8 @@ pub(super) struct KeptRun {
     pub(super) boundary: Option<Boundary>,
     /// Nobody is left who could make calls.
     boundary_over: bool,
+    /// While it is open, names lead out of its network.
+    _network: Option<OwnedFd>,
     /// Keeps the limits of a sandboxed run.
     pub(super) rationing: Option<Rationing>,
     /// Where somebody watches for lines.
@@ -96,7 +98,10 @@ pub(super) fn keep(
 ) -> AfterRun {
     let started = Instant::now();
     let StartedShell { pid, leader_alone, folder, alive, door, masking, pipes, input, terminal, enclosed, .. } = shell;
-    let (boundary, rationing) = enclosed.map_or((None, None), |enclosed| (enclosed.boundary, Some(enclosed.rationing)));
+    let (boundary, rationing, network) = match enclosed {
+        Some(enclosed) => (enclosed.boundary, Some(enclosed.rationing), enclosed.network),
+        None => (None, None, None),
+    };
     let terminal = terminal.map(|(ends, size)| HeldTerminal::new(ends, size, &plan.folder, started));
     let output = OutputPump::new(&plan, pipes, masking);
     let unattended = terminal.is_none().then(|| Unattended::new(&output, started));
@@ -110,6 +115,7 @@ pub(super) fn keep(
         state: StateInbox::default(),
         boundary,
         boundary_over: false,
+        _network: network,
         rationing,
         watches: None,
         told: Told::default(),

@@ -50,13 +50,16 @@ pub(super) struct Enclosed {
     /// Answers its calls, where the filter asks.
     pub(super) boundary: Option<Boundary>,
     pub(super) rationing: Rationing,
+    /// While it is open, names lead out of the sandbox's network.
+    pub(super) network: Option<OwnedFd>,
 }
 
 impl Enclosed {
-    fn new(plan: EnclosedPlan, started: ShellProcess, shared: Option<&Path>) -> Self {
+    fn new(plan: EnclosedPlan, started: ShellProcess, shared: Option<&Path>, mut given: Vec<OwnedFd>) -> Self {
+        let network = if plan.has_broker { given.pop() } else { None };
         let limits = plan.policy.limits;
         let boundary = started.listener.map(|listener| Boundary::new(listener, plan.policy, shared, started.pid));
-        Self { boundary, rationing: Rationing::new(limits) }
+        Self { boundary, rationing: Rationing::new(limits), network }
     }
 }
 
@@ -76,7 +79,10 @@ impl StartedShell {
         let (started, pipes, input, ends) = start(plan, &mut given).map_err(|error| explain(plan, &error))?;
         let pid = started.pid;
         let shared = plan.shared.as_deref().map(|folder| PathBuf::from(OsStr::from_bytes(folder)));
-        let enclosed = plan.enclosed.take().map(|enclosed| Enclosed::new(*enclosed, started, shared.as_deref()));
+        let enclosed = plan
+            .enclosed
+            .take()
+            .map(|enclosed| Enclosed::new(*enclosed, started, shared.as_deref(), std::mem::take(&mut given.enclosing)));
 
         let folder = match given.folder.take() {
             Some(alive) => RunFolder::at(&plan.folder).map(|folder| (folder, alive)),

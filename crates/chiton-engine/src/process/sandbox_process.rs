@@ -1,52 +1,87 @@
-//! The process that prepares a sandbox, from the engine's side.
+//! The processes that prepare a sandbox and lead names out of its network, from the engine's side.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::order::memory_file;
-use crate::enclosure::prepare::{PREPARED, PrepareOrder, Prepared};
+use crate::enclosure::Broker;
+use crate::enclosure::network::broker::{self, BROKER_ARGUMENT, BrokerPlan, BrokerReport};
+use crate::enclosure::network::events::EventReader;
+use crate::enclosure::network::inside::Sockets;
+use crate::enclosure::prepare::{self, PREPARED, PrepareOrder, Prepared};
+use crate::lock::Lock;
 use crate::protocol::SANDBOX_ARGUMENT;
+use crate::sandbox::policy::NetworkPolicy;
 use crate::sys::messages;
 
 /// How long preparing may take; it takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Executes `program` to prepare a sandbox, and waits for what it made: a few milliseconds.
-pub(crate) fn prepare(program: &Path, order: &PrepareOrder) -> io::Result<(Prepared, Vec<OwnedFd>)> {
-    let (mut ours, theirs) = UnixStream::pair()?;
-    #[expect(clippy::disallowed_methods, reason = "this is where what prepares a sandbox is started")]
-    let mut child = Command::new(program)
+/// Executes `program` to prepare a sandbox, and waits for what it made: a few milliseconds. `names` makes the plan of the
+/// process that leads names out, where the policy has any.
+pub(crate) fn prepare(
+    program: &Path,
+    order: &PrepareOrder,
+    names: impl Fn() -> BrokerPlan,
+) -> io::Result<(Prepared, Vec<OwnedFd>, Option<Broker>)> {
+    let (connection, mut child) = start(program, SANDBOX_ARGUMENT)?;
+    let answer = exchange(&connection, order);
+    if answer.is_err() {
+        let _ = child.kill();
+    }
+    let _ = child.wait();
+    let (prepared, files, sockets) = answer?;
+    let broker = sockets.map(|sockets| start_broker(program, &names(), &sockets)).transpose()?;
+    Ok((prepared, files, broker))
+}
+
+fn start(program: &Path, role: &str) -> io::Result<(UnixStream, Child)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    ours.set_read_timeout(Some(LIMIT))?;
+    #[expect(clippy::disallowed_methods, reason = "this is where what serves a sandbox is started")]
+    let child = Command::new(program)
         .arg0("chiton")
-        .arg(SANDBOX_ARGUMENT)
+        .arg(role)
         .env_clear()
         .stdin(OwnedFd::from(theirs))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    let answer = exchange(&mut ours, order);
-    if answer.is_err() {
-        let _ = child.kill();
-    }
-    let _ = child.wait();
-    answer
+    Ok((ours, child))
 }
 
-fn exchange(connection: &mut UnixStream, order: &PrepareOrder) -> io::Result<(Prepared, Vec<OwnedFd>)> {
-    connection.set_read_timeout(Some(LIMIT))?;
+fn exchange(connection: &UnixStream, order: &PrepareOrder) -> io::Result<(Prepared, Vec<OwnedFd>, Option<Sockets>)> {
     let text = postcard::to_stdvec(order).map_err(|error| io::Error::other(error.to_string()))?;
-    messages::send(&*connection, PREPARED, &[memory_file(&text)?.as_fd()])?;
+    messages::send(connection, PREPARED, &[memory_file(&text)?.as_fd()])?;
+    let (prepared, files) = prepare::receive(connection)?;
+    let is_named = matches!(order.policy.network, NetworkPolicy::Named(_)) && prepared.network.holds();
+    let sockets = is_named.then(|| Sockets::receive(connection)).transpose()?;
+    Ok((prepared, files, sockets))
+}
 
-    let mut bytes = [0; 4096];
-    let Some((count, files)) = messages::receive(&*connection, &mut bytes)? else {
-        return Err(io::Error::other("what should prepare the sandbox ended without a word"));
-    };
-    let mut answer = bytes[1..count].to_vec();
-    connection.read_to_end(&mut answer)?;
-    let prepared = postcard::from_bytes(&answer).map_err(|_| io::Error::other("what was prepared cannot be read"))?;
-    Ok((prepared, files))
+/// Starts what leads names out. It outlives us as long as a keeper of the sandbox does.
+fn start_broker(program: &Path, plan: &BrokerPlan, sockets: &Sockets) -> io::Result<Broker> {
+    let (connection, child) = start(program, BROKER_ARGUMENT)?;
+    let (life_end, life) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let (events, events_end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&events, true)?;
+    broker::give(&connection, plan, sockets, life_end.as_fd(), events_end.as_fd())?;
+    reap_later(child);
+    match broker::started(&connection)? {
+        BrokerReport::Started { .. } => {
+            Ok(Broker { life, events: Lock::new((File::from(events), EventReader::default())) })
+        }
+        BrokerReport::Failed { reason } => Err(io::Error::other(reason)),
+    }
+}
+
+/// Its end is an event, so that no zombie is left and nobody polls.
+fn reap_later(mut child: Child) {
+    tokio::task::spawn_blocking(move || drop(child.wait()));
 }

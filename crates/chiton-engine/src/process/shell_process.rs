@@ -81,7 +81,7 @@ fn start_enclosed(
     let (namespaces, rules) = descriptors.split_at(enclosed.namespaces.len());
     // Above the numbers that the shell's own descriptors are placed at.
     let namespaces = namespaces.iter().map(raise).collect::<io::Result<Vec<_>>>()?;
-    let rules = rules.first().map(raise).transpose()?;
+    let rules = rules.first().filter(|_| enclosed.has_rules).map(raise).transpose()?;
     let kinds = enclosed.namespaces.iter().map(|kind| match kind {
         NamespaceKind::Users => LinkNameSpaceType::User,
         NamespaceKind::Mounts => LinkNameSpaceType::Mount,

@@ -88,6 +88,8 @@ pub(crate) struct EnclosedPlan {
     pub(crate) policy: SandboxPolicy,
     pub(crate) namespaces: Vec<NamespaceKind>,
     pub(crate) has_rules: bool,
+    /// Whether a process leads names out of its network, which lives as long as anybody holds the last descriptor.
+    pub(crate) has_broker: bool,
     /// Whether the keeper answers the calls that the filter asks about.
     pub(crate) watched: bool,
     /// Whether sockets of the internet are refused by the filter.
@@ -97,7 +99,7 @@ pub(crate) struct EnclosedPlan {
 impl EnclosedPlan {
     /// How many descriptors come with it.
     pub(crate) fn descriptors(&self) -> usize {
-        self.namespaces.len() + usize::from(self.has_rules)
+        self.namespaces.len() + usize::from(self.has_rules) + usize::from(self.has_broker)
     }
 }
 

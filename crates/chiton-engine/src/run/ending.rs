@@ -43,6 +43,9 @@ pub struct Ending {
     /// What its sandbox refused.
     #[serde(default)]
     pub refused: Vec<RefusedAccess>,
+    /// The program in it that went to the network last, where it was in a sandbox.
+    #[serde(default)]
+    pub connected: Option<String>,
     /// The limit of its sandbox that it was stopped at, or ran into.
     #[serde(default)]
     pub exhausted: Option<Exhausted>,

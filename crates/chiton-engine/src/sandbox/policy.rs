@@ -30,6 +30,13 @@ pub struct SandboxPolicy {
     pub missing: MissingLayer,
 }
 
+impl SandboxPolicy {
+    /// The names that may be reached, where these are listed.
+    pub fn rules(&self) -> &[HostRule] {
+        if let NetworkPolicy::Named(rules) = &self.network { rules } else { &[] }
+    }
+}
+
 /// What can be reached over the network.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum NetworkPolicy {

@@ -30,6 +30,9 @@ pub(super) struct Judge {
 /// Devices that every program may write to.
 const DEVICES: [&str; 9] = ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "stdout", "stderr"];
 
+/// Where programs ask for names before they ask the network: from there they would learn addresses that lead nowhere.
+const RESOLVERS: [&str; 3] = ["/run/nscd", "/run/systemd/resolve", "/run/avahi-daemon"];
+
 /// What a program makes for itself and does without where it cannot: nobody wants to hear of it.
 const CACHES: [&str; 2] = ["__pycache__", ".pytest_cache"];
 
@@ -106,6 +109,10 @@ impl Judge {
             && fs::metadata(&real).is_ok_and(|data| data.file_type().is_socket());
         if !is_socket {
             return GOES_ON;
+        }
+        if self.policy.network != NetworkPolicy::Open && RESOLVERS.iter().any(|path| real.starts_with(path)) {
+            // Names are looked up inside, and what asks here first does without it.
+            return (CallAnswer::Fails(libc::ECONNREFUSED), None);
         }
         let listed = self.sockets.iter().any(|allowed| real.starts_with(allowed));
         let own = || self.workspace.iter().any(|root| real.starts_with(root)) || self.is_served_here(&real);
