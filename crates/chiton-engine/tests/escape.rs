@@ -18,7 +18,7 @@ use harness::{Harness, runtime};
 
 /// Prints OPEN where it got out. `O` is a folder outside, `S` a hidden one, `P` a process outside, `N` the number of a file
 /// that it has open, `U` a socket outside, `A` one without a path; `call` makes a system call and raises where that fails.
-const PRELUDE: &str = r#"
+const PRELUDE: &str = r"
 import ctypes, os, sys, socket, struct, signal, time
 O, S, P, N, U, A = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], sys.argv[5], sys.argv[6]
 libc = ctypes.CDLL(None, use_errno=True)
@@ -33,7 +33,7 @@ def text(path, what=None):
         with open(path) as file: return file.read()
     with open(path, 'w') as file: file.write(what)
 def escape():
-"#;
+";
 
 const CLOSING: &str = r"
 try:
@@ -170,7 +170,7 @@ const PROBES: &[(&str, Holds, &str)] = &[
     (
         "race_of_a_link",
         Always,
-        r#"
+        r"
     import threading
     os.mkdir('swap'); text('swap/file', 'x'); stop = []
     def swap():
@@ -183,12 +183,12 @@ const PROBES: &[(&str, Holds, &str)] = &[
         try: os.close(os.open('swap/file', os.O_WRONLY | os.O_TRUNC))
         except OSError: pass
     stop.append(1); thread.join()
-    return text(O + '/file') != 'old'"#,
+    return text(O + '/file') != 'old'",
     ),
     (
         "race_of_a_path",
         Always,
-        r#"
+        r"
     import threading
     path = ctypes.create_string_buffer(4096); stop = []
     good, bad = b'own-file', (O + '/file').encode()
@@ -203,7 +203,7 @@ const PROBES: &[(&str, Holds, &str)] = &[
         if fd >= 0: os.close(fd)
     stop.append(1)
     for thread in threads: thread.join()
-    return text(O + '/file') != 'old'"#,
+    return text(O + '/file') != 'old'",
     ),
 ];
 
@@ -227,6 +227,7 @@ impl Outside {
         fs::write(root.join("secret/id"), "hidden").unwrap();
         let socket = UnixListener::bind(root.join("sockets/outside")).unwrap();
         let input = fs::OpenOptions::new().read(true).write(true).open(root.join("outside/file")).unwrap();
+        #[expect(clippy::disallowed_methods, reason = "what is to be reached is not a command of the engine")]
         let mut process = Command::new("sleep");
         process.arg("600").current_dir(root.join("outside")).stdin(input).stdout(Stdio::null());
         let process = process.spawn().unwrap();
