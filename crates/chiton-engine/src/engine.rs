@@ -29,6 +29,7 @@ use crate::request::{self, CommandRequest};
 use crate::response::{DryRun, RefusedCommand, Response};
 use crate::review::{Guard, Verdicts};
 use crate::run::{Listener, Notify};
+use crate::sandbox::policy::SandboxPolicy;
 use crate::secrets::known::KnownSecrets;
 use crate::secrets::{SecretStore, UnknownReference};
 use crate::session::login::LoginEnvironment;
@@ -70,6 +71,8 @@ pub struct EngineConfig {
     pub login: Option<LoginEnvironment>,
     /// Counts the shells that wait for commands.
     pub room: WarmRoom,
+    /// What commands may touch, whatever their text says; `None` is all that the user may.
+    pub sandbox: Option<SandboxPolicy>,
 }
 
 impl EngineConfig {
@@ -89,6 +92,7 @@ impl EngineConfig {
             notify: None,
             login: None,
             room: WarmRoom::default(),
+            sandbox: None,
         })
     }
 }
