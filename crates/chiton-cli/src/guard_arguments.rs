@@ -12,6 +12,7 @@ use chiton_engine::review::Guard;
 use clap::{Args, ValueEnum};
 
 use crate::messages::remark;
+use crate::sandbox::SandboxSettings;
 use crate::settings::Settings;
 use crate::surroundings;
 
@@ -48,7 +49,7 @@ impl GuardArguments {
             };
         }
         if let Some(file) = &settings.file {
-            not_in_reach(file, &settings.guard, directory)?;
+            not_in_reach(file, settings, directory)?;
         }
         let floor = ancestry::floor()?;
         ensure!(
@@ -71,17 +72,23 @@ impl GuardArguments {
     }
 }
 
-/// Settings of the guard must not be in the working directory: commands write there.
-fn not_in_reach(file: &Path, policy: &GuardPolicy, directory: &Path) -> Result<()> {
+/// Settings of the guard and the sandbox must not be in the working directory: commands write there.
+fn not_in_reach(file: &Path, settings: &Settings, directory: &Path) -> Result<()> {
     let inside = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let reached = inside(file).starts_with(inside(directory)) && *policy != GuardPolicy::default();
+    let section = match settings {
+        Settings { guard, .. } if *guard != GuardPolicy::default() => Some("guard"),
+        Settings { sandbox, .. } if *sandbox != SandboxSettings::default() => Some("sandbox"),
+        _ => None,
+    };
+    let reached = inside(file).starts_with(inside(directory)) && section.is_some();
     // A home directory holds the settings of its user, and is not a place of work by itself.
     let home = env::var_os("HOME").map(PathBuf::from);
     let at_home = home.is_some_and(|home| inside(directory) == inside(&home));
     ensure!(
         !reached || at_home,
-        "{} has a [guard] section and lies in {}, where commands can change it: keep it elsewhere",
+        "{} has a [{}] section and lies in {}, where commands can change it: keep it elsewhere",
         file.display(),
+        section.unwrap_or_default(),
         directory.display()
     );
     Ok(())

@@ -23,6 +23,7 @@ mod ps;
 mod release;
 mod run;
 mod runtime;
+mod sandbox;
 mod secret;
 mod secret_sources;
 mod send;
@@ -89,6 +90,7 @@ enum Verb {
     Mcp(mcp::McpArguments),
     Call(call::CallArguments),
     Setup(setup::SetupArguments),
+    Sandbox(sandbox::SandboxVerbArguments),
     Doctor(doctor::DoctorArguments),
     Secret(secret::SecretArguments),
     Env(env::EnvArguments),
@@ -141,6 +143,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Clean(arguments) => clean::clean(&arguments, &settings, &state?),
         Verb::Mcp(arguments) => mcp::mcp(&arguments, &settings, &state?),
         Verb::Call(arguments) => call::call(&arguments, &settings, &state?),
+        Verb::Sandbox(arguments) => sandbox::sandbox(&arguments, &settings, &state?),
         Verb::Secret(arguments) => secret::secret(&arguments, &settings),
         Verb::Env(arguments) => env::env(&arguments, &settings),
         Verb::Audit(arguments) => audit::audit(&arguments, &settings, &state?),

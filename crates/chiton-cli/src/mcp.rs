@@ -40,6 +40,7 @@ Settings: $XDG_CONFIG_HOME/chiton/config.toml, or --config FILE. A key is also a
   notify  the program that tells you of background commands, with its arguments
   [http]  listen, token_file, hosts, origins, allow_remote
   [secrets] dir, env, command   [environment] keep, strict, login   [audit] off, required   [guard] mode, rule
+  [sandbox] profile, profiles: see `chiton sandbox --help`
   [retention] age, finished, bytes")]
 pub(crate) struct McpArguments {
     #[command(flatten)]

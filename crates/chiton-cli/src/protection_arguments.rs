@@ -1,10 +1,11 @@
 //! What `chiton run`, `chiton mcp` and `chiton call` share: what commands may see, and what is written down about them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use chiton_engine::EngineConfig;
 use chiton_engine::review::Guard;
+use chiton_engine::sandbox::policy::SandboxPolicy;
 use chiton_engine::secrets::forbid_looking_in;
 use clap::Args;
 
@@ -12,6 +13,7 @@ use crate::audit::{self, JournalNeed};
 use crate::env::EnvironmentArguments;
 use crate::guard_arguments::GuardArguments;
 use crate::passphrase::PassphraseSource;
+use crate::sandbox::{Amount, Asker, LimitName, SandboxArguments};
 use crate::secret_sources::SecretSourceArguments;
 use crate::settings::Settings;
 use crate::surroundings;
@@ -25,6 +27,8 @@ pub(crate) struct ProtectionArguments {
     environment: EnvironmentArguments,
     #[command(flatten)]
     guard: GuardArguments,
+    #[command(flatten)]
+    sandbox: SandboxArguments,
     /// Write nothing into the audit journal
     #[arg(long)]
     no_audit: bool,
@@ -49,6 +53,7 @@ impl ProtectionArguments {
             secrets: self.secrets.with(&settings.secrets),
             environment: self.environment.with(&settings.environment),
             guard: self.guard.clone(),
+            sandbox: self.sandbox.clone(),
             no_audit,
             audit_required,
             notify: settings.notify.clone(),
@@ -58,6 +63,19 @@ impl ProtectionArguments {
     /// The guard for commands that start in `directory`.
     pub(crate) fn guard(&self, settings: &Settings, directory: &Path, state: &Path) -> Result<Guard> {
         self.guard.guard(settings, directory, state)
+    }
+
+    /// What commands that start in `directory` may touch; `roots` are those of the client.
+    pub(crate) fn sandbox(
+        &self,
+        settings: &Settings,
+        asker: Asker<'_>,
+        directory: &Path,
+        roots: &[PathBuf],
+        state: &Path,
+        limits: &[(LimitName, Amount)],
+    ) -> Result<Option<SandboxPolicy>> {
+        self.sandbox.policy(settings, asker, directory, roots, state, limits)
     }
 
     /// Puts it into the configuration of an engine. `who` names the caller in the journal.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use chiton_dialects::Dialect;
 use chiton_engine::review::Guard;
+use chiton_engine::sandbox::policy::SandboxPolicy;
 use chiton_engine::secrets::UnknownReference;
 use chiton_engine::session::login::LoginConfig;
 use chiton_engine::{Engine, EngineConfig, WarmLimits, WarmRoom};
@@ -16,6 +17,7 @@ use clap::Args;
 use crate::env;
 use crate::passphrase::PassphraseSource;
 use crate::protection_arguments::ProtectionArguments;
+use crate::sandbox::Asker;
 use crate::settings::{CompactMode, RetentionSettings, Settings};
 use crate::surroundings;
 
@@ -59,6 +61,7 @@ pub(crate) struct SessionSetup {
     retention: RetentionSettings,
     protection: ProtectionArguments,
     guard: Guard,
+    sandbox: Option<SandboxPolicy>,
     login: bool,
     compact: Option<CompactMode>,
     purpose: Purpose,
@@ -108,10 +111,13 @@ impl SessionArguments {
             None => dialect(given.dialect.as_deref().unwrap_or("native"))?,
         };
         let guard = self.protection.guard(settings, &directory, state)?;
+        let asker = Asker::Dialect(dialect.name());
+        let sandbox = self.protection.sandbox(settings, asker, &directory, &[], state, &[])?;
         let session = self.session.clone().or_else(|| given.session.clone());
         Ok(SessionSetup {
             dialect,
             guard,
+            sandbox,
             timeout: self.timeout.or(given.timeout).map(Duration::from_secs),
             directory,
             chosen: self.dir.is_some() || given.dir.is_some() || session.is_some(),
@@ -136,9 +142,12 @@ impl SessionSetup {
     /// An operator that starts in `directory` instead, by the rules that hold there.
     pub(crate) fn operator_in(&self, directory: &Path, settings: &Settings, state: &Path) -> Result<Operator> {
         let guard = self.protection.guard(settings, directory, state)?;
+        let asker = Asker::Dialect(self.dialect.name());
+        let sandbox = self.protection.sandbox(settings, asker, directory, &[], state, &[])?;
         let there = Self {
             directory: directory.to_owned(),
             guard,
+            sandbox,
             session: self.session.clone(),
             protection: self.protection.clone(),
             room: self.room.clone(),
@@ -161,6 +170,7 @@ impl SessionSetup {
             config.unknown_references = UnknownReference::Keep;
         }
         config.guard = self.guard.clone();
+        config.sandbox.clone_from(&self.sandbox);
         config.login = self.login.then(|| env::ask_login_shell(&LoginConfig::default()));
         config.limits.tasks_per_session = self.max_tasks.or(self.dialect.task_limit());
         let engine = Engine::new(config)?;

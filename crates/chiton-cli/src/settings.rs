@@ -17,6 +17,7 @@ use serde_json::Value;
 use toml::Table;
 
 use crate::passphrase;
+use crate::sandbox::{self, ProfileSettings, SandboxSettings};
 
 /// Everything that can be set. What is not set stays as the program has it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -34,6 +35,7 @@ pub(crate) struct Settings {
     pub(crate) output: OutputSettings,
     pub(crate) retention: RetentionSettings,
     pub(crate) guard: GuardPolicy,
+    pub(crate) sandbox: SandboxSettings,
     /// Where they were read from.
     #[serde(skip)]
     pub(crate) file: Option<PathBuf>,
@@ -155,12 +157,15 @@ impl Settings {
         let from = path.filter(|_| found.is_some());
         let mut table = found.unwrap_or_default();
         overlay(&mut table)?;
-        Ok(Self { file: from, ..Self::deserialize(table)? })
+        let settings = Self { file: from, ..Self::deserialize(table)? };
+        // Once more, for what a variable names.
+        sandbox::check(&settings.sandbox)?;
+        Ok(settings)
     }
 }
 
 /// Where the file is, where nobody says: `$XDG_CONFIG_HOME/chiton/config.toml`.
-fn usual_file() -> Option<PathBuf> {
+pub(crate) fn usual_file() -> Option<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
     folder.map(|folder| folder.join("chiton/config.toml"))
@@ -180,11 +185,13 @@ fn read(path: &Path) -> Result<Option<Table>> {
     parse(&text).with_context(|| path.display().to_string()).map(Some)
 }
 
-fn parse(text: &str) -> Result<Table> {
+/// Reads settings, and refuses what cannot be.
+pub(crate) fn parse(text: &str) -> Result<Table> {
     let table: Table = toml::from_str(text)?;
     check(&table, &known(), "")?;
     // Once more, for the types and where in the text they are wrong.
-    toml::from_str::<Settings>(text)?;
+    let settings = toml::from_str::<Settings>(text)?;
+    sandbox::check(&settings.sandbox)?;
     Ok(table)
 }
 
@@ -193,14 +200,18 @@ fn known() -> Value {
     let mut known = serde_json::to_value(Settings::default()).unwrap_or_default();
     // Left out of the value while it is empty.
     known["guard"]["rule"] = Value::Array(Vec::new());
+    known["sandbox"]["profiles"][ANY] = serde_json::to_value(ProfileSettings::default()).unwrap_or_default();
     known
 }
+
+/// Among all keys: whatever name a person gives. It has no variable.
+const ANY: &str = "*";
 
 /// Refuses a key that does not exist, and names the nearest one that does.
 fn check(table: &Table, known: &Value, within: &str) -> Result<()> {
     let Value::Object(entries) = known else { return Ok(()) };
     for (key, value) in table {
-        let Some(inner) = entries.get(key) else {
+        let Some(inner) = entries.get(key).or_else(|| entries.get(ANY)) else {
             let nearest = entries
                 .keys()
                 .max_by(|one, other| strsim::jaro_winkler(one, key).total_cmp(&strsim::jaro_winkler(other, key)));
@@ -282,7 +293,7 @@ fn check_variables(known: &[String]) -> Result<()> {
 fn collect(known: &Value, path: &mut Vec<String>, leaves: &mut Vec<Vec<String>>) {
     match known {
         Value::Object(entries) => {
-            for (key, inner) in entries {
+            for (key, inner) in entries.iter().filter(|(key, _)| *key != ANY) {
                 path.push(key.clone());
                 collect(inner, path, leaves);
                 path.pop();

@@ -256,7 +256,8 @@ fn only_listed_names_lead_out_and_the_reply_names_the_others() {
 
 #[test]
 fn a_limit_that_was_hit_is_named() {
-    let rows: [(&str, fn(&mut SandboxLimits), &str); 3] = [
+    type Row<'a> = (&'a str, fn(&mut SandboxLimits), &'a str);
+    let rows: [Row<'_>; 3] = [
         ("head -c 2000000 /dev/zero > big", |limits| limits.file = Some(1 << 20), "file"),
         ("while :; do :; done", |limits| limits.cpu_seconds = Some(1), "cpu"),
         (

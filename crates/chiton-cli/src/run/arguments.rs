@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use clap::{Args, ValueEnum};
 use crate::consent::Terminal;
 use crate::duration::duration;
 use crate::protection_arguments::ProtectionArguments;
+use crate::sandbox::{Amount, LimitName, limit_argument};
 use crate::surroundings;
 use crate::window;
 
@@ -42,6 +43,7 @@ Examples:
   chiton run 'python3 -m http.server &'               returns at once and says what it left running
   chiton run --background 'npm run dev'               a task: see `chiton ps`, `chiton logs`, `chiton wait`, `chiton kill`
   chiton run --pty 'vim notes.txt'                    in a terminal: yours, if there is one
+  chiton run --limit memory=2G --limit cpu=5m 'make'  stop what takes too much
   chiton run --wait 50s 'cargo test'                  wait 50 s; if it is not done by then, hand back its id")]
 pub(crate) struct RunArguments {
     #[arg(
@@ -74,6 +76,10 @@ pub(crate) struct RunArguments {
     clear_env: bool,
     #[command(flatten)]
     pub(super) protection: ProtectionArguments,
+    /// Limit what the command uses: memory=512M, processes=200, cpu=10m, file=1G, open-files=1024 or free=1G, which has
+    /// to stay free on the disk; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = limit_argument)]
+    limit: Vec<(LimitName, Amount)>,
     /// What the command reads: a file, or - for our own standard input [default: nothing]
     #[arg(long, value_name = "FILE|-")]
     stdin: Option<PathBuf>,
@@ -162,6 +168,16 @@ impl RunArguments {
             variables.insert(String::from_utf8_lossy(name).into_owned(), ByteString::from(value));
         }
         Ok(variables)
+    }
+
+    /// Where `--dir` says that the command runs.
+    pub(super) fn directory(&self) -> Option<&Path> {
+        self.dir.as_deref()
+    }
+
+    /// What `--limit` says.
+    pub(super) fn limits(&self) -> &[(LimitName, Amount)] {
+        &self.limit
     }
 
     /// The command as shell text.

@@ -25,6 +25,7 @@ use chiton_operator::{NamedSessions, broken_state};
 
 use crate::messages::{complain, remark, say};
 use crate::passphrase::PassphraseSource;
+use crate::sandbox::Asker;
 use crate::settings::Settings;
 use crate::status_line::StatusLine;
 use crate::surroundings;
@@ -91,7 +92,10 @@ fn engine(arguments: &RunArguments, settings: &Settings, state_directory: &Path)
     config.limits.warm = WarmLimits::none();
     let protection = arguments.protection.with(settings)?;
     protection.apply(&mut config, PassphraseSource::Asked, "run", state_directory)?;
-    config.guard = protection.guard(settings, &surroundings::working_directory()?, state_directory)?;
+    let directory = surroundings::working_directory()?;
+    config.guard = protection.guard(settings, &directory, state_directory)?;
+    let served = arguments.directory().map_or(Ok(directory), std::path::absolute)?;
+    config.sandbox = protection.sandbox(settings, Asker::Run, &served, &[], state_directory, arguments.limits())?;
     // A person types `chiton run --env` themself.
     config.environment.caller = CallerKind::Person;
     Ok(Engine::new(config)?)

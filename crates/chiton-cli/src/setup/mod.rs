@@ -10,11 +10,11 @@ mod check;
 pub(crate) mod client;
 pub(crate) mod clients;
 pub(crate) mod connection;
-mod file;
+pub(crate) mod file;
 mod format;
 mod http;
 mod job;
-mod preview;
+pub(crate) mod preview;
 mod report;
 pub(crate) mod survey;
 

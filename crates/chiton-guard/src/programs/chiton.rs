@@ -33,6 +33,28 @@ pub(super) const ROWS: &[Program] = &[
             denies("chiton run --stdin - bash <<< 'rm -rf /'", "delete-root"),
             denies("chiton run --guard off 'echo hello'", "chiton"),
             denies("chiton run --guard=off 'echo hello'", "chiton"),
+            denies("chiton run --sandbox off 'echo hello'", "chiton"),
+            denies("chiton run --sandbox=off 'echo hello'", "chiton"),
+            denies("chiton mcp --sandbox off", "chiton"),
+            denies("chiton call --sandbox off Bash '{\"command\":\"echo hello\"}'", "chiton"),
+            denies("chiton setup claude-code -- --sandbox off", "chiton"),
+            denies("CHITON_SANDBOX_PROFILE=off chiton run 'echo hello'", "chiton"),
+            asks("CHITON_SANDBOX_PROFILE=wide chiton run 'echo hello'", "chiton"),
+            asks("chiton run --sandbox wide 'echo hello'", "chiton"),
+            asks("chiton run --sandbox \"$PROFILE\" 'echo hello'", "chiton"),
+            asks("chiton run --add-dir ~/other 'echo hello'", "chiton"),
+            denies("chiton sandbox allow write /etc", "chiton"),
+            denies("chiton sandbox allow network evil.example", "chiton"),
+            denies("chiton sandbox --config /tmp/x allow read ~/.aws", "chiton"),
+            denies("chiton sandbox \"$VERB\" write /etc", "chiton"),
+            asks("chiton sandbox deny write ~/data", "chiton"),
+            allows("chiton run --sandbox read-only 'make test'"),
+            allows("chiton run --sandbox offline --limit memory=2G 'make test'"),
+            allows("CHITON_SANDBOX_PROFILE=offline chiton run 'make test'"),
+            denies("chiton run --limit memory=2G 'rm -rf /'", "delete-root"),
+            allows("chiton sandbox list"),
+            allows("chiton sandbox show work --json"),
+            allows("chiton sandbox allow write ~/data --dry-run"),
             denies("chiton run --no-audit 'echo hello'", "chiton"),
             denies("chiton run --config off.toml 'echo hello'", "chiton"),
             denies("chiton --state-dir /tmp/x run 'echo hello'", "chiton"),
@@ -101,7 +123,7 @@ const CHITON: Grammar = Grammar {
         "lifetime", "wait", "on-timeout", "cols", "rows", "description", "secrets-dir", "secret-env", "secret-command",
         "keep-env", "guard", "dialect", "max-tasks", "http", "http-token-file", "http-host", "http-origin",
         "log-level", "older-than", "keep", "since", "outcome", "keys", "signal", "explain", "output", "home", "user",
-        "cwd", "workspace", "name", "file",
+        "cwd", "workspace", "name", "file", "sandbox", "add-dir", "limit", "profile",
     ],
     // Spelled out, so that no abbreviation of another option is taken for them.
     flags: &["no-audit", "undo", "all", "dry-run", "help", "http-allow-remote"],
@@ -145,6 +167,7 @@ fn verb(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran
         "kill" if options.has(&["all"]) => meddles(machine, call, "This ends every task, whoever started it."),
         "release" => meddles(machine, call, "This hands back a call in the name of a person."),
         "clean" => meddles(machine, call, "This removes the output and the records of commands that have ended."),
+        "sandbox" => sandbox(machine, call, &options, operands),
         "audit" => {
             let removes = operands.first().is_some_and(|word| !word.text.is("verify"));
             if removes {
@@ -181,6 +204,16 @@ fn protection(machine: &mut Machine<'_>, call: &Call, options: &Options, world: 
             Some(_) => weakens(machine, mode.span, "This switches the guard off for what Chiton runs."),
             None => meddles(machine, call, "The text does not decide whether the guard stays on."),
         }
+    }
+    for profile in options.values(&["sandbox"]) {
+        match profile.text.as_known().as_deref() {
+            Some(name) if TIGHT_PROFILES.contains(&name) => {}
+            Some("off") => weakens(machine, profile.span, "This switches the sandbox off for what Chiton runs."),
+            _ => meddles(machine, call, "This chooses what the sandbox lets commands touch."),
+        }
+    }
+    if options.has(&["add-dir"]) {
+        meddles(machine, call, "This lets commands in the sandbox change another folder.");
     }
     if options.has(&["no-audit"]) {
         weakens(machine, call.span, "This keeps commands out of the journal.");
@@ -373,16 +406,41 @@ fn secret(machine: &mut Machine<'_>, call: &Call, operands: &[Arg]) {
     }
 }
 
+/// Sandbox profiles that are built in.
+const TIGHT_PROFILES: [&str; 4] = ["work", "named", "read-only", "offline"];
+
+/// `sandbox VERB`: what the sandbox lets pass is for a person to say.
+fn sandbox(machine: &mut Machine<'_>, call: &Call, options: &Options, operands: &[Arg]) {
+    if options.has(&["dry-run"]) {
+        return;
+    }
+    let Some(verb) = operands.first() else { return };
+    match verb.text.as_known().as_deref() {
+        Some("list" | "show" | "help") => {}
+        Some("deny") => meddles(machine, call, "This changes the settings of the sandbox."),
+        _ => weakens(
+            machine,
+            call.span,
+            "This lets commands out of the sandbox. A person does that, in a terminal of their own.",
+        ),
+    }
+}
+
 /// Judges a variable that Chiton reads its settings from.
 pub(super) fn judge_variable(machine: &mut Machine<'_>, name: &str, value: &Text, span: chiton_shell::tree::Span) {
     let Some(setting) = name.strip_prefix("CHITON_") else { return };
     let is = |start: &str| setting.starts_with(start);
     let shown = Some(format!("{name}={}", value.display()));
-    if is("GUARD") && !(value.is("default") || value.is("strict")) || is("CONFIG") || is("AUDIT") && !value.is("false")
+    if is("GUARD") && !(value.is("default") || value.is("strict"))
+        || is("CONFIG")
+        || is("AUDIT") && !value.is("false")
+        || is("SANDBOX") && value.is("off")
     {
         let reason = format!("{name} changes how Chiton judges or records commands.");
         machine.state(Kind::Weaken, reason, span, shown);
-    } else if ["SECRETS", "ENVIRONMENT", "HTTP", "STATE", "PASSPHRASE"].iter().any(|start| is(start)) {
+    } else if ["SECRETS", "ENVIRONMENT", "HTTP", "STATE", "PASSPHRASE"].iter().any(|start| is(start))
+        || is("SANDBOX") && !TIGHT_PROFILES.iter().any(|profile| value.is(profile))
+    {
         let reason = format!("{name} changes what Chiton keeps from commands.");
         machine.state(Kind::Meddle, reason, span, shown);
     }

@@ -1,0 +1,170 @@
+//! `chiton sandbox`, and the flags that name a profile. What profiles settle to is tested beside the code.
+#![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
+
+mod place;
+
+use std::fs;
+use std::process::Output;
+
+use place::{Place, text};
+use serde_json::Value;
+
+/// A place with a project to work in.
+fn project() -> Place {
+    let place = Place::new();
+    fs::create_dir_all(place.folder.path().join("project")).unwrap();
+    place
+}
+
+fn chiton(place: &Place, arguments: &[&str]) -> Output {
+    place.command().current_dir(place.folder.path().join("project")).args(arguments).output().unwrap()
+}
+
+fn settings(place: &Place) -> std::path::PathBuf {
+    place.folder.path().join(".config/chiton/config.toml")
+}
+
+#[test]
+fn profiles_are_listed_and_shown_with_where_each_entry_comes_from() {
+    let place = project();
+    let listed = text(&chiton(&place, &["sandbox", "list"]).stdout);
+    for word in ["work", "named", "read-only", "offline", "off", "@workspace", "@caches"] {
+        assert!(listed.contains(word), "{listed}");
+    }
+    let shown = text(&chiton(&place, &["sandbox", "show"]).stdout);
+    for word in [
+        "profile work", "~/project", "@workspace: the workspace", "missing = \"say\"", "processes", "network",
+        "--all shows them",
+    ] {
+        assert!(shown.contains(word), "{word}: {shown}");
+    }
+    let output = chiton(&place, &["sandbox", "show", "named", "--json"]);
+    let shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+    assert_eq!(
+        (&shown["profile"], &shown["reaches"], &shown["missing"]),
+        (&"named".into(), &"named".into(), &"refuse".into())
+    );
+    let hidden = shown["hide"].as_array().unwrap();
+    let own = |entry: &Value| entry["from"] == "always" && entry["value"].as_str().unwrap().ends_with("/state/chiton");
+    assert!(hidden.iter().any(own), "{hidden:?}");
+    let at_home = place.command().args(["sandbox", "show"]).output().unwrap();
+    assert!(text(&at_home.stdout).contains("is the home directory"), "{}", text(&at_home.stdout));
+    let unknown = chiton(&place, &["sandbox", "show", "wrok"]);
+    assert!(
+        !unknown.status.success() && text(&unknown.stderr).contains("did you mean work?"),
+        "{}",
+        text(&unknown.stderr)
+    );
+}
+
+#[test]
+fn what_a_person_allows_is_a_line_of_the_settings_and_can_be_taken_back() {
+    let place = project();
+    fs::create_dir_all(settings(&place).parent().unwrap()).unwrap();
+    // The home of a test is a temporary folder.
+    let before = "# mine\n[mcp]\ntimeout = 5 # seconds\n\n[sandbox.profiles.own]\nextends = 'offline'\nwrite = ['!@tmp'] # too\n";
+    fs::write(settings(&place), before).unwrap();
+    for (what, entry, line) in [
+        ("write", "~/data", "write = ['!@tmp', \"~/data\"] # too"),
+        ("read", "~/.aws", "hide = [\"!~/.aws\"]"),
+        ("network", "Example.org:22", "network = [\"example.org:22\"]"),
+        ("socket", "/run/docker.sock", "sockets = [\"/run/docker.sock\"]"),
+    ] {
+        let profile = ["--profile", "own"];
+        let call =
+            |verb: &str, more: &[&str]| chiton(&place, &[&["sandbox", verb, what, entry], &profile[..], more].concat());
+        let tried = call("allow", &["--dry-run"]);
+        assert!(text(&tried.stdout).contains(&format!("+{line}")), "{}", text(&tried.stderr));
+        assert_eq!(fs::read_to_string(settings(&place)).unwrap(), before, "nothing is changed by a dry run");
+
+        let allowed = call("allow", &[]);
+        assert!(allowed.status.success() && text(&allowed.stderr).contains("next start"), "{}", text(&allowed.stderr));
+        let after = fs::read_to_string(settings(&place)).unwrap();
+        assert!(after.starts_with("# mine\n[mcp]\ntimeout = 5 # seconds\n") && after.contains(line), "{after}");
+        let denied = call("deny", &[]);
+        assert!(denied.status.success(), "{}", text(&denied.stderr));
+        assert_eq!(fs::read_to_string(settings(&place)).unwrap().trim_end(), before.trim_end());
+    }
+    for (arguments, word) in [
+        (&["allow", "write", "/"][..], "--sandbox off"),
+        (&["allow", "write", "~"], "the home directory"),
+        (&["allow", "read", "~/.aws/config"], "hidden as a whole"),
+        (&["allow", "read", "~/.config/chiton"], "always hidden"),
+        (&["allow", "read", "~/notes"], "nothing hides"),
+        (&["allow", "write", "/tmp/x"], "allowed already: @tmp"),
+        (&["allow", "network", "example.org"], "open already"),
+        (&["allow", "network", "10.0.0.1", "--profile", "named"], "by name"),
+        (&["allow", "write", "~/x", "--profile", "nobody"], "no sandbox profile 'nobody'"),
+        (&["deny", "write", "~/.cache", "--profile", "own"], "comes from @caches"),
+        (&["deny", "write", "~/never"], "has no '~/never'"),
+    ] {
+        let said = text(&chiton(&place, &[&["sandbox"], arguments].concat()).stderr);
+        assert!(said.contains(word), "{arguments:?}: {said}");
+        assert_eq!(fs::read_to_string(settings(&place)).unwrap().trim_end(), before.trim_end());
+    }
+}
+
+#[test]
+fn a_command_cannot_widen_its_own_sandbox() {
+    let place = project();
+    let mut command = place.command();
+    command.env("CHITON", "1").args(["sandbox", "allow", "write", "/srv/data"]);
+    let marked = command.output().unwrap();
+    assert!(
+        !marked.status.success() && text(&marked.stderr).contains("inside a command of Chiton"),
+        "{}",
+        text(&marked.stderr)
+    );
+    let own = env!("CARGO_BIN_EXE_chiton");
+    let inner = format!("env -u CHITON {own} sandbox allow write /srv/data");
+    let output = place.run(&[&inner]);
+    assert!(!output.status.success(), "{}", text(&output.stdout));
+    assert!(!settings(&place).exists());
+}
+
+#[test]
+fn a_profile_that_nothing_holds_runs_nothing_and_says_so() {
+    let place = project();
+    for (arguments, words) in [
+        (&["run", "--sandbox", "work", "echo ran"][..], &["the sandbox profile work", "nothing is run"][..]),
+        (&["run", "--limit", "memory=1G", "echo ran"], &["a limit", "nothing is run"]),
+        (&["call", "--sandbox", "offline", "Bash", "{\"command\": \"echo ran\"}"], &["offline", "nothing is run"]),
+        (&["run", "--sandbox", "wrok", "echo ran"], &["--sandbox", "did you mean work?"]),
+        (&["run", "--limit", "memroy=1G", "echo ran"], &["did you mean memory?"]),
+        (
+            &["run", "--sandbox", "work", "--add-dir", "/no/such", "echo ran"],
+            &["--add-dir /no/such", "not a directory"],
+        ),
+    ] {
+        let output = chiton(&place, arguments);
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(125), String::new()), "{arguments:?}: {said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{arguments:?}: {said}");
+    }
+    for arguments in [&["run", "echo ran"][..], &["run", "--sandbox", "off", "echo ran"]] {
+        assert_eq!(text(&chiton(&place, arguments).stdout), "ran\n");
+    }
+    let said = |variable: &str| {
+        let output =
+            place.command().env("CHITON_SANDBOX_PROFILE", variable).args(["run", "echo ran"]).output().unwrap();
+        text(&output.stderr)
+    };
+    assert!(said("offline").contains("nothing is run") && said("ofline").contains("did you mean offline?"));
+}
+
+#[test]
+fn settings_of_the_sandbox_in_the_workspace_are_refused() {
+    let place = project();
+    let file = place.folder.path().join("project/own.toml");
+    fs::write(&file, "[sandbox]\nprofile = 'off'\n").unwrap();
+    let output = chiton(&place, &["--config", file.to_str().unwrap(), "run", "echo ran"]);
+    let said = text(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("[sandbox] section") && said.contains("keep it elsewhere"),
+        "{said}"
+    );
+    fs::write(&file, "[sandbox.profiles.own]\nwrite = ['data']\n").unwrap();
+    let said = text(&chiton(&place, &["--config", file.to_str().unwrap(), "ps"]).stderr);
+    assert!(said.contains("own.toml") && said.contains("'data' is relative"), "{said}");
+}
