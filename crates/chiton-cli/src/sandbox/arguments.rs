@@ -4,13 +4,13 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use chiton_engine::sandbox::policy::{MissingLayer, SandboxLimits, SandboxPolicy};
 use clap::Args;
 
-use super::defaults::{Asker, IS_HELD, default_profile};
+use super::defaults::{Asker, default_profile};
 use super::limits::{Amount, Capacity, LimitName};
-use super::profiles::{self, Composed, OFF};
+use super::profiles::{self, Composed};
 use super::settings::SandboxSettings;
 use super::settle::{Around, limits_alone, settle};
 use super::workspace::Workspace;
@@ -91,24 +91,8 @@ impl SandboxArguments {
         for (name, amount) in limits {
             name.put(&mut policy.limits, *amount, around.capacity);
         }
-        hold(&policy)?;
         Ok(Some(policy))
     }
-}
-
-/// Nobody is told of a sandbox that is not there.
-fn hold(policy: &SandboxPolicy) -> Result<()> {
-    if IS_HELD {
-        return Ok(());
-    }
-    let what =
-        if policy.profile == OFF { "a limit".to_owned() } else { format!("the sandbox profile {}", policy.profile) };
-    ensure!(
-        policy.missing == MissingLayer::Say,
-        "{what} is wanted, and this version of Chiton holds none yet, so nothing is run; leave out --sandbox and --limit, or set profile = \"off\" in [sandbox]"
-    );
-    remark(&format!("{what} is wanted, and this version of Chiton holds none yet: commands run without it"));
-    Ok(())
 }
 
 /// What is around this process.

@@ -2,8 +2,8 @@
 
 use super::profiles::{OFF, WORK};
 
-/// Whether the engine holds what a policy says. Where it does not, no profile is the default, and a named one is refused.
-pub(crate) const IS_HELD: bool = false;
+/// Whether agents work in a sandbox where nobody names a profile. Until every suite has run in one, only where somebody does.
+const IS_DEFAULT: bool = false;
 
 /// Who asks for a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ const DIALECTS: &[DefaultRow] = &[
 
 /// The profile where neither a flag nor the settings name one.
 pub(crate) fn default_profile(asker: Asker<'_>) -> &'static str {
-    if IS_HELD { by_table(asker) } else { OFF }
+    if IS_DEFAULT { by_table(asker) } else { OFF }
 }
 
 fn by_table(asker: Asker<'_>) -> &'static str {
@@ -75,8 +75,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_promised_that_is_not_held() {
-        let expected = if IS_HELD { "work" } else { "off" };
+    fn where_nobody_names_a_profile_the_table_counts_once_it_is_switched_on() {
+        let expected = if IS_DEFAULT { "work" } else { "off" };
         assert_eq!(default_profile(Asker::Dialect("native")), expected);
     }
 }

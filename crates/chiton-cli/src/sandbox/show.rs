@@ -7,7 +7,6 @@ use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy};
 use serde_json::{Map, Value as Json, json};
 
 use super::arguments::{Choice, ChosenBy, around};
-use super::defaults::IS_HELD;
 use super::entry::Key;
 use super::groups::{GROUPS, Group};
 use super::profiles::{self, BUILT_IN, Composed, OFF, WORK};
@@ -109,7 +108,6 @@ fn as_json(here: &Here) -> Json {
     let mut object = Map::new();
     object.insert("profile".into(), settled.policy.profile.clone().into());
     object.insert("named".into(), (choice.by == ChosenBy::Person).into());
-    object.insert("held".into(), IS_HELD.into());
     object.insert("workspace".into(), json!(settled.policy.workspace));
     for key in Key::ALL {
         let of_key = settled.entries.iter().filter(|entry| entry.key == key);
@@ -152,10 +150,10 @@ fn as_text(here: &Here, all: bool) -> String {
         MissingLayer::Say => "where a layer is missing, the reply says so",
     };
     let mut text = format!("profile {}; {missing} (missing = \"{}\")\n", policy.profile, missing_word(policy.missing));
-    if !IS_HELD {
-        text.push_str("This version of Chiton shows profiles and holds none yet.\n");
-    } else if choice.by == ChosenBy::Default {
-        text.push_str("Nobody names a profile: this is the default of agents.\n");
+    if choice.by == ChosenBy::Default {
+        text.push_str(
+            "Nobody names a profile, so commands run without one; --sandbox or [sandbox] profile names it.\n",
+        );
     }
     for key in Key::ALL {
         let of_key: Vec<&SettledEntry> = settled.entries.iter().filter(|entry| entry.key == key).collect();

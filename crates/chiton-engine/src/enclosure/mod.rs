@@ -36,7 +36,8 @@ pub(crate) struct Enclosure {
     files: Vec<OwnedFd>,
     /// Leads allowed names out of its network.
     broker: Option<Broker>,
-    hand_back: PathBuf,
+    /// Where its shells hand their state back; into their keepers where nothing keeps them from that.
+    hand_back: Option<PathBuf>,
 }
 
 /// Why there is none.
@@ -87,6 +88,15 @@ impl Enclosure {
         without: Without,
         preparing: Preparing<'_>,
     ) -> Result<Self, Unenclosed> {
+        if policy.is_limits_alone() {
+            return Ok(Self {
+                policy: policy.clone(),
+                prepared: Prepared::default(),
+                files: Vec::new(),
+                broker: None,
+                hand_back: None,
+            });
+        }
         let mut name = [0; 8];
         rustix::rand::getrandom(&mut name, rustix::rand::GetRandomFlags::empty()).map_err(io::Error::from)?;
         let hand_back = folder.join(format!("{:016x}", u64::from_ne_bytes(name)));
@@ -94,7 +104,7 @@ impl Enclosure {
         let order = PrepareOrder { policy: policy.clone(), hand_back, without };
         let prepared = preparing(&order).inspect_err(|_| drop(fs::remove_dir(&order.hand_back)));
         let (prepared, files, broker) = prepared?;
-        let enclosure = Self { policy: order.policy, prepared, files, broker, hand_back: order.hand_back };
+        let enclosure = Self { policy: order.policy, prepared, files, broker, hand_back: Some(order.hand_back) };
         let missing = enclosure.missing();
         if policy.missing == MissingLayer::Refuse && !missing.is_empty() {
             return Err(Unenclosed::Missing(missing));
@@ -131,6 +141,7 @@ impl Enclosure {
             namespaces,
             has_rules: self.prepared.landlock.holds(),
             has_broker: self.broker.is_some(),
+            confines: self.hand_back.is_some(),
             watched: self.prepared.watch.holds(),
             refuses_internet: self.policy.network != NetworkPolicy::Open && !self.prepared.network.holds(),
         }
@@ -142,8 +153,8 @@ impl Enclosure {
     }
 
     /// The folder in which the shells of a keeper hand their state back.
-    pub(crate) fn hand_back(&self, keeper: i32, mark: u64) -> PathBuf {
-        self.hand_back.join(format!("{keeper}-{mark:016x}"))
+    pub(crate) fn hand_back(&self, keeper: i32, mark: u64) -> Option<PathBuf> {
+        Some(self.hand_back.as_ref()?.join(format!("{keeper}-{mark:016x}")))
     }
 
     /// What was refused at the border of its network since this was asked before; `by` is who went there last.
@@ -206,7 +217,7 @@ impl Enclosure {
     fn weaker(&self) -> Vec<String> {
         let mut weaker: Vec<String> = self.missing();
         weaker.extend(self.prepared.weaker.iter().cloned());
-        if !self.prepared.namespaces.holds() {
+        if matches!(self.prepared.namespaces, Layer::Missing(_)) {
             if !self.policy.keep.is_empty() {
                 weaker.push("keep: watched only".to_owned());
             }
@@ -235,6 +246,6 @@ fn access(refusal: &Refusal, by: Option<&str>) -> RefusedAccess {
 impl Drop for Enclosure {
     fn drop(&mut self) {
         // Keepers that still run have folders in it; the last one takes it along.
-        let _ = fs::remove_dir(&self.hand_back);
+        let _ = self.hand_back.as_ref().map(fs::remove_dir);
     }
 }

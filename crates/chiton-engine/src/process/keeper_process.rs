@@ -62,12 +62,9 @@ impl Keeper {
 
     /// Where its shells find what they share with it, and the folder of that where it has one.
     pub(crate) fn shared(&self, enclosure: Option<&Enclosure>) -> (SharedPaths, Option<PathBuf>) {
-        match enclosure {
+        match enclosure.and_then(|enclosure| enclosure.hand_back(self.pid, self.mark)) {
             None => (SharedPaths::of_keeper(self.pid), None),
-            Some(enclosure) => {
-                let folder = enclosure.hand_back(self.pid, self.mark);
-                (SharedPaths::in_folder(&folder), Some(folder))
-            }
+            Some(folder) => (SharedPaths::in_folder(&folder), Some(folder)),
         }
     }
 

@@ -95,6 +95,7 @@ fn start_enclosed(
         directory: (&c_string(&plan.directory)?, plan.directory_id),
         ruleset: rules.as_ref().map(AsFd::as_fd),
         filter: Filter::new(&filter::rules(options)),
+        confines: enclosed.confines,
         listens: enclosed.watched,
         limits: &of_each_process(&enclosed.policy.limits),
         kept_rights: ROOT_KEEPS,

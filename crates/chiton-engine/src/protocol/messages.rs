@@ -90,6 +90,8 @@ pub(crate) struct EnclosedPlan {
     pub(crate) has_rules: bool,
     /// Whether a process leads names out of its network, which lives as long as anybody holds the last descriptor.
     pub(crate) has_broker: bool,
+    /// Whether it is held at all, or only limited.
+    pub(crate) confines: bool,
     /// Whether the keeper answers the calls that the filter asks about.
     pub(crate) watched: bool,
     /// Whether sockets of the internet are refused by the filter.

@@ -31,6 +31,14 @@ pub struct SandboxPolicy {
 }
 
 impl SandboxPolicy {
+    /// Whether it limits how much is used and nothing else: everything may be changed and reached, and nothing is hidden.
+    pub fn is_limits_alone(&self) -> bool {
+        self.write.iter().any(|path| path.as_os_str() == "/")
+            && self.hide.is_empty()
+            && self.keep.is_empty()
+            && self.network == NetworkPolicy::Open
+    }
+
     /// The names that may be reached, where these are listed.
     pub fn rules(&self) -> &[HostRule] {
         if let NetworkPolicy::Named(rules) = &self.network { rules } else { &[] }

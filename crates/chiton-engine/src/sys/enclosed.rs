@@ -36,6 +36,8 @@ pub(crate) struct Enclosing<'a> {
     pub(crate) directory: (&'a CStr, (u64, u64)),
     pub(crate) ruleset: Option<BorrowedFd<'a>>,
     pub(crate) filter: Filter,
+    /// Whether it gives up rights and takes rules and filter, or only limits.
+    pub(crate) confines: bool,
     /// Whether somebody answers calls that the filter asks about.
     pub(crate) listens: bool,
     pub(crate) limits: &'a [(Resource, Rlimit)],
@@ -161,6 +163,9 @@ fn become_program(
     rustix::process::fchdir(&directory).map_err(|error| (Step::Directory, error.into()))?;
 
     place_descriptors(plan).map_err(at(Step::Descriptors))?;
+    if !enclosing.confines {
+        return Err((Step::Program, execute(plan)));
+    }
     give_up_rights(enclosing.kept_rights).map_err(at(Step::Rights))?;
 
     if let Some(ruleset) = enclosing.ruleset {
