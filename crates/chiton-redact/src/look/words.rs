@@ -56,10 +56,10 @@ const OPEN_KEYS: &[&str] = &[
     "index", "unique", "routing", "join", "group", "map", "dict", "object", "meta", "metadata", "compose", "modifier",
     "leader", "prefix", "binding", "bind", "order", "lookup", "dedup", "deduplication", "idempotency", "message",
     "field", "header", "column", "site", "anon", "gpg", "pgp", "known", "escape", "trigger", "menu", "function",
-    "arrow", "sequence", "translation", "i18n", "label", "annotation", "selector", "topology", "document", "record",
-    "row", "bucket", "registry", "composite", "natural", "surrogate", "shard", "hash", "distribution", "kms",
-    "trusted", "authorized", "client_public", "release", "verification", "verify", "attach", "detach", "tmux", "home",
-    "end", "enter", "return", "delete", "any",
+    "arrow", "sequence", "translation", "i18n", "label", "annotation", "selector", "topology", "document", "row",
+    "bucket", "registry", "composite", "natural", "surrogate", "shard", "hash", "distribution", "kms", "trusted",
+    "authorized", "client_public", "release", "verification", "verify", "attach", "detach", "tmux", "home", "end",
+    "enter", "return", "delete", "any",
 ];
 
 /// Words after the secret one that say: it is about the secret.
@@ -79,7 +79,8 @@ const ABOUT: &[&str] = &[
     "fingerprints", "thumbprint", "placeholder", "hint", "prompt", "usages", "domains", "samesite", "httponly", "date",
     "created", "updated", "encoding", "charset", "separator", "delimiter", "order", "pid", "tty", "workers", "pool",
     "ipc", "layout", "repeat", "speed", "variant", "verify", "validation", "depth", "ref", "refs", "reference",
-    "keyid", "curve", "bundle", "ca", "cas", "revocation", "transparency", "permissions", "umask",
+    "keyid", "selector", "xpath", "locator", "curve", "bundle", "ca", "cas", "revocation", "transparency",
+    "permissions", "umask",
 ];
 
 /// Words after the secret one that say so too, unless the value looks random: `TOKEN_SERVICE`, `PASSWORD_ROOT`.
