@@ -67,8 +67,8 @@ const PUBLIC_STARTS: &[&str] = &[
 const SECRET_NAMES: &[&str] = &[
     "REDISCLI_AUTH", "RELEASE_COOKIE", "ERLANG_COOKIE", "SSHPASS", "COMPOSER_AUTH", "DOCKER_AUTH_CONFIG",
     "SECRET_KEY_BASE", "FASTLANE_SESSION", "*ACCESS_KEY_ID", "*SEED_PHRASE", "*RECOVERY_PHRASE", "BUNDLE_*__*",
-    "npm_config__auth", "NPM_CONFIG__AUTH", "*_BASIC_AUTH", "BASIC_AUTH", "BW_SESSION", "OP_SESSION_*", "*MNEMONIC*",
-    "LDAP_BIND_CREDENTIALS", "DOCKERCFG",
+    "*BACKUP_CODE*", "npm_config__auth", "NPM_CONFIG__AUTH", "*_BASIC_AUTH", "BASIC_AUTH", "BW_SESSION",
+    "OP_SESSION_*", "*MNEMONIC*", "LDAP_BIND_CREDENTIALS", "DOCKERCFG",
 ];
 
 /// What the variable `name` with this value looks like.

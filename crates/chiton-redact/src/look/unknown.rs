@@ -18,6 +18,9 @@ const SPEAKING: &[&str] = &[
     "session",
 ];
 
+/// The same, right before it and whatever else is said: it is one.
+const OUTRIGHT: &[&str] = &["secret", "token", "tok", "tkn", "pat", "password", "pw", "apikey"];
+
 /// Words before the random piece of what everybody may know.
 const OPEN: &[&str] = &[
     "pk", "pub", "public", "publishable", "anon", "site", "phc", "client", "app", "org", "team", "prj", "proj",
@@ -52,7 +55,9 @@ pub(super) fn is_token(words_of_name: &[String], value: &str) -> bool {
     }
     let has = |words: &[&str]| pieces.iter().any(|piece| words.contains(&piece.to_ascii_lowercase().as_str()));
     let least = if has(SPEAKING) { SHORT } else { LONG };
-    !has(OPEN) && tail.len() >= least && is_made_by_machine(tail, has(SPEAKING))
+    // `usr_token_…` is the token of a user.
+    let says_so = pieces.last().is_some_and(|last| OUTRIGHT.contains(last));
+    (says_so || !has(OPEN)) && tail.len() >= least && is_made_by_machine(tail, has(SPEAKING))
 }
 
 /// Both cases and digits, through each other. A hash has one case, and stands after a word in names of builds and caches.
