@@ -255,10 +255,21 @@ fn a_shell_that_runs_is_not_given_what_would_not_be_run() {
     let id = started["structuredContent"]["bash_id"].as_str().unwrap().to_owned();
     let refused = wire.call("BashInput", &json!({"bash_id": id, "text": "touch canary\n"}));
     assert!(refused["isError"] == true && refused.to_string().contains("Canaries sing."), "{refused}");
+    let sent = place.call(&["--config", &arguments[1], "send", &id, "touch canary"]);
+    assert!(!sent.status.success() && text(&sent.stderr).contains("Canaries sing."), "{}", text(&sent.stderr));
     let written = wire.call("BashInput", &json!({"bash_id": id, "text": "touch other; exit\n"}));
     assert_eq!(written["isError"], false, "{written}");
     wire.call("BashOutput", &json!({"bash_id": id, "wait": 10_000}));
     assert!(sings(&place, "other") && !sings(&place, "canary"));
+    // Both are in the journal, with what was to be written and why it was not.
+    let journal = text(&place.call(&["audit", "--json", "--outcome", "refused"]).stdout);
+    let refused: Vec<Value> = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(refused.len(), 2, "{journal}");
+    for line in refused {
+        assert_eq!((&line["event"], &line["run"]), (&json!("input"), &json!(id)), "{line}");
+        let says = |name: &str, part: &str| line[name].as_str().is_some_and(|text| text.contains(part));
+        assert!(says("text", "touch canary") && says("verdict", "Canaries sing."), "{line}");
+    }
 }
 
 #[test]
