@@ -57,7 +57,10 @@ pub(crate) async fn attach(arguments: AttachArguments, settings: &Settings, stat
     }
     let raw = if io::stdin().is_terminal() { Some(RawMode::enter()?) } else { None };
     let left = look(&mut open, arguments.watch, raw.is_some()).await;
-    let _ = write(format!("{RESTORE}\x1b[?1049l\r\n").as_bytes());
+    // A file or a program has no screen to restore.
+    if io::stdout().is_terminal() {
+        let _ = write(format!("{RESTORE}\x1b[?1049l\r\n").as_bytes());
+    }
     drop(raw);
     match left? {
         Left::Detached => remark(&format!("detached; {} goes on, `chiton attach {0}` comes back", task.id)),

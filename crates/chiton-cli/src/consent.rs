@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 
 use chiton_engine::consent::{Answer, Approver, Asking, Question};
+use rustix::io::Errno;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::surroundings;
@@ -37,7 +38,11 @@ async fn interrupted() {
 }
 
 fn ask(text: &str) -> Result<Answer, String> {
-    let open = |error: std::io::Error| format!("there is no terminal: {error}");
+    let open = |error: std::io::Error| match Errno::from_io_error(&error) {
+        // What `/dev/tty` says where a process has no terminal.
+        Some(Errno::NXIO | Errno::NOENT) => "there is no terminal".to_owned(),
+        _ => format!("the terminal cannot be used: {error}"),
+    };
     let mut terminal = File::options().read(true).write(true).open("/dev/tty").map_err(open)?;
     let mut lines = BufReader::new(terminal.try_clone().map_err(open)?).lines();
     // There is no "always": this process ends with the command, and an agreement in a file could be written by a command.

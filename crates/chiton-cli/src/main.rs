@@ -40,6 +40,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::engine::CompletionCandidate;
 
@@ -108,6 +109,7 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            let error = with_near_verb(error);
             let _ = error.print();
             return if error.use_stderr() { ExitCode::from(OWN_FAILURE) } else { ExitCode::SUCCESS };
         }
@@ -119,6 +121,21 @@ fn main() -> ExitCode {
         messages::complain(&format!("{error:#}"));
         ExitCode::from(OWN_FAILURE)
     })
+}
+
+/// Names the verb that was meant. Ours is `chiton run`, however `rnu` was typed; of `update` there is nothing like it.
+fn with_near_verb(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand).cloned() else { return error };
+    error.remove(ContextKind::SuggestedSubcommand);
+    let command = Cli::command();
+    // One slip in a short word, two in a longer one; letters that changed places are one.
+    let slips = if typed.len() <= 3 { 1 } else { 2 };
+    let distance = |verb: &str| strsim::damerau_levenshtein(verb, &typed);
+    let near = command.get_subcommands().map(clap::Command::get_name).filter(|verb| distance(verb) <= slips);
+    if let Some(verb) = near.min_by_key(|verb| distance(verb)) {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![verb.to_owned()]));
+    }
+    error
 }
 
 fn dispatch(cli: Cli) -> Result<ExitCode> {

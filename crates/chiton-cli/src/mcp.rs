@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Read, Write as _};
+use std::io::{self, IsTerminal, Read, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -81,6 +81,12 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
     let served = runtime.block_on(async {
         if let Some(address) = arguments.http.as_deref().or(settings.http.listen.as_deref()) {
             return over_http(address, arguments, settings, state).await;
+        }
+        if io::stdin().is_terminal() {
+            remark(
+                "this speaks MCP, a protocol for programs, on standard input; Ctrl-D ends it. `chiton setup` adds it \
+                 to an agent, and `chiton call` tries a tool by hand",
+            );
         }
         let setup = arguments.session.resolve(settings, Purpose::Server, state)?;
         let (operator, start) = (setup.operator(state)?, setup.start());

@@ -12,10 +12,13 @@ use clap::Args;
 use serde_json::json;
 
 use crate::messages::complain;
-use crate::table::{lay_out, span};
+use crate::table::{lay_out, leave_out, span};
 
 /// Characters of a directory that a terminal has room for.
 const DIRECTORY: usize = 24;
+
+/// Columns that a narrow terminal has no room for, the first first. `--json` has them all.
+const SPARE: &[&str] = &["OWNER", "DIRECTORY", "PID", "STARTED", "TIME"];
 
 /// List commands that run, or all that are kept
 #[derive(Args)]
@@ -72,6 +75,7 @@ pub(crate) fn ps(arguments: &PsArguments, state: &Path) -> Result<ExitCode> {
                 row.insert(place, listening_column(listening));
             }
         }
+        leave_out(SPARE, &mut heads, &mut rows);
         let text = lay_out(&heads, &rows);
         write!(stdout, "{}", if stdout.is_terminal() { coloured(&text) } else { text })?;
     }

@@ -1,9 +1,11 @@
-//! One quiet line on a terminal while a long command runs: how long, how much, what it printed last. It goes away.
+//! One quiet line on a terminal while a long command runs: how long, how much, what it printed last, and that it is being
+//! stopped. It goes away.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anstyle::Style;
 use chiton_engine::Lock;
 
 /// A run shorter than this shows nothing.
@@ -23,13 +25,20 @@ struct Inner {
     last_line: Vec<u8>,
     open_line: bool,
     shown: bool,
+    /// What is being done to the command, from when a person pressed Ctrl-C.
+    stopping: Option<&'static str>,
+    /// How quiet text looks; nothing where people want no colours.
+    quiet: Style,
 }
 
 impl StatusLine {
-    /// A line that shows itself only where standard error is a terminal.
+    /// A line that shows itself only where standard error is a terminal that can erase it.
     pub(crate) fn new() -> Self {
-        let inner = Inner { started: None, bytes: 0, last_line: Vec::new(), open_line: false, shown: false };
-        let visible = std::io::stderr().is_terminal();
+        let quiet = if std::env::var_os("NO_COLOR").is_none() { Style::new().dimmed() } else { Style::new() };
+        let last_line = Vec::new();
+        let inner = Inner { started: None, bytes: 0, last_line, open_line: false, shown: false, stopping: None, quiet };
+        let can_erase = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
+        let visible = can_erase && std::io::stderr().is_terminal();
         Self { inner: visible.then(|| Arc::new(Lock::new(inner))) }
     }
 
@@ -37,6 +46,15 @@ impl StatusLine {
     pub(crate) fn begin(&self) {
         if let Some(inner) = &self.inner {
             inner.lock().started = Some(Instant::now());
+        }
+    }
+
+    /// Says at once that the command is being stopped, and how.
+    pub(crate) fn stopping(&self, how: &'static str) {
+        if let Some(inner) = &self.inner {
+            let mut inner = inner.lock();
+            inner.stopping = Some(how);
+            inner.draw();
         }
     }
 
@@ -71,9 +89,8 @@ impl StatusLine {
 
 impl Inner {
     fn draw(&mut self) {
-        let Some(taken) = self.started.map(|started| started.elapsed()).filter(|taken| *taken >= PATIENCE) else {
-            return;
-        };
+        let is_due = |taken: &Duration| *taken >= PATIENCE || self.stopping.is_some();
+        let Some(taken) = self.started.map(|started| started.elapsed()).filter(is_due) else { return };
         // In the middle of a line of output there is no room for ours.
         if self.open_line {
             return;
@@ -82,13 +99,17 @@ impl Inner {
         let columns = size.filter(|size| size.ws_col > 0).map_or(80, |size| usize::from(size.ws_col));
         let seconds = taken.as_secs();
         let mut text = format!("{}:{:02}  {}", seconds / 60, seconds % 60, amount(self.bytes));
+        if let Some(how) = self.stopping {
+            text = format!("{text}  {how}");
+        }
         let last = String::from_utf8_lossy(&self.last_line);
         let last: String = last.chars().filter(|character| !character.is_control()).collect();
         if !last.is_empty() {
             text = format!("{text}  {last}");
         }
         let text: String = text.chars().take(columns.saturating_sub(1)).collect();
-        let _ = write!(std::io::stderr().lock(), "{ERASE}\x1b[2m{text}\x1b[0m");
+        let quiet = self.quiet;
+        let _ = write!(std::io::stderr().lock(), "{ERASE}{quiet}{text}{quiet:#}");
         self.shown = true;
     }
 

@@ -255,10 +255,21 @@ fn a_shell_that_runs_is_not_given_what_would_not_be_run() {
     let id = started["structuredContent"]["bash_id"].as_str().unwrap().to_owned();
     let refused = wire.call("BashInput", &json!({"bash_id": id, "text": "touch canary\n"}));
     assert!(refused["isError"] == true && refused.to_string().contains("Canaries sing."), "{refused}");
+    let sent = place.call(&["--config", &arguments[1], "send", &id, "touch canary"]);
+    assert!(!sent.status.success() && text(&sent.stderr).contains("Canaries sing."), "{}", text(&sent.stderr));
     let written = wire.call("BashInput", &json!({"bash_id": id, "text": "touch other; exit\n"}));
     assert_eq!(written["isError"], false, "{written}");
     wire.call("BashOutput", &json!({"bash_id": id, "wait": 10_000}));
     assert!(sings(&place, "other") && !sings(&place, "canary"));
+    // Both are in the journal, with what was to be written and why it was not.
+    let journal = text(&place.call(&["audit", "--json", "--outcome", "refused"]).stdout);
+    let refused: Vec<Value> = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(refused.len(), 2, "{journal}");
+    for line in refused {
+        assert_eq!((&line["event"], &line["run"]), (&json!("input"), &json!(id)), "{line}");
+        let says = |name: &str, part: &str| line[name].as_str().is_some_and(|text| text.contains(part));
+        assert!(says("text", "touch canary") && says("verdict", "Canaries sing."), "{line}");
+    }
 }
 
 #[test]
@@ -334,39 +345,89 @@ fn a_newer_client_s_consent_is_for_the_state_that_was_judged() {
     }
 }
 
+/// A person at a terminal runs `chiton run` with these arguments, says yes, and `meanwhile` happens between the question
+/// and the answer. Gives what is on the screen in the end.
+fn on_the_terminal(place: &Place, settings: &str, arguments: &str, meanwhile: impl FnOnce(&mut Wire, &str)) -> String {
+    let work = place.folder.path().join("work");
+    let mut wire = place.wire(&["--guard", "off", "--dir", work.to_str().unwrap()]);
+    wire.greet("2025-06-18", &json!({}));
+    let chiton = env!("CARGO_BIN_EXE_chiton");
+    let command = format!("{chiton} --config {settings} run {arguments}; echo ended:$?");
+    // Wide and high enough for the question wherever this test runs.
+    let window = json!({"command": command, "run_in_background": true, "pty": true, "cols": 400, "rows": 50});
+    let started = wire.call("Bash", &window);
+    let id = started["structuredContent"]["bash_id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned();
+    let shown =
+        wire.call("BashOutput", &json!({"bash_id": id, "wait_for": "Run it", "wait": 20_000, "view": "screen"}));
+    assert!(shown.to_string().contains("Canaries sing."), "{shown}");
+    meanwhile(&mut wire, &id);
+    wire.call("BashInput", &json!({"bash_id": id, "text": "y\n"}));
+    let ended = json!({"bash_id": id, "wait_for": "ended:[0-9]", "wait": 20_000, "view": "screen"});
+    wire.call("BashOutput", &ended).to_string()
+}
+
 #[test]
 fn a_consent_on_the_terminal_is_for_the_directory_that_was_judged() {
     for swapped in [false, true] {
         let (place, arguments) = asking();
         let work = place.folder.path().join("work");
-        let mut wire = place.wire(&["--guard", "off", "--dir", work.to_str().unwrap()]);
-        wire.greet("2025-06-18", &json!({}));
-        let chiton = env!("CARGO_BIN_EXE_chiton");
-        let command = format!("{chiton} --config {} run 'touch canary'; echo ended:$?", arguments[1]);
-        // Wide and high enough for the question wherever this test runs.
-        let window = json!({"command": command, "run_in_background": true, "pty": true, "cols": 400, "rows": 50});
-        let started = wire.call("Bash", &window);
-        let id = started["structuredContent"]["bash_id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned();
-        let shown =
-            wire.call("BashOutput", &json!({"bash_id": id, "wait_for": "Run it", "wait": 20_000, "view": "screen"}));
-        assert!(shown.to_string().contains("Canaries sing."), "{shown}");
-        // A person takes their time, and the question stays: nothing else is drawn before the command has started.
-        if !swapped {
+        let ended = on_the_terminal(&place, &arguments[1], "'touch canary'", |wire, id| {
+            if swapped {
+                std::fs::rename(&work, place.folder.path().join("aside")).unwrap();
+                std::fs::create_dir(&work).unwrap();
+                return;
+            }
+            // A person takes their time, and the question stays: nothing else is drawn before the command has started.
             let later = json!({"bash_id": id, "wait_for": "0:0", "wait": 3_500, "view": "screen"});
             let shown = wire.call("BashOutput", &later).to_string();
             assert!(shown.contains("Run it?") && !shown.contains("0:0"), "{shown}");
-        }
-        if swapped {
-            std::fs::rename(&work, place.folder.path().join("aside")).unwrap();
-            std::fs::create_dir(&work).unwrap();
-        }
-        wire.call("BashInput", &json!({"bash_id": id, "text": "y\n"}));
-        let ended = wire
-            .call("BashOutput", &json!({"bash_id": id, "wait_for": "ended:[0-9]", "wait": 20_000, "view": "screen"}));
+        });
         let expected = if swapped { "ended:125" } else { "ended:0" };
-        assert!(ended.to_string().contains(expected), "{ended}");
+        assert!(ended.contains(expected), "{ended}");
         assert_eq!(sings(&place, "canary"), !swapped, "{ended}");
         assert!(!place.folder.path().join("aside/canary").exists());
+    }
+}
+
+/// Another process changes the session while the question stands: nothing runs but what was judged.
+#[test]
+fn a_consent_on_the_terminal_is_for_the_state_that_was_judged() {
+    for change in CHANGES {
+        let (place, arguments) = asking();
+        let work = place.folder.path().join("work");
+        std::fs::create_dir_all(work.join("sub")).unwrap();
+        let settings = arguments[1].as_str();
+        let in_session = |command: &str| {
+            let run = ["--config", settings, "run", "--session", "birds", command];
+            let ran = place.command().current_dir(&work).args(run).output().unwrap();
+            assert!(ran.status.success(), "{command}: {}", text(&ran.stderr));
+        };
+        in_session("BIRD=canary.a");
+        let command = "--session birds 'touch \"$BIRD\"'";
+        let ended = on_the_terminal(&place, settings, command, |_, _| in_session(change));
+        assert!(ended.contains("ended:"), "{change}: {ended}");
+        for other in ["canary.b", "canary.c", "sub/canary.a"] {
+            assert!(!sings(&place, other), "{change}: {ended}");
+        }
+        assert_eq!(sings(&place, "canary.a"), ended.contains("ended:0"), "{change}: {ended}");
+    }
+}
+
+/// The text of a script is part of what a person agreed to.
+#[test]
+fn a_consent_on_the_terminal_is_for_the_script_as_it_was() {
+    for edited in [false, true] {
+        let (place, arguments) = asking();
+        let script = place.folder.path().join("work/sing.sh");
+        std::fs::write(&script, "touch canary.a\n").unwrap();
+        let ended = on_the_terminal(&place, &arguments[1], "'bash sing.sh; touch canary'", |_, _| {
+            if edited {
+                std::fs::write(&script, "touch canary.b\n").unwrap();
+            }
+        });
+        assert!(!sings(&place, "canary.b"), "{ended}");
+        assert_eq!(sings(&place, "canary.a"), !edited, "{ended}");
+        assert_eq!(ended.contains("ended:0"), !edited, "{ended}");
     }
 }
 

@@ -25,7 +25,7 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 /// Arguments, standard output, a part of standard error, exit code.
-const CASES: [(&[&str], &str, &str, i32); 35] = [
+const CASES: [(&[&str], &str, &str, i32); 37] = [
     (&["echo hello"], "hello\n", "", 0),
     (&["echo out; echo err >&2; exit 3"], "out\n", "err\n", 3),
     (&["nosuchcommand"], "", "bash: line 1: nosuchcommand: command not found\n", 127),
@@ -35,6 +35,8 @@ const CASES: [(&[&str], &str, &str, i32); 35] = [
     (&["exit 137"], "", "", 137),
     (&["--timeout", "200ms", "echo before; sleep 100"], "before\n", "timed out after 200ms", 124),
     (&["--silence", "300ms", "echo before; sleep 100"], "before\n", "printed nothing for 300ms", 124),
+    (&["--timeout", "1s", "sleep 100"], "", "timed out after 1s and", 124),
+    (&["--timeout", "2d", "echo two days"], "two days\n", "", 0),
     (&["--silence", "0s", "true"], "", "silence", 125),
     (&["--timeout", "100ms", "--grace", "100ms", "trap '' TERM; while :; do sleep 1; done"], "", "timed out", 124),
     (&["--dir", "/usr", "pwd"], "/usr\n", "", 0),
@@ -414,6 +416,19 @@ fn help_teaches() {
     assert_eq!(output.status.code(), Some(0));
     for word in ["--timeout", "--session", "Examples:", "124", "chiton run"] {
         assert!(text(&output.stdout).contains(word), "{word}");
+    }
+}
+
+#[test]
+fn a_verb_with_a_slip_is_named_and_nothing_is_where_nothing_is_like_it() {
+    let place = Place::new();
+    let cases = [("rnu", Some("run")), ("serch", None), ("update", None), ("shell", None), ("docter", Some("doctor"))];
+    for (typed, meant) in cases {
+        let output = place.call(&[typed]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(125), "{typed}: {said}");
+        assert_eq!(said.contains("similar"), meant.is_some(), "{typed}: {said}");
+        assert!(meant.is_none_or(|meant| said.contains(&format!("'{meant}'"))), "{typed}: {said}");
     }
 }
 

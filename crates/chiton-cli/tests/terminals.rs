@@ -340,6 +340,36 @@ fn who_only_watches_changes_nothing() {
 }
 
 #[test]
+fn a_person_who_stops_a_command_sees_at_once_that_it_was_heard() {
+    let place = Place::new();
+    let chiton = env!("CARGO_BIN_EXE_chiton");
+    let stubborn = "trap \"\" TERM INT; echo up; while :; do sleep 0.1; done";
+    let id = place.background(&["--pty", "--cols", "100", &format!("{chiton} run '{stubborn}'")]);
+    let shows = |pattern: &str| place.call(&["wait", "--screen", pattern, "--timeout", "20s", &id]).status.code();
+    assert_eq!(shows("^up"), Some(0));
+    place.call(&["send", "--keys", "ctrl-c", &id]);
+    assert_eq!(shows("stopping; Ctrl-C again kills it"), Some(0));
+    place.call(&["send", "--keys", "ctrl-c", &id]);
+    assert_eq!(place.call(&["wait", "--timeout", "20s", &id]).status.code(), Some(130));
+    assert!(text(&place.call(&["logs", "--plain", &id]).stdout).contains("the command was cancelled"));
+}
+
+#[test]
+fn what_is_no_terminal_is_sent_nothing_for_one() {
+    let place = Place::new();
+    // It could not erase the line.
+    let chiton = env!("CARGO_BIN_EXE_chiton");
+    let id = place.background(&["--pty", &format!("TERM=dumb {chiton} run 'sleep 2.3; echo done'")]);
+    place.call(&["wait", "--timeout", "20s", &id]);
+    assert_eq!(text(&place.call(&["logs", "--raw", &id]).stdout), "done\r\n");
+    // A file has no screen to restore.
+    let id = place.background(&["sleep 60"]);
+    let watched = place.call(&["attach", "--watch", &id]);
+    assert!(watched.stdout.is_empty() && text(&watched.stderr).contains("no terminal"), "{}", text(&watched.stderr));
+    place.call(&["kill", &id]);
+}
+
+#[test]
 fn a_line_mode_program_answers_with_what_is_new() {
     let place = Place::new();
     let (mut hands, reply) = Hands::on(&place, &[], &bash("python3 -q"));

@@ -16,7 +16,7 @@ use crate::window::{self, RawMode};
 
 /// The first signal asks the command to stop, the second kills it, the third leaves at once; its keeper sees to the
 /// rest. Returns the number of the first.
-pub(super) fn stop_on_signals(control: &RunControl) -> Result<Arc<AtomicI32>> {
+pub(super) fn stop_on_signals(control: &RunControl, status: &StatusLine) -> Result<Arc<AtomicI32>> {
     let first = Arc::new(AtomicI32::new(0));
     let count = Arc::new(AtomicI32::new(0));
     // A caller that started us with a signal ignored, as nohup does, wants it ignored.
@@ -24,14 +24,19 @@ pub(super) fn stop_on_signals(control: &RunControl) -> Result<Arc<AtomicI32>> {
     for kind in wanted.into_iter().filter(|kind| !surroundings::is_ignored(kind.as_raw_value())) {
         let mut signals = signal(kind)?;
         let (first, count, control) = (Arc::clone(&first), Arc::clone(&count), control.clone());
+        let status = status.clone();
         tokio::spawn(async move {
             while signals.recv().await.is_some() {
                 match count.fetch_add(1, Ordering::Relaxed) {
                     0 => {
                         first.store(kind.as_raw_value(), Ordering::Relaxed);
+                        status.stopping("stopping; Ctrl-C again kills it");
                         control.cancel();
                     }
-                    1 => control.cancel_within(Duration::ZERO),
+                    1 => {
+                        status.stopping("killing it; Ctrl-C again leaves at once");
+                        control.cancel_within(Duration::ZERO);
+                    }
                     _ => std::process::exit(128 + kind.as_raw_value()),
                 }
             }

@@ -57,8 +57,8 @@ async fn run_async(arguments: &RunArguments, settings: &Settings, state_director
     }
 
     let control = RunControl::new();
-    let stopped_by = live::stop_on_signals(&control)?;
     let mut show = Show::new(arguments, &control);
+    let stopped_by = live::stop_on_signals(&control, &show.status)?;
     let environment = request.environment.clone();
     let response = show_live(&engine, &place.session, request, arguments, &mut show, &control).await;
     place.note_secrets();

@@ -8,6 +8,7 @@ use chiton_engine::{Outcome, Response, RunReport, StateReport, TimeLimit};
 use serde_json::json;
 
 use super::arguments::{LifetimeArgument, RunArguments};
+use crate::duration::written;
 use crate::messages::{complain, remark};
 
 /// On standard error, and only what the output itself does not say.
@@ -55,10 +56,10 @@ fn report_run(report: &RunReport, arguments: &RunArguments) {
 fn report_outcome(report: &RunReport, arguments: &RunArguments) {
     match &report.outcome {
         Outcome::TimedOut => {
-            let millis = |limit: Option<Duration>| limit.map_or(0, |limit| limit.as_millis());
+            let after = |limit: Option<Duration>| written(limit.unwrap_or_default());
             let why = match report.limit {
-                Some(TimeLimit::Silence) => format!("printed nothing for {}ms", millis(arguments.silence)),
-                _ => format!("timed out after {}ms", millis(arguments.timeout)),
+                Some(TimeLimit::Silence) => format!("printed nothing for {}", after(arguments.silence)),
+                _ => format!("timed out after {}", after(arguments.timeout)),
             };
             complain(&format!("the command {why} and was stopped, with everything it started"));
         }

@@ -48,6 +48,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let same = |letter: char| value.chars().all(|character| character == letter);
     (value.starts_with('<') && value.ends_with('>'))
+        || (value.starts_with('[') && value.ends_with(']') && is_capitals(&value[1..value.len() - 1]))
         || (value.starts_with("${") && value.ends_with('}'))
         || (value.starts_with("$(") && value.ends_with(')'))
         || (value.starts_with("{{") && value.ends_with("}}"))
@@ -57,6 +58,11 @@ pub(super) fn is_placeholder(value: &str) -> bool {
             .any(|start| lower.starts_with(start))
         || lower.ends_with("-here")
         || lower.ends_with("_here")
+}
+
+/// `[PAD]`, `[REDACTED]`.
+fn is_capitals(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
 }
 
 fn is_short_number(value: &str) -> bool {
@@ -199,7 +205,7 @@ pub(super) fn is_host(value: &str) -> bool {
         })
 }
 
-fn is_email(value: &str) -> bool {
+pub(super) fn is_email(value: &str) -> bool {
     value.split_once('@').is_some_and(|(user, host)| {
         !user.is_empty() && !user.contains([':', ' ', '/']) && host.contains('.') && is_host(host)
     })

@@ -3,11 +3,14 @@
 //! 1. [`shapes`]: a value that holds a known token, a key or an address with a password is a secret, whatever its name.
 //! 2. [`words`]: the name says how strongly it speaks of a secret.
 //! 3. [`kinds`]: the value says what else it could be: a path, a number, an address, a word.
+//! 4. [`unknown`]: a value that is made like a token is one, unless the name says what else it is.
 //!
 //! A proxy with a password is neither: nothing works without the proxy, so it passes, and its password is masked.
 
+mod command_line;
 mod kinds;
 mod shapes;
+mod unknown;
 mod words;
 
 use std::fmt;
@@ -64,8 +67,8 @@ const PUBLIC_STARTS: &[&str] = &[
 const SECRET_NAMES: &[&str] = &[
     "REDISCLI_AUTH", "RELEASE_COOKIE", "ERLANG_COOKIE", "SSHPASS", "COMPOSER_AUTH", "DOCKER_AUTH_CONFIG",
     "SECRET_KEY_BASE", "FASTLANE_SESSION", "*ACCESS_KEY_ID", "*SEED_PHRASE", "*RECOVERY_PHRASE", "BUNDLE_*__*",
-    "npm_config__auth", "NPM_CONFIG__AUTH", "*_BASIC_AUTH", "BASIC_AUTH", "BW_SESSION", "OP_SESSION_*", "*MNEMONIC*",
-    "LDAP_BIND_CREDENTIALS", "DOCKERCFG",
+    "*BACKUP_CODE*", "npm_config__auth", "NPM_CONFIG__AUTH", "*_BASIC_AUTH", "BASIC_AUTH", "BW_SESSION",
+    "OP_SESSION_*", "*MNEMONIC*", "LDAP_BIND_CREDENTIALS", "DOCKERCFG",
 ];
 
 /// What the variable `name` with this value looks like.
@@ -84,7 +87,8 @@ pub fn look(name: &str, value: &[u8]) -> Look {
 
     let is_public = PUBLIC_STARTS.iter().any(|start| name.starts_with(start));
     let published = is_public || name.to_ascii_uppercase().contains("ANON_KEY");
-    match shapes::secret_in(trimmed) {
+    let in_command_line = || command_line::holds_secret(trimmed).then_some("a text with a secret in it");
+    match shapes::secret_in(trimmed).or_else(in_command_line) {
         Some(what) if published && shapes::may_be_public(what) => return Look::Plain,
         Some(what) => return Look::Secret(Sign::Value(what)),
         None => {}
@@ -106,7 +110,9 @@ fn look_at_bytes(name: &str) -> Look {
 fn by_name(name: &str, value: &str, is_public: bool) -> Look {
     let words = words::split(name);
     let last = words.last().map_or("", String::as_str);
-    if is_fingerprint(&words, value) {
+    // Keys are also named by whom they belong to.
+    let is_of_somebody = matches!(last, "key" | "keys") && kinds::is_email(value);
+    if is_of_somebody || is_name_of_variable(value) || is_fingerprint(&words, value) {
         return Look::Plain;
     }
     let strength = if fits_any(SECRET_NAMES, name) { Strength::Strong } else { words::strength(name) };
@@ -120,7 +126,21 @@ fn by_name(name: &str, value: &str, is_public: bool) -> Look {
         Strength::Weak(word) => is_secret_under_weak(word, value),
         Strength::None => is_secret_in_spite(&words, value),
     };
-    if is_secret { Look::Secret(Sign::Name(word_of(name))) } else { Look::Plain }
+    if is_secret {
+        Look::Secret(Sign::Name(word_of(name)))
+    } else if !is_public && unknown::is_token(&words, value) {
+        Look::Secret(Sign::Value("a token"))
+    } else {
+        Look::Plain
+    }
+}
+
+/// `DB_PASSWORD`, where the variable says which other one to read.
+fn is_name_of_variable(value: &str) -> bool {
+    value.contains('_')
+        && value.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+        && kinds::is_worded(value)
+        && words::strength(value) != Strength::None
 }
 
 /// The name that gpg has for a key.
@@ -170,6 +190,11 @@ fn is_secret_in_spite(words: &[String], value: &str) -> bool {
         [.., "secret", "id"] => kinds::is_uuid(value) || kinds::is_random(value),
         ["session", "id"] | [.., "user" | "web" | "http" | "php" | "auth" | "login" | "browser", "session", "id"] => {
             kinds::is_random(value)
+        }
+        // `AUTH_HEADER` may name the header or be it.
+        [.., "header" | "headers"] | ["snmp", .., "community"] | [.., "snmp", "community"] => {
+            words.iter().any(|word| matches!(*word, "auth" | "authorization" | "token" | "key" | "bearer" | "snmp"))
+                && kinds::is_random(value)
         }
         _ => words.contains(&"webhook") && has_random_piece(value),
     }

@@ -19,6 +19,8 @@ enum Rest {
     Word,
     /// The same with `.`, `=`, `+`, `/`, `:` and `~`.
     Wide,
+    /// Letters, digits and `%`.
+    Escaped,
 }
 
 impl Rest {
@@ -27,6 +29,7 @@ impl Rest {
             Self::Hex => byte.is_ascii_hexdigit(),
             Self::Alphanumeric => byte.is_ascii_alphanumeric(),
             Self::Word => byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'),
+            Self::Escaped => byte.is_ascii_alphanumeric() || byte == b'%',
             Self::Wide => {
                 byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'=' | b'+' | b'/' | b':' | b'~')
             }
@@ -75,6 +78,7 @@ const SHAPES: &[Shape] = &[
     shape("an Atlassian token", "ATATT3", Wide, 24),
     shape("a CircleCI token", "CCIPAT_", Word, 20),
     shape("a CircleCI token", "CCIPRJ_", Word, 20),
+    shape("a CircleCI token", "ccipat_", Word, 20),
     shape("a Buildkite token", "bkua_", Hex, 20),
     shape("a Buildkite token", "bkaj_", Wide, 20),
     shape("a SonarQube token", "sqp_", Hex, 32),
@@ -124,6 +128,13 @@ const SHAPES: &[Shape] = &[
     shape("a Neon key", "napi_", Alphanumeric, 32),
     shape("a Xata key", "xau_", Alphanumeric, 24),
     shape("a Heroku token", "HRKU-", Word, 24),
+    shape("a Neon password", "npg_", Alphanumeric, 12),
+    shape("a Cloudflare token", "cfut_", Word, 32),
+    shape("a Cloudflare token", "cfat_", Word, 32),
+    shape("an Astra token", "AstraCS:", Wide, 40),
+    shape("a Yandex token", "t1.", Wide, 80),
+    shape("a Yandex key", "AQVN", Word, 35),
+    shape("a Yandex token", "y0_", Word, 32),
     shape("an Alibaba key", "LTAI", Alphanumeric, 16),
     shape("a Tencent key", "AKID", Alphanumeric, 28),
     shape("a Linode token", "v1.0-", Hex, 40),
@@ -149,7 +160,9 @@ const SHAPES: &[Shape] = &[
     shape("an age key", "AGE-PLUGIN-", Word, 24),
     // Models.
     shape("an API key", "sk-", Word, 16),
+    shape("an API key", "sk_", Word, 24),
     shape("a Hugging Face token", "hf_", Alphanumeric, 20),
+    shape("a Hugging Face token", "hf_oauth_", Wide, 24),
     shape("a Hugging Face token", "api_org_", Alphanumeric, 24),
     shape("a Replicate token", "r8_", Alphanumeric, 24),
     shape("a Groq key", "gsk_", Alphanumeric, 24),
@@ -182,6 +195,7 @@ const SHAPES: &[Shape] = &[
     shape("a Slack token", "xapp-", Word, 10),
     shape("a SendGrid key", "SG.", Wide, 40),
     shape("a Mailgun key", "key-", Hex, 32),
+    shape("a MailerSend key", "mlsn.", Hex, 32),
     shape("a Brevo key", "xkeysib-", Word, 24),
     shape("a Brevo key", "xsmtpsib-", Word, 24),
     shape("a Resend key", "re_", Word, 24),
@@ -200,6 +214,7 @@ const SHAPES: &[Shape] = &[
     shape("a Square secret", "sq0csp-", Word, 16),
     shape("a Square token", "EAAA", Word, 22),
     shape("a Meta token", "EAA", Alphanumeric, 80),
+    shape("a Meta token", "IGQV", Word, 80),
     shape("a Shopify token", "shpat_", Alphanumeric, 24),
     shape("a Shopify secret", "shpss_", Alphanumeric, 24),
     shape("a Shopify token", "shpca_", Alphanumeric, 24),
@@ -248,6 +263,7 @@ const SHAPES: &[Shape] = &[
     shape("a ReadMe key", "rdme_", Alphanumeric, 24),
     shape("a Typeform token", "tfp_", Wide, 24),
     shape("an Asana token", "1/", ASANA, 30),
+    shape("an Asana token", "0/", Hex, 32),
     shape("a Dropbox token", "sl.", Word, 60),
     shape("a Frame.io token", "fio-u-", Wide, 24),
     shape("a Prefect key", "pnu_", Alphanumeric, 24),
@@ -268,6 +284,8 @@ const SHAPES: &[Shape] = &[
     shape("an Octopus key", "API-", Alphanumeric, 24),
     shape("an OpenShift token", "sha256~", Word, 32),
     shape("a ClickHouse key", "4b1d", Alphanumeric, 38),
+    shape("a key of a wallet", "xprv", Alphanumeric, 100),
+    shape("a Twitter token", "AAAAAAAAAAAAAAAAAAAAA", TWITTER, 40),
     shape("a 42 secret", "s-s4t2", Word, 40),
     shape("a Harness key", "pat.", HARNESS, 60),
     shape("a Harness key", "sat.", HARNESS, 60),
@@ -305,6 +323,8 @@ const AIRTABLE: Rest = Wide;
 const HARNESS: Rest = Wide;
 /// `1/1200…:3f5a…`.
 const ASANA: Rest = Wide;
+/// Base64 whose `=` is written `%3D`.
+const TWITTER: Rest = Rest::Escaped;
 
 /// Beginnings of a value that anybody may know: keys that a web page shows to everybody.
 const PUBLISHED: &[&str] = &[
@@ -348,11 +368,21 @@ pub(super) fn secret_in(value: &str) -> Option<&'static str> {
         .or_else(|| webhook(value))
         .or_else(|| odd_token(value))
         .or_else(|| named_within(value))
+        .or_else(|| encoded(value))
+}
+
+/// JSON in base64, as accounts of services and logins at registries are handed on.
+fn encoded(value: &str) -> Option<&'static str> {
+    let is_json = ["eyI", "eyJ", "eyAi", "ewo", "ewkK"].iter().any(|start| value.starts_with(start));
+    let text = value.trim_end_matches('=').as_bytes();
+    let plain = if is_json { data_encoding::BASE64_NOPAD.decode(text).ok()? } else { return None };
+    let plain = String::from_utf8(plain).ok().filter(|plain| plain.trim_end().ends_with('}'))?;
+    private_key(&plain).or_else(|| token(&plain)).or_else(|| address(&plain)).or_else(|| named_within(&plain))
 }
 
 /// Tokens that a page may show to everybody, where the name of the variable says so.
 pub(super) fn may_be_public(what: &str) -> bool {
-    matches!(what, "a Google API key" | "a signed web token")
+    matches!(what, "a Google API key" | "a signed web token" | KEY_IN_ADDRESS)
 }
 
 fn token(value: &str) -> Option<&'static str> {
@@ -382,7 +412,8 @@ fn is_token(shape: &Shape, rest: &[u8], alone: bool) -> bool {
                 && (digits >= 2 || shape.prefix == "sk-" && !text.contains(['-', '_']) || is_random(text))
                 && !(text.split(['-', '_']).all(words::is_plain_word))
         }
-        "SK" | "AKID" | "LTAI" | "ATBB" | "EAA" | "EAAA" | "MDAx" | "AgEU" | "ABSK" => digits >= 2,
+        "LTAI" | "sk_" | "npg_" | "AQVN" | "t1." | "y0_" => alone && is_random(text),
+        "SK" | "AKID" | "ATBB" | "EAA" | "EAAA" | "MDAx" | "AgEU" | "ABSK" => digits >= 2,
         "API-" => text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()) && digits >= 1,
         "pat." | "sat." => text.split('.').count() == 3,
         "AKIA" | "ASIA" | "ABIA" | "ACCA" => rest.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()),
@@ -394,7 +425,7 @@ fn is_token(shape: &Shape, rest: &[u8], alone: bool) -> bool {
                     number.len() >= 10 && number.bytes().all(|byte| byte.is_ascii_digit()) && rest.len() >= 24
                 })
         }
-        "8Q~" => alone,
+        "8Q~" | "0/" => alone,
         "st." => alone && digits >= 4,
         _ => true,
     }
@@ -403,6 +434,10 @@ fn is_token(shape: &Shape, rest: &[u8], alone: bool) -> bool {
 fn private_key(value: &str) -> Option<&'static str> {
     const KEY: &str = "a private key";
     if value.contains("PRIVATE KEY") && value.contains("-----BEGIN") || value.contains("PuTTY-User-Key-File") {
+        return Some(KEY);
+    }
+    let is_set = |name: &str| value.contains(&format!("\"{name}\":"));
+    if is_set("kty") && (is_set("d") || is_set("k")) {
         return Some(KEY);
     }
     if value.contains("-----BEGIN PGP MESSAGE") || value.contains("-----BEGIN AGE ENCRYPTED") {
@@ -442,6 +477,13 @@ fn scheme(value: &str) -> Option<&'static str> {
     if bearer.is_some_and(|token| token.len() >= 6 && !words::is_plain_word(token) && !is_reference(token)) {
         return Some("an authorization header");
     }
+    let own = ["token ", "Token ", "ApiKey ", "Apikey ", "apikey "].into_iter().find_map(|word| {
+        let is_header = value.starts_with(word) || value.contains(&format!("uthorization: {word}"));
+        after(word).filter(|_| is_header)
+    });
+    if own.is_some_and(|token| token.len() >= 16 && is_random(token) && !is_reference(token)) {
+        return Some("an authorization header");
+    }
     let basic = ["Basic ", "basic "].into_iter().find_map(after)?;
     let plain = data_encoding::BASE64_NOPAD.decode(basic.trim_end_matches('=').as_bytes()).ok()?;
     let is_pair = plain.contains(&b':') && plain.iter().all(|byte| (b' '..=b'~').contains(byte));
@@ -474,6 +516,9 @@ fn userinfo(rest: &str) -> Option<&str> {
     authority.rfind('@').map(|at| &authority[..at])
 }
 
+/// What some services call the user of an address: a page that reports its errors shows it to everybody.
+const KEY_IN_ADDRESS: &str = "a key in an address";
+
 /// An address with a password, in a text or alone.
 fn address(value: &str) -> Option<&'static str> {
     const WHAT: &str = "a password in an address";
@@ -484,7 +529,8 @@ fn address(value: &str) -> Option<&'static str> {
         let Some(login) = userinfo(rest) else { continue };
         let is_secret = match login.split_once(':') {
             Some((_, password)) => !password.is_empty() && !is_reference(password) && password != "x-oauth-basic",
-            None => login.len() >= 16 && is_random(login),
+            None if is_random(login) && !is_reference(login) => return Some(KEY_IN_ADDRESS),
+            None => false,
         };
         if is_secret || login.ends_with(":x-oauth-basic") {
             return Some(WHAT);
@@ -495,7 +541,26 @@ fn address(value: &str) -> Option<&'static str> {
     {
         return Some(WHAT);
     }
-    bare_login(value).then_some(WHAT)
+    (bare_login(value) || is_oracle_login(value)).then_some(WHAT)
+}
+
+/// `user/password@//host:1521/service`. `owner/name@v1` is something else.
+fn is_oracle_login(value: &str) -> bool {
+    let Some((login, host)) = value.rsplit_once('@') else { return false };
+    let has_port = || {
+        host.split('/')
+            .next()
+            .and_then(|host| host.split_once(':'))
+            .is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    !value.contains(char::is_whitespace)
+        && login.split_once('/').is_some_and(|(user, password)| {
+            !user.is_empty()
+                && user.bytes().all(|byte| Word.has(byte))
+                && !password.is_empty()
+                && !is_reference(password)
+        })
+        && (host.starts_with("//") || has_port())
 }
 
 /// `user:password@host:5432`, without a scheme.
@@ -504,6 +569,10 @@ fn bare_login(value: &str) -> bool {
     let Some((user, password)) = login.split_once(':') else { return false };
     let is_user = !user.is_empty() && user.len() <= 64 && user.bytes().all(|byte| Word.has(byte) || byte == b'.');
     let odd = |text: &str| text.contains(|character: char| character.is_whitespace() || matches!(character, '/' | '<'));
+    // Go writes the way to the host around it: `user:password@tcp(host:3306)/name`.
+    if ["tcp(", "unix(", "cloudsql("].iter().any(|way| host.starts_with(way)) && is_user && !odd(password) {
+        return !password.is_empty() && !is_reference(password);
+    }
     let name = host.split(['/', ':', '?']).next().unwrap_or_default();
     let has_port = host.split(['/', '?']).next().unwrap_or_default().contains(':');
     let is_host = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
@@ -550,7 +619,17 @@ fn webhook(value: &str) -> Option<&'static str> {
         "api.render.com/deploy/",
         "hc-ping.com/",
     ];
-    HOOKS.iter().any(|hook| value.contains(hook)).then_some("a webhook")
+    // The key of a node stands in the path of its address, as that of a hook does.
+    const WITH_KEY: &[&str] = &[
+        "/hooks/", "/hook/", "/webhooks/", "/webhook/", "infura.io/v3/", "alchemy.com/v2/", "alchemyapi.io/v2/",
+        "quiknode.pro/", "ankr.com/", "etherscan.io/", "getblock.io/",
+    ];
+    if HOOKS.iter().any(|hook| value.contains(hook)) {
+        return Some("a webhook");
+    }
+    let rest = WITH_KEY.iter().find_map(|way| value.split_once(way)).filter(|_| value.contains("://"))?.1;
+    let has_key = rest.split(['/', '?', '=', '&']).any(|piece| piece.len() >= 20 && is_random(piece));
+    has_key.then_some("a webhook")
 }
 
 /// Tokens without a beginning of their own.
@@ -640,12 +719,6 @@ fn named_within(value: &str) -> Option<&'static str> {
         }
     }
 
-    let mut after_user = value.split_whitespace().skip_while(|word| !matches!(*word, "-u" | "--user" | "--proxy-user"));
-    let given = after_user.nth(1).and_then(|login| login.split_once(':'));
-    if given.is_some_and(|(user, password)| !user.is_empty() && !is_reference(password) && password.len() >= 4) {
-        return Some("a text with a secret in it");
-    }
-
     let mut words = value.split_whitespace();
     let has_machine = words.clone().any(|word| word == "machine" || word == "login" || word == "default");
     if has_machine && words.any(|word| word == "password") && value.split_whitespace().count() >= 4 {
@@ -663,7 +736,7 @@ fn holds_secret(name: &str, given: &str, assigned: bool) -> bool {
     }
     let lower = name.to_ascii_lowercase();
     if matches!(lower.as_str(), "sig" | "x-amz-signature" | "x-goog-signature" | "signature") {
-        return assigned && given.len() >= 20;
+        return assigned && (given.len() >= 20 || is_random(given));
     }
     if lower == "x-honeycomb-team" {
         return given.len() >= 16;
@@ -675,8 +748,14 @@ fn holds_secret(name: &str, given: &str, assigned: bool) -> bool {
                 && (assigned || given.len() >= 6 && !words::is_plain_word(given))
         }
         Strength::Medium(_) => given.len() >= 12 && is_random(given),
-        Strength::Weak(_) | Strength::None => false,
+        Strength::Weak(_) => is_login_word(&lower) && is_random(given),
+        Strength::None => false,
     }
+}
+
+/// In a text, `auth` is what one logs in with, and a cookie is a session.
+fn is_login_word(lower: &str) -> bool {
+    matches!(lower, "auth" | "_auth" | "session" | "sessionid" | "sid" | "cookie")
 }
 
 /// A place to put a value, not a value: `$X`, `${X}`, `{{secret:x}}`, `%s`, `<password>`, `***`.

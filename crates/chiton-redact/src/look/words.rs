@@ -23,13 +23,14 @@ pub(super) enum Strength {
 const STRONG: &[&str] = &[
     "password", "passwords", "passwd", "passphrase", "passcode", "passkey", "pass", "pwd", "pw", "pswd", "passwrd",
     "psw", "secret", "secrets", "token", "tokens", "apikey", "apikeys", "apitoken", "apisecret", "credential",
-    "credentials", "creds", "cred", "bearer", "mnemonic", "passwort", "kennwort", "contrasena", "senha", "psk",
-    "userpwd", "userpass", "privatekey", "privkey", "secretkey", "accesskey", "masterkey", "otp", "totp",
+    "credentials", "creds", "cred", "bearer", "mnemonic", "passwort", "kennwort", "contrasena", "senha", "mdp",
+    "passe", "wachtwoord", "psk", "userpwd", "userpass", "privatekey", "privkey", "secretkey", "accesskey",
+    "masterkey", "otp", "totp",
 ];
 
 /// Words that mean one where the value is not a name, a path or a number.
 const MEDIUM: &[&str] =
-    &["key", "keys", "pat", "authorization", "jwt", "passfile", "recovery", "pin", "license", "licence"];
+    &["key", "keys", "pat", "authorization", "jwt", "passfile", "recovery", "pin", "tok", "license", "licence"];
 
 /// Words that mean one where the value looks random.
 const WEAK: &[&str] = &[
@@ -56,10 +57,10 @@ const OPEN_KEYS: &[&str] = &[
     "index", "unique", "routing", "join", "group", "map", "dict", "object", "meta", "metadata", "compose", "modifier",
     "leader", "prefix", "binding", "bind", "order", "lookup", "dedup", "deduplication", "idempotency", "message",
     "field", "header", "column", "site", "anon", "gpg", "pgp", "known", "escape", "trigger", "menu", "function",
-    "arrow", "sequence", "translation", "i18n", "label", "annotation", "selector", "topology", "document", "record",
-    "row", "bucket", "registry", "composite", "natural", "surrogate", "shard", "hash", "distribution", "kms",
-    "trusted", "authorized", "client_public", "release", "verification", "verify", "attach", "detach", "tmux", "home",
-    "end", "enter", "return", "delete", "any",
+    "arrow", "sequence", "translation", "i18n", "label", "annotation", "selector", "topology", "document", "row",
+    "bucket", "registry", "composite", "natural", "surrogate", "shard", "hash", "distribution", "kms", "trusted",
+    "authorized", "client_public", "release", "verification", "verify", "attach", "detach", "tmux", "home", "end",
+    "enter", "return", "delete", "any",
 ];
 
 /// Words after the secret one that say: it is about the secret.
@@ -79,7 +80,8 @@ const ABOUT: &[&str] = &[
     "fingerprints", "thumbprint", "placeholder", "hint", "prompt", "usages", "domains", "samesite", "httponly", "date",
     "created", "updated", "encoding", "charset", "separator", "delimiter", "order", "pid", "tty", "workers", "pool",
     "ipc", "layout", "repeat", "speed", "variant", "verify", "validation", "depth", "ref", "refs", "reference",
-    "keyid", "curve", "bundle", "ca", "cas", "revocation", "transparency", "permissions", "umask",
+    "keyid", "pattern", "glob", "regex", "selector", "xpath", "locator", "curve", "bundle", "ca", "cas", "revocation",
+    "transparency", "permissions", "umask",
 ];
 
 /// Words after the secret one that say so too, unless the value looks random: `TOKEN_SERVICE`, `PASSWORD_ROOT`.
@@ -259,7 +261,10 @@ fn is_in_passing(word: &str, words: &[String]) -> bool {
     match word {
         "recovery" | "license" | "licence" => !matches!(last, "code" | "codes" | "key" | "phrase"),
         "pass" => {
-            words.iter().any(|word| matches!(word.as_str(), "through" | "thru" | "count" | "rate" | "first" | "number"))
+            words == ["pass", "env"]
+                || words
+                    .iter()
+                    .any(|word| matches!(word.as_str(), "through" | "thru" | "count" | "rate" | "first" | "number"))
         }
         _ => false,
     }
@@ -267,6 +272,10 @@ fn is_in_passing(word: &str, words: &[String]) -> bool {
 
 fn of_word(before: &[String], word: &str) -> Strength {
     let previous = before.last().map_or("", String::as_str);
+    // The name of one that is kept elsewhere.
+    if previous == "existing" {
+        return Strength::Weak(found(STRONG, word));
+    }
     if matches!(word, "key" | "keys") {
         let is_open = |word: &String| matches!(word.as_str(), "public" | "publishable" | "pub" | "anon" | "site");
         return if OPEN_KEYS.contains(&previous) && !(KEYS.contains(&previous) && before.len() > 1)
