@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use chiton_mcp::{Address, HttpOptions, serve_http, serve_stdio_from};
+use chiton_mcp::{Address, ChannelOffer, HttpOptions, StdioOptions, serve_http, serve_stdio_from};
 use chiton_operator::Operator;
 use clap::Args;
 use tokio::runtime::Builder;
@@ -36,7 +36,7 @@ Over HTTP, every request has to carry the token of the token file: Authorization
 
 Settings: $XDG_CONFIG_HOME/chiton/config.toml, or --config FILE. A key is also a variable
 (mcp.dialect is CHITON_MCP_DIALECT), and a flag wins over both:
-  [mcp]   dialect, timeout, dir, session, max_tasks, structured, list_tool, log_level
+  [mcp]   dialect, timeout, dir, session, max_tasks, structured, list_tool, channel, log_level
   notify  the program that tells you of background commands, with its arguments
   [http]  listen, token_file, hosts, origins, allow_remote
   [secrets] dir, env, command   [environment] keep, strict, login   [audit] off, required   [guard] mode, rule
@@ -66,6 +66,10 @@ pub(crate) struct McpArguments {
     /// Add the tool `ListShells` to a tool surface that has none to list tasks; without it, the tools are those of the surface
     #[arg(long)]
     list_tool: bool,
+    /// Push what happens to background commands to the model of Claude Code, which has to be started for that:
+    /// claude --dangerously-load-development-channels server:chiton
+    #[arg(long)]
+    channel: bool,
     /// What is logged to standard error: off, error, warn, info, debug or trace [default: error]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
@@ -92,13 +96,19 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
         let (operator, start) = (setup.operator(state)?, setup.start());
         let operator = arguments.extras(settings).add_to(operator);
         let make = maker(setup, arguments, settings, state);
-        serve_stdio_from(operator, start, make).await.map_err(|error| anyhow!("the client does not speak MCP: {error}"))
+        serve_stdio_from(operator, StdioOptions { start, channel: arguments.channel(settings) }, make)
+            .await
+            .map_err(|error| anyhow!("the client does not speak MCP: {error}"))
     });
     runtime.shutdown_background();
     served.map(|()| ExitCode::SUCCESS)
 }
 
 impl McpArguments {
+    fn channel(&self, settings: &Settings) -> ChannelOffer {
+        if self.channel || settings.mcp.channel { ChannelOffer::Always } else { ChannelOffer::WhereDeclared }
+    }
+
     fn extras(&self, settings: &Settings) -> Extras {
         let structured = self.structured || settings.mcp.structured;
         Extras { structured, list_tool: self.list_tool || settings.mcp.list_tool }

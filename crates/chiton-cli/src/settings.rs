@@ -53,6 +53,8 @@ pub(crate) struct McpSettings {
     pub(crate) structured: bool,
     /// Whether a tool surface without one gets a tool that lists tasks.
     pub(crate) list_tool: bool,
+    /// Whether the model of Claude Code is told at once what happens to tasks.
+    pub(crate) channel: bool,
     pub(crate) log_level: Option<String>,
 }
 

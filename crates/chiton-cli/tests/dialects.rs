@@ -346,6 +346,57 @@ fn a_syntax_error_says_so() {
 }
 
 #[test]
+fn a_nul_in_a_call_is_refused_in_words_and_not_said_again() {
+    for surface in &surfaces() {
+        let (place, name) = (Place::new(), surface.dialect);
+        let mut client = Client::new(&place, surface, &[]);
+        let seen = client.run("echo a\0b");
+        assert!(seen.failed && seen.text.contains("a NUL byte at position 6"), "{name}: {}", seen.text);
+        if let Background::Read { reader, id, .. } = &surface.background {
+            assert!(client.call(reader, &json!({*id: "shell_\0"})).failed, "{name}");
+        }
+    }
+}
+
+/// The tools that say a command again, besides the one that starts it.
+const NAMING: [(&str, &str); 3] =
+    [("native", "ListShells"), ("gemini", "list_background_processes"), ("claude", "TaskStop")];
+
+#[test]
+fn however_long_a_command_is_no_reply_says_all_of_it() {
+    for surface in &surfaces() {
+        let (place, name) = (Place::new(), surface.dialect);
+        let mut client = Client::new(&place, surface, &["--structured"]);
+        let long = format!("until [ -e stop ]; do sleep 0.05; done # {}", "y".repeat(200_000));
+        let (tool, with) = match &surface.background {
+            Background::Read { tool, with, .. } => (*tool, with),
+            Background::File { with, .. } => (surface.run.0, with),
+            Background::No => continue,
+        };
+        let begun = client.call(tool, &started(surface, with, &long));
+        assert!(!begun.failed, "{name}: {}", begun.text);
+        for (_, tool) in NAMING.iter().filter(|(dialect, _)| *dialect == name) {
+            let id = begun.text.find("shell_").map(|at| &begun.text[at..at + "shell_00000000".len()]);
+            let seen = client.call(tool, &json!({"task_id": id, "ended": 1_000_000_000}));
+            assert!(seen.text.contains("until [ -e stop ]") && seen.text.len() < 2_000, "{name}: {}", seen.text.len());
+        }
+        place.call(&["kill", "--all"]);
+    }
+}
+
+#[test]
+fn what_a_command_leaves_running_is_said() {
+    for surface in &surfaces() {
+        let (place, name) = (Place::new(), surface.dialect);
+        let seen = Client::new(&place, surface, &[]).run("sleep 3 & echo started");
+        let says = ["eft running", "Background PIDs: "].iter().any(|words| seen.text.contains(words));
+        assert!(!seen.failed && says && seen.text.contains("started"), "{name}: {}", seen.text);
+        let once = seen.text.matches("eft running").count() <= 1;
+        assert!(once, "{name}: {}", seen.text);
+    }
+}
+
+#[test]
 fn a_command_that_takes_too_long_keeps_what_it_printed() {
     for (number, surface) in surfaces().iter().enumerate() {
         let (place, name) = (Place::new(), surface.dialect);

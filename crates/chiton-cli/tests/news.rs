@@ -468,6 +468,40 @@ fn a_client_without_a_channel_gets_no_such_message_and_log_messages_where_it_ask
 }
 
 #[test]
+fn where_a_person_turns_the_channel_on_every_client_is_told_there_and_again_by_the_next_reply() {
+    let place = Place::new();
+    let mut wire = place.wire(&["--channel"]);
+
+    // As Claude Code begins: it looks for the newest revision, in which it would hear nothing.
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "agent", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let refused = wire.ask("server/discover", json!({"_meta": meta}));
+    assert_eq!(refused["error"]["code"], -32022, "{refused}");
+    assert!(!refused["error"]["data"]["supported"].to_string().contains("2026"), "{refused}");
+
+    let hello = wire.greet("2025-11-25", &json!({}))["result"].clone();
+    assert_eq!(hello["protocolVersion"], "2025-11-25", "{hello}");
+    assert_eq!(hello["capabilities"]["experimental"]["claude/channel"], json!({}), "{hello}");
+    let id = start(&mut wire, &json!({"command": until_go(&place)}));
+    go(&place);
+    let sent = wire.notification(CHANNEL);
+    assert_eq!((&sent["meta"]["bash_id"], &sent["meta"]["exit_code"]), (&json!(id), &json!("3")), "{sent}");
+    assert!(news(&quick(&mut wire))[0].contains(&id), "nobody knows whether a model has read it");
+    assert_eq!(news(&quick(&mut wire)), [""; 0]);
+
+    // What ends while the client waits for a call is told by the reply to that, and by nothing else.
+    fs::remove_file(place.folder.path().join("go")).unwrap();
+    let id = start(&mut wire, &json!({"command": until_go(&place)}));
+    let (signal, end) = (place.folder.path().join("go"), runs(&place).join(&id).join("ending.json"));
+    let command = format!("touch {}; until [ -e {} ]; do sleep 0.05; done", signal.display(), end.display());
+    let told = wire.call("Bash", &json!({"command": command}));
+    assert!(news(&told)[0].contains(&id), "{told}");
+    let last = start(&mut wire, &json!({"command": until_go(&place)}));
+    assert_eq!(wire.notification(CHANNEL)["meta"]["bash_id"], json!(last));
+}
+
+#[test]
 fn a_client_with_a_channel_that_comes_back_is_told_what_happened_meanwhile() {
     let place = Place::new();
     let capabilities = json!({"experimental": {"claude/channel": {}}});

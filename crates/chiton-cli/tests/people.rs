@@ -6,6 +6,7 @@ mod place;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use chiton_testkit::processes::eventually;
@@ -234,4 +235,47 @@ fn a_program_that_fails_harms_no_command_and_doctor_says_so() {
     assert_eq!(place.call(&["wait", &id]).status.code(), Some(0));
     assert_eq!(text(&place.call(&["logs", &id]).stdout), "fine\n");
     assert!(finding(&place)["what"].as_str().unwrap().contains("/nonexistent/tell cannot be executed"));
+}
+
+#[test]
+fn a_program_that_does_not_end_is_killed_after_ten_seconds_with_all_that_it_started() {
+    let place = told_place("sleep 1000 & echo $$ >> \"$HOME/tellers\"; wait");
+    // One is told of by a keeper that looks after the command, one by a keeper with nothing left to keep.
+    let ended = place.background(&["echo fine"]);
+    let left = place.call(&["run", "sleep 1 & echo left"]);
+    assert_eq!(text(&left.stdout), "left\n");
+    assert_eq!(place.call(&["wait", &ended]).status.code(), Some(0), "the command's own end does not wait");
+    told_lines(&place, 2);
+
+    let tellers = || fs::read_to_string(place.folder.path().join("tellers")).unwrap_or_default();
+    assert!(eventually(LIMIT, || tellers().lines().count() == 2), "{}", tellers());
+    let is_alive = |group: &str| {
+        let asked = Command::new("kill").args(["-0", "--", &format!("-{group}")]).stderr(Stdio::null()).status();
+        asked.unwrap().success()
+    };
+    assert!(eventually(LIMIT, || !tellers().lines().any(is_alive)), "{}", tellers());
+
+    let failed = || text(&place.call(&["doctor"]).stdout);
+    assert!(eventually(LIMIT, || failed().contains("it had not ended after 10 s")), "{}", failed());
+}
+
+#[test]
+fn a_person_is_told_of_five_questions_a_minute_and_always_of_the_end() {
+    let place = told_place("");
+    let mut wire = place.session(&[]);
+    let command = "for number in 1 2 3 4 5 6 7 8; do read -p \"question $number? \" answer; done; exit 6";
+    let started = wire.call("Bash", &json!({"command": command, "pty": true, "run_in_background": true}));
+    let id = running(&place);
+    assert_eq!(started["isError"], json!(false), "{started}");
+    told_lines(&place, 1);
+    for next in 2..=8 {
+        let answered = wire.call("BashInput", &json!({"bash_id": id, "text": "yes\n", "wait": 30_000}));
+        assert!(said(&answered).contains(&format!("waits for input: question {next}?")), "{answered}");
+    }
+    wire.call("BashInput", &json!({"bash_id": id, "text": "yes\n", "wait": 30_000}));
+
+    assert!(eventually(LIMIT, || told(&place).contains("ended|")), "{}", told(&place));
+    let lines: Vec<String> = told(&place).lines().map(str::to_owned).collect();
+    let asked = lines.iter().filter(|line| line.starts_with("waits|")).count();
+    assert_eq!((asked, lines.len()), (5, 6), "{lines:?}");
 }

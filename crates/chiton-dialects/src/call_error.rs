@@ -35,7 +35,7 @@ pub enum CallError {
         got: String,
     },
     /// An argument that the tool does not have.
-    #[error("unknown parameter '{name}'; the parameters are: {}{}", known.join(", "), meant(*nearest))]
+    #[error("unknown parameter '{name}'{}; the parameters are: {}", perhaps(*nearest), known.join(", "))]
     Unknown {
         /// The argument.
         name: String,
@@ -55,6 +55,10 @@ pub enum CallError {
         /// What is wrong, and what would be right.
         problem: String,
     },
+}
+
+fn perhaps(nearest: Option<&'static str>) -> String {
+    nearest.map(|name| format!(" (did you mean '{name}'?)")).unwrap_or_default()
 }
 
 fn meant(nearest: Option<&'static str>) -> String {

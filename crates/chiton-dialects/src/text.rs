@@ -142,11 +142,35 @@ impl LineCount {
     }
 }
 
-/// A line for each process that a command left running.
+/// Characters of a command that a line about it has, and how many processes that were left running have a line.
+const COMMAND: usize = 200;
+const MOST_LEFTOVERS: usize = 10;
+
+/// A command in one line that says which one it is, however long the command.
+pub fn command_line(command: &str) -> String {
+    let first = command.lines().next().unwrap_or_default();
+    let shown = beginning(first, COMMAND, 1);
+    if shown.len() < first.len() { format!("{shown}…") } else { shown.to_owned() }
+}
+
+/// A line for each process that a command left running; where they are many, for some, and their number.
 pub fn leftover_lines(ran: &Ran) -> Vec<String> {
     let task = ran.leftover_task().map(|id| format!(" as {id}")).unwrap_or_default();
-    let line = |leftover: &Leftover| format!("[left running{task}: pid {} {}]", leftover.pid, leftover.command);
-    ran.leftovers().iter().map(line).collect()
+    let line = |left: &Leftover| format!("[left running{task}: pid {} {}]", left.pid, command_line(&left.command));
+    let more = ran.leftovers().len().saturating_sub(MOST_LEFTOVERS);
+    let more = (more > 0).then(|| format!("[and {more} more processes]"));
+    ran.leftovers().iter().take(MOST_LEFTOVERS).map(line).chain(more).collect()
+}
+
+/// A text with what the command left running below it, where it left something.
+pub fn with_leftovers(mut text: String, ran: &Ran) -> String {
+    for line in leftover_lines(ran) {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text += &line;
+    }
+    text
 }
 
 /// Where all output of a command is: its file, or where it has none, the command that prints it.

@@ -180,7 +180,9 @@ fn entries(value: &impl serde::Serialize) -> JsonObject {
 
 /// A reply as the protocol has it, with its structured form where that is wanted.
 pub(crate) fn as_result(reply: Reply, structured: bool) -> CallToolResult {
-    let mut result = CallToolResult::success(vec![ContentBlock::text(reply.text)]);
+    // A call may have a NUL in it, and some clients end a text there. Output has none left.
+    let text = if reply.text.contains('\0') { reply.text.replace('\0', "\u{2400}") } else { reply.text };
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = structured.then(|| reply.structured.into());
     result.is_error = Some(reply.is_error);
     result

@@ -50,5 +50,6 @@ mod stdio;
 mod structured;
 
 pub use http::{Address, HttpError, HttpOptions, serve_http};
+pub use push::ChannelOffer;
 pub use roots::StartDirectory;
-pub use stdio::{serve_stdio, serve_stdio_from};
+pub use stdio::{StdioOptions, serve_stdio, serve_stdio_from};

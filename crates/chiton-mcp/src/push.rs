@@ -3,7 +3,10 @@
 //! 1. A channel is what Claude Code calls a server that speaks to its model unasked. A client that declares the experimental
 //!    capability `claude/channel` gets it declared in return, and a notification for each change. What was sent there counts
 //!    as told. While the client waits for a call, the reply to that tells.
-//! 2. Whoever asked for log messages gets one for each change. No model reads those, so they do not count as told.
+//! 2. Claude Code itself declares nothing: it looks at what the server declares, and its user chooses the servers whose
+//!    notifications are shown. A server cannot see whether it was chosen. So where a person turns the channel on
+//!    ([`ChannelOffer::Always`]), the notifications do not count as told, and the next reply tells as well.
+//! 3. Whoever asked for log messages gets one for each change. No model reads those, so they do not count as told.
 //!
 //! Nothing is polled: the keepers of the tasks report ([`chiton_operator::Attention`]).
 
@@ -30,16 +33,37 @@ pub(crate) const LEVEL: LoggingLevel = LoggingLevel::Notice;
 /// What becomes an attribute of a notification, of what is known.
 const ATTRIBUTES: [&str; 6] = ["bash_id", "what", "outcome", "exit_code", "signal", "matches"];
 
+/// To whom the server declares its channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChannelOffer {
+    /// To a client that declares one itself. No client is sent what it does not know.
+    #[default]
+    WhereDeclared,
+    /// To every client, because a person says so. Such a server does not speak 2026-07-28: that revision has no way for a
+    /// notification that nobody asked for, and Claude Code hears none in it.
+    Always,
+}
+
 /// Whether the client has a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
+    /// It says so.
     Open,
+    /// Perhaps: nobody knows whether it shows its model what is sent.
+    Offered,
     None,
 }
 
-/// Whether a client with these capabilities takes notifications for its model.
-pub(crate) fn has_channel(capabilities: &ClientCapabilities) -> bool {
-    capabilities.experimental.as_ref().is_some_and(|declared| declared.contains_key(CAPABILITY))
+impl Channel {
+    /// That of a client with these capabilities.
+    pub(crate) fn of(capabilities: &ClientCapabilities, offer: ChannelOffer) -> Self {
+        let is_declared = capabilities.experimental.as_ref().is_some_and(|declared| declared.contains_key(CAPABILITY));
+        match offer {
+            _ if is_declared => Self::Open,
+            ChannelOffer::Always => Self::Offered,
+            ChannelOffer::WhereDeclared => Self::None,
+        }
+    }
 }
 
 /// Says that this server sends them.
@@ -91,18 +115,28 @@ async fn tell(client: Arc<ServedClient>, peer: Peer<RoleServer>, channel: Channe
     operator.look_back();
     let mut attention = Attention::default();
     loop {
-        for change in attention.next(operator).await {
+        let happened = attention.next(operator).await;
+        for change in &happened {
             log.send_unasked(&peer, LEVEL, change.facts()).await;
         }
-        if channel == Channel::Open {
-            client.idle().await;
-            let changes = operator.news().await;
-            for (place, change) in changes.iter().enumerate() {
-                if notify(&peer, change).await.is_err() {
-                    // The client is gone; the next server of it tells the rest.
-                    return operator.give_back(&changes[place..]);
+        match channel {
+            Channel::Open => {
+                client.idle().await;
+                let changes = operator.news().await;
+                for (place, change) in changes.iter().enumerate() {
+                    if notify(&peer, change).await.is_err() {
+                        // The client is gone; the next server of it tells the rest.
+                        return operator.give_back(&changes[place..]);
+                    }
                 }
             }
+            Channel::Offered => {
+                client.idle().await;
+                for change in happened.iter().filter(|change| operator.is_untold(change)) {
+                    let _ = notify(&peer, change).await;
+                }
+            }
+            Channel::None => {}
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The methods of the protocol.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities, CompleteRequestParams,
     CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, GetTaskParams, GetTaskResult,
     InitializeRequestParams, InitializeResult, InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListRootsResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
+    ListResourcesResult, ListRootsResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion,
     ReadResourceRequestParams, ReadResourceResponse, ResourceUpdatedNotification, ResourceUpdatedNotificationParam,
     ServerCapabilities, ServerConfig, ServerNotification, SetLevelRequestParams, SubscribeRequestParams,
     SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
@@ -34,7 +35,7 @@ use crate::client::{AwaitedCall, ServedClient};
 use crate::identity;
 use crate::log::Log;
 use crate::progress::OutputProgress;
-use crate::push::{self, Channel, Push};
+use crate::push::{self, Channel, ChannelOffer, Push};
 use crate::resources;
 use crate::revision::Revision;
 use crate::roots::{self, RootsWait, StartDirectory};
@@ -69,6 +70,7 @@ pub(crate) struct Server {
     /// Whether the client has closed its end.
     gone: watch::Sender<bool>,
     log: Arc<Log>,
+    channel: ChannelOffer,
     push: Push,
     /// Resources that are watched for a client of an older revision.
     watched: Lock<HashMap<String, AbortHandle>>,
@@ -99,8 +101,23 @@ impl Server {
             asked_for_roots: AtomicBool::new(false),
             gone,
             log: Arc::new(Log::new()),
+            channel: ChannelOffer::default(),
             push: Push::default(),
             watched: Lock::default(),
+        }
+    }
+
+    /// The same with a channel for whom this says.
+    pub(crate) fn offering(mut self, channel: ChannelOffer) -> Self {
+        self.channel = channel;
+        self
+    }
+
+    /// The channel of a client with these capabilities. Over HTTP there is none.
+    fn channel(&self, capabilities: &ClientCapabilities) -> Channel {
+        match self.clientele {
+            Clientele::One => Channel::of(capabilities, self.channel),
+            Clientele::Sessions => Channel::None,
         }
     }
 
@@ -192,7 +209,8 @@ impl Server {
     /// messages.
     fn start_push(&self, peer: &Peer<RoleServer>) {
         let capabilities = peer.peer_info().map(|client| client.capabilities.clone()).unwrap_or_default();
-        let has_channel = self.clientele == Clientele::One && push::has_channel(&capabilities);
+        let channel = self.channel(&capabilities);
+        let has_channel = channel != Channel::None;
         if !has_channel && !self.log.is_wanted(push::LEVEL) {
             return;
         }
@@ -200,7 +218,6 @@ impl Server {
         if let Some(info) = peer.peer_info().filter(|_| has_channel && !client.operator.has_client_name()) {
             client.operator.set_client_name(&info.client_info.name);
         }
-        let channel = if has_channel { Channel::Open } else { Channel::None };
         self.push.start(&client, peer, channel, &self.log);
     }
 
@@ -255,10 +272,17 @@ impl ServerHandler for Server {
         if self.will_move(&request.capabilities) {
             hello.instructions = Some(instructions(&self.client().operator));
         }
-        if self.clientele == Clientele::One && push::has_channel(&request.capabilities) {
+        if self.channel(&request.capabilities) != Channel::None {
             push::declare_channel(&mut hello);
         }
         Ok(hello)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(match self.channel {
+            ChannelOffer::WhereDeclared => ProtocolVersion::KNOWN_VERSIONS,
+            ChannelOffer::Always => ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25),
+        })
     }
 
     async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {

@@ -20,6 +20,7 @@ use tokio::sync::{Mutex, Semaphore, watch};
 use crate::batch::{self, Batch};
 use crate::client::ServedClient;
 use crate::message::{self, Found, Message, Objection};
+use crate::push::ChannelOffer;
 use crate::revision::Revision;
 use crate::roots::StartDirectory;
 use crate::server::{Clientele, Maker, Server};
@@ -36,28 +37,37 @@ const MOST_WAITING: usize = 256;
 /// # Errors
 /// In words, when the client does not speak MCP.
 pub async fn serve_stdio(operator: Operator) -> Result<(), String> {
-    serve(operator, None, StartDirectory::Chosen).await
+    serve(operator, None, StdioOptions::default()).await
 }
 
-/// The same where the client may have a say in where its commands start: `make` makes an operator that starts in a
-/// directory of the client's instead.
+/// How a client on standard input and output is served.
+#[derive(Clone, Debug, Default)]
+pub struct StdioOptions {
+    /// Who says where its commands start.
+    pub start: StartDirectory,
+    /// Whether the server speaks to its model unasked.
+    pub channel: ChannelOffer,
+}
+
+/// The same with options. Where the client has a say in where its commands start, `make` makes an operator that starts in
+/// a directory of the client's instead.
 ///
 /// # Errors
 /// In words, when the client does not speak MCP.
 pub async fn serve_stdio_from(
     operator: Operator,
-    start: StartDirectory,
+    options: StdioOptions,
     make: impl Fn(Option<&Path>) -> Result<Operator, String> + Send + Sync + 'static,
 ) -> Result<(), String> {
-    serve(operator, Some(Arc::new(make)), start).await
+    serve(operator, Some(Arc::new(make)), options).await
 }
 
-async fn serve(operator: Operator, maker: Option<Maker>, start: StartDirectory) -> Result<(), String> {
+async fn serve(operator: Operator, maker: Option<Maker>, options: StdioOptions) -> Result<(), String> {
     let (reader, writer) = rmcp::transport::stdio_pipes();
     let gone = watch::Sender::new(false);
     let transport = Lines::new(reader, writer, gone.clone());
     let client = Arc::new(ServedClient::new(operator));
-    let server = Server::new(Clientele::One, client, maker, start, gone.clone());
+    let server = Server::new(Clientele::One, client, maker, options.start, gone.clone()).offering(options.channel);
     let running = match server.serve(transport).await {
         Ok(running) => running,
         // A client that only looked and left has done nothing wrong.

@@ -245,6 +245,19 @@ impl News {
         changes
     }
 
+    /// Whether no reply has told this yet.
+    pub(crate) fn is_untold(&self, change: &Change, tasks: &Tasks) -> bool {
+        let followed = self.followed.lock();
+        followed.iter().find(|one| one.id == change.id).is_some_and(|one| match &change.what {
+            What::Ended { .. } => !one.end_is_told,
+            What::Waits { prompt } => one.told.wait.as_ref().is_none_or(|told| told.prompt != prompt.trim()),
+            What::Matched { pattern, .. } => {
+                let watches = tasks.watches(&one.id);
+                watches.iter().any(|watch| watch.pattern == *pattern && one.told.new_matches(watch).is_some())
+            }
+        })
+    }
+
     /// These changes were taken, and could not be told.
     pub(crate) fn take_back(&self, changes: &[Change], tasks: &ClientTasks) {
         for Change { id, what, .. } in changes {

@@ -213,6 +213,11 @@ impl Operator {
         self.news.take_back(changes, &self.tasks);
     }
 
+    /// Whether the next reply will tell this.
+    pub fn is_untold(&self, change: &Change) -> bool {
+        self.news.is_untold(change, self.tasks.all())
+    }
+
     /// From now on what an earlier server of this client followed is followed here.
     pub fn look_back(&self) {
         self.news.look_back(&self.tasks);

@@ -12,7 +12,7 @@ use crate::call_error::CallError;
 use crate::facts::{TaskForm, failure, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of};
-use crate::text::{ending, first_characters};
+use crate::text::{ending, first_characters, with_leftovers};
 use crate::timeouts::{self, DEFAULT_TIMEOUT, MAXIMUM_MS};
 use crate::tool::{Dialect, Surroundings, ToolEffect, ToolSpec, string};
 
@@ -117,7 +117,7 @@ impl Dialect for Boris {
                     "timeout_ms": limit,
                 });
                 Reply {
-                    text: format!("{head}\n\n{}", streams(&stdout, &stderr)),
+                    text: with_leftovers(format!("{head}\n\n{}", streams(&stdout, &stderr)), ran),
                     structured: with(run_facts(ran), &facts),
                     is_error: !ended_by_itself(outcome.as_ref()),
                 }

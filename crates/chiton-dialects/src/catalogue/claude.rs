@@ -19,7 +19,7 @@ use crate::facts::{TaskForm, failure, ran, run_facts, task, task_facts, with};
 use crate::reply::{NOTES, Reply};
 use crate::shape::{Field, any_of};
 use crate::simple::{first_command, last_command};
-use crate::text::{Escapes, Gap, Room, all_output, beginning, ending, fitted, leftover_lines};
+use crate::text::{Escapes, Gap, Room, all_output, beginning, command_line, ending, fitted, leftover_lines};
 use crate::timeouts::{DEFAULT_MS, DEFAULT_TIMEOUT, MAXIMUM_MS};
 use crate::tool::{Dialect, Structured, Surroundings, ToolEffect, ToolSpec, boolean, string};
 
@@ -38,6 +38,8 @@ const LONG_SLEEP: f64 = 25.0;
 const FIRST: usize = 500;
 const LAST: usize = 1_500;
 
+/// Characters that are said again of an id that nobody has.
+const MOST_OF_ID: usize = 60;
 const NO_OUTPUT: &str = "(Bash completed with no output)";
 
 /// Programs for which code 1 is an answer: nothing found, not the same, not so.
@@ -168,9 +170,10 @@ impl Dialect for Claude {
             (Action::Start(run), Done::Started { task, transcript }) => started_reply(run, task, transcript.as_deref()),
             (_, Done::Read(read)) => monitor_reply(action, read),
             (_, Done::Killed { task, already: false }) => {
-                let message = format!("Successfully stopped task: {} ({})", task.id, task.command);
+                let command = command_line(&task.command);
+                let message = format!("Successfully stopped task: {} ({command})", task.id);
                 let said =
-                    json!({"message": message, "task_id": task.id, "task_type": "local_bash", "command": task.command});
+                    json!({"message": message, "task_id": task.id, "task_type": "local_bash", "command": command});
                 Reply::good(said.to_string(), with(task_facts(task, FORM), &json!({"already_stopped": false})))
             }
             (_, Done::Killed { task, .. }) => {
@@ -180,7 +183,12 @@ impl Dialect for Claude {
             (Action::Kill { task: TaskRef::Id(id) }, Done::Failed(problem))
                 if matches!(problem.kind, FailureKind::NotFound | FailureKind::Removed) =>
             {
-                Reply::bad(format!("No task found with ID: {id}; {}", problem.message), failure(problem))
+                let more = match problem.kind {
+                    FailureKind::Removed => format!("; {}", problem.message),
+                    _ => problem.message.strip_prefix(&format!("task {id} not found")).unwrap_or_default().to_owned(),
+                };
+                let id = beginning(id, MOST_OF_ID, usize::MAX);
+                Reply::bad(format!("No task found with ID: {id}{more}"), failure(problem))
             }
             (_, done) => Reply::otherwise(done),
         }
@@ -277,7 +285,7 @@ fn read_monitor(values: &Map<String, Value>) -> Result<Action, CallError> {
             let problem = "goes without task_id: give one of them".to_owned();
             Err(CallError::BadValue { name: "command", problem })
         }
-        (None, None) => Err(CallError::Missing("command")),
+        (None, None) => Err(CallError::Missing("command or task_id")),
     }
 }
 

@@ -242,7 +242,8 @@ impl ChunkReply<'_> {
         let mut lines = vec![format!("Chunk ID: {chunk}"), format!("Wall time: {seconds:.4} seconds"), ending];
         lines.push(format!("Original token count: {tokens}"));
         if let Some((session, count)) = self.left {
-            lines.push(format!("Left running with session ID {session}: {count} processes"));
+            let processes = if count == 1 { "1 process".to_owned() } else { format!("{count} processes") };
+            lines.push(format!("Left running with session ID {session}: {processes}"));
         }
         lines.extend(self.notes.iter().map(|note| format!("Note: {note}")));
         let output = self.body(tokens);

@@ -15,7 +15,7 @@ use crate::call_error::CallError;
 use crate::facts::{TaskForm, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of};
-use crate::text::Escapes;
+use crate::text::{Escapes, command_line};
 use crate::tool::{
     Dialect, Surroundings, ToolEffect, ToolSpec, arguments_of, boolean, choice, integer, string, variables,
 };
@@ -214,7 +214,7 @@ fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     };
     let mut text = format!("{head}\nstdout:\n{stdout}\nstderr:\n{stderr}");
     for leftover in ran.leftovers() {
-        text += &format!("\nleft running: {} {}", leftover.pid, leftover.command);
+        text += &format!("\nleft running: {} {}", leftover.pid, command_line(&leftover.command));
     }
     Reply { text, structured: facts, is_error: !ended_by_itself(outcome.as_ref()) }
 }

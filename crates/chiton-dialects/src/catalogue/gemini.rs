@@ -16,7 +16,7 @@ use crate::call_error::CallError;
 use crate::facts::{TaskForm, failure, object, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of, shape};
-use crate::text::{beginning, ending, without_escapes};
+use crate::text::{beginning, command_line, ending, without_escapes};
 use crate::tool::{
     Dialect, Structured, Surroundings, TaskNames, ToolEffect, ToolSpec, arguments_of, boolean, integer, string,
 };
@@ -249,7 +249,7 @@ fn list_reply(tasks: &[Task]) -> Reply {
             Some(Outcome::Signaled(signal)) => ("EXITED", format!(" (Signal: {signal})")),
             Some(outcome) => ("EXITED", format!(" ({outcome})")),
         };
-        format!("- [PID {}] {status}: `{}`{ending}", task.pid.unwrap_or_default(), task.command)
+        format!("- [PID {}] {status}: `{}`{ending}", task.pid.unwrap_or_default(), command_line(&task.command))
     });
     let text = if background.is_empty() {
         "No background processes.".to_owned()

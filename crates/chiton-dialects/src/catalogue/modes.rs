@@ -12,7 +12,7 @@ use crate::call_error::CallError;
 use crate::facts::{TaskForm, failure, ran, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of};
-use crate::text::both_ends;
+use crate::text::{both_ends, with_leftovers};
 use crate::tool::{Dialect, Surroundings, TaskNames, ToolEffect, ToolSpec, choice, string};
 
 pub(crate) struct Modes;
@@ -106,8 +106,9 @@ impl Dialect for Modes {
                 } else {
                     ran.stdout().to_text()
                 };
+                let shown = with_leftovers(output.clone(), ran);
                 let status = match &outcome {
-                    Some(Outcome::Exited(0)) if output.is_empty() => "[command completed with no output]".to_owned(),
+                    Some(Outcome::Exited(0)) if shown.is_empty() => "[command completed with no output]".to_owned(),
                     None | Some(Outcome::Exited(0)) => String::new(),
                     Some(Outcome::Exited(code)) => format!("[command failed with exit code {code}]\n"),
                     Some(Outcome::TimedOut) => {
@@ -121,7 +122,7 @@ impl Dialect for Modes {
                 };
                 let facts = with(run_facts(ran), &json!({"output": output, "truncated": cut}));
                 let failed = !ended_by_itself(outcome.as_ref());
-                Reply { text: format!("{status}{output}"), structured: facts, is_error: failed }
+                Reply { text: format!("{status}{shown}"), structured: facts, is_error: failed }
             }
             (_, Done::Started { task, transcript }) => {
                 let group = task.pid.unwrap_or_default();

@@ -10,7 +10,7 @@ use crate::call_error::CallError;
 use crate::facts::{self, TaskForm, failure, object, ran, run_facts, task, task_facts, with};
 use crate::reply::{Reply, refusal_text};
 use crate::shape::{Field, any_of, failed, refused, shape};
-use crate::text::Escapes;
+use crate::text::{Escapes, command_line, with_leftovers};
 use crate::timeouts;
 use crate::tool::{Dialect, Surroundings, ToolSpec};
 
@@ -68,7 +68,8 @@ impl Dialect for Opencode {
             (_, Done::Started { task, .. }) => {
                 let text = format!(
                     "Started background shell: {0}\nCommand: {1}\nUse BashOutput with bash_id='{0}' to read its output.",
-                    task.id, task.command
+                    task.id,
+                    command_line(&task.command)
                 );
                 success(&text, &task_facts(task, FORM))
             }
@@ -113,7 +114,7 @@ fn ran_reply(run: &RunAction, ran: &Ran) -> Reply {
     let (stdout, stderr) = Stream::both(ran);
     let (stdout, cut) = BASH_OUTPUT.fit(ran, &stdout, shares.0, Escapes::Kept);
     let (stderr, also_cut) = BASH_OUTPUT.fit(ran, &stderr, shares.1, Escapes::Kept);
-    let output = stderr_block(&stdout, &stderr);
+    let output = with_leftovers(stderr_block(&stdout, &stderr), ran);
     let facts = json!({"truncated": cut || also_cut, "description": run.request.description});
     let metadata = with(run_facts(ran), &facts);
     let error = match ran.outcome() {

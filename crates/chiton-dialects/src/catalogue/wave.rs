@@ -10,7 +10,7 @@ use crate::call_error::CallError;
 use crate::facts::{TaskForm, run_facts, task, task_facts, with};
 use crate::reply::Reply;
 use crate::shape::{Field, any_of};
-use crate::text::Escapes;
+use crate::text::{Escapes, with_leftovers};
 use crate::timeouts;
 use crate::tool::{Dialect, Surroundings, ToolSpec};
 
@@ -70,6 +70,7 @@ impl Dialect for Wave {
                     run_facts(ran),
                     &json!({"output": output, "truncated": cut, "description": run.request.description}),
                 );
+                let output = with_leftovers(output, ran);
                 match ran.outcome() {
                     Some(Outcome::Exited(0)) if output.is_empty() => {
                         Reply::good("The command has exit code 0 and printed nothing.", facts)

@@ -13,7 +13,7 @@ use crate::action::{ListAction, Listed, OutputView, Ran, RunAction, TaskOutput, 
 use crate::bash_like::ended_by_itself;
 use crate::facts::{compacted, lean_run_facts, look_facts, object, task_facts, with};
 use crate::reply::Reply;
-use crate::text::{leftover_lines, waiting_line, without_escapes};
+use crate::text::{command_line, leftover_lines, waiting_line, without_escapes};
 use chiton_engine::machine::MachineSize;
 
 /// More lines than this are too many, as more bytes than there is room for are: some clients cut them off themselves.
@@ -23,6 +23,8 @@ const LONG: Duration = Duration::from_secs(10);
 
 /// This many background commands that have ended are listed, where the call does not say how many.
 const ENDED: usize = 5;
+/// And at most, whatever a call wishes.
+const MOST_ENDED: usize = 100;
 
 /// How a task stands, as the first line of a reply.
 fn line(task: &Task) -> String {
@@ -189,8 +191,9 @@ fn watch_facts(watch: &WatchChanged) -> Value {
 
 /// Whether the end of a wait says what there is to say about ports.
 fn says_the_same(read: &TaskOutput, news: &str) -> bool {
-    let waited = read.waited.as_deref().and_then(|why| why.strip_prefix("it listens on "));
-    waited.is_some() && waited == news.strip_prefix("listening on ")
+    let Some(why) = read.waited.as_deref() else { return false };
+    let port = why.strip_prefix("it listens on ");
+    why.ends_with(news) || port.is_some() && port == news.strip_prefix("listening on ")
 }
 
 /// What a task listens on, for programs.
@@ -239,7 +242,11 @@ pub(super) fn list_reply(list: ListAction, listed: &Listed) -> Reply {
     let not_listed = own.not_listed + others.not_listed;
     if not_listed > 0 {
         let all = own.ended.max(others.ended);
-        lines.push(format!("[{not_listed} more have ended: ListShells with ended {all} lists them]"));
+        let lists = match list.ended {
+            Some(_) if all > MOST_ENDED => "`chiton ps --all` lists them".to_owned(),
+            _ => format!("ListShells with ended {} lists them", all.min(MOST_ENDED)),
+        };
+        lines.push(format!("[{not_listed} more have ended: {lists}]"));
     }
 
     lines.extend(listed.machine.map(machine_line));
@@ -280,7 +287,7 @@ impl<'a> Shown<'a> {
     fn of(tasks: &'a [Task], wanted: Option<u64>) -> Self {
         let (mut shown, ended): (Vec<&Task>, Vec<&Task>) = tasks.iter().partition(|task| task.status.is_running());
         let was_awaited = |task: &&&Task| !task.background && task.leftover_of.is_none();
-        let room = wanted.map_or(ENDED, |wanted| usize::try_from(wanted).unwrap_or(usize::MAX));
+        let room = wanted.map_or(ENDED, |wanted| usize::try_from(wanted).unwrap_or(usize::MAX).min(MOST_ENDED));
         let running = shown.len();
         shown.extend(ended.iter().filter(|task| wanted.is_some() || !was_awaited(task)).take(room));
         Self { ended: ended.len(), not_listed: ended.len() - (shown.len() - running), tasks: shown }
@@ -291,7 +298,7 @@ fn listed_line(task: &Task, listed: &Listed) -> String {
     let what = task.description.as_ref().map(|what| format!("{what}: ")).unwrap_or_default();
     let ports = listed.listening.get(&task.id).and_then(Listening::in_words);
     let ports = ports.map(|ports| format!("  [{ports}]")).unwrap_or_default();
-    format!("{}  {what}{}{ports}", line(task), task.command.lines().next().unwrap_or_default())
+    format!("{}  {what}{}{ports}", line(task), command_line(&task.command))
 }
 
 fn listed_facts(task: &Task, listed: &Listed) -> Map<String, Value> {

@@ -113,7 +113,7 @@ pub(super) fn output() -> ToolSpec {
             ("wait_for_port", integer(0, "Wait until it listens on this port (0: any), or it ends.")),
             ("since", integer(0, "From this byte on, in place of what is new; 0 is the beginning.")),
             ("range", string("These alone: 'lines 1-100' or 'bytes 0-4095'.")),
-            ("tail", integer(1, "Only this many lines from the end.")),
+            ("tail", integer(0, "Only this many lines from the end.")),
             ("filter", string("A regular expression: only lines that match. Nothing counts as read.")),
             view(
                 "plain: text without escapes; raw: as printed; screen: what its terminal shows, and wait_for matches that.",
