@@ -226,7 +226,16 @@ fn cargo(arguments: &[&str], otherwise: &str) -> Result<()> {
 
 fn cargo_command(arguments: &[&str]) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(program);
+    // A job in the background of a script ignores the keys of a terminal, and everything it starts does too. Tests compare
+    // with a shell that does not.
+    let heeds = ["--default-signal=INT,QUIT"];
+    let mut command = if quiet("env", &[&heeds[..], &["true"]].concat()) {
+        let mut command = Command::new("env");
+        command.args(heeds).arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
     command.args(arguments).current_dir(root());
     if is_first_build() {
         // A build from nothing gains nothing from being incremental, and takes longer for it.
