@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use chiton_testkit::processes::{eventually, marked, resident_memory, with_command};
+use chiton_testkit::processes::{eventually, marked, own_memory, with_command};
 use chiton_testkit::wire::Wire;
 use place::{Place, text};
 use serde_json::json;
@@ -330,8 +330,8 @@ fn the_keeper_of_the_command_line_is_small_too() {
     let shell = marked(&mark).into_iter().find(|process| process.command.starts_with("bash")).unwrap();
     let stat = fs::read_to_string(format!("/proc/{}/stat", shell.pid)).unwrap();
     let keeper: u32 = stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().parse().unwrap();
-    let small = eventually(seconds(5), || (1..3_500_000).contains(&resident_memory(keeper)));
-    let memory = resident_memory(keeper);
+    let small = eventually(seconds(5), || (1..3_500_000).contains(&own_memory(keeper)));
+    let memory = own_memory(keeper);
     Command::new("kill").arg(child.id().to_string()).status().unwrap();
     child.wait().unwrap();
     assert!(small, "{memory} bytes");

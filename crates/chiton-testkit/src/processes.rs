@@ -45,6 +45,14 @@ pub fn resident_memory(pid: u32) -> u64 {
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) * 1024
 }
 
+/// Resident memory of a process that is its own, in bytes; 0 when it is gone. Pages of program files are left out: all
+/// processes of a program share these, and the kernel takes and gives them as it likes.
+pub fn own_memory(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
 /// The most resident memory a process ever had, in bytes; 0 when it is gone.
 pub fn peak_memory(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
