@@ -146,7 +146,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         // These have something to say even without a state directory.
         Verb::Check(arguments) => check::check(&arguments, &settings, state),
         Verb::Setup(arguments) => setup::setup(&arguments, &settings, given.as_deref()),
-        Verb::Doctor(arguments) => doctor::doctor(&arguments, state, &settings),
+        Verb::Doctor(arguments) => doctor::doctor(&arguments, &state, &settings),
         Verb::Run(arguments) => run::run(&arguments, &settings, &state?),
         Verb::Ps(arguments) => ps::ps(&arguments, &state?),
         Verb::Logs(arguments) => on_runtime(logs::logs(arguments, &state?)),

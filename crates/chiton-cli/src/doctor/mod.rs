@@ -43,7 +43,7 @@ pub(crate) struct DoctorArguments {
     json: bool,
 }
 
-pub(crate) fn doctor(arguments: &DoctorArguments, state: Result<PathBuf>, settings: &Settings) -> Result<ExitCode> {
+pub(crate) fn doctor(arguments: &DoctorArguments, state: &Result<PathBuf>, settings: &Settings) -> Result<ExitCode> {
     let findings = examine(state, settings);
     let problems = findings.iter().filter(|finding| finding.health == Health::Problem).count();
     let notes = findings.iter().filter(|finding| finding.health == Health::Note).count();
@@ -63,18 +63,18 @@ pub(crate) fn doctor(arguments: &DoctorArguments, state: Result<PathBuf>, settin
     Ok(if problems > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn examine(state: Result<PathBuf>, settings: &Settings) -> Vec<Finding> {
+fn examine(state: &Result<PathBuf>, settings: &Settings) -> Vec<Finding> {
     let mut findings = Vec::new();
     let told = notify::notify(state.as_deref().ok(), settings);
     findings.extend(machine::program());
     match state {
         Ok(state) => {
-            findings.extend(state::directory(&state));
+            findings.extend(state::directory(state));
             // Before the trial, so that it is not counted.
-            let runs = state::runs(&state);
-            findings.extend(trial::shell_and_engine(&state));
+            let runs = state::runs(state);
+            findings.extend(trial::shell_and_engine(state));
             findings.extend(runs);
-            findings.extend(trial::server(&state));
+            findings.extend(trial::server(state));
         }
         Err(error) => {
             findings.push(
@@ -91,7 +91,7 @@ fn examine(state: Result<PathBuf>, settings: &Settings) -> Vec<Finding> {
     findings.extend(machine::limits());
     findings.extend(machine::locale());
     findings.extend(machine::terminal());
-    findings.extend(sandbox::sandbox());
+    findings.extend(sandbox::sandbox(state.as_deref().ok()));
     findings.extend(clients::clients());
     findings
 }

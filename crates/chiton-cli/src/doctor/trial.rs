@@ -9,6 +9,9 @@ use chiton_engine::{
     CommandRequest, Engine, EngineConfig, Outcome, RunControl, RunReport, Session, Shell, Silent, Tasks, WarmLimits,
 };
 
+use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
+use chiton_engine::sandbox::report::SandboxReport;
+
 use super::finding::Finding;
 use crate::handshake::{self, Talk};
 use crate::{setup, surroundings};
@@ -35,7 +38,7 @@ pub(super) fn shell_and_engine(state: &Path) -> Vec<Finding> {
         }
     };
     let started = Instant::now();
-    match run(state, TRIAL) {
+    match run(state, TRIAL, None) {
         Ok(response) => {
             let text = response.stdout.to_text();
             let version = text.strip_prefix("chiton:");
@@ -87,12 +90,30 @@ fn judge_shell(path: &Path, version: &str) -> Finding {
         .remedy("install a newer bash")
 }
 
+/// The layers of a sandbox, found out by putting a command into one.
+pub(super) fn sandbox(state: &Path) -> Result<SandboxReport> {
+    let policy = SandboxPolicy {
+        profile: "doctor".to_owned(),
+        workspace: Vec::new(),
+        write: vec!["/tmp".into()],
+        hide: vec![state.to_owned()],
+        keep: Vec::new(),
+        network: NetworkPolicy::Off,
+        sockets: Vec::new(),
+        expose: Vec::new(),
+        limits: SandboxLimits::default(),
+        missing: MissingLayer::Say,
+    };
+    run(state, ":", Some(policy))?.protection.sandbox.context("the command ran without its sandbox")
+}
+
 /// Runs a command in a session of its own and leaves nothing behind.
-fn run(state: &Path, command: &str) -> Result<RunReport> {
+fn run(state: &Path, command: &str, sandbox: Option<SandboxPolicy>) -> Result<RunReport> {
     let runtime = crate::runtime::build(tokio::runtime::Builder::new_multi_thread().worker_threads(1))?;
     let response = runtime.block_on(async {
         let mut config = EngineConfig::new(state)?;
         config.limits.warm = WarmLimits::none();
+        config.sandbox = sandbox;
         let engine = Engine::new(config)?;
         let start =
             engine.fresh_state(surroundings::working_directory()?, surroundings::environment(), surroundings::umask());
