@@ -23,7 +23,8 @@ fn claude_s_surface_says_what_its_models_expect() {
     assert!(clamped["text"].as_str().unwrap().contains("600000"), "{clamped}");
     for (dialect, tool) in [("claude", "TaskStop"), ("claude", "Monitor"), ("claude-2025", "BashOutput")] {
         let unknown = call(&place, dialect, tool, &json!({"task_id": "shell_00000000"}));
-        assert!(unknown["is_error"] == true && unknown["text"].as_str().unwrap().contains("not found"), "{unknown}");
+        assert!(unknown["is_error"] == true && unknown["structured"]["error"]["kind"] == "not_found", "{unknown}");
+        assert!(unknown["text"].as_str().unwrap().contains("shell_00000000"), "{unknown}");
     }
 }
 
