@@ -8,6 +8,7 @@ use std::fs;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixDatagram, UnixListener};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 
@@ -229,7 +230,8 @@ impl Outside {
         let input = fs::OpenOptions::new().read(true).write(true).open(root.join("outside/file")).unwrap();
         #[expect(clippy::disallowed_methods, reason = "what is to be reached is not a command of the engine")]
         let mut process = Command::new("sleep");
-        process.arg("600").current_dir(root.join("outside")).stdin(input).stdout(Stdio::null());
+        // Leads a group that can be seen from here, wherever the tests were started from.
+        process.process_group(0).arg("600").current_dir(root.join("outside")).stdin(input).stdout(Stdio::null());
         let process = process.spawn().unwrap();
         let name = format!("chiton-escape-{}", process.id());
         let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
