@@ -73,6 +73,9 @@ FUNCNEST=40
 _mark() { builtin printf '%s %s\n' "$zn" "$1" >&197; (( ++zc > 30 )) && builtin exit; return 0; }
 for zl in a b c d e f g h i j; do builtin eval "zz$zl() { _mark $zl; }"; done
 cat() { local l; while IFS= builtin read -r l; do builtin echo "$l"; done; builtin printf %s "$l"; }
+# The guard knows that there is a `cat` besides the function: `command cat` finds it here.
+command_not_found_handle() { local l; [[ $1 == cat ]] || return 127
+  while IFS= builtin read -r l; do builtin echo "$l"; done; builtin printf %s "$l"; }
 # In a process namespace of its own this shell is process 1, and can end all others there: what texts leave behind, and,
 # once nobody listens any more, everything.
 watch() { [[ $$ == 1 ]] || return; coproc zw { trap '' PIPE

@@ -1,6 +1,7 @@
 //! The comparison itself: texts go to bash in a stream, and what it runs is looked up in what the guard listed.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -8,6 +9,7 @@ use anyhow::Result;
 use crate::empty_root::{EmptyRoot, Event};
 use crate::grammar::text;
 use crate::judged::{Judged, Markers, judged};
+use crate::results::Results;
 use crate::shrink::shrink;
 
 /// How many texts are on their way at once.
@@ -20,8 +22,10 @@ const MOST_SHRUNK: usize = 10;
 /// What was counted.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
-    /// Texts that bash was given.
+    /// Texts that were judged.
     pub texts: u64,
+    /// Those of them that bash was not given, because the guard stops them anyway; see [`Hunt::only_allowed`].
+    pub left_out: u64,
     /// Those in which a marker ran.
     pub ran: u64,
     /// Those of them in which the guard listed every marker that ran, and allowed the text.
@@ -40,6 +44,7 @@ impl Counts {
     /// Adds what somebody else counted.
     pub fn add(&mut self, other: &Self) {
         self.texts += other.texts;
+        self.left_out += other.left_out;
         self.ran += other.ran;
         self.listed += other.listed;
         self.missed += other.missed;
@@ -61,7 +66,11 @@ impl std::fmt::Display for Counts {
         let Self { texts, ran, listed, missed, stuck, .. } = self;
         let asked = self.asked_in_all();
         write!(formatter, "{texts} texts, {ran} ran a marker: {listed} listed, {asked} asked, {missed} missed")?;
-        write!(formatter, "; {stuck} did not end")
+        write!(formatter, "; {stuck} did not end")?;
+        match self.left_out {
+            0 => Ok(()),
+            left_out => write!(formatter, "; {left_out} left out, since the guard stops them"),
+        }
     }
 }
 
@@ -87,6 +96,7 @@ struct Known {
     number: u64,
     text: String,
     judged: Judged,
+    is_given: bool,
     ran: Markers,
     missed: bool,
 }
@@ -95,6 +105,8 @@ struct Known {
 pub struct Hunt {
     root: EmptyRoot,
     seed: u64,
+    only_allowed: bool,
+    results: Option<Results>,
     /// The newest last.
     known: VecDeque<Known>,
     counts: Counts,
@@ -103,7 +115,21 @@ pub struct Hunt {
 impl Hunt {
     /// A hunt whose texts follow from `seed`.
     pub fn new(seed: u64) -> Result<Self> {
-        Ok(Self { root: EmptyRoot::start()?, seed, known: VecDeque::new(), counts: Counts::default() })
+        let root = EmptyRoot::start()?;
+        Ok(Self { root, seed, only_allowed: false, results: None, known: VecDeque::new(), counts: Counts::default() })
+    }
+
+    /// Gives bash only what the guard allows. Nothing else can be missed, and most of the time goes into running texts.
+    #[must_use]
+    pub fn only_allowed(mut self, only_allowed: bool) -> Self {
+        self.only_allowed = only_allowed;
+        self
+    }
+
+    /// Keeps what bash runs in a file, and does not run again what is in there.
+    pub fn with_results(mut self, path: &Path) -> Result<Self> {
+        self.results = Some(Results::open(path, self.seed)?);
+        Ok(self)
     }
 
     /// How well bash is locked up.
@@ -122,8 +148,9 @@ impl Hunt {
         loop {
             let goes_on = next < bounds.texts && start.elapsed() < bounds.time;
             while goes_on && on_the_way.len() < WINDOW && next < bounds.texts {
-                self.give(next)?;
-                on_the_way.push_back(next);
+                if self.give(next)? {
+                    on_the_way.push_back(next);
+                }
                 next += 1;
             }
             if on_the_way.is_empty() {
@@ -164,20 +191,30 @@ impl Hunt {
         let mut missed = self.shrunk()?;
         missed.sort_by(|left, right| left.small.len().cmp(&right.small.len()).then(left.small.cmp(&right.small)));
         missed.dedup_by(|left, right| left.small == right.small);
-        self.close();
+        self.close()?;
         Ok((self.counts, missed))
     }
 
-    fn give(&mut self, number: u64) -> Result<()> {
+    /// Judges the text of this number, and says whether bash was given it.
+    fn give(&mut self, number: u64) -> Result<bool> {
         let text = text(self.seed, number);
         let judged = judged(&text);
-        self.root.send(number, &text)?;
-        self.counts.texts += 1;
-        self.known.push_back(Known { number, text, judged, ran: Markers::default(), missed: false });
-        if self.known.len() > REMEMBERED {
-            self.forget_first();
+        let before = self.results.as_ref().and_then(|results| results.of(number));
+        let is_left_out = self.only_allowed && judged.stopped.is_some() && before.is_none();
+        let is_given = !is_left_out && before.is_none();
+        if is_given {
+            self.root.send(number, &text)?;
         }
-        Ok(())
+        self.counts.left_out += u64::from(is_left_out);
+        self.counts.texts += 1;
+        self.known.push_back(Known { number, text, judged, is_given, ran: Markers::default(), missed: false });
+        for letter in ('a'..='z').filter(|letter| before.is_some_and(|ran| ran.has(*letter))) {
+            self.note(number, letter);
+        }
+        if self.known.len() > REMEMBERED {
+            self.forget_first()?;
+        }
+        Ok(is_given)
     }
 
     fn note(&mut self, number: u64, letter: char) {
@@ -194,10 +231,13 @@ impl Hunt {
     }
 
     /// Counts the oldest text, of which nothing more will be heard.
-    fn forget_first(&mut self) {
-        let Some(known) = self.known.pop_front() else { return };
+    fn forget_first(&mut self) -> Result<()> {
+        let Some(known) = self.known.pop_front() else { return Ok(()) };
+        if let Some(results) = self.results.as_mut().filter(|_| known.is_given) {
+            results.add(known.number, known.ran)?;
+        }
         if known.ran.is_empty() {
-            return;
+            return Ok(());
         }
         self.counts.ran += 1;
         match known.judged.stopped {
@@ -205,12 +245,14 @@ impl Hunt {
             None if known.missed => self.counts.missed += 1,
             None => self.counts.listed += 1,
         }
+        Ok(())
     }
 
-    fn close(&mut self) {
+    fn close(&mut self) -> Result<()> {
         while !self.known.is_empty() {
-            self.forget_first();
+            self.forget_first()?;
         }
+        Ok(())
     }
 
     fn shrunk(&mut self) -> Result<Vec<Missed>> {

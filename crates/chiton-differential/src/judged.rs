@@ -35,6 +35,14 @@ impl Markers {
     }
 }
 
+impl FromIterator<char> for Markers {
+    fn from_iter<I: IntoIterator<Item = char>>(letters: I) -> Self {
+        let mut markers = Self::default();
+        letters.into_iter().for_each(|letter| markers.add(letter));
+        markers
+    }
+}
+
 /// A verdict, as far as it matters here.
 #[derive(Clone, Debug)]
 pub struct Judged {

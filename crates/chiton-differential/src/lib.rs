@@ -14,4 +14,5 @@ pub mod empty_root;
 pub mod grammar;
 pub mod hunt;
 pub mod judged;
+pub mod results;
 pub mod shrink;

@@ -20,6 +20,9 @@ Compares what bash does with a text with what the guard reads in it.
                        --seconds S   stop after this many seconds
                        --seed X      the same texts as in a run that printed this seed
                        --workers W   so many at once; as many as there are processors otherwise
+                       --allowed     bash gets only the texts that the guard allows: the others cannot be missed
+                       --results FILE  keep what bash runs in FILE.0, FILE.1, … for each worker; a second run with the
+                                     same seed and as many workers only asks the guard
                        --try FILE    judge and run the text in FILE alone, and say what each of them sees
   cargo xtask agree    whether texts parse, here and for `bash -n`
                        FILE…         each file is one script
@@ -55,6 +58,8 @@ struct Options {
     time: Duration,
     seed: u64,
     workers: u64,
+    only_allowed: bool,
+    results: Option<String>,
     single: Option<String>,
 }
 
@@ -67,10 +72,16 @@ impl Options {
             time: Duration::from_secs(u64::from(u32::MAX)),
             seed: clock.as_secs() ^ u64::from(clock.subsec_nanos()),
             workers: u64::try_from(workers)?,
+            only_allowed: false,
+            results: None,
             single: None,
         };
         let mut rest = arguments.iter();
         while let Some(name) = rest.next() {
+            if name == "--allowed" {
+                options.only_allowed = true;
+                continue;
+            }
             let value = rest.next().with_context(|| format!("{name} takes a value; see --help"))?;
             let number = || value.parse::<u64>().with_context(|| format!("{name} takes a number, not '{value}'"));
             match name.as_str() {
@@ -78,6 +89,7 @@ impl Options {
                 "--seconds" => options.time = Duration::from_secs(number()?),
                 "--seed" => options.seed = number()?,
                 "--workers" => options.workers = number()?.max(1),
+                "--results" => options.results = Some(value.clone()),
                 "--try" => options.single = Some(value.clone()),
                 other => bail!("there is no option '{other}'; see --help"),
             }
@@ -100,6 +112,10 @@ fn fuzz(arguments: &[String]) -> Result<bool> {
         let share = options.texts / options.workers + u64::from(worker < options.texts % options.workers);
         let bounds = Bounds { texts: share, time: options.time };
         let hunt = Hunt::new(options.seed.wrapping_add(worker.wrapping_mul(0x1000_0000_0001)))?;
+        let mut hunt = hunt.only_allowed(options.only_allowed);
+        if let Some(path) = &options.results {
+            hunt = hunt.with_results(format!("{path}.{worker}").as_ref())?;
+        }
         if worker == 0 {
             println!("bash runs {}", hunt.confinement());
         }

@@ -30,7 +30,7 @@ fn whatever_bash_runs_is_listed_whatever_the_seed() {
 }
 
 /// Random texts, made small, in which bash once ran what the guard did not list.
-const ONCE_MISSED: [&str; 14] = [
+const ONCE_MISSED: [&str; 18] = [
     "${!*:+Ezza}zzb${y:x} \"\"a#",
     "zza{${u%$x${a: 2 :1}$(zzb)}$u1,w}zzczzd",
     "`echo ${#u:+$0${u+)$u}}\\x`zzb",
@@ -45,6 +45,10 @@ const ONCE_MISSED: [&str; 14] = [
     "case a in *) x=zza;& b) :;& c) $x;; esac",
     r#"zza ${a##$(echo zzb)} $x {v}&>$'\44'$((16#f))a || zzc >(zzd)$(echo zze) "${a^$(zzf)"}"${u:1:(y[1])}}${_?$'\"''}'}$(case a in (a) zzg ;; b) :;; esac)"{w\a,$y}" a${x[1]-<(case a in a) zzh ;; b) :;; esac)$uzzi}${u/$''"${a#$'\44'}"/}""#,
     "x=zza; echo \"$(:) \"{$x,w}b; {\"$(: )\"$,w}x",
+    "x=b\nzz${x~<'zza'zzb}",
+    "zza`/echo zzb`",
+    "x=zzb; read x -n zzc; $x",
+    "declare x=([$(zza)]=E zzb); $x",
 ];
 
 #[test]
@@ -97,7 +101,9 @@ fn reaches_nothing(root: &mut EmptyRoot) {
     assert_eq!(ran(root, "zzc; (").unwrap(), Vec::<char>::new());
     assert_eq!(ran(root, "[[ -v x ]] || zzd").unwrap(), ['d']);
     // No program is found, and no file can be made.
-    assert_eq!(ran(root, "ls; cat() { command cat; }; cat || zze").unwrap(), ['e']);
+    assert_eq!(ran(root, "ls() { command ls; }; ls || zze").unwrap(), ['e']);
+    // Only what the texts use of them is there.
+    assert_eq!(ran(root, "unset -f cat; $(command cat <<< zza); zz$(cat <<< b)").unwrap(), ['a', 'b']);
     if root.confinement() != Confinement::EmptyDirectory {
         let programs = "for p in /*bin/* /*/*bin/* /b; do [ -x $p ] && zza; done";
         assert_eq!(ran(root, programs).unwrap(), Vec::<char>::new());

@@ -45,11 +45,25 @@ fn shapes() -> Vec<(String, Option<Decision>)> {
         (format!("{START} for i in {{1..60}}; do x=$x$x; done"), None),
         (format!("{START} while :; do x=$x$x; done"), None),
         (format!("{START} f() {{ x=$x$x; f \"$@\" \"$@\"; }}; f \"$@\""), None),
+        (format!("x={}; echo ${{x//*a*a*a*b/c}} ${{x##*a*a*a*a*b}} ${{x//?b/c}}", "a".repeat(4000)), None),
+        ("x=([9223372036854775807]=a b); x+=(c); echo ${x[-1]} ${x[-9223372036854775808]}".to_owned(), None),
+        ("declare -n r=r[r]; r=1; echo $r ${r[r]} ${!r}".to_owned(), None),
+        ("declare -n r='s[r]' s='r[s]'; r=1; echo $r; for s in 1 2; do :; done".to_owned(), None),
+        (format!("declare -A h=({})", numbered(20_000, "k# v ")), None),
+        (format!("declare -A h; {}", numbered(4_000, "h[k#]=v;")), None),
+        (numbered(1_500, "read v#; [ $v# ] && w#=$v#;"), None),
+        (format!("x=$(mktemp); {} sh $x", "echo a >> $x; cat $x $x >> $x;".repeat(40)), None),
         ("printf '%1000000000s' x; printf '%.*s' 1000000000 x".to_owned(), None),
         (format!("cat <<E > notes.txt\n{}\nE\n", "one line\n".repeat(100_000)), Some(Decision::Allow)),
         (format!("x=$(cat <<E\n{}\nE\n); echo \"$x\" > y", "one line\n".repeat(50_000)), Some(Decision::Allow)),
     ]);
     shapes
+}
+
+/// `text` so many times, each with another number in the place of `#`.
+fn numbered(count: usize, text: &str) -> String {
+    let each: Vec<String> = (0..count).map(|number| text.replace('#', &number.to_string())).collect();
+    each.concat()
 }
 
 /// Runs in a process of its own, whose memory is limited.

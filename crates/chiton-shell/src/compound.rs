@@ -135,12 +135,16 @@ impl Lexer<'_> {
         }
 
         let length = name_length(&self.source[self.at..]);
-        let name = plain_word(self.rest());
-        if length == 0 || length != name.len() {
+        let start = self.at;
+        if length > 0 && length == plain_word(self.rest()).len() {
+            self.at += length;
+        } else if self.at_word() {
+            // Bash takes any word here, and complains when it comes to the loop; what follows runs.
+            self.word()?;
+        } else {
             return Err(self.unexpected());
         }
-        let name = String::from_utf8_lossy(name).into_owned();
-        self.at += length;
+        let name = String::from_utf8_lossy(&self.source[start..self.at]).into_owned();
         self.skip_blanks();
 
         // `for x; do`, `for x do` and `for x in …; do`, each with line ends in between.

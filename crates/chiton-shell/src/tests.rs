@@ -83,6 +83,17 @@ fn functions_and_patterns_are_told_apart() {
 }
 
 #[test]
+fn what_bash_only_rejects_at_the_run_parses() {
+    for text in ["for 1 in a b; do echo; done; echo", "for a[0] in x; do :; done", "select $x in a; do :; done"] {
+        assert!(parse(text.as_bytes()).is_ok(), "{text}");
+    }
+    let script = parse(b"echo +()c @() x").unwrap();
+    assert!(
+        matches!(&script.list.items[0].first.stages[0].kind, CommandKind::Simple(simple) if simple.words.len() == 4)
+    );
+}
+
+#[test]
 fn arithmetic_ends_where_its_parentheses_close() {
     for text in [
         "(( [ ))",

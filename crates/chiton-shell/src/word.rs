@@ -344,9 +344,12 @@ impl Parts {
     }
 }
 
-/// Whether `rest` closes the bracket before it at once. `name()` looks like a pattern when the name ends in one of its characters, but a pattern is
-/// not empty.
+/// Whether `rest` closes the bracket before it at once, and a body follows: `name() {` looks like a pattern when the name
+/// ends in one of its characters.
 fn opens_function(rest: &[u8]) -> bool {
-    let inner = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
-    inner == Some(&b')')
+    const BODIES: [&[u8]; 9] = [b"{", b"(", b"[[", b"if", b"for", b"case", b"while", b"until", b"select"];
+    let blanks = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n');
+    let Some((b')', behind)) = rest.trim_ascii_start().split_first() else { return false };
+    let behind = &behind[behind.iter().take_while(|byte| blanks(byte)).count()..];
+    BODIES.iter().any(|body| behind.starts_with(body))
 }

@@ -1,6 +1,7 @@
 //! Simple commands: assignments, redirections, and finding out which program it is.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -16,6 +17,11 @@ use crate::value::glob;
 use crate::value::path;
 use crate::value::{Flow, Labels, Piece, Text, Unknown};
 use crate::verdict::SeenCommand;
+
+/// What changing an array costs for each of its elements, in bytes: all of them are copied.
+pub(crate) const ELEMENT: usize = 12;
+/// What a command costs for each variable that is set, in bytes: ways that part copy them all.
+const VARIABLE: usize = 2;
 
 /// Whether a name may be that of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +44,35 @@ pub(crate) struct Call {
     pub(crate) span: Span,
 }
 
+/// The elements of an array as an assignment lists them.
+struct Elements {
+    items: Vec<(String, Text)>,
+    keys: HashSet<String>,
+    /// The index of the next one without a subscript, where that is known.
+    next: Option<i64>,
+}
+
+impl Elements {
+    fn after(items: Vec<(String, Text)>) -> Self {
+        let keys = items.iter().map(|(key, _)| key.clone()).collect();
+        Self { next: Some(next_index(&items)), items, keys }
+    }
+
+    fn push(&mut self, text: Text) {
+        self.put(self.next.map(|next| next.to_string()), text);
+        self.next = self.next.and_then(|next| next.checked_add(1));
+    }
+
+    /// Gives an element its value; without a key any of them may be this.
+    fn put(&mut self, key: Option<String>, text: Text) {
+        let Some(key) = key else { return self.items.push(("?".to_owned(), text)) };
+        if !self.keys.insert(key.clone()) {
+            self.items.retain(|(known, _)| *known != key);
+        }
+        self.items.push((key, text));
+    }
+}
+
 impl Machine<'_> {
     /// Goes through a simple command; where a variable may or may not be set, both ways.
     pub(crate) fn simple(&mut self, command: &Command, simple: &Simple, world: World) -> Ran {
@@ -56,7 +91,7 @@ impl Machine<'_> {
     }
 
     fn simple_once(&mut self, command: &Command, simple: &Simple, world: World) -> Ran {
-        if !self.step(command.span) {
+        if !self.step(command.span) || !self.created(world.count_of_variables() * VARIABLE) {
             return Ran::same(world, Flow::unknown());
         }
         if let Some(ran) = self.aliased(command, simple, &world) {
@@ -208,39 +243,54 @@ impl Machine<'_> {
                 text
             }
             AssignedValue::Array(elements) => {
-                let mut items = match world.get(name, self.context) {
+                let items = match world.get(name, self.context) {
                     Value::Array(items) if assignment.append => items,
                     Value::Scalar(text) if assignment.append => vec![("0".to_owned(), text)],
                     _ => Vec::new(),
                 };
-                let attributes = world.attributes(name);
-                let mut next = next_index(&items);
-                for (index, word) in elements {
-                    let key = index.as_ref().map(|index| {
-                        let key = self.expanding(world).single(index);
-                        if attributes.has(Attributes::ASSOCIATIVE) {
-                            key
-                        } else {
-                            self.expanding(world).calculated(&key)
-                        }
-                    });
-                    if let Some(key) = key {
-                        let text = self.expanding(world).single(word);
-                        next = key.as_known().and_then(|key| key.parse::<i64>().ok()).unwrap_or(next) + 1;
-                        let key = key.display();
-                        items.retain(|(known, _)| *known != key);
-                        items.push((key, self.shaped(text, attributes, world)));
-                        continue;
-                    }
-                    for text in self.expanding(world).fields(word) {
-                        items.push((next.to_string(), self.shaped(text, attributes, world)));
-                        next += 1;
-                    }
-                }
-                let shown = items.first().map(|(_, text)| text.clone()).unwrap_or_default();
-                world.set(name, Value::Array(items));
+                let mut listed = Elements::after(items);
+                self.list_elements(elements, world.attributes(name), &mut listed, world);
+                let shown = listed.items.first().map(|(_, text)| text.clone()).unwrap_or_default();
+                world.set(name, Value::Array(listed.items));
                 shown
             }
+        }
+    }
+
+    /// Adds what stands between the parentheses of an array.
+    fn list_elements(
+        &mut self,
+        elements: &[(Option<Word>, Word)],
+        attributes: Attributes,
+        listed: &mut Elements,
+        world: &mut World,
+    ) {
+        let by_text = attributes.has(Attributes::ASSOCIATIVE);
+        // `declare -A h=(key value …)`: bash looks at the first word to find out.
+        if by_text && elements.first().is_some_and(|(index, _)| index.is_none()) {
+            let texts: Vec<Text> = elements.iter().map(|(_, word)| self.expanding(world).single(word)).collect();
+            for pair in texts.chunks(2) {
+                let text = self.shaped(pair.get(1).cloned().unwrap_or_default(), attributes, world);
+                listed.put(pair[0].as_known(), text);
+            }
+            return;
+        }
+        for (index, word) in elements {
+            let Some(index) = index else {
+                for text in self.expanding(world).fields(word) {
+                    let text = self.shaped(text, attributes, world);
+                    listed.push(text);
+                }
+                continue;
+            };
+            let written = self.expanding(world).single(index);
+            let key = if by_text { written.clone() } else { self.expanding(world).calculated(&written) };
+            let text = self.expanding(world).single(word);
+            let text = self.shaped(text, attributes, world);
+            // Bash leaves out an element without a subscript.
+            let key = key.as_known().filter(|_| !written.is_empty());
+            listed.next = key.as_ref().and_then(|key| key.parse::<i64>().ok()?.checked_add(1));
+            listed.put(key, text);
         }
     }
 
@@ -266,6 +316,13 @@ impl Machine<'_> {
     pub(crate) fn store(&mut self, name: &str, index: Option<Text>, append: bool, text: Text, world: &mut World) {
         // Bash calculates with what is assigned to these.
         const INTEGERS: [&str; 4] = ["OPTIND", "RANDOM", "SECONDS", "HISTCMD"];
+
+        if let Some((array, subscript)) = world.element_behind(name) {
+            if world.element_behind(&array).is_some() {
+                return;
+            }
+            return self.store(&array, Some(Text::known(subscript)), append, text, world);
+        }
         let mut attributes = world.attributes(name);
         if INTEGERS.contains(&name) {
             attributes = attributes.with(Attributes::INTEGER);
@@ -297,7 +354,7 @@ impl Machine<'_> {
             return;
         };
         let mut items = match old {
-            Value::Array(items) => items,
+            Value::Array(items) if self.created(items.len() * ELEMENT) => items,
             Value::Scalar(text) if text.is_decided() => vec![("0".to_owned(), text)],
             _ => Vec::new(),
         };
@@ -305,6 +362,10 @@ impl Machine<'_> {
         let key = if by_text { key } else { self.expanding(world).calculated(&key) };
         if let ("BASH_ALIASES", Some(key), Some(value)) = (name, key.as_known(), text.as_known()) {
             world.aliases.change().insert(key, value.into());
+        }
+        if name == "BASH_CMDS" {
+            let reason = "This puts another program in the place of a command.";
+            self.state(Kind::RunHidden, reason, self.here(), Some(text.display()));
         }
         let Some(key) = key.as_known() else {
             // Any of its elements may be this from now on.
@@ -359,7 +420,13 @@ impl Machine<'_> {
             return self.call_function(&call, &body, world);
         }
         let call = self.under_its_own_name(call, &world);
-        (self.knowledge.program)(self, &call, world)
+        let mut ran = (self.knowledge.program)(self, &call, world);
+        if ran.flow.text.is_some() && is_elsewhere(&call.path) {
+            // `./echo` need not be what its name says, nor be there at all.
+            ran.flow.text = None;
+            ran.flow.labels = ran.flow.labels.with(Labels::UNKNOWN);
+        }
+        ran
     }
 
     /// A link to a program, or a copy of one, is that program.
@@ -488,6 +555,13 @@ pub(crate) fn program_name(text: &Text) -> Option<String> {
     Some(plain_name(name).to_owned())
 }
 
+/// Whether a program is given by a path outside of the directories in which programs lie.
+fn is_elsewhere(path: &Text) -> bool {
+    let shown = path.shown();
+    let Some((directory, _)) = shown.rsplit_once('/') else { return false };
+    !matches!(directory.rsplit('/').next(), Some("bin" | "sbin" | ".bin"))
+}
+
 /// `python3.12` is python, `gcc-13` stays what it is.
 fn plain_name(name: &str) -> &str {
     if !name.ends_with(|last: char| last.is_ascii_digit() || matches!(last, '.' | '-')) {
@@ -505,7 +579,7 @@ fn plain_name(name: &str) -> &str {
 
 /// The index that the next element of an array gets.
 pub(crate) fn next_index(items: &[(String, Text)]) -> i64 {
-    items.iter().filter_map(|(key, _)| key.parse::<i64>().ok()).max().map_or(0, |last| last + 1)
+    items.iter().filter_map(|(key, _)| key.parse::<i64>().ok()).max().map_or(0, |last| last.saturating_add(1))
 }
 
 /// The attributes that the options of `declare` give and take away.

@@ -141,12 +141,33 @@ impl Expansion<'_, '_> {
     /// The words of a command.
     pub(crate) fn args(&mut self, words: &[Word]) -> Vec<Arg> {
         let mut args = Vec::with_capacity(words.len());
+        let declares = declares(words);
         for word in words {
+            if let Some(text) = Some(word).filter(|_| declares).and_then(|word| self.declaration(word)) {
+                args.push(Arg::new(text, word.span));
+                continue;
+            }
             for text in self.fields(word) {
                 args.push(Arg::new(text, word.span));
             }
         }
         args
+    }
+
+    /// `name=value` behind `declare` and its like, which is not split; none where the word is something else.
+    fn declaration(&mut self, word: &Word) -> Option<Text> {
+        let (Part::Literal(first), rest) = word.parts.split_first()? else { return None };
+        let (name, value) = first.split_once('=')?;
+        let variable = name.strip_suffix('+').unwrap_or(name);
+        let variable = variable.split_once('[').map_or(variable, |(array, _)| array);
+        let starts = variable.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+        if !starts || !variable.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            return None;
+        }
+        let parts = [vec![Part::Literal(value.to_owned())], rest.to_vec()].concat();
+        let mut text = Text::known(format!("{name}="));
+        text.append(&self.assigned(&Word { parts, ..word.clone() }));
+        Some(text)
     }
 
     /// The words that one written word becomes.
@@ -265,7 +286,8 @@ impl Expansion<'_, '_> {
                 fields.open().append(&text);
                 continue;
             };
-            if !parameter.is_list() {
+            // What `${!x}` names may be a list: `x=words[@]`.
+            if !parameter.is_list() && !parameter.indirect {
                 let text = self.protected(part);
                 if !self.machine.created(text.length()) {
                     return;
@@ -531,6 +553,13 @@ impl Expansion<'_, '_> {
             self.hidden_substitutions(subscript.trim_end_matches(']'), 0);
         }
     }
+}
+
+/// Whether the command is one of those whose arguments bash reads as assignments.
+fn declares(words: &[Word]) -> bool {
+    let mut names = words.iter().map(|word| word.as_plain());
+    let name = names.find(|name| !matches!(name, Some("command" | "builtin"))).flatten();
+    matches!(name, Some("declare" | "typeset" | "local" | "export" | "readonly"))
 }
 
 /// Text as it stands; references to secrets in it stand for something unknown.

@@ -2,7 +2,7 @@
 
 use chiton_shell::tree::{CaseChange, Fallback, Operation, Parameter, Part, Word};
 
-use crate::machine::command::next_index;
+use crate::machine::command::{ELEMENT, next_index};
 use crate::machine::expand;
 use crate::machine::expand::Expansion;
 use crate::machine::state::{Attributes, Value};
@@ -70,7 +70,16 @@ impl Expansion<'_, '_> {
                 None => Some(vec![Text::variable(name)]),
             };
         }
+        if let Some((array, subscript)) = self.world.element_behind(name) {
+            return match self.world.element_behind(&array) {
+                None => self.element_of(array, &subscript),
+                Some(_) => Some(vec![Text::variable(name)]),
+            };
+        }
         let held = self.world.get(name, self.machine.context);
+        if let Value::Array(items) = &held {
+            self.machine.created(items.len() * ELEMENT);
+        }
         let index = parameter.index.as_ref().map(|word| self.subscript(word, name, &held));
         match (held, index) {
             (Value::Unset | Value::Reference(_), _) => None,
@@ -110,9 +119,25 @@ impl Expansion<'_, '_> {
         let Some((name, subscript)) = known.split_once('[') else {
             return self.base(&Parameter { name: known, ..Parameter::default() });
         };
-        let literal = Part::Literal(subscript.trim_end_matches(']').to_owned());
-        let index = Some(Word { parts: vec![literal], ..Word::default() });
-        self.base(&Parameter { name: name.to_owned(), index, ..Parameter::default() })
+        self.element_of(name.to_owned(), subscript.strip_suffix(']').unwrap_or(subscript))
+    }
+
+    /// What the element of an array holds that another variable names.
+    fn element_of(&mut self, name: String, subscript: &str) -> Option<Vec<Text>> {
+        let index = Some(Word { parts: vec![Part::Literal(subscript.to_owned())], ..Word::default() });
+        let values = self.base(&Parameter { name, index, ..Parameter::default() })?;
+        if subscript != "*" {
+            return Some(values);
+        }
+        let between = self.separators().chars().next().map(String::from).unwrap_or_default();
+        let mut joined = Text::default();
+        for (number, value) in values.iter().enumerate() {
+            if number > 0 {
+                joined.push(Piece::Known(between.clone()));
+            }
+            joined.append(value);
+        }
+        Some(vec![joined])
     }
 
     fn operate<'p>(&mut self, parameter: &'p Parameter, values: Option<Vec<Text>>) -> Values<'p> {
@@ -234,7 +259,7 @@ impl Expansion<'_, '_> {
             Operation::Trim { suffix, longest, pattern } => {
                 let pattern = self.pattern(pattern);
                 match (value.as_literal(), pattern) {
-                    (Some(text), Some(_)) if text.len() > LONGEST_MATCHED => unknown_like(&value),
+                    (Some(text), Some(pattern)) if !self.is_matched(&text, &pattern, 2) => unknown_like(&value),
                     (Some(text), Some(pattern)) => patterned(trim(&text, &pattern, *suffix, *longest), &value),
                     _ => value,
                 }
@@ -243,7 +268,7 @@ impl Expansion<'_, '_> {
                 let (pattern, replacement) = (self.pattern(pattern), self.single(replacement));
                 match (value.as_literal(), pattern, replacement.as_literal()) {
                     (Some(text), Some(pattern), Some(replacement))
-                        if text.len() <= LONGEST_MATCHED && !replacement.contains('&') =>
+                        if self.is_matched(&text, &pattern, 3) && !replacement.contains('&') =>
                     {
                         // Before it is made: each character may become the whole replacement.
                         let most = text.len().saturating_mul(replacement.len());
@@ -266,16 +291,27 @@ impl Expansion<'_, '_> {
                     _ => unknown_like(&value),
                 }
             }
-            Operation::Case { kind, all, pattern } => {
-                self.pattern(pattern);
-                match value.as_literal() {
-                    Some(text) => patterned(&recase(&text, *kind, *all), &value),
-                    None => value,
-                }
-            }
+            Operation::Case { kind, all, pattern } => match (value.as_literal(), self.pattern(pattern)) {
+                (Some(text), Some(pattern)) => patterned(&recase(&text, *kind, *all, &pattern), &value),
+                (Some(_), None) => unknown_like(&value),
+                (None, _) => value,
+            },
             Operation::Transform(letter) => self.at_transform(*letter, value),
             _ => value,
         }
+    }
+
+    /// Whether `text` is short enough to be compared with `pattern` so often: from each character on, or for each
+    /// stretch of it.
+    fn is_matched(&mut self, text: &str, pattern: &str, power: u32) -> bool {
+        const LONGEST: usize = 4096;
+        const MOST: usize = 1 << 26;
+        // So many comparisons cost as much as a byte that is made.
+        const COMPARISONS: usize = 128;
+        // Without a star only so many characters fit.
+        let power = if pattern.contains('*') { power } else { power - 1 };
+        let cost = text.len().saturating_pow(power).saturating_mul(pattern.len() + 1);
+        text.len() <= LONGEST && cost <= MOST && self.machine.created(cost / COMPARISONS)
     }
 
     fn at_transform(&mut self, letter: char, value: Text) -> Text {
@@ -291,7 +327,7 @@ impl Expansion<'_, '_> {
             }
             ('U', Some(text)) => patterned(&text.to_uppercase(), &value),
             ('L', Some(text)) => patterned(&text.to_lowercase(), &value),
-            ('u', Some(text)) => patterned(&recase(&text, CaseChange::Upper, false), &value),
+            ('u', Some(text)) => patterned(&recase(&text, CaseChange::Upper, false, ""), &value),
             ('E', Some(text)) => Text::known(crate::decode::escapes(&text)),
             ('Q', Some(text)) => Text::known(format!("'{}'", text.replace('\'', "'\\''"))),
             ('E', _) => unknown_like(&value),
@@ -317,8 +353,6 @@ impl Expansion<'_, '_> {
     }
 }
 
-/// Longer text is not compared with patterns.
-const LONGEST_MATCHED: usize = 4096;
 /// Replacements that make less than this are made without counting first.
 const LONGEST_REPLACED: usize = 64 << 10;
 
@@ -391,7 +425,10 @@ fn replace(text: &str, pattern: &str, replacement: &str, all: bool, anchor: Opti
     let mut rest = text;
     let mut first = true;
     while !rest.is_empty() || first {
-        let ends = boundaries(rest);
+        let mut ends = boundaries(rest);
+        if !pattern.contains('*') {
+            ends.truncate(pattern.chars().count() + 1);
+        }
         let hit = ends.iter().rev().find(|end| {
             **end > 0 && glob::matches(pattern, &rest[..**end]) && (anchor != Some('%') || **end == rest.len())
         });
@@ -429,13 +466,22 @@ fn slice(text: &str, offset: i64, length: Option<i64>) -> String {
     if end <= start { String::new() } else { characters[place(start)..place(end)].iter().collect() }
 }
 
-fn recase(text: &str, kind: CaseChange, all: bool) -> String {
+/// Changes the case of characters that match `pattern`; an empty one matches all.
+fn recase(text: &str, kind: CaseChange, all: bool, pattern: &str) -> String {
     let change = |character: char| match kind {
+        _ if !pattern.is_empty() && !glob::matches(pattern, character.encode_utf8(&mut [0; 4])) => {
+            character.to_string()
+        }
         CaseChange::Upper => character.to_uppercase().collect::<String>(),
         CaseChange::Lower => character.to_lowercase().collect(),
         CaseChange::Toggle if character.is_uppercase() => character.to_lowercase().collect(),
         CaseChange::Toggle => character.to_uppercase().collect(),
     };
+    match kind {
+        CaseChange::Upper if all && pattern.is_empty() => return text.to_uppercase(),
+        CaseChange::Lower if all && pattern.is_empty() => return text.to_lowercase(),
+        _ => {}
+    }
     let mut characters = text.chars();
     if all {
         return characters.map(change).collect();

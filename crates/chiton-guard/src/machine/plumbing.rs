@@ -220,9 +220,14 @@ impl Machine<'_> {
             let flow = self.read(text, world);
             self.open_for_reading(redirection, Source::Flow(Rc::new(flow)), world, plumbing);
             if reads_input(redirection) {
+                // `1>&0` writes there.
+                let sink = sink_of(text, path, append, world, plumbing);
+                world.descriptors.change().insert(0, Opened { reads: None, writes: Some(sink) });
                 return;
             }
         }
+        let path = path.or_else(|| key_of_undecided(text));
+        let append = append || !text.is_decided();
         let sink = sink_of(text, path, append, world, plumbing);
         let both = matches!(redirection.operator, Operator::WriteBoth | Operator::AppendBoth)
             || redirection.operator == Operator::DuplicateOutput && redirection.descriptor.is_none();
@@ -350,11 +355,18 @@ impl Machine<'_> {
         let grows = append || self.pipes.contains(&path);
         let content = match self.files.get(&path) {
             Some(before) if grows => before.clone().then(&flow),
-            None if append => self.file_on_disk(&path).unwrap_or_else(|| Flow::labelled(Labels::FILE)).then(&flow),
+            None if append => match self.file_on_disk(&path) {
+                Some(before) => before.then(&flow),
+                None => Flow::added_to_a_file(&flow),
+            },
             _ => flow,
         };
-        self.created(content.text.as_ref().map_or(0, String::len));
+        self.created(content.length());
         self.links.forget_copy(&path);
+        if let Some(program) = &content.program {
+            let program = program.clone();
+            self.note_copy(&path, &program);
+        }
         self.files.insert(path, content);
     }
 
@@ -399,6 +411,18 @@ impl Machine<'_> {
         let items = items.map(|(key, number): (u32, u32)| (key.to_string(), Text::known(number.to_string())));
         world.set(name, super::state::Value::Array(items.into()));
     }
+}
+
+/// Under which name the content of a file is kept whose own name the text leaves open: `$(mktemp)`, `/tmp/$$.sh`.
+/// Several files may share it, so what is kept there only grows.
+pub(crate) fn key_of_undecided(text: &Text) -> Option<String> {
+    let names_a_file = |piece: &Piece| match piece {
+        Piece::Known(_) => true,
+        Piece::Glob(_) => false,
+        Piece::Unknown(unknown) => !matches!(unknown.what, What::Stream(_) | What::Sink(_) | What::Found(_)),
+    };
+    let is_key = !text.is_decided() && text.0.iter().all(names_a_file) && connection_to(text).is_none();
+    is_key.then(|| format!("\u{1}{}", text.display()))
 }
 
 /// Where the file that `text` names leads.

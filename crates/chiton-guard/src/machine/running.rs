@@ -6,7 +6,7 @@ use chiton_shell as syntax;
 use chiton_shell::tree::Span;
 
 use super::command::Call;
-use super::plumbing::{Sink, descriptor_of};
+use super::plumbing::{Sink, descriptor_of, key_of_undecided};
 use super::state::{World, Worlds};
 use super::{DEEPEST_CALLS, Machine, Ran};
 use crate::effect::Kind;
@@ -45,8 +45,7 @@ impl Machine<'_> {
                 What::Output(flow) | What::Stream(flow) => (**flow).clone(),
                 _ => Flow::unknown(),
             };
-            self.object_to_flow(&flow, text);
-            return Ran::same(world, Flow::unknown());
+            return self.run_flow(&Flow { text: None, ..flow }, world, input, text);
         }
         let labels = text.text.labels();
         if labels.has(Labels::DOWNLOADED) || labels.has(Labels::DECODED) {
@@ -83,6 +82,10 @@ impl Machine<'_> {
             return self.script(&text, world, input, from.span);
         }
         self.object_to_flow(flow, from);
+        if !flow.stretches.is_empty() {
+            // What stands between them is a file as it was, or has been objected to.
+            self.script(&flow.stretches.join("\n"), world.clone(), input, from.span);
+        }
         Ran::same(world, Flow::labelled(Labels::UNKNOWN))
     }
 
@@ -185,6 +188,9 @@ impl Machine<'_> {
         if let [Piece::Unknown(Unknown { what: What::Stream(flow), .. })] = text.0.as_slice() {
             return (**flow).clone();
         }
+        if let Some(written) = self.written_to(text, world) {
+            return written;
+        }
         let mut flow = Flow::labelled(Labels::FILE);
         for target in path::targets(text, world.cwd.as_deref()) {
             let Target::At { path, .. } = &target else { continue };
@@ -195,14 +201,6 @@ impl Machine<'_> {
             }
             if let Some(known) = self.files.get(path) {
                 return known.clone();
-            }
-            if text.has_glob() && !self.files.is_empty() {
-                let mut matched: Vec<&String> =
-                    self.files.keys().filter(|file| path::matches_path(path, file)).collect();
-                matched.sort();
-                if !matched.is_empty() {
-                    return matched.into_iter().fold(Flow::empty(), |all, file| all.then(&self.files[file]));
-                }
             }
             if let Some(read) = descriptor_of(path).and_then(|number| self.read_descriptor(number, world)) {
                 return (*read).clone();
@@ -222,6 +220,9 @@ impl Machine<'_> {
                 }
                 _ => {}
             }
+            if text.is_decided() && !text.has_glob() && is_among_programs(path) {
+                flow.program = Some(path.clone());
+            }
             if text.is_decided()
                 && !text.has_glob()
                 && let Some(recent) = self.file_on_disk(path)
@@ -230,6 +231,35 @@ impl Machine<'_> {
             }
         }
         flow
+    }
+
+    /// What the command wrote to files that `text` may name without saying so: by a pattern, as what a search finds, or by
+    /// a name that nobody knows.
+    fn written_to(&self, text: &Text, world: &World) -> Option<Flow> {
+        if self.files.is_empty() || text.is_decided() && !text.has_glob() {
+            return None;
+        }
+        if let Some(content) = key_of_undecided(text).and_then(|key| self.files.get(&key)) {
+            return Some(content.clone());
+        }
+        let pattern = text.as_literal().and_then(|pattern| path::absolute(&pattern, world.cwd.as_deref()));
+        let found = text.unknowns().find_map(|unknown| match &unknown.what {
+            What::Found(roots) => Some(Rc::clone(roots)),
+            _ => None,
+        });
+        let is_meant = |file: &String| match (&pattern, &found) {
+            (Some(pattern), _) => path::matches_path(pattern, file),
+            (None, Some(roots)) => roots.iter().any(|root| path::is_within(file, root.directory())),
+            (None, None) => false,
+        };
+        let mut meant: Vec<&String> = self.files.keys().filter(|file| is_meant(file)).collect();
+        if meant.is_empty() {
+            return None;
+        }
+        meant.sort();
+        let all = meant.into_iter().fold(Flow::empty(), |all, file| all.then(&self.files[file]));
+        // There may be others that were there before.
+        Some(if pattern.is_some() { all } else { Flow::added_to_a_file(&all) })
     }
 
     /// What is in the file that a program was given by its name, which may be standard input.
@@ -244,7 +274,9 @@ impl Machine<'_> {
             self.sent_to(*process, &flow);
             return;
         }
-        let Some(path) = text.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref())) else { return };
+        let path = text.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref()));
+        let append = append || !text.is_decided();
+        let Some(path) = path.or_else(|| key_of_undecided(text)) else { return };
         if let Some(number) = descriptor_of(&path) {
             let sink = world.descriptors.get(&number).and_then(|opened| opened.writes.clone());
             match sink {
@@ -317,4 +349,9 @@ impl Machine<'_> {
         let reason = "A shell would take its commands from another machine.".to_owned();
         self.state(Kind::RemoteShell, reason, span, None);
     }
+}
+
+/// Whether the file at `path` lies in a directory of programs.
+fn is_among_programs(path: &str) -> bool {
+    path.rsplit_once('/').is_some_and(|(directory, _)| matches!(directory.rsplit('/').next(), Some("bin" | "sbin")))
 }

@@ -228,6 +228,19 @@ impl World {
         Value::Scalar(Text::variable(name))
     }
 
+    /// The array and the subscript that `name` refers to, where `declare -n` made it stand for an element.
+    pub(crate) fn element_behind(&self, name: &str) -> Option<(String, String)> {
+        let mut name = name;
+        for _ in 0..8 {
+            let Some(Value::Reference(other)) = self.variables.get(name).map(Rc::as_ref) else { return None };
+            if let Some((array, subscript)) = other.split_once('[') {
+                return Some((array.to_owned(), subscript.strip_suffix(']').unwrap_or(subscript).to_owned()));
+            }
+            name = other;
+        }
+        None
+    }
+
     /// What `declare` said of `name`.
     pub(crate) fn attributes(&self, name: &str) -> Attributes {
         if self.attributes.is_empty() {
@@ -264,6 +277,11 @@ impl World {
             let exported = self.exported_functions.clone();
             Rc::make_mut(&mut self.functions).retain(|name, _| exported.contains(name));
         }
+    }
+
+    /// How many variables the command has set.
+    pub(crate) fn count_of_variables(&self) -> usize {
+        self.variables.len()
     }
 
     /// Whether the command itself has set `name`.

@@ -344,7 +344,7 @@ impl Machine<'_> {
         for value in chosen {
             let mut entered = Worlds::default();
             for mut world in worlds.0 {
-                world.set_text(name, value.clone());
+                self.store(name, None, false, value.clone(), &mut world);
                 entered.add(world);
             }
             let ran = self.list(body, entered);

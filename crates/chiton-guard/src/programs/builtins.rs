@@ -155,9 +155,35 @@ pub(super) const ROWS: &[Program] = &[
         ..QUIET
     },
     Program {
-        names: &["jobs", "fg", "bg", "disown", "ulimit", "times", "help", "suspend", "caller", "dirs", "compgen"],
+        names: &["jobs", "fg", "bg", "disown", "ulimit", "times", "help", "suspend"],
         examples: &[allows("jobs -l")],
         ..QUIET
+    },
+    Program {
+        names: &["caller", "dirs"],
+        custom: Some(|_, _, world| Some(Ran::same(world.clone(), Flow::unknown()))),
+        examples: &[asks("$(dirs) x", "undecided-run"), allows("dirs -v")],
+        ..PROGRAM
+    },
+    Program {
+        names: &["compgen"],
+        custom: Some(|machine, call, world| {
+            let options = Options::read(&call.args, &Grammar { short: "AGWFCXPSo", ..Grammar::PLAIN });
+            for words in options.values(&["W"]) {
+                machine.expanded_again(&words.text.known_pieces(), world);
+            }
+            for text in options.values(&["C", "F"]) {
+                machine.run_text(text, world.clone(), &call.input);
+            }
+            Some(Ran::same(world.clone(), Flow::unknown()))
+        }),
+        examples: &[
+            denies("compgen -W '$(rm -rf /)'", "delete-root"),
+            denies("compgen -C 'rm -rf /' x", "delete-root"),
+            denies("f() { rm -rf /; }; compgen -F f", "delete-root"),
+            allows("compgen -W 'one two' -- o"),
+        ],
+        ..PROGRAM
     },
     Program {
         names: &["let"],
@@ -384,7 +410,9 @@ fn declare(machine: &mut Machine<'_>, call: &Call, world: &mut World) {
     let is_local = call.name == "local" || call.name != "export" && call.name != "readonly" && !options.contains('g');
 
     for arg in &call.args {
-        let start = arg.text.known_start();
+        // A subscript is no pattern here.
+        let text = arg.text.clone().without_globs();
+        let start = text.known_start();
         if start.starts_with(['-', '+']) {
             continue;
         }
@@ -417,7 +445,7 @@ fn declare(machine: &mut Machine<'_>, call: &Call, world: &mut World) {
             }
             continue;
         };
-        let value = arg.text.skip(equals + 1);
+        let value = text.skip(equals + 1);
         machine.judge_variable(&name, &value, arg.span, Lasting::Stays);
         if options.contains('n') && call.name != "export" {
             machine.expanding(world).named(&value);
@@ -481,10 +509,11 @@ fn set(machine: &mut Machine<'_>, call: &Call, world: &mut World) {
 fn read_variables(machine: &mut Machine<'_>, call: &Call, mut world: World) -> Ran {
     let is_read = call.name == "read";
     let grammar = if is_read {
-        Grammar { short: "adinNptu", ..Grammar::default() }
+        Grammar { short: "adinNptu", stops: true, ..Grammar::default() }
     } else {
-        Grammar { short: "dnOsucC", ..Grammar::default() }
+        Grammar { short: "dnOsucC", stops: true, ..Grammar::default() }
     };
+    let before = world.clone();
     let options = Options::read(&call.args, &grammar);
     if let Some(callback) = options.value(&["C"]).filter(|_| !is_read) {
         machine.run_text(callback, world.clone(), &call.input);
@@ -547,7 +576,12 @@ fn read_variables(machine: &mut Machine<'_>, call: &Call, mut world: World) -> R
         }
         worlds.add(world);
     }
-    Ran { success: worlds.clone(), failure: worlds, flow: Flow::empty(), errors: None }
+    let mut failure = worlds.clone();
+    if !options.operands.iter().all(is_sure_to_be_exported) {
+        // Bash rejects one of the names, and may set none of them.
+        failure.add(before);
+    }
+    Ran { success: worlds, failure, flow: Flow::empty(), errors: None }
 }
 
 /// Sets a variable, or an element of an array, that a builtin was given by its name.

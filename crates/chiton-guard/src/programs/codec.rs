@@ -134,7 +134,8 @@ fn source(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
 
 /// `source` made into text that nobody has seen.
 fn derived(source: Flow, labels: Labels) -> Flow {
-    Flow { text: None, labels: source.labels.with(labels), ..source }
+    let source = source.changed();
+    Flow { labels: source.labels.with(labels), ..source }
 }
 
 /// `source` made into `text`, where that is known.

@@ -161,9 +161,20 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &["sponge"],
+        custom: Some(|machine, call, world| {
+            for file in call.args.iter().filter(|arg| !arg.text.is("-a")) {
+                let appends = call.args.iter().any(|arg| arg.text.is("-a"));
+                machine.remember(&file.text, (*call.input).clone(), appends, world);
+            }
+            None
+        }),
         effects: &[On(Always, Write(Arguments, Writing::Replaces, "This would write to"))],
         prints: Prints::Nothing,
-        examples: &[asks("sort x | sponge /etc/hosts", "system-write"), allows("sort x | sponge x")],
+        examples: &[
+            asks("sort x | sponge /etc/hosts", "system-write"),
+            allows("sort x | sponge x"),
+            denies("echo 'rm -rf /' | sponge x; sh x", "delete-root"),
+        ],
         ..PROGRAM
     },
     Program {

@@ -411,7 +411,7 @@ fn grep(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran
 /// Paths below the current directory.
 fn files_below(world: &World) -> Flow {
     match world.cwd.clone() {
-        Some(root) => Flow { text: None, labels: Labels::default(), roots: vec![crate::value::FoundBelow::Some(root)] },
+        Some(root) => Flow { roots: vec![crate::value::FoundBelow::Some(root)], ..Flow::default() },
         None => Flow::unknown(),
     }
 }

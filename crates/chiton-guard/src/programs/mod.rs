@@ -319,7 +319,8 @@ fn written_program(machine: &mut Machine<'_>, call: &Call, world: &World) -> Opt
         return None;
     }
     let content = machine.read(&call.path, world);
-    if content == Flow::labelled(Labels::FILE) || !call.path.is_decided() {
+    let is_older = content.stretches.is_empty() && (content.text.is_none() && content.labels == Labels::FILE);
+    if is_older || !call.path.is_decided() && content.stretches.is_empty() {
         return None;
     }
 

@@ -69,7 +69,7 @@ fn edited(machine: &mut Machine<'_>, files: &[Arg], call: &Call, world: &World) 
         return Flow::labelled(machine.labels_of(files, world).with(Labels::UNKNOWN));
     }
     if !call.input.roots.is_empty() {
-        return Flow { text: None, ..(*call.input).clone() };
+        return (*call.input).clone().changed();
     }
     let derived = if call.input.text.is_some() { Labels::DECODED } else { Labels::UNKNOWN };
     Flow::labelled(call.input.labels.with(derived))

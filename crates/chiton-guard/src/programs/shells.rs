@@ -27,6 +27,13 @@ pub(super) const ROWS: &[Program] = &[
             denies("exec 3<<< 'rm -rf /'; bash <&3", "delete-root"),
             allows("export d=build; bash -c 'rm -rf \"$d\"/*'"),
             allows("bash -euo pipefail -c 'make test'"),
+            denies("echo 'rm -rf /' > x; ENV=x sh -i", "delete-root"),
+            denies("echo 'rm -rf /' >> x.sh; sh x.sh", "delete-root"),
+            denies("{ cat setup.sh; echo 'rm -rf /'; } | sh", "delete-root"),
+            denies("f=$(mktemp); echo 'rm -rf /' > $f; sh $f", "delete-root"),
+            denies("echo 'rm -rf /' > x.sh; find . -name '*.sh' -exec sh {} \\;", "delete-root"),
+            denies("cat /bin/rm > x; ./x -rf /", "delete-root"),
+            allows("f=$(mktemp); echo 'make test' > $f; sh $f"),
             allows("sh ./configure"),
         ],
         ..PROGRAM
@@ -91,6 +98,11 @@ pub(super) fn start(machine: &mut Machine<'_>, call: &Call, mut world: World) ->
     }
 
     let rest: Vec<Arg> = rest.cloned().collect();
+    let reads_env = is_interactive(call) && world.has_set("ENV") && !matches!(call.name.as_str(), "bash" | "zsh");
+    if reads_env && let Value::Scalar(file) = world.get("ENV", machine.context) {
+        let flow = machine.read(&file, &world);
+        machine.run_flow(&flow, world.clone(), &call.input, &Arg::new(file, call.span));
+    }
     world.forget_what_is_not_exported();
     match rest.split_first() {
         _ if takes_text => with_text(machine, &rest, world, call),
@@ -172,10 +184,13 @@ fn with_file(machine: &mut Machine<'_>, file: &Arg, args: &[Arg], mut world: Wor
     Ran::same(outer, flow)
 }
 
+fn is_interactive(call: &Call) -> bool {
+    call.args.iter().any(|arg| arg.text.known_start().starts_with('-') && arg.text.known_start().contains('i'))
+}
+
 /// A shell that takes its commands from its input.
 pub(super) fn reading_input(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
-    let is_interactive =
-        call.args.iter().any(|arg| arg.text.known_start().starts_with('-') && arg.text.known_start().contains('i'));
+    let is_interactive = is_interactive(call);
     if *call.input == Flow::empty() {
         if is_interactive || SHELLS.contains(&call.name.as_str()) {
             machine.waits_for_a_person(&call.name, "it waits for commands; give them with -c", call.span);

@@ -55,6 +55,8 @@ pub(super) const ROWS: &[Program] = &[
             denies("parallel rm -rf ::: /", "delete-root"),
             denies("echo / | parallel 'rm -rf {}'", "delete-root"),
             denies("parallel --pipe bash <<< 'rm -rf /'", "delete-root"),
+            denies("echo / | parallel -X rm -rf", "delete-root"),
+            allows("find . -type f -print0 | parallel -0 -X md5sum"),
             denies("parallel :::: <(echo 'rm -rf /')", "delete-root"),
             denies("parallel --onall -S web-1 'rm -rf /'", "delete-root"),
             allows("parallel gzip ::: a.txt b.txt"),
@@ -68,6 +70,9 @@ pub(super) const ROWS: &[Program] = &[
             denies("tmux new -d 'rm -rf /'", "delete-root"),
             denies("tmux send-keys -t web 'rm -rf /' Enter", "delete-root"),
             denies("screen -dm rm -rf /", "delete-root"),
+            denies("screen -x work -p 0 -X stuff 'rm -rf /\n'", "delete-root"),
+            denies("screen -S work -X screen rm -rf /", "delete-root"),
+            allows("screen -x $SESSION -p 0 -X stuff 'stop\n'"),
             denies("tmux if-shell true 'run-shell \"rm -rf /\"'", "delete-root"),
             denies("tmux pipe-pane 'rm -rf /'", "delete-root"),
             allows("tmux ls"),
@@ -154,7 +159,7 @@ fn flock_with_text(machine: &mut Machine<'_>, call: &Call, world: &mut World) ->
 }
 
 const PARALLEL: Grammar = Grammar {
-    short: "jaIdnNSPlLX",
+    short: "jaIdnNSPlL",
     long: &[
         "jobs", "arg-file", "delimiter", "max-args", "colsep", "timeout", "delay", "joblog", "results", "retries",
         "sshlogin", "tmpdir", "workdir",
@@ -247,6 +252,9 @@ fn in_another_terminal(machine: &mut Machine<'_>, call: &Call, world: &mut World
             }
         }
     }
+    if let Some(at) = call.args.iter().position(|arg| arg.text.is("-X")).filter(|_| call.name == "screen") {
+        return told_to_screen(machine, &call.args[at + 1..], call, world);
+    }
     let is_tmux = call.name == "tmux";
     let starts = |arg: &Arg| STARTS.iter().any(|word| arg.text.is(word));
     if is_tmux && !call.args.iter().any(starts) {
@@ -261,6 +269,19 @@ fn in_another_terminal(machine: &mut Machine<'_>, call: &Call, world: &mut World
         if call.args.first().is_some_and(|first| first.text.is("-c")) && is_tmux { &[] } else { behind_verb };
     let operands = Options::read(behind_verb, &Grammar { short, stops: true, ..Grammar::PLAIN }).operands;
     (!operands.is_empty() && !types_keys).then(|| machine.run_words(call, &operands, world.clone()))
+}
+
+/// `screen -X command`: keys that are typed into a window, or a program in a new one.
+fn told_to_screen(machine: &mut Machine<'_>, words: &[Arg], call: &Call, world: &World) -> Option<Ran> {
+    let (verb, rest) = words.split_first()?;
+    if verb.text.is("stuff") {
+        for keys in rest {
+            machine.run_text(keys, world.clone(), &Rc::new(Flow::empty()));
+        }
+    } else if verb.text.is("screen") || verb.text.is("exec") {
+        return Some(machine.run_words(call, rest, world.clone()));
+    }
+    None
 }
 
 /// Goes through those of `args` that are command lines.

@@ -9,6 +9,10 @@ pub(crate) struct Flow {
     pub(crate) labels: Labels,
     /// Where it lists files: the places they lie in.
     pub(crate) roots: Vec<FoundBelow>,
+    /// Stretches of it that are known where the whole text is not, in order: `{ cat script; echo more; }`.
+    pub(crate) stretches: Vec<String>,
+    /// The program that these bytes are, where they are those of a file in a directory of programs.
+    pub(crate) program: Option<String>,
 }
 
 /// Where something lies that a search found, and how much of that place it is.
@@ -114,9 +118,15 @@ impl Flow {
         if self.text.as_deref() == Some("") && self.labels == Labels::default() {
             return other.clone();
         }
-        self.text = match (self.text, &other.text) {
+        self.program = None;
+        self.text = match (self.text.take(), &other.text) {
             (Some(first), Some(second)) if first.len() + second.len() <= LONGEST_KNOWN => Some(first + second),
-            _ => None,
+            (first, second) => {
+                self.stretches.extend(first);
+                self.stretches.extend(second.iter().chain(&other.stretches).cloned());
+                self.bound_stretches();
+                None
+            }
         };
         self.labels = self.labels.with(other.labels);
         for root in &other.roots {
@@ -137,6 +147,37 @@ impl Flow {
         either.text = None;
         either.labels = either.labels.with(Labels::UNKNOWN);
         either
+    }
+
+    /// What a file holds after `flow` was added to it, where nobody knows what it held before.
+    pub(crate) fn added_to_a_file(flow: &Self) -> Self {
+        Self::labelled(Labels::FILE).then(flow)
+    }
+
+    /// The same after a program has changed it in a way that nobody follows.
+    #[must_use]
+    pub(crate) fn changed(mut self) -> Self {
+        if !self.stretches.is_empty() {
+            self.labels = self.labels.with(Labels::UNKNOWN);
+        }
+        Self { text: None, stretches: Vec::new(), program: None, ..self }
+    }
+
+    /// How many bytes of it are known.
+    pub(crate) fn length(&self) -> usize {
+        self.text.as_ref().map_or(0, String::len) + self.stretches.iter().map(String::len).sum::<usize>()
+    }
+
+    /// Beyond a limit nothing is known any more.
+    fn bound_stretches(&mut self) {
+        const MOST_STRETCHES: usize = 32;
+        if self.length() > LONGEST_KNOWN {
+            self.stretches.clear();
+            self.labels = self.labels.with(Labels::UNKNOWN);
+        }
+        if self.stretches.len() > MOST_STRETCHES {
+            self.stretches = vec![self.stretches.join("\n")];
+        }
     }
 }
 
