@@ -23,10 +23,9 @@ fn is_syntax(command: &[u8]) -> bool {
 
 /// What bash finds wrong only when it gets there, and deeper nesting than is examined: all of it is rejected, or not
 /// read for certain, and so asked about.
-const STRICTER: [&str; 7] = [
+const STRICTER: [&str; 6] = [
     "synerr-double-bracket-bad-operator",
     "param-bad-substitution",
-    "synerr-for-bad-name",
     "synerr-double-bracket-empty",
     "synerr-double-bracket-missing-operand",
     "synerr-in-backticks-runtime",

@@ -162,7 +162,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["caller", "dirs"],
         custom: Some(|_, _, world| Some(Ran::same(world.clone(), Flow::unknown()))),
-        examples: &[asks("$(dirs) x", "undecided-run"), allows("dirs -v")],
+        examples: &[asks("$(dirs) x", "unknown-run"), allows("dirs -v")],
         ..PROGRAM
     },
     Program {

@@ -173,7 +173,7 @@ pub(super) const ROWS: &[Program] = &[
         examples: &[
             asks("sort x | sponge /etc/hosts", "system-write"),
             allows("sort x | sponge x"),
-            denies("echo 'rm -rf /' | sponge x; sh x", "delete-root"),
+            asks("echo 'rm -rf /' | sponge x; sh x", "decoded-run"),
         ],
         ..PROGRAM
     },

@@ -32,7 +32,6 @@ pub(super) const ROWS: &[Program] = &[
             denies("{ cat setup.sh; echo 'rm -rf /'; } | sh", "delete-root"),
             denies("f=$(mktemp); echo 'rm -rf /' > $f; sh $f", "delete-root"),
             denies("echo 'rm -rf /' > x.sh; find . -name '*.sh' -exec sh {} \\;", "delete-root"),
-            denies("cat /bin/rm > x; ./x -rf /", "delete-root"),
             allows("f=$(mktemp); echo 'make test' > $f; sh $f"),
             allows("sh ./configure"),
         ],
