@@ -116,12 +116,12 @@ impl Enclosure {
     fn missing(&self) -> Vec<String> {
         let layers = [
             ("namespaces", &self.prepared.namespaces),
-            ("a network of its own", &self.prepared.network),
+            ("network of its own", &self.prepared.network),
             ("Landlock", &self.prepared.landlock),
-            ("the watch", &self.prepared.watch),
+            ("watch on system calls", &self.prepared.watch),
         ];
         let missing = layers.into_iter().filter_map(|(name, layer)| match layer {
-            Layer::Missing(why) => Some(format!("no {name} ({why})", name = name.trim_start_matches("a "))),
+            Layer::Missing(why) => Some(format!("no {name} ({why})")),
             _ => None,
         });
         missing.collect()
@@ -197,9 +197,8 @@ impl Enclosure {
             files: if files.is_empty() { "nothing".to_owned() } else { files.join(", ") },
             network: match self.policy.network {
                 NetworkPolicy::Open => "open",
-                NetworkPolicy::Off | NetworkPolicy::Named(_) if !prepared.network.holds() => "off",
-                NetworkPolicy::Off => "off",
-                NetworkPolicy::Named(_) => "names",
+                NetworkPolicy::Named(_) if prepared.network.holds() => "names",
+                NetworkPolicy::Named(_) | NetworkPolicy::Off => "off",
             }
             .to_owned(),
             signals: match (scoped, prepared.namespaces.holds() && prepared.watch.holds()) {
