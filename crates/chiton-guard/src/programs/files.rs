@@ -162,18 +162,17 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["sponge"],
         custom: Some(|machine, call, world| {
+            let appends = call.args.iter().any(|arg| arg.text.is("-a"));
             for file in call.args.iter().filter(|arg| !arg.text.is("-a")) {
-                let appends = call.args.iter().any(|arg| arg.text.is("-a"));
+                machine.writes("This would write to", &file.text, Writing::adding_if(appends), world, file.span);
                 machine.remember(&file.text, (*call.input).clone(), appends, world);
             }
-            None
+            Some(Ran::same(world.clone(), Flow::empty()))
         }),
-        effects: &[On(Always, Write(Arguments, Writing::Replaces, "This would write to"))],
-        prints: Prints::Nothing,
         examples: &[
             asks("sort x | sponge /etc/hosts", "system-write"),
             allows("sort x | sponge x"),
-            asks("echo 'rm -rf /' | sponge x; sh x", "decoded-run"),
+            denies("echo 'rm -rf /' | sponge x; sh x", "delete-root"),
         ],
         ..PROGRAM
     },
