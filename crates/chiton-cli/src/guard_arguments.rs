@@ -12,7 +12,7 @@ use chiton_engine::review::Guard;
 use clap::{Args, ValueEnum};
 
 use crate::messages::remark;
-use crate::sandbox::SandboxSettings;
+use crate::sandbox_settings::SandboxSettings;
 use crate::settings::Settings;
 use crate::surroundings;
 

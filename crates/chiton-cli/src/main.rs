@@ -24,6 +24,7 @@ mod release;
 mod run;
 mod runtime;
 mod sandbox;
+mod sandbox_settings;
 mod secret;
 mod secret_sources;
 mod send;
@@ -139,7 +140,7 @@ fn with_near_verb(mut error: clap::Error) -> clap::Error {
 }
 
 fn dispatch(cli: Cli) -> Result<ExitCode> {
-    let settings = Settings::load(cli.config.as_deref())?;
+    let settings = Settings::load(cli.config.as_deref(), sandbox::check)?;
     let given = cli.state_dir.as_ref().or(settings.state_dir.as_ref()).map(std::path::absolute).transpose()?;
     let state = given.clone().map_or_else(surroundings::state_directory, Ok);
     match cli.verb {

@@ -17,7 +17,7 @@ use serde_json::Value;
 use toml::Table;
 
 use crate::passphrase;
-use crate::sandbox::{self, ProfileSettings, SandboxSettings};
+use crate::sandbox_settings::{ProfileSettings, SandboxSettings};
 
 /// Everything that can be set. What is not set stays as the program has it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -144,7 +144,7 @@ impl RetentionSettings {
 
 impl Settings {
     /// The settings of `file`, or of the usual one where that exists, with those of the environment over them.
-    pub(crate) fn load(file: Option<&Path>) -> Result<Self> {
+    pub(crate) fn load(file: Option<&Path>, fits: SandboxCheck) -> Result<Self> {
         let by_variable = env::var_os(FILE_VARIABLE).map(PathBuf::from).filter(|path| !path.as_os_str().is_empty());
         let named = match (file, by_variable) {
             (Some(file), _) => Some((file.to_owned(), "--config ")),
@@ -152,7 +152,7 @@ impl Settings {
             (None, None) => None,
         };
         let path = named.as_ref().map(|(path, _)| path.clone()).or_else(usual_file);
-        let found = path.as_deref().map(read).transpose()?.flatten();
+        let found = path.as_deref().map(|path| read(path, fits)).transpose()?.flatten();
         if let (Some((file, by)), None) = (named, &found) {
             bail!("{by}{}: there is no such file", file.display());
         }
@@ -161,7 +161,7 @@ impl Settings {
         overlay(&mut table)?;
         let settings = Self { file: from, ..Self::deserialize(table)? };
         // Once more, for what a variable names.
-        sandbox::check(&settings.sandbox)?;
+        fits(&settings.sandbox)?;
         Ok(settings)
     }
 }
@@ -178,22 +178,25 @@ const FILE_VARIABLE: &str = "CHITON_CONFIG";
 /// Variables of ours that are not settings.
 const OTHER_VARIABLES: [&str; 2] = [FILE_VARIABLE, passphrase::VARIABLE];
 
-fn read(path: &Path) -> Result<Option<Table>> {
+fn read(path: &Path, fits: SandboxCheck) -> Result<Option<Table>> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error).with_context(|| format!("{} cannot be read", path.display())),
     };
-    parse(&text).with_context(|| path.display().to_string()).map(Some)
+    parse(&text, fits).with_context(|| path.display().to_string()).map(Some)
 }
 
+/// Says what is wrong with the profiles of sandboxes: their words are known elsewhere.
+pub(crate) type SandboxCheck = fn(&SandboxSettings) -> Result<()>;
+
 /// Reads settings, and refuses what cannot be.
-pub(crate) fn parse(text: &str) -> Result<Table> {
+pub(crate) fn parse(text: &str, fits: SandboxCheck) -> Result<Table> {
     let table: Table = toml::from_str(text)?;
     check(&table, &known(), "")?;
     // Once more, for the types and where in the text they are wrong.
     let settings = toml::from_str::<Settings>(text)?;
-    sandbox::check(&settings.sandbox)?;
+    fits(&settings.sandbox)?;
     Ok(table)
 }
 
@@ -336,10 +339,10 @@ mod tests {
             ("[mcp]\ntimeout = 'soon'", &["line 2", "timeout"]),
             ("[mcp\n", &["line 1"]),
         ] {
-            let problem = format!("{:#}", parse(text).unwrap_err());
+            let problem = format!("{:#}", parse(text, |_| Ok(())).unwrap_err());
             assert!(parts.iter().all(|part| problem.contains(part)), "{text}: {problem}");
         }
-        assert!(parse("[mcp]\ndialect = 'exec'\ntimeout = 5\n[http]\nhosts = ['a:1']").is_ok());
+        assert!(parse("[mcp]\ndialect = 'exec'\ntimeout = 5\n[http]\nhosts = ['a:1']", |_| Ok(())).is_ok());
     }
 
     #[test]

@@ -11,11 +11,11 @@ use clap::Args;
 use super::defaults::{Asker, default_profile};
 use super::limits::{Amount, Capacity, LimitName};
 use super::profiles::{self, Composed};
-use super::settings::SandboxSettings;
 use super::settle::{Around, limits_alone, settle};
 use super::workspace::Workspace;
 use crate::guard_arguments::own_places;
 use crate::messages::remark;
+use crate::sandbox_settings::SandboxSettings;
 use crate::settings::Settings;
 use crate::surroundings;
 

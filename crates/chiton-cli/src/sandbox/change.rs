@@ -99,7 +99,7 @@ pub(super) fn change(wanted: &ChangeArguments, direction: Direction, settings: &
             origin(&entry, key, &here)
         );
     };
-    settings::parse(&after).with_context(|| format!("{} would not be right any more", path.display()))?;
+    settings::parse(&after, super::check).with_context(|| format!("{} would not be right any more", path.display()))?;
     put(format_args!("{}\n{}", path.display(), difference(before, &after)));
     if wanted.dry_run {
         remark("nothing was changed");

@@ -8,7 +8,7 @@ use super::groups::{self, Group};
 use super::hosts;
 use super::nearest;
 use super::profiles::Change;
-use super::settings::{ProfileSettings, Word};
+use crate::sandbox_settings::{ProfileSettings, Word};
 
 /// The lists of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,8 +4,8 @@ use anyhow::{Context, Result, bail, ensure};
 use chiton_engine::sandbox::policy::SandboxLimits;
 
 use super::nearest;
-use super::settings::{LimitSettings, Word};
 use crate::duration::duration;
+use crate::sandbox_settings::{LimitSettings, Word};
 
 /// What can be limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,6 +1,6 @@
 //! The policy side of the sandbox: from the settings of a person to what the engine is to hold.
 //!
-//! 1. `settings.rs` is what a person writes, `profiles.rs` what is built in; together they make a profile.
+//! 1. `sandbox_settings.rs` is what a person writes, `profiles.rs` what is built in; together they make a profile.
 //! 2. `workspace.rs` finds out where the work is, `groups.rs` says what `@caches` and its like stand for.
 //! 3. `settle.rs` makes a policy of both, in which nothing is left to look up.
 //!
@@ -16,7 +16,6 @@ mod hosts;
 mod limits;
 mod paths;
 mod profiles;
-mod settings;
 mod settle;
 mod show;
 mod workspace;
@@ -36,7 +35,6 @@ pub(crate) use arguments::SandboxArguments;
 pub(crate) use defaults::Asker;
 pub(crate) use limits::{Amount, LimitName, argument as limit_argument};
 pub(crate) use profiles::check;
-pub(crate) use settings::{ProfileSettings, SandboxSettings};
 
 /// Show what commands may touch, and allow more or less
 #[derive(Args)]

@@ -8,7 +8,7 @@ use chiton_engine::sandbox::policy::MissingLayer;
 use super::entry::{self, Key};
 use super::limits::{Amount, LimitName};
 use super::nearest;
-use super::settings::{ProfileSettings, SandboxSettings};
+use crate::sandbox_settings::{ProfileSettings, SandboxSettings};
 
 /// A profile that everybody has.
 pub(crate) struct BuiltIn {

@@ -53,7 +53,7 @@ impl Machine {
     }
 
     fn settle(&self, settings: &str, profile: &str) -> anyhow::Result<Settled> {
-        parse(settings)?;
+        parse(settings, super::check)?;
         let settings: Settings = toml::from_str(settings)?;
         let variable = |name: &str| {
             let found = self.variables.iter().find(|(known, _)| *known == name);
@@ -435,7 +435,7 @@ fn an_entry_of_the_settings_comes_and_goes_and_the_rest_of_the_file_stays() {
     for (before, key, entry, after) in cases {
         let allowed = edited(before, "work", key, entry, Direction::Allow).unwrap().unwrap();
         assert_eq!(allowed, after);
-        parse(&allowed).unwrap();
+        parse(&allowed, super::check).unwrap();
         assert_eq!(edited(&allowed, "work", key, entry, Direction::Allow).unwrap(), None, "it is there already");
         let denied = edited(&allowed, "work", key, entry, Direction::Deny).unwrap().unwrap();
         assert_eq!(denied.trim_end(), before.trim_end());
