@@ -15,10 +15,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use chiton_engine::Shell;
-use chiton_engine::guard::{CheckedPolicy, Context, Decision, Mode, Verdict, judge_with, rules};
-use chiton_engine::review::is_rejected;
+use chiton_engine::guard::{Boundary, CheckedPolicy, Context, Decision, Mode, Verdict, judge_with, rules};
+use chiton_engine::review::{is_rejected, leads_to};
 use clap::{Args, ValueEnum};
 
+use crate::sandbox::{Asker, SandboxArguments};
 use crate::settings::Settings;
 use assumed::Assumed;
 
@@ -33,6 +34,7 @@ Examples:
   chiton check --json - < script.sh
   chiton check --session api 'rm -rf \"$OUT\"'
   chiton check --guard strict 'make install'
+  chiton check --sandbox work 'echo x >> ~/.profile'
   chiton check --stdin 'rm -rf /' bash
   chiton check --env 'OUT=/' 'rm -rf $OUT'
   jq -R . commands.txt | chiton check --batch
@@ -40,7 +42,11 @@ Examples:
 With --batch, each line of standard input is a JSON string, the command, or an
 object with \"command\" and, as you like, \"id\", \"cwd\", \"home\", \"user\",
 \"workspace\", \"env\", \"stdin\", \"session\" and \"guard\". Each gives one line of
-JSON, in the same order, with its \"id\".")]
+JSON, in the same order, with its \"id\".
+
+In a sandbox (--sandbox, or `profile` in the settings), what the profile holds
+is allowed, and the verdict says so. It is assumed that every layer is there;
+`chiton doctor` tries them.")]
 pub(crate) struct CheckArguments {
     #[arg(
         value_name = "COMMAND",
@@ -55,6 +61,8 @@ pub(crate) struct CheckArguments {
     batch: bool,
     #[arg(long, value_enum, value_name = "MODE", help = "How the guard judges [default: as the settings say]")]
     guard: Option<CheckMode>,
+    #[command(flatten)]
+    sandbox: SandboxArguments,
     #[command(flatten)]
     place: PlaceArguments,
 }
@@ -107,7 +115,8 @@ impl From<CheckMode> for Mode {
 
 pub(crate) fn check(arguments: &CheckArguments, settings: &Settings, state: Result<PathBuf>) -> Result<ExitCode> {
     let assumed = Assumed::new(&arguments.place, state)?;
-    let judge = Judge { settings, mode: arguments.guard.map(Mode::from) };
+    let boundary = arguments.boundary(settings, assumed.context(), assumed.state_directory())?;
+    let judge = Judge { settings, mode: arguments.guard.map(Mode::from), boundary };
     if arguments.batch {
         return batch::judge_lines(&judge, &assumed);
     }
@@ -125,7 +134,7 @@ pub(crate) fn check(arguments: &CheckArguments, settings: &Settings, state: Resu
         None => Vec::new(),
     };
     let policy = judge.policy(assumed.context())?;
-    let judged = Judged::new(&command, assumed.context(), &policy);
+    let judged = judge.judge(&command, assumed.context(), &policy);
 
     if arguments.json {
         crate::messages::say!("{}", show::as_json(&judged));
@@ -139,13 +148,37 @@ pub(crate) fn check(arguments: &CheckArguments, settings: &Settings, state: Resu
 struct Judge<'a> {
     settings: &'a Settings,
     mode: Option<Mode>,
+    /// What cannot be reached, in a sandbox.
+    boundary: Option<Boundary>,
 }
 
 impl Judge<'_> {
     fn policy(&self, context: &Context) -> Result<CheckedPolicy> {
+        self.policy_in(self.mode, context)
+    }
+
+    fn policy_in(&self, mode: Option<Mode>, context: &Context) -> Result<CheckedPolicy> {
         let mut policy = self.settings.guard.clone();
-        policy.mode = self.mode.unwrap_or(policy.mode);
+        policy.mode = mode.unwrap_or(policy.mode);
         policy.check(context).context("the settings")
+    }
+
+    fn judge(&self, command: &[u8], context: &Context, policy: &CheckedPolicy) -> Judged {
+        let mut judged = Judged::new(command, context, policy);
+        if let Some(boundary) = &self.boundary {
+            judged.verdict = boundary.lift(judged.verdict, &leads_to);
+        }
+        judged
+    }
+}
+
+impl CheckArguments {
+    /// What cannot be reached in the sandbox that a flag or the settings name.
+    fn boundary(&self, settings: &Settings, context: &Context, state: Option<&Path>) -> Result<Option<Boundary>> {
+        let Some(state) = state else { return Ok(None) };
+        let directory = context.workspace.as_ref().unwrap_or(&context.cwd);
+        let policy = self.sandbox.policy(settings, Asker::Run, directory, &[], state, &[])?;
+        Ok(policy.map(|policy| policy.boundary()))
     }
 }
 

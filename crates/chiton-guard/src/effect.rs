@@ -2,6 +2,7 @@
 //!
 //! Programs and the machine report effects. [`crate::protected`] alone objects to them.
 
+use crate::boundary::Needs;
 use crate::value::Text;
 
 /// Something that a command would do.
@@ -79,6 +80,8 @@ pub(crate) enum Effect<'a> {
         reason: String,
         /// What it is about, where that can be named.
         target: Option<String>,
+        /// What would have to be reached for it, where that is known.
+        needs: Option<Needs>,
     },
 }
 

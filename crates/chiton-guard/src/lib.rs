@@ -11,6 +11,7 @@
 //! Nothing here looks at the machine it runs on: [`Context`] says all there is to know. What does not parse is never
 //! allowed.
 
+pub mod boundary;
 mod context;
 mod decode;
 mod effect;
@@ -24,6 +25,7 @@ mod value;
 pub mod variables;
 mod verdict;
 
+pub use boundary::{Boundary, Needs};
 pub use context::{Context, Held, Input, OwnPlaces, OwnProcess, Scope, Surroundings, Uncommitted};
 pub use policy::{CheckedPolicy, GuardPolicy, HumanRule, Mode, PolicyError, judge_with};
 pub use programs::{Example, KnownProgram, programs};

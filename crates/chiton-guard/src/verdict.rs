@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::boundary::Needs;
 use crate::rules::Rule;
 use chiton_shell::tree::Span;
 
@@ -121,18 +122,28 @@ pub struct Finding {
     pub alternative: Option<String>,
     /// How a person allows it, where one can.
     pub permit: Option<String>,
+    /// What would have to be reached for it to come true, where a sandbox could keep that away.
+    #[serde(skip)]
+    pub needs: Option<Needs>,
 }
 
 impl Finding {
     pub(crate) fn new(rule: &Rule, decision: Decision, reason: String, span: Span, target: Option<String>) -> Self {
         let alternative = (!rule.instead.is_empty()).then(|| rule.instead.to_owned());
-        Self { decision, rule: rule.id.to_owned(), reason, span, target, alternative, permit: None }
+        Self { decision, rule: rule.id.to_owned(), reason, span, target, alternative, permit: None, needs: None }
     }
 
     /// The same, with another way to go on.
     #[must_use]
     pub(crate) fn with_alternative(mut self, alternative: &str) -> Self {
         self.alternative = Some(alternative.to_owned());
+        self
+    }
+
+    /// The same, and comes true only where this can be reached.
+    #[must_use]
+    pub(crate) fn where_reached(mut self, needs: Option<Needs>) -> Self {
+        self.needs = needs;
         self
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -69,6 +69,11 @@ impl Assumed {
     /// Where a command is assumed to run when nothing is said of it alone.
     pub(super) fn context(&self) -> &Context {
         &self.base
+    }
+
+    /// Where Chiton keeps its state, where that is known.
+    pub(super) fn state_directory(&self) -> Option<&Path> {
+        self.state_directory.as_deref().ok()
     }
 
     /// Where a command runs of which this is said.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::assumed::{Assumed, Said};
-use super::{CheckMode, Judge, Judged, show};
+use super::{CheckMode, Judge, show};
 
 /// One line of input.
 #[derive(Deserialize)]
@@ -51,7 +51,7 @@ pub(super) fn judge_lines(judge: &Judge<'_>, assumed: &Assumed) -> Result<ExitCo
             continue;
         }
         let answer = match serde_json::from_slice::<Line>(&line) {
-            Ok(Line::Command(command)) => show::as_json(&Judged::new(command.as_bytes(), assumed.context(), &policy)),
+            Ok(Line::Command(command)) => show::as_json(&judge.judge(command.as_bytes(), assumed.context(), &policy)),
             Ok(Line::Object(asked)) => {
                 let id = asked.id.clone();
                 let mut answer = judge_asked(judge, assumed, &policy, *asked).unwrap_or_else(|error| {
@@ -76,8 +76,8 @@ pub(super) fn judge_lines(judge: &Judge<'_>, assumed: &Assumed) -> Result<ExitCo
 fn judge_asked(judge: &Judge<'_>, assumed: &Assumed, policy: &CheckedPolicy, asked: Asked) -> Result<Value> {
     let Asked { command, home, user, cwd, workspace, session, stdin, env, guard, id: _ } = asked;
     let context: Context = assumed.with(&Said { home, user, cwd, workspace, session, stdin, env })?;
-    let other = guard.map(|mode| Judge { mode: Some(mode.into()), ..*judge }.policy(&context)).transpose()?;
-    Ok(show::as_json(&Judged::new(command.as_bytes(), &context, other.as_ref().unwrap_or(policy))))
+    let other = guard.map(|mode| judge.policy_in(Some(mode.into()), &context)).transpose()?;
+    Ok(show::as_json(&judge.judge(command.as_bytes(), &context, other.as_ref().unwrap_or(policy))))
 }
 
 /// What is wrong with a line, in the words of whichever form it has.

@@ -18,6 +18,9 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use chiton_guard::Boundary;
 
 use crate::lock::Lock;
 use crate::protocol::{EnclosedPlan, NamespaceKind};
@@ -38,6 +41,8 @@ pub(crate) struct Enclosure {
     broker: Option<Broker>,
     /// Where its shells hand their state back; into their keepers where nothing keeps them from that.
     hand_back: Option<PathBuf>,
+    /// What cannot be reached inside, where every layer holds.
+    boundary: Option<Arc<Boundary>>,
 }
 
 /// Why there is none.
@@ -95,6 +100,7 @@ impl Enclosure {
                 files: Vec::new(),
                 broker: None,
                 hand_back: None,
+                boundary: None,
             });
         }
         let mut name = [0; 8];
@@ -104,7 +110,11 @@ impl Enclosure {
         let order = PrepareOrder { policy: policy.clone(), hand_back, without };
         let prepared = preparing(&order).inspect_err(|_| drop(fs::remove_dir(&order.hand_back)));
         let (prepared, files, broker) = prepared?;
-        let enclosure = Self { policy: order.policy, prepared, files, broker, hand_back: Some(order.hand_back) };
+        let hand_back = Some(order.hand_back);
+        let mut enclosure = Self { policy: order.policy, prepared, files, broker, hand_back, boundary: None };
+        if enclosure.weaker().is_empty() {
+            enclosure.boundary = Some(Arc::new(enclosure.policy.boundary()));
+        }
         let missing = enclosure.missing();
         if policy.missing == MissingLayer::Refuse && !missing.is_empty() {
             return Err(Unenclosed::Missing(missing));
@@ -125,6 +135,11 @@ impl Enclosure {
             _ => None,
         });
         missing.collect()
+    }
+
+    /// What the guard need not ask about. There is none where a layer is weaker than the policy says.
+    pub(crate) fn boundary(&self) -> Option<&Arc<Boundary>> {
+        self.boundary.as_ref()
     }
 
     /// What a shell needs to be put into it.

@@ -92,7 +92,11 @@ impl Engine {
     ) -> Result<(), StartError> {
         let mut entry = AuditEntry::new(AuditEvent::Run).with_command(&record.command);
         (entry.run, entry.directory) = (Some(record.id.clone()), Some(record.directory.to_text()));
-        (entry.background, entry.verdict) = (record.background, Some("allowed".to_owned()));
+        let verdict = match &command.grounds().held {
+            Some(held) => format!("allowed: {}", self.inner.known.masked(held.as_bytes()).to_text()),
+            None => "allowed".to_owned(),
+        };
+        (entry.background, entry.verdict) = (record.background, Some(verdict));
         entry.secrets = command.used().iter().map(ToString::to_string).collect();
         entry.protection = record.protection.as_ref().map(ToString::to_string);
         match self.write_line(session, entry) {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use chiton_guard::Boundary;
+
 use super::Engine;
 use crate::enclosure::network::broker::BrokerPlan;
 use crate::enclosure::network::resolver::Resolution;
@@ -48,6 +50,12 @@ impl Engine {
             Unenclosed::Failed(error) => StartError::Sandbox(error),
         })?;
         Ok(Some(Arc::clone(held.insert(Arc::new(made)))))
+    }
+
+    /// What the guard need not ask about, because it is out of reach in this session. A sandbox that cannot be made is said
+    /// when the command is to start.
+    pub(super) fn boundary(&self, session: &Session) -> Option<Arc<Boundary>> {
+        self.enclosure(session).ok()??.boundary().cloned()
     }
 
     /// The same, made anew where it does not cover everything any more. Behind an answer: it looks at many paths.

@@ -156,15 +156,17 @@ impl Engine {
             self.inner.known.learn(session.log_in(login, &self.inner.config.environment).await);
         }
         let (state, standing) = standing(session, &request)?;
-        match review::review(request, self.reviewers(), session, state, standing).await? {
+        match review::review(request, self.reviewers(session), session, state, standing).await? {
             Reviewed::Approved(approved) => Ok(*approved),
             Reviewed::DryRun(description) => Err(NotRun::Described(description)),
         }
     }
 
-    fn reviewers(&self) -> Reviewers<'_> {
+    fn reviewers(&self, session: &Session) -> Reviewers<'_> {
         let EngineInner { config, verdicts, consents, .. } = &*self.inner;
-        Reviewers { guard: &config.guard, verdicts, consents, environment: &config.environment, shell: &config.shell }
+        let (guard, environment, shell) = (&config.guard, &config.environment, &config.shell);
+        let boundary = if guard.policy.is_off() { None } else { self.boundary(session) };
+        Reviewers { guard, verdicts, consents, environment, shell, boundary }
     }
 
     /// Stage 3: with what values.
@@ -192,7 +194,8 @@ impl Engine {
             // A person took their time; commands that were answered meanwhile count.
             session.ready().await;
         }
-        let (state, standing) = review::recheck(command.request(), command.grounds(), self.reviewers(), session)?;
+        let (state, standing) =
+            review::recheck(command.request(), command.grounds(), &self.reviewers(session), session)?;
         let policy = &self.inner.config.environment;
         let mut start = session::begin(session, state, &standing, command.environment(), policy)?;
         start.notices.append(&mut command.take_notices());

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use chiton_guard::{Context, Input, Surroundings, Uncommitted, Verdict, judge_script, unparsed};
+use chiton_guard::{Boundary, Context, Input, Surroundings, Uncommitted, Verdict, judge_script, unparsed};
 
 use super::Guard;
 use super::surroundings::MachineSurroundings;
@@ -25,6 +25,8 @@ pub(crate) struct Case<'a> {
     pub(crate) input: &'a Input,
     /// Where its session comes from: files that changed since are its work. Without one, no file is looked at.
     pub(crate) origin: Option<&'a Origin>,
+    /// What it cannot reach anyway.
+    pub(crate) boundary: Option<&'a Arc<Boundary>>,
 }
 
 impl<'a> Case<'a> {
@@ -36,7 +38,7 @@ impl<'a> Case<'a> {
         input: &'a Input,
     ) -> Self {
         let (directory, real_directory) = (&standing.path, &standing.real);
-        Self { command, state, directory, real_directory, change, input, origin: None }
+        Self { command, state, directory, real_directory, change, input, origin: None, boundary: None }
     }
 }
 
@@ -112,7 +114,9 @@ impl Guard {
                 verdict = real;
             }
         }
-        let asked = watched.is_some_and(|watched| watched.machine.get().is_some());
+        // Where paths lead decides whether a sandbox holds what happens to them.
+        let followed = case.boundary.is_some() && !verdict.findings.is_empty();
+        let asked = followed || watched.is_some_and(|watched| watched.machine.get().is_some());
         (verdict, if asked { Looked::AtFiles } else { Looked::Nowhere })
     }
 
@@ -141,6 +145,23 @@ impl Guard {
             Ok(script) => judge_script(script, command, &set, &context),
             Err(error) => unparsed(error),
         };
-        self.policy.refine(verdict, &context)
+        let verdict = self.policy.refine(verdict, &context);
+        match case.boundary {
+            Some(boundary) => boundary.lift(verdict, &leads_to),
+            None => verdict,
+        }
     }
+}
+
+/// Where a path leads, as far as it exists.
+pub fn leads_to(path: &str) -> String {
+    let path = Path::new(path);
+    let real = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
+    let Some((existing, real)) = real else { return path.to_string_lossy().into_owned() };
+    match path.strip_prefix(existing) {
+        Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+        _ => real,
+    }
+    .to_string_lossy()
+    .into_owned()
 }

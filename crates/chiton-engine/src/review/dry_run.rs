@@ -14,7 +14,7 @@ pub(crate) fn describe(request: &CommandRequest, question: &Question) -> String 
         Decision::Ask => "A person would be asked first.\n",
         Decision::Deny => "It would be refused.\n",
     };
-    if verdict.decision != Decision::Allow {
+    if verdict.decision != Decision::Allow || verdict.rule.is_some() {
         let rule = verdict.rule.as_deref().unwrap_or("guard");
         text += &format!("  {rule}: {}\n", verdict.reason);
         if let Some(target) = &verdict.target {

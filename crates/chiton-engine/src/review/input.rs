@@ -34,6 +34,7 @@ impl Guard {
                 change: &change,
                 input,
                 origin: None,
+                boundary: None,
             };
             self.judge_case(&parsed, &case).0
         };

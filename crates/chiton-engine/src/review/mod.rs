@@ -20,7 +20,10 @@ use std::sync::Arc;
 use crate::consent::{Answer, Bound, Consents, Question};
 pub use crate::run::Protection;
 use case::Case;
-use chiton_guard::{CheckedPolicy, Context, Decision, Finding, GuardPolicy, Input, Mode, Verdict, WaitingCommand};
+pub use case::leads_to;
+use chiton_guard::{
+    Boundary, CheckedPolicy, Context, Decision, Finding, GuardPolicy, Input, Mode, Verdict, WaitingCommand,
+};
 use chiton_shell::tree::Span;
 pub(crate) use leaving::leaves_for;
 use serde::Serialize;
@@ -75,8 +78,16 @@ impl Guard {
         directory: &Path,
         change: &EnvironmentChange,
     ) -> Verdict {
-        let case =
-            Case { command, state, directory, real_directory: directory, change, input: &Input::Nothing, origin: None };
+        let case = Case {
+            command,
+            state,
+            directory,
+            real_directory: directory,
+            change,
+            input: &Input::Nothing,
+            origin: None,
+            boundary: None,
+        };
         self.judge_case(&chiton_shell::parse(command), &case).0
     }
 }
@@ -127,6 +138,8 @@ pub(crate) struct Grounds {
     agreed: Option<Bound>,
     /// What becomes of it.
     pub(crate) use_of_text: UseOfText,
+    /// What it would do that need not be asked about, because the sandbox holds it.
+    pub(crate) held: Option<String>,
 }
 
 impl Grounds {
@@ -210,7 +223,6 @@ pub(crate) enum Reviewed {
 }
 
 /// Who decides, and from what.
-#[derive(Clone, Copy)]
 pub(crate) struct Reviewers<'a> {
     pub(crate) guard: &'a Guard,
     pub(crate) verdicts: &'a Verdicts,
@@ -218,6 +230,8 @@ pub(crate) struct Reviewers<'a> {
     pub(crate) environment: &'a EnvironmentPolicy,
     /// The shell of the engine.
     pub(crate) shell: &'a Shell,
+    /// What commands cannot reach anyway.
+    pub(crate) boundary: Option<Arc<Boundary>>,
 }
 
 impl Reviewers<'_> {
@@ -225,7 +239,11 @@ impl Reviewers<'_> {
         let Grounds { state, standing: at, input, .. } = grounds;
         let change = reaching(&request.environment, self.environment);
         let input = case::input_of(input);
-        let case = Case { origin: Some(session.origin()), ..Case::new(&request.command, state, at, &change, &input) };
+        let case = Case {
+            origin: Some(session.origin()),
+            boundary: self.boundary.as_ref(),
+            ..Case::new(&request.command, state, at, &change, &input)
+        };
         self.verdicts.recall(self.guard, &case)
     }
 }
@@ -238,10 +256,10 @@ pub(crate) async fn review(
     state: Arc<ShellState>,
     standing: Standing,
 ) -> Result<Reviewed, Refusal> {
-    let Reviewers { guard, consents, .. } = reviewers;
+    let Reviewers { guard, consents, .. } = &reviewers;
     let request = request.into_inner();
     let input = request.input.clone();
-    let mut grounds = Grounds { state, standing, input, agreed: None, use_of_text: UseOfText::Run };
+    let mut grounds = Grounds { state, standing, input, agreed: None, use_of_text: UseOfText::Run, held: None };
     let only_judged = guard.manager.is_none() && !guard.dry_run;
     let approve = |request, parse, waits, grounds| {
         Ok(Reviewed::Approved(Box::new(ApprovedCommand { request, parse, waits, grounds, _reviewed: () })))
@@ -260,6 +278,9 @@ pub(crate) async fn review(
     }
     if verdict.decision == Decision::Deny {
         return Err(Refusal::by(&verdict, ""));
+    }
+    if verdict.decision == Decision::Allow && verdict.rule.is_some() {
+        grounds.held = Some(verdict.reason.clone());
     }
     if let Some(reason) = would_wait::for_certain(&verdict, &request, &grounds.state).filter(|_| !guard.dry_run) {
         return Err(Refusal::new(reason));
@@ -290,7 +311,7 @@ pub(crate) async fn review(
 pub(crate) fn recheck(
     request: &CommandRequest,
     grounds: &Grounds,
-    reviewers: Reviewers<'_>,
+    reviewers: &Reviewers<'_>,
     session: &Session,
 ) -> Result<(Arc<ShellState>, Standing), NotAsJudged> {
     let state = session.state();

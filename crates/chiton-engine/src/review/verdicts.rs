@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chiton_guard::{Input, Verdict};
+use chiton_guard::{Boundary, Input, Verdict};
 
 use super::Guard;
 use super::case::{Case, Looked};
@@ -26,6 +26,7 @@ struct Judged {
     real_directory: PathBuf,
     change: EnvironmentChange,
     input: Input,
+    boundary: Option<Arc<Boundary>>,
     judgement: Judgement,
 }
 
@@ -37,6 +38,7 @@ impl Judged {
             && self.real_directory == case.real_directory
             && self.change == *case.change
             && self.input == *case.input
+            && self.boundary.as_ref().map(Arc::as_ptr) == case.boundary.map(Arc::as_ptr)
     }
 }
 
@@ -73,6 +75,7 @@ impl Verdicts {
                 real_directory: case.real_directory.to_owned(),
                 change: case.change.clone(),
                 input: case.input.clone(),
+                boundary: case.boundary.cloned(),
                 judgement: judgement.clone(),
             });
         }

@@ -1,8 +1,9 @@
 //! What a sandbox allows: paths, names, sockets and limits, all of them settled. Whoever makes a [`SandboxPolicy`] has
 //! replaced every `@group` and every `~` by what it stands for on this machine; nothing here looks anything up.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use chiton_guard::Boundary;
 use serde::{Deserialize, Serialize};
 
 /// What commands may do. An empty list means nothing.
@@ -39,11 +40,37 @@ impl SandboxPolicy {
             && self.network == NetworkPolicy::Open
     }
 
+    /// What cannot be reached inside, as the guard has to know it. It is true only where every layer holds.
+    pub fn boundary(&self) -> Boundary {
+        let texts = |paths: &[PathBuf]| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        let serves = |socket: &PathBuf| MACHINE_SERVICES.iter().any(|service| Path::new(service).starts_with(socket));
+        Boundary {
+            profile: self.profile.clone(),
+            write: texts(&self.write),
+            keep: texts(&self.keep),
+            hide: texts(&self.hide),
+            holds_machine: !self.is_limits_alone() && !self.sockets.iter().chain(&self.write).any(serves),
+        }
+    }
+
     /// The names that may be reached, where these are listed.
     pub fn rules(&self) -> &[HostRule] {
         if let NetworkPolicy::Named(rules) = &self.network { rules } else { &[] }
     }
 }
+
+/// The sockets of services that change the machine for whoever asks them and may.
+const MACHINE_SERVICES: &[&str] = &[
+    "/run/dbus/system_bus_socket",
+    "/run/systemd/private",
+    "/run/systemd/io.systemd.ManagedOOM",
+    "/run/docker.sock",
+    "/run/containerd/containerd.sock",
+    "/run/podman/podman.sock",
+    "/run/snapd.socket",
+    "/run/libvirt/libvirt-sock",
+    "/run/acpid.socket",
+];
 
 /// What can be reached over the network.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -23,6 +23,7 @@ use std::rc::Rc;
 
 use chiton_shell::tree::{Command, Span};
 
+use crate::boundary::Needs;
 use crate::context::Context;
 use crate::effect::{Certainty, Depth, Effect, Kind, Writing};
 use crate::machine::command::Call;
@@ -38,7 +39,7 @@ const MOST_STEPS: usize = 20_000;
 /// with a file in a here document needs a few times its own length, which is at most a megabyte.
 const MOST_BYTES: usize = 8 << 20;
 /// Findings that are kept. Whoever reads the first ten has seen enough.
-const MOST_FINDINGS: usize = 200;
+pub(crate) const MOST_FINDINGS: usize = 200;
 /// How deep functions, nested shells and wrappers may call each other.
 pub(crate) const DEEPEST_CALLS: usize = 24;
 
@@ -165,6 +166,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) undecided: BTreeSet<String>,
     /// The last program that printed credentials, and where it stands.
     pub(crate) kept: Option<(String, Span)>,
+    /// Files with credentials that it reads.
+    secret_files: BTreeSet<String>,
     pub(crate) frames: Vec<Frame>,
     /// Functions that were defined, and whether they were called.
     pub(crate) defined: Vec<(String, std::sync::Arc<Command>, bool)>,
@@ -198,6 +201,7 @@ impl<'a> Machine<'a> {
             looked_up: LookedUp::default(),
             undecided: BTreeSet::new(),
             kept: None,
+            secret_files: BTreeSet::new(),
             frames: Vec::new(),
             defined: Vec::new(),
             source,
@@ -261,7 +265,19 @@ impl<'a> Machine<'a> {
 
     /// Notes an effect that needs no file to be judged.
     pub(crate) fn state(&mut self, kind: Kind, reason: impl Into<String>, span: Span, target: Option<String>) {
-        let effect = Effect::Of { kind, reason: reason.into(), target };
+        self.state_where(None, kind, reason, span, target);
+    }
+
+    /// The same, for what happens only where something can be reached.
+    pub(crate) fn state_where(
+        &mut self,
+        needs: Option<Needs>,
+        kind: Kind,
+        reason: impl Into<String>,
+        span: Span,
+        target: Option<String>,
+    ) {
+        let effect = Effect::Of { kind, reason: reason.into(), target, needs };
         let places = self.places();
 
         let found = protected::findings(effect, &places, None, &|_| false, span);

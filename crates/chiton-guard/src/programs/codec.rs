@@ -193,7 +193,11 @@ fn unpacked(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
 }
 
 fn gpg_prints(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
-    if has(call, &["--export-secret"]) { Flow::labelled(Labels::SECRET) } else { unpacked(machine, call, world) }
+    if has(call, &["--export-secret"]) {
+        Flow::labelled(Labels::SECRET.with(Labels::TOLD))
+    } else {
+        unpacked(machine, call, world)
+    }
 }
 
 /// `s_client` and `s_server` speak to another machine, `enc` and its like decode.
@@ -203,7 +207,7 @@ fn openssl_prints(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow
     let is = |verbs: &[&str]| verb.is_some_and(|arg| verbs.iter().any(|verb| arg.text.is(verb)));
     if is(&["s_client", "s_server"]) {
         if call.input.labels.has(Labels::SECRET) {
-            machine.exfiltrates(call.span);
+            machine.exfiltrates(call.input.labels, call.span);
         }
         if call.input.labels.has(Labels::SHELL) {
             machine.remote_shell(call.span);

@@ -1,9 +1,10 @@
 //! Programs that make, wipe and rearrange file systems and disks.
 
 use super::options::{Grammar, Options};
-use super::row::Does::{Device, Is};
+use super::row::Does::{Device, Is, OnMachine};
 use super::row::When::{All, Always, Any, Called, Contains, Fed, Has, Not, Starts};
 use super::row::{On, PROGRAM, Prints, Program, Runs, When, Which, allows, asks, denies};
+use crate::boundary::Needs;
 use crate::effect::Effect;
 use crate::effect::Kind::{DestroyVolume, Kernel, MayFork, Volumes};
 use crate::machine::command::Call;
@@ -166,7 +167,7 @@ pub(super) const ROWS: &[Program] = &[
         ],
         effects: &[On(
             Any(&[Not(&Called(&["dmsetup"])), Has(&["remove", "remove_all", "wipe_table", "create"])]),
-            Is(Volumes, "`{program}` changes the volumes of disks."),
+            OnMachine(Volumes, "`{program}` changes the volumes of disks."),
         )],
         prints: Prints::Plain,
         examples: &[asks("lvremove -f vg0/data", "disk"), asks("dmsetup remove_all", "disk"), allows("dmsetup ls")],
@@ -223,7 +224,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["umount", "swapoff"],
         effects: &[On(
             Has(&["-a", "-A", "--all", "/", "/home", "/usr", "/var", "/boot"]),
-            Is(Volumes, "This takes file systems or swap of the machine away."),
+            OnMachine(Volumes, "This takes file systems or swap of the machine away."),
         )],
         prints: Prints::Plain,
         examples: &[asks("umount -a", "disk"), asks("swapoff --all", "disk"), allows("umount /mnt/usb")],
@@ -253,7 +254,7 @@ pub(super) const ROWS: &[Program] = &[
                 Called(&["lilo", "pivot_root", "wrmsr"]),
                 All(&[Called(&["setpci"]), Contains(&["="])]),
             ]),
-            Is(Kernel, "`{program}` changes firmware, hardware or the way the machine starts."),
+            OnMachine(Kernel, "`{program}` changes firmware, hardware or the way the machine starts."),
         )],
         prints: Prints::Plain,
         examples: &[
@@ -363,7 +364,7 @@ fn mount(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
     });
     if remounts || over_system || options.has(&["move"]) {
         let reason = "This changes how the file systems of the machine are mounted.";
-        machine.state(Volumes, reason, call.span, None);
+        machine.state_where(Some(Needs::Machine), Volumes, reason, call.span, None);
     }
 
     let binds = options.has(&["bind", "rbind", "B", "R"])

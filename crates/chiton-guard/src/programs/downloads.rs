@@ -279,7 +279,7 @@ fn curl_sends(machine: &mut Machine<'_>, options: &Options, call: &Call, world: 
         if !file.text.is("-") && !file.text.is("/dev/stdin") {
             files.push(file);
         } else if call.input.labels.has(Labels::SECRET) {
-            machine.exfiltrates(data.span);
+            machine.exfiltrates(call.input.labels, data.span);
         }
     }
 

@@ -205,15 +205,15 @@ pub(crate) fn sends(machine: &mut Machine<'_>, files: &[Arg], world: &World, cal
         let home = file.text.known_start().strip_prefix("~/").map(|rest| format!("{}/{rest}", machine.places().home));
         let file = &home.map_or_else(|| file.clone(), |path| Arg::known(path, file.span));
         let flow = machine.read(&file.text, world);
-        if flow.labels.has(Labels::SECRET)
-            || file.text.labels().has(Labels::SECRET)
-            || holds_secrets(machine, &file.text, world)
-        {
-            machine.exfiltrates(file.span);
+        let is_home = holds_secrets(machine, &file.text, world);
+        let labels = flow.labels.with(file.text.labels());
+        if labels.has(Labels::SECRET) || is_home {
+            // Of a home directory, nobody knows what is in it.
+            machine.exfiltrates(if is_home { Labels::TOLD } else { labels }, file.span);
         }
     }
     if call.input.labels.has(Labels::SECRET) || call.input.labels.has(Labels::KEPT) {
-        machine.exfiltrates(call.span);
+        machine.exfiltrates(call.input.labels, call.span);
     }
 }
 
@@ -233,7 +233,7 @@ fn holds_secrets(machine: &Machine<'_>, text: &Text, world: &World) -> bool {
 pub(super) fn sends_variable(machine: &mut Machine<'_>, data: &Arg) {
     let is_secret = |unknown: &Unknown| matches!(&unknown.what, What::Variable(name) if names_secret(name));
     if data.text.unknowns().any(is_secret) {
-        machine.exfiltrates(data.span);
+        machine.exfiltrates(Labels::TOLD, data.span);
     }
 }
 
@@ -247,7 +247,7 @@ pub(super) fn sends_text(machine: &mut Machine<'_>, args: &[Arg]) {
     for arg in args {
         let labels = arg.text.labels();
         if labels.has(Labels::SECRET) || labels.has(Labels::KEPT) {
-            machine.exfiltrates(arg.span);
+            machine.exfiltrates(labels, arg.span);
         }
     }
 }

@@ -167,7 +167,7 @@ fn id(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
 
 fn printenv(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
     let Some(name) = call.args.first().and_then(|arg| arg.text.as_known()) else {
-        return Flow::labelled(Labels::SECRET);
+        return Flow::labelled(Labels::SECRET.with(Labels::TOLD));
     };
     let flow = match world.get(&name, machine.context) {
         Value::Scalar(text) => text.to_flow(),
@@ -175,7 +175,7 @@ fn printenv(machine: &mut Machine<'_>, call: &Call, world: &World) -> Flow {
     };
     if names_secret(&name) {
         machine.kept = Some((call.name.clone(), call.span));
-        return Flow { labels: flow.labels.with(Labels::KEPT), ..flow };
+        return Flow { labels: flow.labels.with(Labels::KEPT).with(Labels::TOLD), ..flow };
     }
     flow
 }

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
+use crate::boundary::Needs;
 use crate::effect::{Depth, Effect, Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
@@ -123,6 +124,8 @@ pub(crate) enum Does {
     /// This kind of thing, for this reason. `{program}` in it is the name that the program was called by, `{names}` the
     /// operands behind the words of [`When::Says`] or [`When::Tree`], `{what}` the same or "something", `{where}` the machine or account that options name.
     Is(Kind, &'static str),
+    /// The same, by rights over the whole machine, or by a service that has them.
+    OnMachine(Kind, &'static str),
     /// They are statements for a database, which may drop data or run something.
     Query(Which),
     /// This kind of thing, for each of these arguments, which are named.
@@ -530,6 +533,15 @@ impl<'c> Reading<'c> {
             Does::Is(kind, reason) => {
                 let (reason, target) = self.reason(when, reason);
                 machine.state(kind, reason, call.span, target);
+            }
+            Does::OnMachine(kind, reason) => {
+                let (reason, target) = self.reason(when, reason);
+                // Some of these programs do it on another machine.
+                let is_elsewhere = ["-H", "--host", "-M", "--machine"]
+                    .iter()
+                    .any(|option| call.args.iter().any(|arg| arg.text.known_start().starts_with(option)));
+                let needs = (!is_elsewhere).then_some(Needs::Machine);
+                machine.state_where(needs, kind, reason, call.span, target);
             }
             Does::Query(which) => {
                 let place = place(self.options(), self.grammar);

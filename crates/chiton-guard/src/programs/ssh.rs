@@ -108,7 +108,7 @@ fn on_another_machine(machine: &mut Machine<'_>, call: &Call, world: &mut World)
         machine.waits_for_a_person("ssh", hint, call.span);
     }
     if call.input.labels.has(Labels::SECRET) || call.input.labels.has(Labels::KEPT) {
-        machine.exfiltrates(call.span);
+        machine.exfiltrates(call.input.labels, call.span);
     }
     sends_text(machine, options.operands.get(1..).unwrap_or_default());
 

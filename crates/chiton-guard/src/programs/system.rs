@@ -1,7 +1,7 @@
 //! Programs that stop, configure and watch over the machine.
 
 use super::editors::WAITS_FOR_KEYS;
-use super::row::Does::{Delete, Is, OneOf};
+use super::row::Does::{Delete, Is, OnMachine, OneOf};
 use super::row::When::{All, Always, Any, Bare, Called, Contains, Fed, Has, Not, Starts, Verb};
 use super::row::{Does, On, PROGRAM, Prints, Program, Runs, When, Which, allows, asks, denies};
 use crate::effect::Depth;
@@ -43,15 +43,15 @@ pub(super) const ROWS: &[Program] = &[
                 OneOf(&[
                     On(
                         All(&[Starts(PROTECTING_SERVICES), Has(&["stop", "disable", "mask", "kill"])]),
-                        Is(Unprotect, "This switches protection of the machine off."),
+                        OnMachine(Unprotect, "This switches protection of the machine off."),
                     ),
                     On(
                         Has(&[
                             "enable", "link", "edit", "set-default", "enable-linger", "reenable", "load", "bootstrap",
                         ]),
-                        Is(Persist, "This makes something start by itself."),
+                        OnMachine(Persist, "This makes something start by itself."),
                     ),
-                    On(Has(&["disable", "mask"]), Is(Unprotect, "This keeps a service from starting.")),
+                    On(Has(&["disable", "mask"]), OnMachine(Unprotect, "This keeps a service from starting.")),
                 ]),
             ),
         ],
@@ -87,7 +87,7 @@ pub(super) const ROWS: &[Program] = &[
             Always,
             OneOf(&[
                 On(Has(&["-e", "--exec"]), Is(Power, "This would start another kernel.")),
-                On(Always, Is(OtherKernel, "This would start another kernel.")),
+                On(Always, OnMachine(OtherKernel, "This would start another kernel.")),
             ]),
         )],
         prints: Prints::Plain,
@@ -133,7 +133,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["kmod"],
         runs: Runs::Perhaps,
         prints: Prints::Plain,
-        effects: &[On(Verb(&["load", "unload", "insert", "remove"]), Is(Kernel, "This changes the kernel."))],
+        effects: &[On(Verb(&["load", "unload", "insert", "remove"]), OnMachine(Kernel, "This changes the kernel."))],
         examples: &[asks("kmod insert x.ko", "kernel"), allows("kmod list")],
         ..PROGRAM
     },
@@ -141,7 +141,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["sysctl"],
         effects: &[On(
             Any(&[Has(&["-w", "--write", "--system"]), Contains(&["="]), Starts(&["-p", "--load"])]),
-            Is(Kernel, "This changes settings of the kernel."),
+            OnMachine(Kernel, "This changes settings of the kernel."),
         )],
         prints: Prints::Plain,
         examples: &[
@@ -164,7 +164,7 @@ pub(super) const ROWS: &[Program] = &[
                 Has(&["-L", "-K", "-V", "list", "dump", "extract", "check"]),
                 All(&[Bare, Called(&["trust", "certutil"])]),
             ])),
-            Is(Unprotect, "This changes whose certificates are trusted."),
+            OnMachine(Unprotect, "This changes whose certificates are trusted."),
         )],
         examples: &[
             asks("certutil -d ~/.pki/nssdb -A -t C -n x -i x.crt", "security-off"),
@@ -176,7 +176,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["crontab"],
         custom: Some(super::starters::timers),
-        effects: &[On(Not(&Has(&["-l"])), Is(Persist, "This changes the table of timers."))],
+        effects: &[On(Not(&Has(&["-l"])), OnMachine(Persist, "This changes the table of timers."))],
         prints: Prints::Plain,
         prompts: &[(Has(&["-e"]), "it opens an editor")],
         examples: &[
@@ -237,7 +237,7 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &["update-rc.d", "chkconfig", "rc-update", "systemd-sysusers"],
-        effects: &[On(Always, Is(Persist, "This makes a service start by itself."))],
+        effects: &[On(Always, OnMachine(Persist, "This makes a service start by itself."))],
         prints: Prints::Plain,
         examples: &[asks("update-rc.d web defaults", "persistence"), allows("chkconfig --help")],
         ..PROGRAM
@@ -261,7 +261,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["journalctl"],
         effects: &[On(
             Starts(&["--vacuum", "--rotate", "--flush", "--relinquish", "--setup-keys"]),
-            Is(EraseLog, "This deletes or moves logs."),
+            OnMachine(EraseLog, "This deletes or moves logs."),
         )],
         prints: Prints::Plain,
         prompts: &[(
@@ -277,7 +277,7 @@ pub(super) const ROWS: &[Program] = &[
         prints: Prints::Plain,
         effects: &[On(
             Has(&["-C", "-c", "--clear", "--read-clear"]),
-            Is(EraseLog, "This empties the log of the kernel."),
+            OnMachine(EraseLog, "This empties the log of the kernel."),
         )],
         examples: &[asks("dmesg -C", "logs"), allows("dmesg -T")],
         ..PROGRAM
@@ -294,7 +294,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["update-alternatives", "ldconfig", "timedatectl"],
         effects: &[On(
             Has(&["--set", "--install", "--remove", "set-time", "set-timezone", "set-ntp"]),
-            Is(ChangeSystem, "This changes the system."),
+            OnMachine(ChangeSystem, "This changes the system."),
         )],
         prints: Prints::Plain,
         examples: &[
@@ -311,11 +311,11 @@ const STOPS: Does = Is(Power, "This would stop or restart the machine.");
 /// `shutdown -c` takes a shutdown back, and `-k` only announces one.
 const ONLY_ANNOUNCES: When = Has(&["-c", "--help", "--version", "-k"]);
 
-const CHANGES_KERNEL: Does = Is(Kernel, "This changes the kernel or how the machine boots.");
+const CHANGES_KERNEL: Does = OnMachine(Kernel, "This changes the kernel or how the machine boots.");
 
-const CHANGES_ACCOUNTS: Does = Is(Accounts, "This changes who may use the machine.");
+const CHANGES_ACCOUNTS: Does = OnMachine(Accounts, "This changes who may use the machine.");
 
-const CHANGES_PROTECTION: Does = Is(Unprotect, "This switches protection of the machine off or changes it.");
+const CHANGES_PROTECTION: Does = OnMachine(Unprotect, "This switches protection of the machine off or changes it.");
 
 /// The manager of services stops the machine by a verb, or by starting what stops it.
 const STOPS_BY_SERVICE: When = Any(&[

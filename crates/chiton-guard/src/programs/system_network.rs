@@ -1,9 +1,10 @@
 //! Programs that configure and watch the network of this machine.
 
 use super::options::Grammar;
-use super::row::Does::{Is, IsOn, RunHelper};
+use super::row::Does::{IsOn, OnMachine, RunHelper};
 use super::row::When::{All, Always, Any, Called, Given, Has, NoVerb, Not, Verb};
 use super::row::{Does, On, PROGRAM, Prints, Program, Which, allows, asks};
+use crate::boundary::Needs;
 use crate::effect::Kind::{Firewall, RunHidden};
 use crate::machine::command::Call;
 use crate::machine::state::World;
@@ -67,7 +68,7 @@ pub(super) const ROWS: &[Program] = &[
                 Not(&Any(&[Verb(&["list", "save", "show", "ls"]), NoVerb, Has(&["-L", "-l", "-s"])])),
                 Has(&["del", "flush", "destroy"]),
             ]),
-            Is(Firewall, "This changes how packets are handled."),
+            OnMachine(Firewall, "This changes how packets are handled."),
         )],
         prints: Prints::Plain,
         examples: &[
@@ -121,9 +122,9 @@ pub(super) const ROWS: &[Program] = &[
     Program { names: &["nmap"], examples: &[allows("nmap -p 1-1000 localhost")], ..PROGRAM },
 ];
 
-const CHANGES_FIREWALL: Does = Is(Firewall, "This changes the firewall.");
+const CHANGES_FIREWALL: Does = OnMachine(Firewall, "This changes the firewall.");
 
-const CHANGES_NETWORK: Does = Is(Firewall, NETWORK);
+const CHANGES_NETWORK: Does = OnMachine(Firewall, NETWORK);
 
 const NETWORK: &str = "This changes the network of the machine.";
 
@@ -148,7 +149,7 @@ fn firewall_cmd(machine: &mut Machine<'_>, call: &Call, _: &mut World) -> Option
         ["--list", "--state", "--get", "--query", "--info", "--version", "--help", "--zone", "--permanent"];
     let asks = |word: &str| ASKS.iter().any(|start| word.starts_with(start));
     if !call.args.iter().all(|arg| asks(&arg.text.known_start())) {
-        machine.state(Firewall, "This changes the firewall.", call.span, None);
+        machine.state_where(Some(Needs::Machine), Firewall, "This changes the firewall.", call.span, None);
     }
     None
 }
@@ -168,7 +169,7 @@ fn ip(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> 
     }
 
     if words.iter().skip(1).any(|word| CHANGES.contains(&word.as_str())) {
-        machine.state(Firewall, NETWORK, call.span, None);
+        machine.state_where(Some(Needs::Machine), Firewall, NETWORK, call.span, None);
     }
     None
 }

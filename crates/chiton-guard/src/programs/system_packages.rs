@@ -1,6 +1,6 @@
 //! The package managers of systems.
 
-use super::row::Does::{Is, IsOn};
+use super::row::Does::{IsOn, OnMachine};
 use super::row::When::{All, Always, Has, Not};
 use super::row::{On, PROGRAM, Prints, Program, When, Which, allows, asks};
 use crate::effect::Kind::{RemoveSystem, RunHidden};
@@ -41,8 +41,8 @@ pub(super) const ROWS: &[Program] = &[
 ];
 
 const EFFECTS: &[On] = &[
-    On(All(&[REMOVES, Has(ESSENTIAL)]), Is(RemoveSystem, "This removes a part of the system that others need.")),
-    On(All(&[REMOVES, FORCED]), Is(RemoveSystem, "This removes packages although others need them.")),
+    On(All(&[REMOVES, Has(ESSENTIAL)]), OnMachine(RemoveSystem, "This removes a part of the system that others need.")),
+    On(All(&[REMOVES, FORCED]), OnMachine(RemoveSystem, "This removes packages although others need them.")),
     On(
         Always,
         IsOn(Which::Containing(&["::Pre-Invoke", "::Post-Invoke"]), RunHidden, "This option of apt runs a command."),

@@ -437,5 +437,5 @@ pub(super) fn prints_token(call: &Call) -> bool {
 
 /// What is printed, as credentials.
 pub(super) fn as_token(flow: &Flow) -> Flow {
-    Flow::labelled(flow.labels.without(Labels::PLAIN).with(Labels::UNKNOWN).with(Labels::KEPT))
+    Flow::labelled(flow.labels.without(Labels::PLAIN).with(Labels::UNKNOWN).with(Labels::KEPT).with(Labels::TOLD))
 }

@@ -609,7 +609,7 @@ fn env(machine: &mut Machine<'_>, call: &Call, mut world: World) -> Ran {
     }
 
     if options.operands.is_empty() {
-        return Ran::same(world, Flow::labelled(Labels::SECRET));
+        return Ran::same(world, Flow::labelled(Labels::SECRET.with(Labels::TOLD)));
     }
     machine.run_words(call, &options.operands, world)
 }

@@ -17,6 +17,7 @@ use chiton_shell::tree::Span;
 
 use self::credentials::Secrecy;
 use self::own::{OwnPlaces, Part};
+use crate::boundary::Needs;
 use crate::context::{Context, Surroundings};
 use crate::effect::{Certainty, Depth, Effect, Kind, Writing};
 use crate::rules::{self, Rule};
@@ -34,7 +35,7 @@ pub(crate) fn findings(
     is_written: &dyn Fn(&str) -> bool,
     span: Span,
 ) -> Vec<Finding> {
-    let on = |what: &Text, act, doing: &str, certainty, objects: &dyn Fn(&Target) -> Option<Objection>| {
+    let on = |what: &Text, depth, act, doing: &str, certainty, objects: &dyn Fn(&Target) -> Option<Objection>| {
         if let Some(part) = own::by_variable(what) {
             let objection = (&rules::CHITON, Deny, part.named());
             return vec![object_to(objection, act, certainty, doing, what, &Target::Anything, span)];
@@ -42,30 +43,44 @@ pub(crate) fn findings(
         path::targets(what, cwd)
             .iter()
             .flat_map(disks_matched)
-            .filter_map(|target| Some(object_to(objects(&target)?, act, certainty, doing, what, &target, span)))
+            .filter_map(|target| {
+                let finding = object_to(objects(&target)?, act, certainty, doing, what, &target, span);
+                Some(finding.where_reached(changed(&target, depth)))
+            })
             .collect()
     };
 
     match effect {
-        Effect::Delete { what, depth, certainty, doing } => on(what, Act::Deletes, doing, certainty, &|target| {
-            places.delete(&narrowed(target, depth), depth != Depth::Entry)
-        }),
+        Effect::Delete { what, depth, certainty, doing } => {
+            on(what, depth, Act::Deletes, doing, certainty, &|target| {
+                places.delete(&narrowed(target, depth), depth != Depth::Entry)
+            })
+        }
         Effect::Move { what, doing } => {
-            on(what, Act::Moves, doing, Certainty::Would, &|target| places.move_away(target))
+            on(what, Depth::Tree, Act::Moves, doing, Certainty::Would, &|target| places.move_away(target))
         }
         Effect::Write { what, writing, certainty, doing } => {
-            on(what, Act::Writes, doing, certainty, &|target| places.write(target, writing == Writing::Replaces))
+            on(what, Depth::Entry, Act::Writes, doing, certainty, &|target| {
+                places.write(target, writing == Writing::Replaces)
+            })
         }
-        Effect::Rights { what, depth, doing } => on(what, Act::ChangesRights, doing, Certainty::Would, &|target| {
-            places.change_rights(target, depth != Depth::Entry)
-        }),
+        Effect::Rights { what, depth, doing } => {
+            on(what, depth, Act::ChangesRights, doing, Certainty::Would, &|target| {
+                places.change_rights(target, depth != Depth::Entry)
+            })
+        }
         Effect::OpenTree { what, doing } => {
-            on(what, Act::ChangesRights, doing, Certainty::Would, &|target| places.open_to_all(target))
+            on(what, Depth::Tree, Act::ChangesRights, doing, Certainty::Would, &|target| places.open_to_all(target))
         }
-        Effect::Device { what, doing } => on(what, Act::Writes, doing, Certainty::Would, &changes_device),
+        Effect::Device { what, doing } => {
+            let mut found = on(what, Depth::Entry, Act::Writes, doing, Certainty::Would, &changes_device);
+            // A device is no file: what can be written to does not decide about it.
+            found.iter_mut().for_each(|finding| finding.needs = None);
+            found
+        }
         Effect::Print { what, program } => prints(what, Some(program), places, cwd, is_written, span),
         Effect::Read { what } => prints(what, None, places, cwd, is_written, span),
-        Effect::Of { kind, reason, target } => vec![of_kind(kind, reason, span, target)],
+        Effect::Of { kind, reason, target, needs } => vec![of_kind(kind, reason, span, target).where_reached(needs)],
     }
 }
 
@@ -101,12 +116,19 @@ fn prints(
             found.push(of_chiton(path));
         } else if let Some(program) = program.filter(|_| is_shown()) {
             // What is not known of a path is shown as it was written.
-            let named = if path.contains('\u{1}') || !what.is_decided() { what.display() } else { path };
+            let named = if path.contains('\u{1}') || !what.is_decided() { what.display() } else { path.clone() };
             let reason = format!("`{program}` would print {named}, which holds credentials.");
-            found.push(of_kind(Kind::Reveal, reason, span, Some(named)));
+            let needs = Needs::Read(vec![path]);
+            found.push(of_kind(Kind::Reveal, reason, span, Some(named)).where_reached(Some(needs)));
         }
     }
     found
+}
+
+/// What has to be changed for something to happen to `target`.
+fn changed(target: &Target, depth: Depth) -> Option<Needs> {
+    let Target::At { path, extent, .. } = target else { return None };
+    Some(Needs::Change { path: path.clone(), below: depth != Depth::Entry || *extent != Extent::Itself })
 }
 
 fn of_kind(kind: Kind, reason: String, span: Span, target: Option<String>) -> Finding {

@@ -9,7 +9,7 @@ use crate::machine::Machine;
 use crate::machine::expand::patterned;
 use crate::machine::state::World;
 use crate::protected::{Places, credentials};
-use crate::value::Text;
+use crate::value::{Labels, Text};
 
 /// Loops, as far as they may end.
 const LOOPS: &[&str] = &["while", "for", "loop", "times", "until", "range"];
@@ -75,10 +75,10 @@ pub(super) fn look_at(machine: &mut Machine<'_>, text: &str, tokens: &[Token], w
         machine.remote_shell(span);
     }
     if whole.talks() && whole.names_credential(&machine.places()) {
-        machine.exfiltrates(span);
+        machine.exfiltrates(Labels::TOLD, span);
     }
     if whole.talks() && whole.takes_environment() {
-        machine.exfiltrates(span);
+        machine.exfiltrates(Labels::TOLD, span);
     }
     if whole.says(METADATA) {
         let reason = "This code would ask the cloud for the credentials of this machine.";

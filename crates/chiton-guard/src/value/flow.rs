@@ -67,6 +67,8 @@ impl Labels {
     pub(crate) const RECENT: Self = Self(8192);
     /// Never ends.
     pub(crate) const ENDLESS: Self = Self(16384);
+    /// Holds credentials that are not in a file which the command names: a program told them, or a variable holds them.
+    pub(crate) const TOLD: Self = Self(32768);
 
     pub(crate) fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
