@@ -15,7 +15,7 @@ pub(crate) struct Terminal;
 
 impl Approver for Terminal {
     fn ask<'a>(&'a self, question: &'a Question) -> Asking<'a> {
-        let text = question.text();
+        let text = format!("{}\n\n{}", question.text(), question.kind.short());
         Box::pin(async move {
             // The read itself goes on after Ctrl-C; nobody waits for it then.
             tokio::select! {
@@ -46,7 +46,7 @@ fn ask(text: &str) -> Result<Answer, String> {
     let mut terminal = File::options().read(true).write(true).open("/dev/tty").map_err(open)?;
     let mut lines = BufReader::new(terminal.try_clone().map_err(open)?).lines();
     // There is no "always": this process ends with the command, and an agreement in a file could be written by a command.
-    let shown = format!("{text}\n\nRun it? [y] yes, this once, [N] no: ");
+    let shown = format!("{text} [y] yes, this once, [N] no: ");
     terminal.write_all(shown.as_bytes()).map_err(open)?;
     // The end of the input is no answer: the person has closed the terminal, or pressed Ctrl-D.
     let Some(Ok(answer)) = lines.next() else { return Ok(Answer::Undecided) };

@@ -7,6 +7,7 @@ mod enclosing;
 mod ports;
 mod stages;
 mod typing;
+mod widening;
 
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -32,7 +33,7 @@ use crate::response::{DryRun, RefusedCommand, Response};
 use crate::review::{Guard, Verdicts};
 use crate::run::{Listener, Notify};
 use crate::sandbox::Without;
-use crate::sandbox::policy::SandboxPolicy;
+use crate::sandbox::policy::{SandboxPolicy, Widening};
 use crate::secrets::known::KnownSecrets;
 use crate::secrets::{SecretStore, UnknownReference};
 use crate::session::login::LoginEnvironment;
@@ -197,11 +198,28 @@ impl Engine {
         listener: &mut dyn Listener,
         control: &RunControl,
     ) -> Result<Response, EngineError> {
+        let again = self.repeatable(&request);
+        let response = self.run_with(session, request, Arc::default(), listener, control).await?;
+        match again {
+            Some(request) => self.widen(session, request, response, listener, control).await,
+            None => Ok(response),
+        }
+    }
+
+    /// All stages of one command, which may do a little more than its sandbox's profile says.
+    async fn run_with(
+        &self,
+        session: &Session,
+        request: CommandRequest,
+        widened: Arc<[Widening]>,
+        listener: &mut dyn Listener,
+        control: &RunControl,
+    ) -> Result<Response, EngineError> {
         let call = self.call(session, &request);
         let stages = async {
             let request = self.assign_ports(session, request).await?;
             let request = request::accept(request, self.inner.config.limits.default_timeout)?;
-            let approved = self.review(session, request).await?;
+            let approved = self.review(session, request, widened).await?;
             let mut command = self.resolve(session, approved).await?;
             let start = self.begin(session, &mut command).await?;
             let launched = self.launch(session, &mut command, &start, Attendance::Foreground).await?;
@@ -226,7 +244,7 @@ impl Engine {
             let mut started = self.room_for_task(session).await?;
             let request = self.assign_ports(session, request).await?;
             let request = request::accept(request, None)?;
-            let approved = self.review(session, request).await?;
+            let approved = self.review(session, request, Arc::default()).await?;
             let mut command = self.resolve(session, approved).await?;
             let start = self.begin(session, &mut command).await?;
             let launched = self.launch(session, &mut command, &start, Attendance::Background).await?;

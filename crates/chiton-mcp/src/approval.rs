@@ -96,11 +96,11 @@ fn read(result: &ElicitResult) -> Answer {
 fn form(question: &Question) -> Option<ElicitRequestParams> {
     let answer = json!({
         "type": "string",
-        "title": "Run it?",
-        "description": "once: this time. session: also when exactly this comes again in this session. no: not at all.",
+        "title": question.kind.short(),
+        "description": question.kind.answers(),
         "enum": ["once", "session", "no"],
     });
     let schema = json!({"type": "object", "properties": {"answer": answer}, "required": ["answer"]});
-    let message = format!("May this command run?\n\n{}", question.text());
+    let message = format!("{}\n\n{}", question.kind.heading(), question.text());
     serde_json::from_value(json!({"mode": "form", "message": message, "requestedSchema": schema})).ok()
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
 use crate::lock::Lock;
-pub use question::Question;
+pub use question::{Question, QuestionKind};
 pub use visible::visible;
 
 /// How long a consent that was given elsewhere may be used.

@@ -17,9 +17,51 @@ const LINE_CHARACTERS: usize = 2_000;
 /// How many programs in a part that is not shown are named.
 const NAMED_PROGRAMS: usize = 12;
 
+/// What is asked about a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuestionKind {
+    /// Whether it may run: the guard wants to know.
+    Run,
+    /// Whether it may run again and do what its sandbox has refused.
+    Widen,
+}
+
+impl QuestionKind {
+    /// The question in one sentence.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Self::Run => "May this command run?",
+            Self::Widen => "May this command run again, and do what its sandbox has refused?",
+        }
+    }
+
+    /// The same in a few words, beside the answers.
+    pub fn short(self) -> &'static str {
+        match self {
+            Self::Run => "Run it?",
+            Self::Widen => "Run it again with that allowed?",
+        }
+    }
+
+    /// What the answers mean.
+    pub fn answers(self) -> &'static str {
+        match self {
+            Self::Run => {
+                "once: this time. session: also when exactly this comes again in this session. no: not at all."
+            }
+            Self::Widen => {
+                "once: for this command. session: for every command of this session. no: leave it refused, and do not ask \
+                 again."
+            }
+        }
+    }
+}
+
 /// What a person is asked.
 #[derive(Clone, Debug)]
 pub struct Question {
+    /// What is asked about it.
+    pub kind: QuestionKind,
     /// Its name, for an answer that comes later.
     pub id: String,
     /// The command, whole.
@@ -59,6 +101,9 @@ impl Question {
         }
         if let Some(rule) = &self.verdict.rule {
             say("rule", rule);
+        }
+        if let (QuestionKind::Widen, Some(permit)) = (self.kind, &self.verdict.permit) {
+            say("for good:", permit);
         }
         if let Some(input) = &self.input {
             let _ = write!(text, "\ninput, {} bytes:\n", input.len());
@@ -138,6 +183,7 @@ mod tests {
 
     fn question(command: &str) -> Question {
         Question {
+            kind: QuestionKind::Run,
             id: String::new(),
             command: command.to_owned(),
             directory: "/work".into(),

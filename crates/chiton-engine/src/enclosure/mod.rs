@@ -22,6 +22,8 @@ use std::sync::Arc;
 
 use chiton_guard::Boundary;
 
+use rustix::fs::{FlockOperation, Mode, OFlags};
+
 use crate::lock::Lock;
 use crate::protocol::{EnclosedPlan, NamespaceKind};
 use crate::sandbox::Without;
@@ -41,6 +43,8 @@ pub(crate) struct Enclosure {
     broker: Option<Broker>,
     /// Where its shells hand their state back; into their keepers where nothing keeps them from that.
     hand_back: Option<PathBuf>,
+    /// Held for as long as shells may come that hand their state back there.
+    _in_use: Option<OwnedFd>,
     /// What cannot be reached inside, where every layer holds.
     boundary: Option<Arc<Boundary>>,
 }
@@ -100,6 +104,7 @@ impl Enclosure {
                 files: Vec::new(),
                 broker: None,
                 hand_back: None,
+                _in_use: None,
                 boundary: None,
             });
         }
@@ -107,11 +112,13 @@ impl Enclosure {
         rustix::rand::getrandom(&mut name, rustix::rand::GetRandomFlags::empty()).map_err(io::Error::from)?;
         let hand_back = folder.join(format!("{:016x}", u64::from_ne_bytes(name)));
         fs::create_dir_all(&hand_back)?;
+        let in_use = hold_folder(&hand_back)?;
         let order = PrepareOrder { policy: policy.clone(), hand_back, without };
         let prepared = preparing(&order).inspect_err(|_| drop(fs::remove_dir(&order.hand_back)));
         let (prepared, files, broker) = prepared?;
         let hand_back = Some(order.hand_back);
-        let mut enclosure = Self { policy: order.policy, prepared, files, broker, hand_back, boundary: None };
+        let _in_use = Some(in_use);
+        let mut enclosure = Self { policy: order.policy, prepared, files, broker, hand_back, _in_use, boundary: None };
         if enclosure.weaker().is_empty() {
             enclosure.boundary = Some(Arc::new(enclosure.policy.boundary()));
         }
@@ -254,6 +261,23 @@ fn access(refusal: &Refusal, by: Option<&str>) -> RefusedAccess {
         times: 1,
         rule: "network".to_owned(),
         ask,
+    }
+}
+
+/// Holds the folder in which shells hand their state back, so that no keeper takes it along. The kernel lets go of it
+/// when this process ends.
+fn hold_folder(path: &Path) -> io::Result<OwnedFd> {
+    let folder = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::fs::flock(&folder, FlockOperation::NonBlockingLockShared)?;
+    Ok(folder)
+}
+
+/// Removes the folder in which keepers have theirs, unless somebody still holds it or it is not empty.
+pub(crate) fn leave_folder(path: &Path) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(folder) = rustix::fs::open(path, flags, Mode::empty()) else { return };
+    if rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        let _ = fs::remove_dir(path);
     }
 }
 

@@ -76,6 +76,14 @@ impl Engine {
         }
     }
 
+    /// Writes down what a person allowed beyond a sandbox's profile.
+    pub(super) fn note_widening(&self, session: &Session, what: &str) {
+        let mut entry = AuditEntry::new(AuditEvent::Task);
+        entry.outcome = Some("widened".to_owned());
+        entry.verdict = Some(what.to_owned());
+        let _ = self.write_line(session, entry);
+    }
+
     fn is_journal_required(&self) -> bool {
         self.inner.config.audit.as_ref().is_some_and(Journal::is_required)
     }

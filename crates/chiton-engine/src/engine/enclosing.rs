@@ -11,6 +11,7 @@ use crate::enclosure::{Enclosure, Unenclosed};
 use crate::error::StartError;
 use crate::process::sandbox_process;
 use crate::review::Protection;
+use crate::sandbox::policy::{SandboxPolicy, Widening};
 use crate::session::Session;
 
 /// The folder, in the state directory, in which sandboxed shells hand their state back.
@@ -30,6 +31,26 @@ impl Engine {
         if let Some(enclosure) = &*held {
             return Ok(Some(Arc::clone(enclosure)));
         }
+        let made = self.enclose(&policy.widened(session.widened()))?;
+        Ok(Some(Arc::clone(held.insert(Arc::new(made)))))
+    }
+
+    /// The same for a command that may do a little more than the others; it is held in one of its own then.
+    pub(super) fn enclosure_for(
+        &self,
+        session: &Session,
+        widened: &[Widening],
+    ) -> Result<Option<Arc<Enclosure>>, StartError> {
+        match &self.inner.config.sandbox {
+            Some(policy) if !widened.is_empty() => {
+                let all = session.widened().into_iter().chain(widened.iter().cloned());
+                Ok(Some(Arc::new(self.enclose(&policy.widened(all))?)))
+            }
+            _ => self.enclosure(session),
+        }
+    }
+
+    fn enclose(&self, policy: &SandboxPolicy) -> Result<Enclosure, StartError> {
         let config = &self.inner.config;
         let folder = config.state_directory.join(FOLDER);
         let names = || BrokerPlan {
@@ -43,19 +64,23 @@ impl Engine {
             search: Vec::new(),
         };
         let preparing = |order: &_| sandbox_process::prepare(&config.keeper, order, names);
-        let made = Enclosure::new(policy, &folder, config.sandbox_without, &preparing).map_err(|why| match why {
+        Enclosure::new(policy, &folder, config.sandbox_without, &preparing).map_err(|why| match why {
             Unenclosed::Missing(layers) => {
                 StartError::SandboxMissing { profile: policy.profile.clone(), layers: layers.join(", ") }
             }
             Unenclosed::Failed(error) => StartError::Sandbox(error),
-        })?;
-        Ok(Some(Arc::clone(held.insert(Arc::new(made)))))
+        })
     }
 
     /// What the guard need not ask about, because it is out of reach in this session. A sandbox that cannot be made is said
     /// when the command is to start.
-    pub(super) fn boundary(&self, session: &Session) -> Option<Arc<Boundary>> {
-        self.enclosure(session).ok()??.boundary().cloned()
+    pub(super) fn boundary(&self, session: &Session, widened: &[Widening]) -> Option<Arc<Boundary>> {
+        let usual = self.enclosure(session).ok()??.boundary().cloned()?;
+        if widened.is_empty() {
+            return Some(usual);
+        }
+        let policy = self.inner.config.sandbox.as_ref()?;
+        Some(Arc::new(policy.widened(session.widened().into_iter().chain(widened.iter().cloned())).boundary()))
     }
 
     /// The same, made anew where it does not cover everything any more. Behind an answer: it looks at many paths.

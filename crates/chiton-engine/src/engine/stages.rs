@@ -11,6 +11,7 @@ use crate::bytes::ByteString;
 use crate::capture::collect::{Collected, Reports, collect, release};
 use crate::capture::intake::Captured;
 use crate::control::RunControl;
+use crate::enclosure::Enclosure;
 use crate::error::{EngineError, PortError, RequestError, SessionError, StartError};
 use crate::folder::record::RequestRecord;
 use crate::process::{Shell, ShellKind};
@@ -21,6 +22,7 @@ use crate::response::{self, Commit, DryRun, RefusedCommand, RunParts, RunReport,
 use crate::review::would_wait::Printed;
 use crate::review::{self, ApprovedCommand, NotAsJudged, Refusal, Reviewed, Reviewers};
 use crate::run::{Ending, InputWait, Lifetime, Listener, Outcome};
+use crate::sandbox::policy::Widening;
 use crate::secrets::{self, ResolvedCommand, Resolver};
 use crate::session::{self, Session, Standing, StartingPoint};
 use crate::spawn::{self, Attendance, LaunchSettings, Launched, OpenRun, ShellChoice};
@@ -117,6 +119,8 @@ pub(super) struct Attempt {
     /// Whether it can be launched once more, where its keeper turns out to be gone: a keeper that was there before may
     /// have been killed a moment ago. Input that was given away cannot be given again.
     can_repeat: bool,
+    /// What it is held in.
+    enclosure: Option<Arc<Enclosure>>,
 }
 
 /// A run whose end was reported, or that was handed back alive.
@@ -129,6 +133,7 @@ pub(super) struct Ended {
     waits: Option<InputWait>,
     released: bool,
     reports: Reports,
+    enclosure: Option<Arc<Enclosure>>,
 }
 
 impl Ended {
@@ -150,22 +155,28 @@ impl Engine {
     }
 
     /// Stage 2: whether it may run, in the state that commands answered so far have left.
-    pub(super) async fn review(&self, session: &Session, request: AcceptedRequest) -> Result<ApprovedCommand, NotRun> {
+    pub(super) async fn review(
+        &self,
+        session: &Session,
+        request: AcceptedRequest,
+        widened: Arc<[Widening]>,
+    ) -> Result<ApprovedCommand, NotRun> {
         session.ready().await;
         if let Some(login) = &self.inner.config.login {
             self.inner.known.learn(session.log_in(login, &self.inner.config.environment).await);
         }
         let (state, standing) = standing(session, &request)?;
-        match review::review(request, self.reviewers(session), session, state, standing).await? {
+        let reviewers = self.reviewers(session, &widened);
+        match review::review(request, reviewers, session, state, standing, widened).await? {
             Reviewed::Approved(approved) => Ok(*approved),
             Reviewed::DryRun(description) => Err(NotRun::Described(description)),
         }
     }
 
-    fn reviewers(&self, session: &Session) -> Reviewers<'_> {
+    fn reviewers(&self, session: &Session, widened: &[Widening]) -> Reviewers<'_> {
         let EngineInner { config, verdicts, consents, .. } = &*self.inner;
         let (guard, environment, shell) = (&config.guard, &config.environment, &config.shell);
-        let boundary = if guard.policy.is_off() { None } else { self.boundary(session) };
+        let boundary = if guard.policy.is_off() { None } else { self.boundary(session, widened) };
         Reviewers { guard, verdicts, consents, environment, shell, boundary }
     }
 
@@ -194,8 +205,8 @@ impl Engine {
             // A person took their time; commands that were answered meanwhile count.
             session.ready().await;
         }
-        let (state, standing) =
-            review::recheck(command.request(), command.grounds(), &self.reviewers(session), session)?;
+        let reviewers = self.reviewers(session, &command.grounds().widened);
+        let (state, standing) = review::recheck(command.request(), command.grounds(), &reviewers, session)?;
         let policy = &self.inner.config.environment;
         let mut start = session::begin(session, state, &standing, command.environment(), policy)?;
         start.notices.append(&mut command.take_notices());
@@ -213,8 +224,8 @@ impl Engine {
         attendance: Attendance,
     ) -> Result<Attempt, StartError> {
         let can_repeat = self.is_warm() && matches!(command.request().input, CommandInput::Nothing);
-        let (run, launched) = self.launch_in(session, command, start, attendance, ShellChoice::WaitingOrNew).await?;
-        Ok(Attempt { run, launched, can_repeat })
+        let attempt = self.launch_in(session, command, start, attendance, ShellChoice::WaitingOrNew).await?;
+        Ok(Attempt { can_repeat, ..attempt })
     }
 
     /// Stage 5 once more, with a keeper and a shell that are started for it: what waited for the command was gone.
@@ -228,8 +239,7 @@ impl Engine {
     ) -> Result<Attempt, StartError> {
         self.note_task(session, "not started", gone.folder.id());
         drop(gone);
-        let (run, launched) = self.launch_in(session, command, start, attendance, ShellChoice::New).await?;
-        Ok(Attempt { run, launched, can_repeat: false })
+        self.launch_in(session, command, start, attendance, ShellChoice::New).await
     }
 
     async fn launch_in(
@@ -239,10 +249,10 @@ impl Engine {
         start: &StartingPoint,
         attendance: Attendance,
         choice: ShellChoice,
-    ) -> Result<(OpenRun, Launched), StartError> {
+    ) -> Result<Attempt, StartError> {
         let EngineInner { config, tasks, known, quota, .. } = &*self.inner;
         let announce = |command: &ResolvedCommand, record: &RequestRecord| self.write_start(session, command, record);
-        let enclosure = self.enclosure(session)?;
+        let enclosure = self.enclosure_for(session, &command.grounds().widened)?;
         let settings = LaunchSettings {
             keeper: &config.keeper,
             floor: self.inner.floor.as_deref(),
@@ -261,7 +271,8 @@ impl Engine {
             journal: config.audit.as_ref(),
             notify: config.notify.as_ref(),
         };
-        spawn::launch(command, start, settings).await
+        let (run, launched) = spawn::launch(command, start, settings).await?;
+        Ok(Attempt { run, launched, can_repeat: false, enclosure })
     }
 
     /// Stage 6: the command runs, and what it prints is taken.
@@ -276,14 +287,15 @@ impl Engine {
     ) -> Result<(Ended, Captured), StartError> {
         let view = command.request().view.unwrap_or(self.inner.config.limits.view);
         loop {
-            let Attempt { run, launched, can_repeat } = attempt;
+            let Attempt { run, launched, can_repeat, enclosure } = attempt;
             match collect(launched, command.request(), &run.folder, view, listener, control).await {
                 Ok(Some(collected)) => {
                     let Collected { pid, warm, ending, state, captured, waits, released, reports } = collected;
                     if ending.outcome == Outcome::Lost {
                         run.write_record();
                     }
-                    return Ok((Ended { run, pid, warm, ending, state, waits, released, reports }, captured));
+                    let ended = Ended { run, pid, warm, ending, state, waits, released, reports, enclosure };
+                    return Ok((ended, captured));
                 }
                 Ok(None) => {}
                 Err(StartError::KeeperVanished(_)) if can_repeat => {}
@@ -302,7 +314,7 @@ impl Engine {
         ended: Ended,
         views: Views,
     ) -> RunReport {
-        let Ended { mut run, pid, warm, mut ending, state, waits, released, reports } = ended;
+        let Ended { mut run, pid, warm, mut ending, state, waits, released, reports, enclosure } = ended;
         run.keep();
         let shell = self.shell_of(request).kind();
         let commit = self.commit(session, &start, shell, &ending, state);
@@ -331,7 +343,7 @@ impl Engine {
             let (session, start, running) = (session.clone(), start.clone(), run.running.take());
             FollowUp { session, start, shell, running, reports, owed }
         });
-        if let Some(enclosure) = &*session.enclosure().lock() {
+        if let Some(enclosure) = enclosure {
             ending.refused.extend(enclosure.refused_names(ending.connected.as_deref()));
         }
         let response = response::compose(RunParts {

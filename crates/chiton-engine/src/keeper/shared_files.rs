@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 
+use crate::enclosure;
 use crate::protocol::{GO_FD, SCRATCH_FD, STATE_FD};
 
 /// More than the state of a usual shell.
@@ -37,7 +38,7 @@ impl Drop for SharedFiles {
         if let Some(folder) = &self.folder {
             let _ = fs::remove_dir_all(folder);
             // The folder of all keepers of a sandbox goes with the last one.
-            let _ = folder.parent().map(fs::remove_dir);
+            let _ = folder.parent().map(enclosure::leave_folder);
         }
     }
 }

@@ -186,6 +186,8 @@ mod tests {
             input: input.clone(),
             agreed: None,
             use_of_text: UseOfText::Run,
+            widened: Arc::default(),
+            held: None,
         }
     }
 }

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::consent::{Answer, Bound, Consents, Question};
+use crate::consent::{Answer, Bound, Consents, Question, QuestionKind};
 pub use crate::run::Protection;
 use case::Case;
 pub use case::leads_to;
@@ -36,6 +36,7 @@ use crate::bytes::ByteString;
 use crate::error::SessionError;
 use crate::process::Shell;
 use crate::request::{AcceptedRequest, CommandInput, CommandParse, CommandRequest, EnvironmentChange};
+use crate::sandbox::policy::Widening;
 use crate::session::{Session, Standing};
 use crate::state::ShellState;
 use crate::state::environment::{EnvironmentPolicy, Origin};
@@ -138,6 +139,8 @@ pub(crate) struct Grounds {
     agreed: Option<Bound>,
     /// What becomes of it.
     pub(crate) use_of_text: UseOfText,
+    /// What a person has just allowed it beyond its sandbox's profile.
+    pub(crate) widened: Arc<[Widening]>,
     /// What it would do that need not be asked about, because the sandbox holds it.
     pub(crate) held: Option<String>,
 }
@@ -255,11 +258,13 @@ pub(crate) async fn review(
     session: &Session,
     state: Arc<ShellState>,
     standing: Standing,
+    widened: Arc<[Widening]>,
 ) -> Result<Reviewed, Refusal> {
     let Reviewers { guard, consents, .. } = &reviewers;
     let request = request.into_inner();
     let input = request.input.clone();
-    let mut grounds = Grounds { state, standing, input, agreed: None, use_of_text: UseOfText::Run, held: None };
+    let mut grounds =
+        Grounds { state, standing, input, agreed: None, use_of_text: UseOfText::Run, widened, held: None };
     let only_judged = guard.manager.is_none() && !guard.dry_run;
     let approve = |request, parse, waits, grounds| {
         Ok(Reviewed::Approved(Box::new(ApprovedCommand { request, parse, waits, grounds, _reviewed: () })))
@@ -368,6 +373,7 @@ fn question(request: &CommandRequest, standing: &Standing, verdict: &Verdict) ->
     let asked = |(name, _): &(&String, &ByteString)| !request.unasked.contains(*name);
     let shown = |(name, value): (&String, &ByteString)| (name.clone(), value.to_text());
     Question {
+        kind: QuestionKind::Run,
         id: String::new(),
         command: request.command.to_text(),
         directory: standing.path.clone(),

@@ -1,6 +1,7 @@
 //! What a sandbox allows: paths, names, sockets and limits, all of them settled. Whoever makes a [`SandboxPolicy`] has
 //! replaced every `@group` and every `~` by what it stands for on this machine; nothing here looks anything up.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use chiton_guard::Boundary;
@@ -53,9 +54,49 @@ impl SandboxPolicy {
         }
     }
 
+    /// The same, with what a person has allowed beyond it.
+    #[must_use]
+    pub(crate) fn widened(&self, by: impl IntoIterator<Item = Widening>) -> Self {
+        let mut wider = self.clone();
+        for widening in by {
+            match widening {
+                Widening::Write(path) => wider.write.push(path),
+                Widening::Socket(path) => wider.sockets.push(path),
+                Widening::Host(rule) => {
+                    if let NetworkPolicy::Named(rules) = &mut wider.network {
+                        rules.push(rule);
+                    }
+                }
+            }
+        }
+        wider
+    }
+
     /// The names that may be reached, where these are listed.
     pub fn rules(&self) -> &[HostRule] {
         if let NetworkPolicy::Named(rules) = &self.network { rules } else { &[] }
+    }
+}
+
+/// One thing more than a profile allows, by the consent of a person.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Widening {
+    /// A file, or a folder with everything in it, may be changed.
+    Write(PathBuf),
+    /// A Unix socket may be connected to.
+    Socket(PathBuf),
+    /// A name may be reached.
+    Host(HostRule),
+}
+
+impl fmt::Display for Widening {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Write(path) => write!(formatter, "write {}", path.display()),
+            Self::Socket(path) => write!(formatter, "connect to the socket {}", path.display()),
+            Self::Host(HostRule { host, port: Some(port) }) => write!(formatter, "reach {host}:{port}"),
+            Self::Host(HostRule { host, port: None }) => write!(formatter, "reach {host}"),
+        }
     }
 }
 

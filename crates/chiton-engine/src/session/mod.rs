@@ -26,6 +26,7 @@ use crate::enclosure::Enclosure;
 use crate::error::SessionError;
 use crate::lock::Lock;
 use crate::ports::HeldPort;
+use crate::sandbox::policy::Widening;
 use crate::state::change::Change;
 use crate::state::environment::{EnvironmentPolicy, RemovedVariable};
 use crate::state::{ShellState, Variable};
@@ -92,6 +93,10 @@ struct Shared {
     inherited: Lock<Inherited>,
     /// What its commands are held in.
     enclosure: Lock<Option<Arc<Enclosure>>>,
+    /// What a person has allowed its commands beyond their sandbox's profile.
+    widened: Lock<Vec<Widening>>,
+    /// What a person did not want to allow them: nobody asks again.
+    unwidened: Lock<HashSet<Widening>>,
     /// Variables whose absence was told.
     told: Lock<BTreeSet<String>>,
     /// Whether the state has what the login shell says.
@@ -323,6 +328,27 @@ impl Session {
     pub(crate) fn tell<'a>(&self, missed: Vec<&'a RemovedVariable>) -> Vec<&'a RemovedVariable> {
         let mut told = self.inner.shared.told.lock();
         missed.into_iter().filter(|variable| told.insert(variable.name.clone())).collect()
+    }
+
+    /// What its commands may do beyond their sandbox's profile.
+    pub(crate) fn widened(&self) -> Vec<Widening> {
+        self.inner.shared.widened.lock().clone()
+    }
+
+    /// Lets its commands do more from now on; what they are held in is made anew.
+    pub(crate) fn widen(&self, by: &[Widening]) {
+        self.inner.shared.widened.lock().extend_from_slice(by);
+        drop(self.enclosure().lock().take());
+    }
+
+    /// Whether a person may be asked to allow its commands this.
+    pub(crate) fn may_be_widened(&self, by: &Widening) -> bool {
+        !self.inner.shared.unwidened.lock().contains(by)
+    }
+
+    /// Notes that a person did not want to allow its commands this.
+    pub(crate) fn leave_unwidened(&self, by: &[Widening]) {
+        self.inner.shared.unwidened.lock().extend(by.iter().cloned());
     }
 
     pub(crate) fn agree(&self, bound: Bound) {
