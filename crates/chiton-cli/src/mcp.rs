@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use chiton_mcp::{Address, ChannelOffer, HttpOptions, StdioOptions, serve_http, serve_stdio_from};
+use chiton_mcp::{Address, ChannelOffer, ClientPlace, HttpOptions, StdioOptions, serve_http, serve_stdio_from};
 use chiton_operator::Operator;
 use clap::Args;
 use tokio::runtime::Builder;
@@ -134,18 +134,18 @@ impl Extras {
     }
 }
 
-/// Makes operators for clients, in a directory of theirs or where the server was started.
+/// Makes operators for clients, where they work or where the server was started.
 fn maker(
     setup: SessionSetup,
     arguments: &McpArguments,
     settings: &Settings,
     state: &Path,
-) -> impl Fn(Option<&Path>) -> Result<Operator, String> + Send + Sync + 'static {
+) -> impl Fn(Option<&ClientPlace>) -> Result<Operator, String> + Send + Sync + 'static {
     let extras = arguments.extras(settings);
     let (settings, state) = (settings.clone(), state.to_owned());
-    move |directory| {
-        let made = match directory {
-            Some(directory) => setup.operator_in(directory, &settings, &state),
+    move |place| {
+        let made = match place {
+            Some(place) => setup.operator_in(place, &settings, &state),
             None => setup.operator(&state),
         };
         made.map(|operator| extras.add_to(operator)).map_err(|error| format!("{error:#}"))
@@ -179,7 +179,7 @@ async fn over_http(address: &str, arguments: &McpArguments, settings: &Settings,
         start: setup.start(),
     };
     let make = maker(setup, arguments, settings, state);
-    let make = move |client: &str, directory: Option<&Path>| Ok(make(directory)?.of_client(client));
+    let make = move |client: &str, place: Option<&ClientPlace>| Ok(make(place)?.of_client(client));
     let ready = |place: &str| remark(&format!("serving at {place}; the token is in {}", file.display()));
     let (mut interrupted, mut ended) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let over = async {

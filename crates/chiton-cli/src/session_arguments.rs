@@ -10,7 +10,7 @@ use chiton_engine::sandbox::policy::SandboxPolicy;
 use chiton_engine::secrets::UnknownReference;
 use chiton_engine::session::login::LoginConfig;
 use chiton_engine::{Engine, EngineConfig, WarmLimits, WarmRoom};
-use chiton_mcp::StartDirectory;
+use chiton_mcp::{ClientPlace, StartDirectory};
 use chiton_operator::Operator;
 use clap::Args;
 
@@ -139,11 +139,12 @@ impl SessionSetup {
         if self.chosen { StartDirectory::Chosen } else { StartDirectory::Open { home: surroundings::home() } }
     }
 
-    /// An operator that starts in `directory` instead, by the rules that hold there.
-    pub(crate) fn operator_in(&self, directory: &Path, settings: &Settings, state: &Path) -> Result<Operator> {
+    /// An operator that works in `place` instead, by the rules that hold there.
+    pub(crate) fn operator_in(&self, place: &ClientPlace, settings: &Settings, state: &Path) -> Result<Operator> {
+        let ClientPlace { directory, roots } = place;
         let guard = self.protection.guard(settings, directory, state)?;
         let asker = Asker::Dialect(self.dialect.name());
-        let sandbox = self.protection.sandbox(settings, asker, directory, &[], state, &[])?;
+        let sandbox = self.protection.sandbox(settings, asker, directory, roots, state, &[])?;
         let there = Self {
             directory: directory.to_owned(),
             guard,

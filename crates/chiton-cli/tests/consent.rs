@@ -227,7 +227,7 @@ fn a_question_on_the_terminal_that_is_left_is_not_answered_with_no() {
     for (typed, words) in [("\u{4}", "nobody decided"), ("\u{3}", "nobody decided"), ("n\n", "a person said no")] {
         let (place, arguments) = asking();
         let work = place.folder.path().join("work");
-        let mut wire = place.wire(&["--guard", "off", "--dir", work.to_str().unwrap()]);
+        let mut wire = place.wire(&["--guard", "off", "--sandbox", "off", "--dir", work.to_str().unwrap()]);
         wire.greet("2025-06-18", &json!({}));
         let chiton = env!("CARGO_BIN_EXE_chiton");
         let command = format!("{chiton} --config {} run 'touch canary'; echo ended:$?", arguments[1]);
@@ -349,7 +349,7 @@ fn a_newer_client_s_consent_is_for_the_state_that_was_judged() {
 /// and the answer. Gives what is on the screen in the end.
 fn on_the_terminal(place: &Place, settings: &str, arguments: &str, meanwhile: impl FnOnce(&mut Wire, &str)) -> String {
     let work = place.folder.path().join("work");
-    let mut wire = place.wire(&["--guard", "off", "--dir", work.to_str().unwrap()]);
+    let mut wire = place.wire(&["--guard", "off", "--sandbox", "off", "--dir", work.to_str().unwrap()]);
     wire.greet("2025-06-18", &json!({}));
     let chiton = env!("CARGO_BIN_EXE_chiton");
     let command = format!("{chiton} --config {settings} run {arguments}; echo ended:$?");

@@ -423,7 +423,8 @@ const CHANNEL: &str = "notifications/claude/channel";
 
 /// A server for a client with these capabilities, and what the server said of itself.
 fn with_capabilities(place: &Place, capabilities: &Value) -> (Wire, Value) {
-    let mut wire = place.wire(&[]);
+    // Their commands look at what Chiton keeps, which a sandbox hides.
+    let mut wire = place.wire(&["--sandbox", "off"]);
     let hello = wire.greet("2025-06-18", capabilities);
     (wire, hello["result"].clone())
 }
@@ -470,7 +471,7 @@ fn a_client_without_a_channel_gets_no_such_message_and_log_messages_where_it_ask
 #[test]
 fn where_a_person_turns_the_channel_on_every_client_is_told_there_and_again_by_the_next_reply() {
     let place = Place::new();
-    let mut wire = place.wire(&["--channel"]);
+    let mut wire = place.wire(&["--channel", "--sandbox", "off"]);
 
     // As Claude Code begins: it looks for the newest revision, in which it would hear nothing.
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",

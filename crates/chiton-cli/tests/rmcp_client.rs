@@ -61,7 +61,11 @@ async fn a_session_over_http() {
     command.arg("mcp").arg("--http").arg(format!("unix:{}", path.display())).stderr(Stdio::piped());
     let mut server = Served(command.spawn().unwrap());
     let mut line = String::new();
-    BufReader::new(server.0.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let mut stderr = BufReader::new(server.0.stderr.take().unwrap());
+    while !line.contains("serving at") {
+        line.clear();
+        assert!(stderr.read_line(&mut line).unwrap() > 0, "it has not started");
+    }
     let file = line.trim().split_once("; the token is in ").unwrap_or_else(|| panic!("{line}")).1;
     let token = std::fs::read_to_string(file).unwrap();
     let uri = "http://localhost/mcp";

@@ -775,7 +775,11 @@ fn a_server_over_http_is_asked_with_the_token() {
     server.args(["mcp", "--http", "127.0.0.1:0"]).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut server = server.spawn().unwrap();
     let mut line = String::new();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(server.stderr.take().unwrap()), &mut line).unwrap();
+    let mut stderr = std::io::BufReader::new(server.stderr.take().unwrap());
+    while !line.contains("serving at") {
+        line.clear();
+        assert!(std::io::BufRead::read_line(&mut stderr, &mut line).unwrap() > 0, "it has not started");
+    }
     let url = line.split(' ').find(|word| word.starts_with("http://")).unwrap().trim_end_matches(';').to_owned();
     let said = scene.setup(&["--http", &url]);
     let wrong = {

@@ -109,7 +109,7 @@ fn the_structured_form_of_native_says_nothing_twice_and_nothing_that_goes_withou
     };
     let ran = facts("Bash", json!({"command": "echo hello", "description": "greets"}));
     assert_eq!((&ran["exit_code"], &ran["output"]), (&json!(0), &json!("hello\n")));
-    assert_eq!(sorted_names(&ran), ["bash_id", "duration_ms", "exit_code", "output"]);
+    assert_eq!(sorted_names(&ran), ["bash_id", "duration_ms", "exit_code", "output", "protection"]);
     assert_eq!(facts("Bash", json!({"command": "cd /usr"}))["cwd"], "/usr");
     assert_eq!(facts("Bash", json!({"command": "kill -9 $$"}))["signal"], "SIGKILL");
 

@@ -255,6 +255,11 @@ impl Engine {
 }
 
 impl Engine {
+    /// What its commands are held in; `None` where nothing is to hold them.
+    pub fn sandbox(&self) -> Option<&SandboxPolicy> {
+        self.inner.config.sandbox.as_ref()
+    }
+
     /// The state of a shell that was just started with this environment, and with what keeps programs from waiting
     /// for a person where the environment does not say otherwise. What looks like a secret is not taken over; dangerous
     /// variables are kept from every command. Each response names both.

@@ -32,7 +32,7 @@ use crate::http_answer::{HttpAnswer, empty, object};
 use crate::http_batch::{self, BatchSessions};
 use crate::message::{self, Found, Objection};
 use crate::peer::{Peer, Place, Places};
-use crate::roots::StartDirectory;
+use crate::roots::{ClientPlace, StartDirectory};
 use crate::server::{Clientele, Maker, Server};
 
 /// How long a client may take for the head of a request, and for its body.
@@ -104,7 +104,7 @@ pub enum HttpError {
 /// When the address may not or cannot be used.
 pub async fn serve_http(
     options: HttpOptions,
-    make: impl Fn(&str, Option<&Path>) -> Result<Operator, String> + Send + Sync + 'static,
+    make: impl Fn(&str, Option<&ClientPlace>) -> Result<Operator, String> + Send + Sync + 'static,
     ready: impl FnOnce(&str),
     over: impl Future<Output = ()>,
 ) -> Result<(), HttpError> {
@@ -152,7 +152,7 @@ struct Endpoint {
 /// Sessions of the older revisions have an operator each; requests of the newest, which knows none, share one: the
 /// token says whose they are.
 fn endpoint(
-    make: impl Fn(&str, Option<&Path>) -> Result<Operator, String> + Send + Sync + 'static,
+    make: impl Fn(&str, Option<&ClientPlace>) -> Result<Operator, String> + Send + Sync + 'static,
     start: StartDirectory,
 ) -> Result<Endpoint, String> {
     let shared = Arc::new(ServedClient::new(make("http", None)?));

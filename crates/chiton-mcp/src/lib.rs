@@ -51,5 +51,5 @@ mod structured;
 
 pub use http::{Address, HttpError, HttpOptions, serve_http};
 pub use push::ChannelOffer;
-pub use roots::StartDirectory;
+pub use roots::{ClientPlace, StartDirectory};
 pub use stdio::{StdioOptions, serve_stdio, serve_stdio_from};

@@ -32,6 +32,15 @@ pub enum StartDirectory {
     },
 }
 
+/// Where a client works, by its roots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientPlace {
+    /// Where its commands start.
+    pub directory: PathBuf,
+    /// All folders that it works in.
+    pub roots: Vec<PathBuf>,
+}
+
 /// Whether the roots of a client are known.
 #[derive(Clone, Copy, Debug)]
 enum Roots {
@@ -80,8 +89,21 @@ impl StartDirectory {
         here == Path::new("/") || home.as_deref().map(real).as_ref() == Some(&here)
     }
 
+    /// Where a client with these roots works, if that is not just `directory`.
+    pub(crate) fn place<'a>(&self, directory: &Path, roots: impl IntoIterator<Item = &'a str>) -> Option<ClientPlace> {
+        let uris: Vec<&str> = roots.into_iter().collect();
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let roots = uris.iter().filter_map(|uri| path_of(uri)).filter(|path| path.is_dir());
+        let roots: Vec<PathBuf> = roots.map(|path| real(&path)).collect();
+        let chosen = self.choose(directory, uris);
+        let here = real(chosen.as_deref().unwrap_or(directory));
+        let has_more = self.is_open() && roots.iter().any(|root| !root.starts_with(&here));
+        (chosen.is_some() || has_more)
+            .then(|| ClientPlace { directory: chosen.unwrap_or_else(|| directory.to_owned()), roots })
+    }
+
     /// Where to start instead of `directory`, if these roots are a reason to.
-    pub(crate) fn choose<'a>(&self, directory: &Path, roots: impl IntoIterator<Item = &'a str>) -> Option<PathBuf> {
+    fn choose<'a>(&self, directory: &Path, roots: impl IntoIterator<Item = &'a str>) -> Option<PathBuf> {
         let exists = |path: PathBuf| path.is_dir().then(|| path.canonicalize().ok().map(|real| (path, real)))?;
         let roots: Vec<(PathBuf, PathBuf)> = roots.into_iter().filter_map(path_of).filter_map(exists).collect();
         let here = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -38,14 +37,14 @@ use crate::progress::OutputProgress;
 use crate::push::{self, Channel, ChannelOffer, Push};
 use crate::resources;
 use crate::revision::Revision;
-use crate::roots::{self, RootsWait, StartDirectory};
+use crate::roots::{self, ClientPlace, RootsWait, StartDirectory};
 use crate::structured;
 
 /// How long the answer to a question for roots is of use.
 const ROOTS: Duration = Duration::from_secs(30);
 
 /// Makes an operator: one that starts in this directory, or where the server was started.
-pub(crate) type Maker = Arc<dyn Fn(Option<&Path>) -> Result<Operator, String> + Send + Sync>;
+pub(crate) type Maker = Arc<dyn Fn(Option<&ClientPlace>) -> Result<Operator, String> + Send + Sync>;
 
 /// Whom a server is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,11 +157,13 @@ impl Server {
 
     fn start_in_one_of(&self, listed: &ListRootsResult) {
         let directory = self.client().operator.surroundings().directory.clone();
-        let chosen = self.start.choose(&directory, listed.roots.iter().map(|root| root.uri.as_str()));
-        let (Some(chosen), Some(maker)) = (chosen, &self.maker) else { return };
+        let place = self.start.place(&directory, listed.roots.iter().map(|root| root.uri.as_str()));
+        let (Some(place), Some(maker)) = (place, &self.maker) else { return };
         // If it cannot be had there, for example because the settings lie in there, it stays where it is.
-        let Ok(operator) = maker(Some(&chosen)) else { return };
-        let moved = Arc::new(ServedClient::new(operator.telling_its_directory()));
+        let Ok(operator) = maker(Some(&place)) else { return };
+        let is_moved = place.directory != directory;
+        let operator = if is_moved { operator.telling_its_directory() } else { operator };
+        let moved = Arc::new(ServedClient::new(operator));
         let mut own = self.own.lock();
         if !own.has_called {
             own.client = Some(moved);
@@ -542,9 +543,10 @@ impl ServerHandler for Server {
 fn instructions(operator: &Operator) -> String {
     let tools = operator.tools();
     let runs = tools.first().map_or("", |tool| tool.name);
+    let held = operator.sandbox_in_words().map(|words| format!(" {words}")).unwrap_or_default();
     format!(
         "The shell of this machine: {runs} runs commands and programs, reports how each ended, and never hangs on what is \
-         left running. Use it for every shell command, in place of any other shell tool."
+         left running. Use it for every shell command, in place of any other shell tool.{held}"
     )
 }
 

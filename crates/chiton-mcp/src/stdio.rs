@@ -5,7 +5,6 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use chiton_operator::Operator;
@@ -22,7 +21,7 @@ use crate::client::ServedClient;
 use crate::message::{self, Found, Message, Objection};
 use crate::push::ChannelOffer;
 use crate::revision::Revision;
-use crate::roots::StartDirectory;
+use crate::roots::{ClientPlace, StartDirectory};
 use crate::server::{Clientele, Maker, Server};
 
 /// The longest line that is read. Larger than any command that can be run.
@@ -57,7 +56,7 @@ pub struct StdioOptions {
 pub async fn serve_stdio_from(
     operator: Operator,
     options: StdioOptions,
-    make: impl Fn(Option<&Path>) -> Result<Operator, String> + Send + Sync + 'static,
+    make: impl Fn(Option<&ClientPlace>) -> Result<Operator, String> + Send + Sync + 'static,
 ) -> Result<(), String> {
     serve(operator, Some(Arc::new(make)), options).await
 }

@@ -15,6 +15,7 @@ use chiton_dialects::{
     Whose,
 };
 use chiton_engine::error::StoreError;
+use chiton_engine::sandbox::policy::SandboxPolicy;
 use chiton_engine::tasks::{Part, Watch};
 use chiton_engine::{
     CommandRequest, Engine, EngineError, FreshState, Outcome, Owner, Response, Shell, StartedTask, Task, Tasks,
@@ -154,6 +155,11 @@ impl Operator {
     /// Where it is.
     pub fn surroundings(&self) -> &Surroundings {
         &self.around
+    }
+
+    /// What its commands are held in, in words; `None` where nothing is to hold them.
+    pub fn sandbox_in_words(&self) -> Option<String> {
+        self.engine.sandbox().map(SandboxPolicy::in_words)
     }
 
     /// One call, from arguments to reply. What goes out to the client is what [`Self::deliver`] makes of it.

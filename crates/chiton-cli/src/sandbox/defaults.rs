@@ -2,9 +2,6 @@
 
 use super::profiles::{OFF, WORK};
 
-/// Whether agents work in a sandbox where nobody names a profile. Until every suite has run in one, only where somebody does.
-const IS_DEFAULT: bool = false;
-
 /// Who asks for a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asker<'a> {
@@ -39,10 +36,6 @@ const DIALECTS: &[DefaultRow] = &[
 
 /// The profile where neither a flag nor the settings name one.
 pub(crate) fn default_profile(asker: Asker<'_>) -> &'static str {
-    if IS_DEFAULT { by_table(asker) } else { OFF }
-}
-
-fn by_table(asker: Asker<'_>) -> &'static str {
     match asker {
         // A person who wants one says so in the settings.
         Asker::Run => OFF,
@@ -70,13 +63,7 @@ mod tests {
             (Asker::Dialect("opencode"), "off"),
             (Asker::Dialect("exec"), "off"),
         ] {
-            assert_eq!(by_table(asker), profile, "{asker:?}");
+            assert_eq!(default_profile(asker), profile, "{asker:?}");
         }
-    }
-
-    #[test]
-    fn where_nobody_names_a_profile_the_table_counts_once_it_is_switched_on() {
-        let expected = if IS_DEFAULT { "work" } else { "off" };
-        assert_eq!(default_profile(Asker::Dialect("native")), expected);
     }
 }

@@ -86,10 +86,7 @@ impl Dialect for Codex {
                     tokens.clone(),
                     ("shell", string("bash (if left out), sh or dash, by name or path.")),
                     ("login", boolean("No effect: profile files are not read.")),
-                    (
-                        "sandbox_permissions",
-                        choice(&PERMISSIONS, "No effect: no sandbox is in force that could be left."),
-                    ),
+                    ("sandbox_permissions", choice(&PERMISSIONS, "No effect: no parameter leaves the sandbox.")),
                     ("justification", string("With require_escalated: why.")),
                     (
                         "prefix_rule",
@@ -348,7 +345,9 @@ fn permissions(arguments: &Arguments<'_>, notes: &mut Vec<String>) -> Result<(),
         return Err(CallError::BadValue { name, problem });
     }
     if escalates {
-        notes.push("sandbox_permissions has no effect: no sandbox is in force".to_owned());
+        notes.push(
+            "sandbox_permissions has no effect: no parameter leaves the sandbox; a person allows more".to_owned(),
+        );
     }
     Ok(())
 }

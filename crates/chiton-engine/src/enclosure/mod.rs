@@ -40,7 +40,7 @@ pub(crate) struct Enclosure {
     /// One for each namespace, then the rules.
     files: Vec<OwnedFd>,
     /// Leads allowed names out of its network.
-    broker: Option<Broker>,
+    broker: Option<Arc<Broker>>,
     /// Where its shells hand their state back; into their keepers where nothing keeps them from that.
     hand_back: Option<PathBuf>,
     /// Held for as long as shells may come that hand their state back there.
@@ -65,7 +65,8 @@ impl From<io::Error> for Unenclosed {
 }
 
 /// What makes a sandbox of an order: a process of its own.
-pub(crate) type Preparing<'a> = &'a dyn Fn(&PrepareOrder) -> io::Result<(Prepared, Vec<OwnedFd>, Option<Broker>)>;
+pub(crate) type Preparing<'a> =
+    &'a dyn Fn(&PrepareOrder, &[BorrowedFd<'_>]) -> io::Result<(Prepared, Vec<OwnedFd>, Option<Broker>)>;
 
 /// The process that leads allowed names out of a sandbox's network.
 #[derive(Debug)]
@@ -90,11 +91,13 @@ impl Broker {
 }
 
 impl Enclosure {
-    /// Has one prepared. `folder` is where shells hand their state back; a new one below it is made.
+    /// Has one prepared. `folder` is where shells hand their state back; a new one below it is made. What runs in `former`,
+    /// an earlier one of the same session, stays within reach where the network is the same.
     pub(crate) fn new(
         policy: &SandboxPolicy,
         folder: &Path,
         without: Without,
+        former: Option<&Self>,
         preparing: Preparing<'_>,
     ) -> Result<Self, Unenclosed> {
         if policy.is_limits_alone() {
@@ -113,9 +116,12 @@ impl Enclosure {
         let hand_back = folder.join(format!("{:016x}", u64::from_ne_bytes(name)));
         fs::create_dir_all(&hand_back)?;
         let in_use = hold_folder(&hand_back)?;
-        let order = PrepareOrder { policy: policy.clone(), hand_back, without };
-        let prepared = preparing(&order).inspect_err(|_| drop(fs::remove_dir(&order.hand_back)));
+        let former = former.filter(|former| former.can_be_joined(policy));
+        let inherited = former.map(Self::to_be_joined).unwrap_or_default();
+        let order = PrepareOrder { policy: policy.clone(), hand_back, without, inherits: former.is_some() };
+        let prepared = preparing(&order, &inherited).inspect_err(|_| drop(fs::remove_dir(&order.hand_back)));
         let (prepared, files, broker) = prepared?;
+        let broker = broker.map(Arc::new).or_else(|| former?.broker.clone());
         let hand_back = Some(order.hand_back);
         let _in_use = Some(in_use);
         let mut enclosure = Self { policy: order.policy, prepared, files, broker, hand_back, _in_use, boundary: None };
@@ -127,6 +133,20 @@ impl Enclosure {
             return Err(Unenclosed::Missing(missing));
         }
         Ok(enclosure)
+    }
+
+    /// Whether a sandbox with this policy can be in the same namespaces of users and of the network.
+    fn can_be_joined(&self, policy: &SandboxPolicy) -> bool {
+        let has_network = self.prepared.network.holds() || self.policy.network == NetworkPolicy::Open;
+        let is_same = self.policy.network == policy.network && self.policy.expose == policy.expose;
+        self.prepared.namespaces.holds() && has_network && is_same
+    }
+
+    /// The namespaces of users, of messages and of the network.
+    fn to_be_joined(&self) -> Vec<BorrowedFd<'_>> {
+        let kinds = self.plan().namespaces;
+        let of_mounts = |kind: &NamespaceKind| matches!(kind, NamespaceKind::Mounts);
+        kinds.iter().zip(&self.files).filter(|(kind, _)| !of_mounts(kind)).map(|(_, file)| file.as_fd()).collect()
     }
 
     /// Layers that the policy wants and the kernel does not give.
@@ -212,6 +232,7 @@ impl Enclosure {
             ("cpu", limits.cpu_seconds.is_some()),
             ("file", limits.file.is_some()),
             ("open files", limits.open_files.is_some()),
+            ("free disk", limits.free.is_some()),
         ];
         let limited: Vec<&str> = limited.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect();
         SandboxReport {

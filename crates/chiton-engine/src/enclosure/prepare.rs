@@ -29,7 +29,8 @@ use crate::sys::process::{WaitStatus, wait_for};
 use crate::sys::seccomp::Filter;
 use crate::sys::{descriptors, landlock, messages};
 
-/// What is to be prepared.
+/// What is to be prepared. Where it comes after another one of the same session, the namespaces of users, of messages and of
+/// the network (where there is one) come with it, and are joined instead of made: what runs in them is still within reach.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PrepareOrder {
     pub(crate) policy: SandboxPolicy,
@@ -37,6 +38,8 @@ pub(crate) struct PrepareOrder {
     pub(crate) hand_back: PathBuf,
     /// Layers to do without.
     pub(crate) without: Without,
+    /// Whether namespaces come with it.
+    pub(crate) inherits: bool,
 }
 
 /// What was prepared. The descriptors come with it, in this order: users, mounts, messages, the network, rules.
@@ -86,10 +89,19 @@ pub(crate) fn serve() -> io::Result<()> {
     rustix::process::umask(Mode::from_raw_mode(0o022));
     let mut bytes = [0];
     let Some((_, files)) = messages::receive(&engine, &mut bytes)? else { return Ok(()) };
-    let file = files.into_iter().next().ok_or_else(|| io::Error::other("the order is missing"))?;
+    let mut files = files.into_iter();
+    let file = files.next().ok_or_else(|| io::Error::other("the order is missing"))?;
     let mut text = Vec::new();
     fs::File::from(file).take(ORDER_BYTES).read_to_end(&mut text)?;
     let order: PrepareOrder = postcard::from_bytes(&text).map_err(|_| io::Error::other("the order cannot be read"))?;
+    let inherited: Vec<OwnedFd> = files.collect();
+    if order.inherits && !inherited.is_empty() {
+        let network = order.policy.network != NetworkPolicy::Open;
+        match in_namespaces(&order, &engine, network, &inherited, &Missing::default())? {
+            Ok(()) => return Ok(()),
+            Err(why) => return Err(io::Error::other(why)),
+        }
+    }
     prepare(&order, &engine)
 }
 
@@ -101,14 +113,14 @@ fn prepare(order: &PrepareOrder, engine: &UnixStream) -> io::Result<()> {
         missing.namespaces = Some("left out".to_owned());
     } else {
         if wants_network && !order.without.network_namespace {
-            match in_namespaces(order, engine, true, &missing)? {
+            match in_namespaces(order, engine, true, &[], &missing)? {
                 Ok(()) => return Ok(()),
                 Err(why) => missing.network = Some(why),
             }
         } else if wants_network {
             missing.network = Some("left out".to_owned());
         }
-        match in_namespaces(order, engine, false, &missing)? {
+        match in_namespaces(order, engine, false, &[], &missing)? {
             Ok(()) => return Ok(()),
             Err(why) => missing.namespaces = Some(why),
         }
@@ -131,13 +143,14 @@ fn in_namespaces(
     order: &PrepareOrder,
     engine: &UnixStream,
     network: bool,
+    inherited: &[OwnedFd],
     missing: &Missing,
 ) -> io::Result<Result<(), String>> {
     let (mut ours, mut theirs) = UnixStream::pair()?;
     let pid = match fork()? {
         Forked::Child => {
             drop(ours);
-            let done = inside(order, engine, &mut theirs, network, missing);
+            let done = inside(order, engine, &mut theirs, network, inherited, missing);
             if let Err(why) = &done {
                 let _ = theirs.write_all(why.as_bytes());
             }
@@ -150,7 +163,8 @@ fn in_namespaces(
     // Once it is in its namespaces, its users are written down; then it goes on.
     let mut byte = [0];
     let entered = ours.read(&mut byte)? == 1 && byte == *ENTERED;
-    let mapped = if entered { map_users(pid) } else { Ok(()) };
+    // Those of namespaces that were there before are written down already.
+    let mapped = if entered && inherited.is_empty() { map_users(pid) } else { Ok(()) };
     let mut why = if entered { Vec::new() } else { byte.to_vec() };
     if entered && mapped.is_ok() {
         let _ = ours.write_all(MAPPED);
@@ -198,11 +212,18 @@ fn inside(
     engine: &UnixStream,
     parent: &mut UnixStream,
     network: bool,
+    inherited: &[OwnedFd],
     missing: &Missing,
 ) -> Result<(), String> {
     let say = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+    let is_new = inherited.is_empty();
+    for namespace in inherited {
+        rustix::thread::move_into_link_name_space(namespace.as_fd(), None)
+            .map_err(|error| say("earlier namespaces cannot be joined")(error.into()))?;
+    }
     let kinds = UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
     let kinds = if network { kinds | UnshareFlags::NEWNET } else { kinds };
+    let kinds = if is_new { kinds } else { UnshareFlags::NEWNS };
     unshare(kinds).map_err(say("namespaces cannot be made"))?;
     parent.write_all(ENTERED).map_err(say("the sandbox cannot be prepared"))?;
     let mut byte = [0];
@@ -231,7 +252,7 @@ fn inside(
         absent: view.absent,
         ..Prepared::default()
     };
-    let sockets = set_up_network(order, network).map_err(say("its network cannot be set up"))?;
+    let sockets = set_up_network(order, network && is_new).map_err(say("its network cannot be set up"))?;
     add_rules(order, rules::Reads::Free, network, &mut prepared, &mut files).map_err(say("Landlock's rules"))?;
     prepared.watch = watch_layer(order);
     let handed_over = send(engine, &prepared, &files).and_then(|()| match &sockets {

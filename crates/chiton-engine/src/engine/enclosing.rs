@@ -1,5 +1,6 @@
 //! The sandbox of each session: prepared with its first command, and again where something has appeared that it must cover.
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use chiton_guard::Boundary;
@@ -31,7 +32,8 @@ impl Engine {
         if let Some(enclosure) = &*held {
             return Ok(Some(Arc::clone(enclosure)));
         }
-        let made = self.enclose(&policy.widened(session.widened()))?;
+        let former = session.former_enclosure().lock().take();
+        let made = self.enclose(&policy.widened(session.widened()), former.as_deref())?;
         Ok(Some(Arc::clone(held.insert(Arc::new(made)))))
     }
 
@@ -44,13 +46,14 @@ impl Engine {
         match &self.inner.config.sandbox {
             Some(policy) if !widened.is_empty() => {
                 let all = session.widened().into_iter().chain(widened.iter().cloned());
-                Ok(Some(Arc::new(self.enclose(&policy.widened(all))?)))
+                let usual = self.enclosure(session)?;
+                Ok(Some(Arc::new(self.enclose(&policy.widened(all), usual.as_deref())?)))
             }
             _ => self.enclosure(session),
         }
     }
 
-    fn enclose(&self, policy: &SandboxPolicy) -> Result<Enclosure, StartError> {
+    fn enclose(&self, policy: &SandboxPolicy, former: Option<&Enclosure>) -> Result<Enclosure, StartError> {
         let config = &self.inner.config;
         let folder = config.state_directory.join(FOLDER);
         let names = || BrokerPlan {
@@ -63,8 +66,9 @@ impl Engine {
             upstream: None,
             search: Vec::new(),
         };
-        let preparing = |order: &_| sandbox_process::prepare(&config.keeper, order, names);
-        Enclosure::new(policy, &folder, config.sandbox_without, &preparing).map_err(|why| match why {
+        let preparing =
+            |order: &_, files: &[BorrowedFd<'_>]| sandbox_process::prepare(&config.keeper, order, files, names);
+        Enclosure::new(policy, &folder, config.sandbox_without, former, &preparing).map_err(|why| match why {
             Unenclosed::Missing(layers) => {
                 StartError::SandboxMissing { profile: policy.profile.clone(), layers: layers.join(", ") }
             }
@@ -85,7 +89,10 @@ impl Engine {
 
     /// The same, made anew where it does not cover everything any more. Behind an answer: it looks at many paths.
     pub(super) fn renewed_enclosure(&self, session: &Session) -> Result<Option<Arc<Enclosure>>, StartError> {
-        session.enclosure().lock().take_if(|enclosure| enclosure.is_outdated());
+        let outdated = session.enclosure().lock().take_if(|enclosure| enclosure.is_outdated());
+        if outdated.is_some() {
+            *session.former_enclosure().lock() = outdated;
+        }
         self.enclosure(session)
     }
 }

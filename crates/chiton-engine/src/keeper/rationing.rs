@@ -1,24 +1,32 @@
 //! The limits of a sandboxed run that the kernel does not keep by itself, and the names of those that it does.
 //!
 //! 1. Each process has limits of its own from its start (`setrlimit`).
-//! 2. What all of them use together is added up every so often, the sooner the less is left.
+//! 2. What all of them use together, and what is free on the disk, is looked at every so often: the sooner, the less is left.
 //! 3. A signal that only a limit sends, or the kernel's killer of processes, is told by its name in the ending.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::boundary::program;
 use crate::run::Outcome;
 use crate::sandbox::policy::SandboxLimits;
 use crate::sandbox::report::{Exhausted, Resource};
 use crate::stop;
 
-/// How fast a machine can fill memory: within this time of now, so much can be used up.
+/// How fast a machine can use things up: within this time of now, so much can be gone.
 const BYTES_PER_MILLISECOND: u64 = 4 << 20;
+const PROCESSES_PER_MILLISECOND: u64 = 10;
 const SHORTEST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(1);
+/// Of so many processes the programs are looked at, to name the one that there are most of.
+const MOST_NAMED: usize = 100;
 
 pub(super) struct Rationing {
     limits: SandboxLimits,
+    /// A folder on the disk of which some has to stay free.
+    disk: Option<PathBuf>,
     next: Option<Instant>,
     exhausted: Option<Exhausted>,
     killed_before: Option<u64>,
@@ -32,9 +40,12 @@ pub(super) enum Allowance {
 }
 
 impl Rationing {
-    pub(super) fn new(limits: SandboxLimits) -> Self {
-        let next = (limits.memory.is_some() || limits.processes.is_some()).then(|| Instant::now() + SHORTEST);
-        Self { limits, next, exhausted: None, killed_before: killed_for_memory() }
+    pub(super) fn new(limits: SandboxLimits, disk: Option<PathBuf>) -> Self {
+        // Where too little was free before it began, the command is not what used it up.
+        let disk = disk.filter(|disk| limits.free.is_some_and(|floor| free(disk).is_some_and(|free| free > floor)));
+        let is_limited = limits.memory.is_some() || limits.processes.is_some() || disk.is_some();
+        let next = is_limited.then(|| Instant::now() + SHORTEST);
+        Self { limits, disk, next, exhausted: None, killed_before: killed_for_memory() }
     }
 
     pub(super) fn next_check(&self) -> Option<Instant> {
@@ -46,25 +57,47 @@ impl Rationing {
         if self.next.is_none_or(|next| now < next) {
             return Allowance::Enough;
         }
-        let members: Vec<(i32, u64)> = stop::descendants().into_iter().map(|pid| (pid, resident(pid))).collect();
-        if let Some(limit) = self.limits.processes.filter(|limit| members.len() as u64 + 1 >= *limit) {
-            self.exhausted.get_or_insert(Exhausted { what: Resource::Processes, limit: Some(limit), by: None });
-        }
-
-        let used: u64 = members.iter().map(|(_, bytes)| bytes).sum();
-        let Some(limit) = self.limits.memory else {
-            self.next = Some(now + LONGEST);
-            return Allowance::Enough;
-        };
-        if used > limit {
-            let largest = members.iter().max_by_key(|(_, bytes)| *bytes).map(|(pid, _)| super::boundary::program(*pid));
-            self.exhausted = Some(Exhausted { what: Resource::Memory, limit: Some(limit), by: largest });
+        let members: Vec<i32> = stop::descendants().into_iter().collect();
+        let left = [self.check_processes(&members), self.check_memory(&members), self.check_disk()];
+        if left.iter().flatten().any(Result::is_err) {
             self.next = None;
             return Allowance::UsedUp;
         }
-        let pause = Duration::from_millis((limit - used) / BYTES_PER_MILLISECOND);
+        let pause = left.into_iter().flatten().flatten().min().unwrap_or(LONGEST);
         self.next = Some(now + pause.clamp(SHORTEST, LONGEST));
         Allowance::Enough
+    }
+
+    /// The kernel keeps this limit for users, and not for root. At the limit a program fails to start another; beyond it,
+    /// the run ends.
+    fn check_processes(&mut self, members: &[i32]) -> Option<Left> {
+        let (limit, count) = (self.limits.processes?, members.len() as u64);
+        if count + 1 >= limit {
+            let by = Some(commonest(members));
+            self.exhausted.get_or_insert(Exhausted { what: Resource::Processes, limit: Some(limit), by });
+        }
+        Some(if count > limit { Err(Nothing) } else { Ok(milliseconds((limit - count) / PROCESSES_PER_MILLISECOND)) })
+    }
+
+    fn check_memory(&mut self, members: &[i32]) -> Option<Left> {
+        let limit = self.limits.memory?;
+        let sizes: Vec<(i32, u64)> = members.iter().map(|pid| (*pid, resident(*pid))).collect();
+        let used: u64 = sizes.iter().map(|(_, bytes)| bytes).sum();
+        if used > limit {
+            let largest = sizes.iter().max_by_key(|(_, bytes)| *bytes).map(|(pid, _)| program(*pid));
+            self.exhausted = Some(Exhausted { what: Resource::Memory, limit: Some(limit), by: largest });
+            return Some(Err(Nothing));
+        }
+        Some(Ok(milliseconds((limit - used) / BYTES_PER_MILLISECOND)))
+    }
+
+    fn check_disk(&mut self) -> Option<Left> {
+        let (floor, free) = (self.limits.free?, free(self.disk.as_ref()?)?);
+        if free < floor {
+            self.exhausted = Some(Exhausted { what: Resource::Free, limit: Some(floor), by: None });
+            return Some(Err(Nothing));
+        }
+        Some(Ok(milliseconds((free - floor) / BYTES_PER_MILLISECOND)))
     }
 
     /// Notes what an ending says of limits: signals that nothing else sends.
@@ -89,6 +122,31 @@ impl Rationing {
     pub(super) fn exhausted(&self) -> Option<Exhausted> {
         self.exhausted.clone()
     }
+}
+
+/// Nothing is left.
+struct Nothing;
+
+/// How long what is left lasts at least.
+type Left = Result<Duration, Nothing>;
+
+fn milliseconds(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// The program that most of these processes run.
+fn commonest(members: &[i32]) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for pid in members.iter().take(MOST_NAMED) {
+        *counts.entry(program(*pid)).or_default() += 1;
+    }
+    counts.into_iter().max_by_key(|(_, count)| *count).map(|(name, _)| name).unwrap_or_default()
+}
+
+/// Bytes that are free on the disk of `folder`, for whoever is not root.
+fn free(folder: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(folder).ok()?;
+    found.f_bavail.checked_mul(found.f_frsize)
 }
 
 /// Bytes of memory that a process has.

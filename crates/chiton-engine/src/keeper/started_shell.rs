@@ -58,8 +58,9 @@ impl Enclosed {
     fn new(plan: EnclosedPlan, started: ShellProcess, shared: Option<&Path>, mut given: Vec<OwnedFd>) -> Self {
         let network = if plan.has_broker { given.pop() } else { None };
         let limits = plan.policy.limits;
+        let disk = plan.policy.workspace.first().or_else(|| plan.policy.write.first()).cloned();
         let boundary = started.listener.map(|listener| Boundary::new(listener, plan.policy, shared, started.pid));
-        Self { boundary, rationing: Rationing::new(limits), network }
+        Self { boundary, rationing: Rationing::new(limits, disk), network }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -28,10 +28,11 @@ const LIMIT: Duration = Duration::from_secs(10);
 pub(crate) fn prepare(
     program: &Path,
     order: &PrepareOrder,
+    inherited: &[BorrowedFd<'_>],
     names: impl Fn() -> BrokerPlan,
 ) -> io::Result<(Prepared, Vec<OwnedFd>, Option<Broker>)> {
     let (connection, mut child) = start(program, SANDBOX_ARGUMENT)?;
-    let answer = exchange(&connection, order);
+    let answer = exchange(&connection, order, inherited);
     if answer.is_err() {
         let _ = child.kill();
     }
@@ -56,11 +57,18 @@ fn start(program: &Path, role: &str) -> io::Result<(UnixStream, Child)> {
     Ok((ours, child))
 }
 
-fn exchange(connection: &UnixStream, order: &PrepareOrder) -> io::Result<(Prepared, Vec<OwnedFd>, Option<Sockets>)> {
+fn exchange(
+    connection: &UnixStream,
+    order: &PrepareOrder,
+    inherited: &[BorrowedFd<'_>],
+) -> io::Result<(Prepared, Vec<OwnedFd>, Option<Sockets>)> {
     let text = postcard::to_stdvec(order).map_err(|error| io::Error::other(error.to_string()))?;
-    messages::send(connection, PREPARED, &[memory_file(&text)?.as_fd()])?;
+    let file = memory_file(&text)?;
+    let files: Vec<BorrowedFd<'_>> = [file.as_fd()].into_iter().chain(inherited.iter().copied()).collect();
+    messages::send(connection, PREPARED, &files)?;
     let (prepared, files) = prepare::receive(connection)?;
     let is_named = matches!(order.policy.network, NetworkPolicy::Named(_)) && prepared.network.holds();
+    let is_named = is_named && !order.inherits;
     let sockets = is_named.then(|| Sockets::receive(connection)).transpose()?;
     Ok((prepared, files, sockets))
 }

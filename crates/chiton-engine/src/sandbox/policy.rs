@@ -41,6 +41,31 @@ impl SandboxPolicy {
             && self.network == NetworkPolicy::Open
     }
 
+    /// What commands may do, for whoever sends them: two sentences.
+    pub fn in_words(&self) -> String {
+        let is_writable = |path: &&PathBuf| self.write.iter().any(|root| path.starts_with(root));
+        let places: Vec<String> =
+            self.workspace.iter().filter(is_writable).map(|path| path.display().to_string()).collect();
+        let changes = match (places.as_slice(), self.workspace.is_empty()) {
+            ([], true) => {
+                "they can change files in temporary folders and caches only, since no folder is the workspace (a \
+                           person names one with --add-dir DIR)"
+                    .to_owned()
+            }
+            ([], false) => "they can read files, and change those in temporary folders".to_owned(),
+            _ => format!("they can change files in {}, in temporary folders and in caches", places.join(", ")),
+        };
+        let network = match &self.network {
+            NetworkPolicy::Open => "",
+            NetworkPolicy::Named(_) => ", and reach the hosts that a person has listed",
+            NetworkPolicy::Off => ", and have no network",
+        };
+        format!(
+            "Commands run in the sandbox {}: {changes}{network}. A reply names what was refused, and how a person allows it.",
+            self.profile
+        )
+    }
+
     /// What cannot be reached inside, as the guard has to know it. It is true only where every layer holds.
     pub fn boundary(&self) -> Boundary {
         let texts = |paths: &[PathBuf]| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();

@@ -114,7 +114,7 @@ pub(crate) fn in_lines(refused: &[RefusedAccess]) -> Vec<String> {
 pub struct Exhausted {
     /// What there was too little of.
     pub what: Resource,
-    /// How much there was: bytes, seconds or processes. `None` where the kernel had no more, whatever the limit.
+    /// How much there was, or has to be left: bytes, seconds or processes. `None` where the kernel had no more, whatever the limit.
     #[serde(default)]
     pub limit: Option<u64>,
     /// The program that used most of it, where that is known.
@@ -134,6 +134,8 @@ pub enum Resource {
     Cpu,
     /// The size of a file.
     File,
+    /// Space that has to stay free on the disk.
+    Free,
 }
 
 impl Resource {
@@ -144,6 +146,7 @@ impl Resource {
             Self::Processes => "processes",
             Self::Cpu => "cpu",
             Self::File => "file",
+            Self::Free => "free",
         }
     }
 }
@@ -156,6 +159,9 @@ impl fmt::Display for Exhausted {
             (Resource::Processes, limit) => write!(formatter, "process limit: {}", limit.unwrap_or_default())?,
             (Resource::Cpu, limit) => write!(formatter, "processor time limit: {} s", limit.unwrap_or_default())?,
             (Resource::File, limit) => write!(formatter, "file size limit: {}", size(limit.unwrap_or_default()))?,
+            (Resource::Free, limit) => {
+                write!(formatter, "disk limit: less than {} is free", size(limit.unwrap_or_default()))?;
+            }
         }
         match &self.by {
             Some(by) => write!(formatter, ", by {by}"),

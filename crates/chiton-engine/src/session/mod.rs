@@ -93,6 +93,8 @@ struct Shared {
     inherited: Lock<Inherited>,
     /// What its commands are held in.
     enclosure: Lock<Option<Arc<Enclosure>>>,
+    /// What they were held in before, until the next one is made.
+    former_enclosure: Lock<Option<Arc<Enclosure>>>,
     /// What a person has allowed its commands beyond their sandbox's profile.
     widened: Lock<Vec<Widening>>,
     /// What a person did not want to allow them: nobody asks again.
@@ -187,6 +189,11 @@ impl Session {
     /// What its commands are held in.
     pub(crate) fn enclosure(&self) -> &Lock<Option<Arc<Enclosure>>> {
         &self.inner.shared.enclosure
+    }
+
+    /// What its commands were held in before that has to be made anew.
+    pub(crate) fn former_enclosure(&self) -> &Lock<Option<Arc<Enclosure>>> {
+        &self.inner.shared.former_enclosure
     }
 
     /// The tasks that it has started.
@@ -338,7 +345,8 @@ impl Session {
     /// Lets its commands do more from now on; what they are held in is made anew.
     pub(crate) fn widen(&self, by: &[Widening]) {
         self.inner.shared.widened.lock().extend_from_slice(by);
-        drop(self.enclosure().lock().take());
+        let former = self.enclosure().lock().take();
+        *self.former_enclosure().lock() = former;
     }
 
     /// Whether a person may be asked to allow its commands this.

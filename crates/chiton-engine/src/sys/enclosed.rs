@@ -154,6 +154,7 @@ fn become_program(
     for (resource, limit) in enclosing.limits {
         take_limit(*resource, *limit).map_err(at(Step::Limits))?;
     }
+    go_first();
 
     for (namespace, kind) in enclosing.namespaces {
         rustix::thread::move_into_link_name_space(*namespace, Some(*kind))
@@ -198,6 +199,20 @@ fn lead(leads: Leads) -> io::Result<()> {
         Leads::ForegroundGroup => rustix::process::setpgid(None, None)?,
     }
     Ok(())
+}
+
+/// Where the kernel runs out of memory, it takes this process before its keeper and the engine. A kernel that does not let
+/// itself be told takes whichever it wants.
+fn go_first() {
+    const FIRST: i32 = 500;
+    let path = c"/proc/self/oom_score_adj";
+    let Ok(file) = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) else { return };
+    let mut bytes = [0; 16];
+    let count = rustix::io::read(&file, &mut bytes[..]).unwrap_or(0);
+    let now: Option<i32> = std::str::from_utf8(&bytes[..count]).ok().and_then(|text| text.trim().parse().ok());
+    if now.is_some_and(|now| now < FIRST) {
+        let _ = rustix::io::pwrite(&file, b"500", 0);
+    }
 }
 
 /// Never above what the process may have already.

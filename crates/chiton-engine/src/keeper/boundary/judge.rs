@@ -277,9 +277,9 @@ fn shown_for_shell(path: &Path) -> String {
     String::from_utf8_lossy(&quoted).into_owned()
 }
 
-/// The namespace of mounts that a process is in.
+/// The namespace of users that a process is in: all commands of a session share it.
 fn namespace(pid: i32) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{pid}/ns/mnt")).ok()
+    fs::read_link(format!("/proc/{pid}/ns/user")).ok()
 }
 
 /// Whether a process descends from this keeper.
