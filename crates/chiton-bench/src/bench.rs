@@ -7,13 +7,14 @@ use anyhow::{Result, bail};
 
 use crate::measure::timed;
 use crate::table::{Row, Section};
-use crate::{latency, memory, parts, throughput};
+use crate::{latency, memory, parts, sandbox, throughput};
 
 /// The parts that give rows, by name.
-pub(crate) const PARTS: [(&str, &str); 4] = [
+pub(crate) const PARTS: [(&str, &str); 5] = [
     ("latency", "How long a call takes"),
     ("throughput", "Many commands, much output"),
     ("memory", "At rest"),
+    ("sandbox", "What the sandbox costs"),
     ("parts", "Parts by themselves"),
 ];
 
@@ -59,6 +60,11 @@ impl Bench {
                 add("sleeps", &|| throughput::sleeps(self))?;
                 add("flood", &|| throughput::flood(self))?;
                 add("rate", &|| throughput::rate(self))?;
+            }
+            "sandbox" => {
+                add("calls", &|| sandbox::calls(self))?;
+                add("projects", &|| sandbox::projects(self))?;
+                add("others", &|| sandbox::others(self))?;
             }
             "memory" => {
                 add("idle", &|| memory::idle(self))?;

@@ -17,6 +17,7 @@ mod memory;
 mod parts;
 mod plot;
 mod pure;
+mod sandbox;
 mod save;
 mod server;
 mod subject;

@@ -300,6 +300,12 @@ fn probe(name: &str, holds: Holds, code: &str, without: Without) -> Result<(), S
     let said = format!("{}{}", report.stdout.to_text(), report.stderr.to_text());
     let sandbox = report.protection.sandbox.clone().ok_or("there is no sandbox")?;
 
+    if std::env::var_os("SHOW").is_some() {
+        eprintln!(
+            "WORDS {name}: {:?}",
+            report.refused.iter().map(|one| (one.what, one.path.as_str(), one.by.as_str())).collect::<Vec<_>>()
+        );
+    }
     let is_held = said.contains("HELD") && outside.is_untouched();
     let is_named = holds == InNamespaces && without.namespaces && !sandbox.weaker.is_empty();
     if is_held || is_named {

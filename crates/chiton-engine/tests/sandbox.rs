@@ -280,7 +280,9 @@ fn a_limit_that_was_hit_is_named() {
 fn programs_that_reserve_a_lot_start_within_a_small_limit() {
     runtime().block_on(async {
         let place = place(|policy| policy.limits.memory = Some(512 << 20), Without::default());
-        for program in ["node -e 'console.log(1)'", "python3 -c 'print(1)'", "git --version"] {
+        let java = "java -version";
+        let programs = ["node -e 'console.log(1)'", java, "go version", "python3 -c 'print(1)'", "git --version"];
+        for program in programs {
             let found = place.run(&format!("command -v {}", program.split(' ').next().unwrap())).await;
             if found.outcome == Outcome::Exited(0) {
                 let report = place.run(program).await;

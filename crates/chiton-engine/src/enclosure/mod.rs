@@ -123,8 +123,8 @@ impl Enclosure {
         let (prepared, files, broker) = prepared?;
         let broker = broker.map(Arc::new).or_else(|| former?.broker.clone());
         let hand_back = Some(order.hand_back);
-        let _in_use = Some(in_use);
-        let mut enclosure = Self { policy: order.policy, prepared, files, broker, hand_back, _in_use, boundary: None };
+        let mut enclosure =
+            Self { policy: order.policy, prepared, files, broker, hand_back, _in_use: Some(in_use), boundary: None };
         if enclosure.weaker().is_empty() {
             enclosure.boundary = Some(Arc::new(enclosure.policy.boundary()));
         }

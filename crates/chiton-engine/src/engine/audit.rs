@@ -78,9 +78,8 @@ impl Engine {
 
     /// Writes down what a person allowed beyond a sandbox's profile.
     pub(super) fn note_widening(&self, session: &Session, what: &str) {
-        let mut entry = AuditEntry::new(AuditEvent::Task);
+        let mut entry = AuditEntry::new(AuditEvent::Task).with_command(&self.inner.known.masked(what.as_bytes()));
         entry.outcome = Some("widened".to_owned());
-        entry.verdict = Some(what.to_owned());
         let _ = self.write_line(session, entry);
     }
 

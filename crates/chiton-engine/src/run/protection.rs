@@ -14,7 +14,6 @@ pub struct Protection {
     /// How commands are judged before they run.
     pub guard: Mode,
     /// What holds one that runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxReport>,
 }
 

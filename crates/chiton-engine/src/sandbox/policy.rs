@@ -60,8 +60,10 @@ impl SandboxPolicy {
             NetworkPolicy::Named(_) => ", and reach the hosts that a person has listed",
             NetworkPolicy::Off => ", and have no network",
         };
+        let hidden = if self.hide.is_empty() { "" } else { "; logins of this user look empty to them" };
         format!(
-            "Commands run in the sandbox {}: {changes}{network}. A reply names what was refused, and how a person allows it.",
+            "Commands run in the sandbox {}: {changes}{network}{hidden}. A reply names what was refused, and how a person \
+             allows it.",
             self.profile
         )
     }

@@ -75,7 +75,9 @@ pub(crate) fn findings(
         Effect::Device { what, doing } => {
             let mut found = on(what, Depth::Entry, Act::Writes, doing, Certainty::Would, &changes_device);
             // A device is no file: what can be written to does not decide about it.
-            found.iter_mut().for_each(|finding| finding.needs = None);
+            for finding in &mut found {
+                finding.needs = None;
+            }
             found
         }
         Effect::Print { what, program } => prints(what, Some(program), places, cwd, is_written, span),

@@ -272,6 +272,10 @@ fn could_otherwise(place: &Place, real: &Path) -> bool {
 }
 
 fn shown_for_shell(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    if text.chars().all(|one| one.is_ascii_alphanumeric() || "/._-+,:@%".contains(one)) {
+        return text.into_owned();
+    }
     let mut quoted = Vec::new();
     chiton_shell::quote::append_quoted(&mut quoted, path.as_os_str().as_encoded_bytes());
     String::from_utf8_lossy(&quoted).into_owned()
