@@ -18,6 +18,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::lock::Lock;
 use crate::protocol::{EnclosedPlan, NamespaceKind};
@@ -35,7 +36,7 @@ pub(crate) struct Enclosure {
     /// One for each namespace, then the rules.
     files: Vec<OwnedFd>,
     /// Leads allowed names out of its network.
-    broker: Option<Broker>,
+    broker: Option<Arc<Broker>>,
     /// Where its shells hand their state back; into their keepers where nothing keeps them from that.
     hand_back: Option<PathBuf>,
 }
@@ -55,8 +56,11 @@ impl From<io::Error> for Unenclosed {
     }
 }
 
-/// What makes a sandbox of an order: a process of its own.
-pub(crate) type Preparing<'a> = &'a dyn Fn(&PrepareOrder) -> io::Result<(Prepared, Vec<OwnedFd>, Option<Broker>)>;
+/// What makes a sandbox of an order, in these namespaces if there are any: a process of its own.
+pub(crate) type Preparing<'a> = &'a dyn Fn(&PrepareOrder, &[BorrowedFd<'_>]) -> io::Result<Made>;
+
+/// What was prepared, its descriptors, and what leads names out.
+pub(crate) type Made = (Prepared, Vec<OwnedFd>, Option<Broker>);
 
 /// The process that leads allowed names out of a sandbox's network.
 #[derive(Debug)]
@@ -81,11 +85,13 @@ impl Broker {
 }
 
 impl Enclosure {
-    /// Has one prepared. `folder` is where shells hand their state back; a new one below it is made.
+    /// Has one prepared. `folder` is where shells hand their state back; a new one below it is made. Of the one `before` it,
+    /// everything but the mounts goes on: what an earlier command has left running can be reached and signaled.
     pub(crate) fn new(
         policy: &SandboxPolicy,
         folder: &Path,
         without: Without,
+        before: Option<&Self>,
         preparing: Preparing<'_>,
     ) -> Result<Self, Unenclosed> {
         if policy.is_limits_alone() {
@@ -101,15 +107,31 @@ impl Enclosure {
         rustix::rand::getrandom(&mut name, rustix::rand::GetRandomFlags::empty()).map_err(io::Error::from)?;
         let hand_back = folder.join(format!("{:016x}", u64::from_ne_bytes(name)));
         fs::create_dir_all(&hand_back)?;
+        // Places are covered by what they really are, and so this one has to be found again by that.
+        let hand_back = fs::canonicalize(hand_back)?;
         let order = PrepareOrder { policy: policy.clone(), hand_back, without };
-        let prepared = preparing(&order).inspect_err(|_| drop(fs::remove_dir(&order.hand_back)));
-        let (prepared, files, broker) = prepared?;
+        let goes_on = before.map(Self::namespaces_of_session).filter(|namespaces| !namespaces.is_empty());
+        let joined = goes_on.and_then(|namespaces| preparing(&order, &namespaces).ok());
+        let (prepared, files, broker) = if let Some((prepared, files, _)) = joined {
+            (prepared, files, before.and_then(|before| before.broker.clone()))
+        } else {
+            let fresh = preparing(&order, &[]).inspect_err(|_| drop(fs::remove_dir(&order.hand_back)));
+            let (prepared, files, broker) = fresh?;
+            (prepared, files, broker.map(Arc::new))
+        };
         let enclosure = Self { policy: order.policy, prepared, files, broker, hand_back: Some(order.hand_back) };
         let missing = enclosure.missing();
         if policy.missing == MissingLayer::Refuse && !missing.is_empty() {
             return Err(Unenclosed::Missing(missing));
         }
         Ok(enclosure)
+    }
+
+    /// Those that stay what they are when the mounts are made anew: users, messages, the network.
+    fn namespaces_of_session(&self) -> Vec<BorrowedFd<'_>> {
+        let kinds = self.plan().namespaces;
+        let held = kinds.iter().zip(&self.files).filter(|(kind, _)| **kind != NamespaceKind::Mounts);
+        held.map(|(_, file)| file.as_fd()).collect()
     }
 
     /// Layers that the policy wants and the kernel does not give.

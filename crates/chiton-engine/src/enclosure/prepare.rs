@@ -18,7 +18,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
-use rustix::thread::UnshareFlags;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
 use super::network::{self, inside, inside::Sockets};
@@ -86,29 +86,37 @@ pub(crate) fn serve() -> io::Result<()> {
     rustix::process::umask(Mode::from_raw_mode(0o022));
     let mut bytes = [0];
     let Some((_, files)) = messages::receive(&engine, &mut bytes)? else { return Ok(()) };
-    let file = files.into_iter().next().ok_or_else(|| io::Error::other("the order is missing"))?;
+    let mut files = files.into_iter();
+    let file = files.next().ok_or_else(|| io::Error::other("the order is missing"))?;
+    let joined: Vec<OwnedFd> = files.collect();
     let mut text = Vec::new();
     fs::File::from(file).take(ORDER_BYTES).read_to_end(&mut text)?;
     let order: PrepareOrder = postcard::from_bytes(&text).map_err(|_| io::Error::other("the order cannot be read"))?;
-    prepare(&order, &engine)
+    prepare(&order, &joined, &engine)
 }
 
-/// Tries with everything, then with what is left.
-fn prepare(order: &PrepareOrder, engine: &UnixStream) -> io::Result<()> {
+/// Tries with everything, then with what is left. In the namespaces of a session there is nothing to do without.
+fn prepare(order: &PrepareOrder, joined: &[OwnedFd], engine: &UnixStream) -> io::Result<()> {
     let wants_network = order.policy.network != NetworkPolicy::Open;
     let mut missing = Missing::default();
+    if let [_, _, network @ ..] = joined {
+        if wants_network && network.is_empty() {
+            missing.network = Some("the session has none".to_owned());
+        }
+        return in_namespaces(order, joined, engine, !network.is_empty(), &missing)?.map_err(io::Error::other);
+    }
     if order.without.namespaces {
         missing.namespaces = Some("left out".to_owned());
     } else {
         if wants_network && !order.without.network_namespace {
-            match in_namespaces(order, engine, true, &missing)? {
+            match in_namespaces(order, joined, engine, true, &missing)? {
                 Ok(()) => return Ok(()),
                 Err(why) => missing.network = Some(why),
             }
         } else if wants_network {
             missing.network = Some("left out".to_owned());
         }
-        match in_namespaces(order, engine, false, &missing)? {
+        match in_namespaces(order, joined, engine, false, &missing)? {
             Ok(()) => return Ok(()),
             Err(why) => missing.namespaces = Some(why),
         }
@@ -129,6 +137,7 @@ struct Missing {
 /// Prepares everything in a copy of this process. The inner result says why that was not possible.
 fn in_namespaces(
     order: &PrepareOrder,
+    joined: &[OwnedFd],
     engine: &UnixStream,
     network: bool,
     missing: &Missing,
@@ -137,7 +146,7 @@ fn in_namespaces(
     let pid = match fork()? {
         Forked::Child => {
             drop(ours);
-            let done = inside(order, engine, &mut theirs, network, missing);
+            let done = inside(order, joined, engine, &mut theirs, network, missing);
             if let Err(why) = &done {
                 let _ = theirs.write_all(why.as_bytes());
             }
@@ -150,7 +159,7 @@ fn in_namespaces(
     // Once it is in its namespaces, its users are written down; then it goes on.
     let mut byte = [0];
     let entered = ours.read(&mut byte)? == 1 && byte == *ENTERED;
-    let mapped = if entered { map_users(pid) } else { Ok(()) };
+    let mapped = if entered && joined.is_empty() { map_users(pid) } else { Ok(()) };
     let mut why = if entered { Vec::new() } else { byte.to_vec() };
     if entered && mapped.is_ok() {
         let _ = ours.write_all(MAPPED);
@@ -195,15 +204,14 @@ fn ranges(file: &str) -> io::Result<String> {
 /// In the copy: enters namespaces, builds, and sends what was built.
 fn inside(
     order: &PrepareOrder,
+    joined: &[OwnedFd],
     engine: &UnixStream,
     parent: &mut UnixStream,
     network: bool,
     missing: &Missing,
 ) -> Result<(), String> {
     let say = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
-    let kinds = UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
-    let kinds = if network { kinds | UnshareFlags::NEWNET } else { kinds };
-    unshare(kinds).map_err(say("namespaces cannot be made"))?;
+    enter(joined, network).map_err(say("namespaces cannot be made"))?;
     parent.write_all(ENTERED).map_err(say("the sandbox cannot be prepared"))?;
     let mut byte = [0];
     let mapped = parent.read(&mut byte).is_ok_and(|count| count == 1) && byte == *MAPPED;
@@ -231,7 +239,8 @@ fn inside(
         absent: view.absent,
         ..Prepared::default()
     };
-    let sockets = set_up_network(order, network).map_err(say("its network cannot be set up"))?;
+    let is_new = joined.is_empty();
+    let sockets = set_up_network(order, network && is_new).map_err(say("its network cannot be set up"))?;
     add_rules(order, rules::Reads::Free, network, &mut prepared, &mut files).map_err(say("Landlock's rules"))?;
     prepared.watch = watch_layer(order);
     let handed_over = send(engine, &prepared, &files).and_then(|()| match &sockets {
@@ -239,6 +248,20 @@ fn inside(
         None => Ok(()),
     });
     handed_over.map_err(say("the sandbox cannot be handed over"))
+}
+
+/// New namespaces, or those of a session and new mounts.
+fn enter(joined: &[OwnedFd], network: bool) -> io::Result<()> {
+    if joined.is_empty() {
+        let kinds = UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
+        return unshare(if network { kinds | UnshareFlags::NEWNET } else { kinds });
+    }
+    // Users first, whose rights the others need.
+    let kinds = [LinkNameSpaceType::User, LinkNameSpaceType::InterProcessCommunication, LinkNameSpaceType::Network];
+    for (namespace, kind) in joined.iter().zip(kinds) {
+        move_into_link_name_space(namespace.as_fd(), Some(kind))?;
+    }
+    unshare(UnshareFlags::NEWNS)
 }
 
 /// Makes the network of its own what the policy says; gives the sockets by which names lead out of it.

@@ -1,5 +1,6 @@
 //! The sandbox of each session: prepared with its first command, and again where something has appeared that it must cover.
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use super::Engine;
@@ -9,6 +10,7 @@ use crate::enclosure::{Enclosure, Unenclosed};
 use crate::error::StartError;
 use crate::process::sandbox_process;
 use crate::review::Protection;
+use crate::sandbox::policy::SandboxPolicy;
 use crate::session::Session;
 
 /// The folder, in the state directory, in which sandboxed shells hand their state back.
@@ -28,6 +30,11 @@ impl Engine {
         if let Some(enclosure) = &*held {
             return Ok(Some(Arc::clone(enclosure)));
         }
+        let made = self.make_enclosure(policy, None)?;
+        Ok(Some(Arc::clone(held.insert(made))))
+    }
+
+    fn make_enclosure(&self, policy: &SandboxPolicy, before: Option<&Enclosure>) -> Result<Arc<Enclosure>, StartError> {
         let config = &self.inner.config;
         let folder = config.state_directory.join(FOLDER);
         let names = || BrokerPlan {
@@ -40,19 +47,26 @@ impl Engine {
             upstream: None,
             search: Vec::new(),
         };
-        let preparing = |order: &_| sandbox_process::prepare(&config.keeper, order, names);
-        let made = Enclosure::new(policy, &folder, config.sandbox_without, &preparing).map_err(|why| match why {
-            Unenclosed::Missing(layers) => {
-                StartError::SandboxMissing { profile: policy.profile.clone(), layers: layers.join(", ") }
-            }
-            Unenclosed::Failed(error) => StartError::Sandbox(error),
-        })?;
-        Ok(Some(Arc::clone(held.insert(Arc::new(made)))))
+        let preparing =
+            |order: &_, joined: &[BorrowedFd<'_>]| sandbox_process::prepare(&config.keeper, order, joined, names);
+        let made =
+            Enclosure::new(policy, &folder, config.sandbox_without, before, &preparing).map_err(|why| match why {
+                Unenclosed::Missing(layers) => {
+                    StartError::SandboxMissing { profile: policy.profile.clone(), layers: layers.join(", ") }
+                }
+                Unenclosed::Failed(error) => StartError::Sandbox(error),
+            })?;
+        Ok(Arc::new(made))
     }
 
     /// The same, made anew where it does not cover everything any more. Behind an answer: it looks at many paths.
     pub(super) fn renewed_enclosure(&self, session: &Session) -> Result<Option<Arc<Enclosure>>, StartError> {
-        session.enclosure().lock().take_if(|enclosure| enclosure.is_outdated());
+        if let Some(policy) = &self.inner.config.sandbox {
+            let mut held = session.enclosure().lock();
+            if let Some(before) = held.take_if(|enclosure| enclosure.is_outdated()) {
+                *held = Some(self.make_enclosure(policy, Some(&before))?);
+            }
+        }
         self.enclosure(session)
     }
 }
