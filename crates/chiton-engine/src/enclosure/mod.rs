@@ -10,6 +10,7 @@
 
 pub(crate) mod filter;
 pub(crate) mod limits;
+pub(crate) mod made;
 #[cfg_attr(not(test), expect(dead_code, reason = "a proxy where there are no namespaces is not joined yet"))]
 pub(crate) mod network;
 pub(crate) mod prepare;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use crate::lock::Lock;
 use crate::protocol::{EnclosedPlan, NamespaceKind};
 use crate::sandbox::Without;
-use crate::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxPolicy};
+use crate::sandbox::policy::{MadePlace, MissingLayer, NetworkPolicy, SandboxPolicy};
 use crate::sandbox::report::{RefusedAccess, RefusedAction, SandboxReport};
 use network::events::{EventReader, Refusal, Refused};
 use prepare::{Layer, PrepareOrder, Prepared};
@@ -109,13 +110,14 @@ impl Enclosure {
         fs::create_dir_all(&hand_back)?;
         // Places are covered by what they really are, and so this one has to be found again by that.
         let hand_back = fs::canonicalize(hand_back)?;
+        made::make(&policy.made, &hand_back);
         let order = PrepareOrder { policy: policy.clone(), hand_back, without };
         let goes_on = before.map(Self::namespaces_of_session).filter(|namespaces| !namespaces.is_empty());
         let joined = goes_on.and_then(|namespaces| preparing(&order, &namespaces).ok());
         let (prepared, files, broker) = if let Some((prepared, files, _)) = joined {
             (prepared, files, before.and_then(|before| before.broker.clone()))
         } else {
-            let fresh = preparing(&order, &[]).inspect_err(|_| drop(fs::remove_dir(&order.hand_back)));
+            let fresh = preparing(&order, &[]).inspect_err(|_| made::leave(&order.hand_back));
             let (prepared, files, broker) = fresh?;
             (prepared, files, broker.map(Arc::new))
         };
@@ -193,9 +195,13 @@ impl Enclosure {
         refused
     }
 
-    /// Whether something has appeared that it should cover, and does not: it was not there when it was made.
+    /// Whether something has appeared that it should cover, and does not: it was not there when it was made. Or something
+    /// is gone that programs make by themselves.
     pub(crate) fn is_outdated(&self) -> bool {
-        self.prepared.absent.iter().any(|path| path.symlink_metadata().is_ok())
+        let is_there = |path: &Path| path.symlink_metadata().is_ok();
+        let absent = &self.prepared.absent;
+        let mut made = self.policy.made.iter().map(MadePlace::path).filter(|path| !absent.iter().any(|it| it == path));
+        absent.iter().any(|path| is_there(path)) || made.any(|path| !is_there(path))
     }
 
     /// Which layers hold.
@@ -267,6 +273,6 @@ fn access(refusal: &Refusal, by: Option<&str>) -> RefusedAccess {
 impl Drop for Enclosure {
     fn drop(&mut self) {
         // Keepers that still run have folders in it; the last one takes it along.
-        let _ = self.hand_back.as_ref().map(fs::remove_dir);
+        self.hand_back.iter().for_each(|folder| made::leave(folder));
     }
 }

@@ -37,7 +37,7 @@ impl Drop for SharedFiles {
         if let Some(folder) = &self.folder {
             let _ = fs::remove_dir_all(folder);
             // The folder of all keepers of a sandbox goes with the last one.
-            let _ = folder.parent().map(fs::remove_dir);
+            folder.parent().into_iter().for_each(crate::enclosure::made::leave);
         }
     }
 }

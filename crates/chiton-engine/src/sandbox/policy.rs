@@ -1,7 +1,7 @@
 //! What a sandbox allows: paths, names, sockets and limits, all of them settled. Whoever makes a [`SandboxPolicy`] has
 //! replaced every `@group` and every `~` by what it stands for on this machine; nothing here looks anything up.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,9 @@ pub struct SandboxPolicy {
     pub workspace: Vec<PathBuf>,
     /// Files and folders, with everything in them, that may be changed.
     pub write: Vec<PathBuf>,
+    /// Places of `write` that programs make by themselves: made where they are missing, removed at the end if they stayed
+    /// empty.
+    pub made: Vec<MadePlace>,
     /// Files and folders that look empty.
     pub hide: Vec<PathBuf>,
     /// Files and folders inside of `write` that may be read and not be changed, made or removed.
@@ -42,6 +45,24 @@ impl SandboxPolicy {
     /// The names that may be reached, where these are listed.
     pub fn rules(&self) -> &[HostRule] {
         if let NetworkPolicy::Named(rules) = &self.network { rules } else { &[] }
+    }
+}
+
+/// What a program makes by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum MadePlace {
+    /// A folder, with those above it.
+    Folder(PathBuf),
+    /// An empty file, like a lock.
+    File(PathBuf),
+}
+
+impl MadePlace {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Folder(path) | Self::File(path) => path,
+        }
     }
 }
 
