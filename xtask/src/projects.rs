@@ -99,11 +99,16 @@ impl Place {
         self.folder.join("sources")
     }
 
+    /// Where projects are worked on, one after the other.
+    fn run(&self) -> PathBuf {
+        self.folder.join(format!("run-{}", std::process::id()))
+    }
+
     fn compare(&self, project: &Project) -> Result<(Outcome, Outcome)> {
         let source = self.fetch(project).with_context(|| format!("{} cannot be fetched", project.name))?;
         let outside = self.work(project, &source, "off")?;
         let inside = self.work(project, &source, "work")?;
-        fs::remove_dir_all(self.folder.join("run"))?;
+        fs::remove_dir_all(self.run())?;
         Ok((outside, inside))
     }
 
@@ -134,7 +139,7 @@ impl Place {
 
     /// Builds and tests it in a sandbox of this profile, in a fresh copy with a fresh home.
     fn work(&self, project: &Project, source: &Path, profile: &str) -> Result<Outcome> {
-        let run = self.folder.join("run");
+        let run = self.run();
         let _ = fs::remove_dir_all(&run);
         fs::create_dir_all(run.join("home"))?;
         copy(source, &run.join("work"))?;

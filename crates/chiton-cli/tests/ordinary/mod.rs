@@ -129,7 +129,8 @@ pub fn missing_layers() -> Option<String> {
     ground.clear();
     let mut command = ground.command(env!("CARGO_BIN_EXE_chiton"));
     let output = command.args(["run", "--sandbox", "offline", "true"]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = said.trim_start_matches("chiton: ").split(". ").next().unwrap_or_default().trim().to_owned();
     (!output.status.success()).then_some(said)
 }
 
