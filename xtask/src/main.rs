@@ -4,6 +4,7 @@
 mod bench;
 mod differential;
 mod foreign;
+mod projects;
 
 use std::env;
 use std::fs;
@@ -29,6 +30,10 @@ Chores of the project.
                        tokens [--save] [--check]   instead: what a model reads of recorded sessions, in tokens
   cargo xtask fuzz     random texts: whatever bash runs must be listed by the guard, or asked about; --help says more
                        [--texts N] [--seconds S] [--seed X]   without a bound otherwise
+  cargo xtask projects real projects from the registries of cargo, npm and pip, each built and tested outside and inside
+                       of the sandbox `work`; needs the network, and about half an hour
+                       [WORD…]    only those with one of these words in their names
+                       --program FILE   last: this chiton, instead of the release build or that of the tests
   cargo xtask agree    whether scripts and commands parse, here and for `bash -n`
                        [FILE…] [--lines FILE] [--installed]
 ";
@@ -40,6 +45,7 @@ fn main() -> ExitCode {
         "test" => test(),
         "bench" if env::args().nth(2).as_deref() == Some("tokens") => tokens(),
         "bench" => bench::run(env::args().skip(2)),
+        "projects" => projects::run(env::args().skip(2)),
         "fuzz" | "agree" => differential::run(env::args().skip(1)),
         "" | "help" | "--help" => {
             print!("{HELP}");

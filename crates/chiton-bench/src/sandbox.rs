@@ -36,6 +36,7 @@ fn work(folder: &Path) -> SandboxPolicy {
         profile: "work".to_owned(),
         workspace: vec![folder.to_owned()],
         write,
+        made: Vec::new(),
         hide: below(&hidden).into_iter().chain([folder.join("state"), PathBuf::from("/etc/shadow")]).collect(),
         keep: vec![folder.join(".git/hooks"), folder.join(".vscode/tasks.json")],
         network: NetworkPolicy::Open,

@@ -267,6 +267,7 @@ fn policy(outside: &Outside) -> SandboxPolicy {
         profile: "work".to_owned(),
         workspace: vec![outside.path("work")],
         write: vec![outside.path("work")],
+        made: Vec::new(),
         hide: vec![outside.path("secret")],
         keep: Vec::new(),
         network: NetworkPolicy::Open,

@@ -95,6 +95,7 @@ fn sandbox(config: &EngineConfig) -> SandboxPolicy {
         profile: "work".to_owned(),
         write: workspace.iter().cloned().chain(["/tmp", "/dev/shm"].map(PathBuf::from)).collect(),
         workspace,
+        made: Vec::new(),
         hide: vec![config.state_directory.clone(), "/root/.ssh".into()],
         keep: Vec::new(),
         network: NetworkPolicy::Open,

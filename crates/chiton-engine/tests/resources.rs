@@ -40,6 +40,7 @@ fn place(limits: SandboxLimits) -> Place {
         profile: "test".to_owned(),
         workspace: vec![root.clone()],
         write: vec![root.clone()],
+        made: Vec::new(),
         hide: Vec::new(),
         keep: Vec::new(),
         network: NetworkPolicy::Open,

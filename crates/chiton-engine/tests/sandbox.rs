@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chiton_engine::sandbox::Without;
-use chiton_engine::sandbox::policy::{HostRule, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
+use chiton_engine::sandbox::policy::{HostRule, MadePlace, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
 use chiton_engine::{Outcome, RunReport, Session};
 use harness::{Harness, runtime};
 
@@ -24,6 +24,7 @@ fn policy(root: &Path) -> SandboxPolicy {
         profile: "test".to_owned(),
         workspace: vec![root.join("work")],
         write: vec![root.join("work")],
+        made: Vec::new(),
         hide: vec![root.join("secret"), root.join("key")],
         keep: vec![root.join("work/.git/hooks")],
         network: NetworkPolicy::Open,
@@ -289,5 +290,84 @@ fn programs_that_reserve_a_lot_start_within_a_small_limit() {
                 assert_eq!(report.outcome, Outcome::Exited(0), "{program}: {}", said(&report));
             }
         }
+    });
+}
+
+/// Listens on a port of its own, tells which one, and answers whoever comes.
+const ANSWERING: &str = "python3 -c 'import os, socket
+s = socket.create_server((\"127.0.0.1\", 0))
+open(\"port.new\", \"w\").write(str(s.getsockname()[1])); os.rename(\"port.new\", \"port\")
+while True: c, _ = s.accept(); c.send(b\"hello\"); c.close()' > /dev/null 2>&1 & echo $! > pid; until [ -e port ]; do sleep 0.02; done";
+
+#[test]
+fn what_an_earlier_command_left_is_reached_and_ended_also_after_the_mounts_were_made_anew() {
+    runtime().block_on(async {
+        for network in [NetworkPolicy::Open, NetworkPolicy::Off] {
+            let place = place(
+                |policy| {
+                    policy.hide.push(policy.workspace[0].with_file_name("later"));
+                    policy.network = network.clone();
+                },
+                Without::default(),
+            );
+            let started = place.run(ANSWERING).await;
+            assert_eq!(started.outcome, Outcome::Exited(0), "{}", said(&started));
+
+            // Something appears that has to be hidden. The next command may still be in the old mounts, not those after it.
+            fs::create_dir(place.root.join("later")).unwrap();
+            fs::write(place.root.join("later/id"), "hidden").unwrap();
+            let mut seen = place.run("ls ../later").await;
+            for _ in 0..3 {
+                seen = place.run("ls ../later").await;
+            }
+            assert_eq!(seen.stdout.to_text(), "", "{}", said(&seen));
+
+            let asked = place.run("exec 3<> /dev/tcp/127.0.0.1/$(cat port); cat <&3").await;
+            assert_eq!(asked.stdout.to_text(), "hello", "{}", said(&asked));
+            let ended = place
+                .run("kill -0 $(cat pid) && kill $(cat pid) && while kill -0 $(cat pid) 2> /dev/null; do sleep 0.02; done; echo ended")
+                .await;
+            assert_eq!(ended.stdout.to_text(), "ended\n", "{}", said(&ended));
+            assert!(ended.stderr.to_text().is_empty() && ended.refused.is_empty(), "{}", said(&ended));
+        }
+    });
+}
+
+#[test]
+fn to_try_to_remove_a_folder_with_something_kept_in_it_is_not_called_refused() {
+    runtime().block_on(async {
+        let place = place(|_| {}, Without::default());
+        let tried = place.run("rmdir .git; rmdir .").await;
+        assert!(tried.stderr.to_text().contains("not empty"), "{}", said(&tried));
+        assert!(tried.refused.is_empty(), "{}", said(&tried));
+        let moved = place.run("mv .git away").await;
+        assert_eq!(moved.refused.len(), 1, "{}", said(&moved));
+    });
+}
+
+#[test]
+fn what_a_program_makes_by_itself_is_made_for_it_and_goes_again_if_it_stays_empty() {
+    runtime().block_on(async {
+        let used = |root: &Path| root.join("home/.used/cache");
+        let unused = |root: &Path| root.join("home/.unused");
+        let place = place(
+            |policy| {
+                let root = policy.workspace[0].parent().unwrap().to_owned();
+                fs::create_dir(root.join("home")).unwrap();
+                policy.write.extend([used(&root), unused(&root)]);
+                policy.made = vec![MadePlace::Folder(used(&root)), MadePlace::Folder(unused(&root))];
+            },
+            Without::default(),
+        );
+        let root = place.root.clone();
+        let report = place.run("mkdir -p ../home/.used/cache/x && echo package > ../home/.used/cache/x/y").await;
+        assert_eq!(report.outcome, Outcome::Exited(0), "{}", said(&report));
+        assert!(unused(&root).is_dir());
+
+        let Place { harness, session, _folder, .. } = place;
+        drop((session, harness));
+        let gone = || !unused(&root).exists();
+        assert!(chiton_testkit::processes::eventually(std::time::Duration::from_secs(20), gone));
+        assert_eq!(fs::read_to_string(used(&root).join("x/y")).unwrap(), "package\n");
     });
 }

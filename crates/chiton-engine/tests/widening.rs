@@ -50,6 +50,7 @@ fn place(guard: Option<Guard>) -> Place {
         profile: "test".to_owned(),
         workspace: vec![root.join("work")],
         write: vec![root.join("work")],
+        made: Vec::new(),
         hide: Vec::new(),
         keep: vec![root.join("work/hooks")],
         network: NetworkPolicy::Open,

@@ -96,6 +96,7 @@ pub(super) fn sandbox(state: &Path) -> Result<SandboxReport> {
         profile: "doctor".to_owned(),
         workspace: Vec::new(),
         write: vec!["/tmp".into()],
+        made: Vec::new(),
         hide: vec![state.to_owned()],
         keep: Vec::new(),
         network: NetworkPolicy::Off,

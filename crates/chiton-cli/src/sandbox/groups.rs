@@ -26,6 +26,12 @@ pub(crate) enum Members {
     Remotes,
 }
 
+impl Members {
+    pub(crate) fn places(&self) -> Option<&'static [PlaceRow]> {
+        if let Self::Places(rows) = self { Some(rows) } else { None }
+    }
+}
+
 /// A folder or file, or some in it.
 pub(crate) struct PlaceRow {
     /// The variable that says where it is.
@@ -34,6 +40,17 @@ pub(crate) struct PlaceRow {
     pub(crate) usual: &'static str,
     pub(crate) which: Which,
     pub(crate) why: &'static str,
+    pub(crate) made: Made,
+}
+
+/// Whether a place is made where it is missing. A program cannot make it itself in a sandbox: the folder above is not
+/// writable. It is done where one of these programs is on the PATH or in the workspace, like `gradlew`.
+#[derive(Clone, Copy)]
+pub(crate) enum Made {
+    Never,
+    Folders(&'static [&'static str]),
+    /// Empty files: locks, and databases that begin so.
+    Files(&'static [&'static str]),
 }
 
 /// What of a place is meant.
@@ -62,15 +79,15 @@ pub(crate) struct HostsRow {
 }
 
 const fn itself(usual: &'static str, why: &'static str) -> PlaceRow {
-    PlaceRow { variable: None, usual, which: Which::Itself, why }
+    PlaceRow { variable: None, usual, which: Which::Itself, why, made: Made::Never }
 }
 
 const fn these(usual: &'static str, names: &'static [&'static str], why: &'static str) -> PlaceRow {
-    PlaceRow { variable: None, usual, which: Which::These(names), why }
+    PlaceRow { variable: None, usual, which: Which::These(names), why, made: Made::Never }
 }
 
 const fn said_by(variable: &'static str, usual: &'static str, why: &'static str) -> PlaceRow {
-    PlaceRow { variable: Some(variable), usual, which: Which::Itself, why }
+    PlaceRow { variable: Some(variable), usual, which: Which::Itself, why, made: Made::Never }
 }
 
 const fn these_of(
@@ -79,7 +96,17 @@ const fn these_of(
     names: &'static [&'static str],
     why: &'static str,
 ) -> PlaceRow {
-    PlaceRow { variable: Some(variable), usual, which: Which::These(names), why }
+    PlaceRow { variable: Some(variable), usual, which: Which::These(names), why, made: Made::Never }
+}
+
+/// A row whose folders these programs make by themselves.
+const fn made_by(programs: &'static [&'static str], row: PlaceRow) -> PlaceRow {
+    PlaceRow { made: Made::Folders(programs), ..row }
+}
+
+/// A row whose files these programs make by themselves.
+const fn files_made_by(programs: &'static [&'static str], row: PlaceRow) -> PlaceRow {
+    PlaceRow { made: Made::Files(programs), ..row }
 }
 
 const fn hook(path: &'static str, why: &'static str) -> HookRow {
@@ -164,39 +191,52 @@ const TMP: &[PlaceRow] = &[
 ];
 
 const CACHES: &[PlaceRow] = &[
-    said_by("XDG_CACHE_HOME", "~/.cache", "caches: pip, uv, go build, pre-commit, browsers of test tools"),
-    // Rust. ~/.rustup is not among them: toolchains are programs that a person runs, and builds only read them.
-    these_of(
-        "CARGO_HOME",
-        "~/.cargo",
-        &["registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"],
-        "crates that cargo downloads; not bin, which is on the PATH",
+    made_by(
+        &["sh"],
+        said_by("XDG_CACHE_HOME", "~/.cache", "caches: pip, uv, go build, pre-commit, browsers of test tools"),
     ),
-    said_by("SCCACHE_DIR", "", "results of the compiler"),
-    said_by("CCACHE_DIR", "~/.ccache", "results of the compiler"),
+    // Rust. ~/.rustup is not among them: toolchains are programs that a person runs, and builds only read them.
+    made_by(
+        &["cargo"],
+        these_of(
+            "CARGO_HOME",
+            "~/.cargo",
+            &["registry", "git"],
+            "crates that cargo downloads; not bin, which is on the PATH",
+        ),
+    ),
+    files_made_by(
+        &["cargo"],
+        these_of("CARGO_HOME", "~/.cargo", &[".package-cache", ".package-cache-mutate"], "locks of cargo"),
+    ),
+    made_by(&["sccache"], said_by("SCCACHE_DIR", "", "results of the compiler")),
+    made_by(&["ccache"], said_by("CCACHE_DIR", "~/.ccache", "results of the compiler")),
     // JavaScript.
-    said_by("npm_config_cache", "~/.npm", "packages and logs of npm"),
-    said_by("NPM_CONFIG_CACHE", "", "packages and logs of npm"),
-    these_of("XDG_DATA_HOME", "~/.local/share", &["pnpm/store"], "packages of pnpm; not its bin"),
+    made_by(&["npm"], said_by("npm_config_cache", "~/.npm", "packages and logs of npm")),
+    made_by(&["npm"], said_by("NPM_CONFIG_CACHE", "", "packages and logs of npm")),
+    made_by(&["pnpm"], these_of("XDG_DATA_HOME", "~/.local/share", &["pnpm/store"], "packages of pnpm; not its bin")),
     these("~", &[".pnpm-store"], "packages of pnpm"),
-    these("~/.yarn", &["berry", "cache"], "packages of yarn; not its bin"),
-    said_by("YARN_CACHE_FOLDER", "", "packages of yarn"),
-    these_of("BUN_INSTALL", "~/.bun", &["install/cache"], "packages of bun; not its bin"),
-    said_by("DENO_DIR", "", "modules of deno"),
-    said_by("COREPACK_HOME", "", "package managers of corepack"),
-    said_by("PLAYWRIGHT_BROWSERS_PATH", "", "browsers of test tools"),
-    said_by("PUPPETEER_CACHE_DIR", "", "browsers of test tools"),
-    said_by("CYPRESS_CACHE_FOLDER", "", "browsers of test tools"),
+    made_by(&["yarn"], these("~/.yarn", &["berry", "cache"], "packages of yarn; not its bin")),
+    made_by(&["yarn"], said_by("YARN_CACHE_FOLDER", "", "packages of yarn")),
+    made_by(&["bun"], these_of("BUN_INSTALL", "~/.bun", &["install/cache"], "packages of bun; not its bin")),
+    made_by(&["deno"], said_by("DENO_DIR", "", "modules of deno")),
+    made_by(&["corepack"], said_by("COREPACK_HOME", "", "package managers of corepack")),
+    made_by(&["npm"], said_by("PLAYWRIGHT_BROWSERS_PATH", "", "browsers of test tools")),
+    made_by(&["npm"], said_by("PUPPETEER_CACHE_DIR", "", "browsers of test tools")),
+    made_by(&["npm"], said_by("CYPRESS_CACHE_FOLDER", "", "browsers of test tools")),
     these("~", &[".electron-gyp"], "headers for native modules"),
     // Python.
-    said_by("PIP_CACHE_DIR", "", "packages of pip"),
-    said_by("UV_CACHE_DIR", "", "packages of uv"),
-    said_by("UV_PYTHON_INSTALL_DIR", "", "interpreters of uv"),
-    these_of(
-        "XDG_DATA_HOME",
-        "~/.local/share",
-        &["uv/python"],
-        "interpreters of uv; not its tools, which are on the PATH",
+    made_by(&["python3"], said_by("PIP_CACHE_DIR", "", "packages of pip")),
+    made_by(&["uv"], said_by("UV_CACHE_DIR", "", "packages of uv")),
+    made_by(&["uv"], said_by("UV_PYTHON_INSTALL_DIR", "", "interpreters of uv")),
+    made_by(
+        &["uv"],
+        these_of(
+            "XDG_DATA_HOME",
+            "~/.local/share",
+            &["uv/python"],
+            "interpreters of uv; not its tools, which are on the PATH",
+        ),
     ),
     these_of(
         "XDG_DATA_HOME",
@@ -204,76 +244,85 @@ const CACHES: &[PlaceRow] = &[
         &["virtualenv", "virtualenvs", "hatch", "pdm/venvs"],
         "environments that virtualenv, pipenv, hatch and pdm make for projects",
     ),
-    said_by("WORKON_HOME", "", "environments of pipenv and virtualenvwrapper"),
-    said_by("POETRY_CACHE_DIR", "", "packages of poetry"),
-    said_by("PRE_COMMIT_HOME", "", "tools of pre-commit"),
-    said_by("PYTHONPYCACHEPREFIX", "", "compiled modules"),
-    said_by("MYPY_CACHE_DIR", "", "results of mypy"),
-    said_by("RUFF_CACHE_DIR", "", "results of ruff"),
-    said_by("CONDA_PKGS_DIRS", "~/.conda/pkgs", "packages of conda"),
+    made_by(&["pipenv"], said_by("WORKON_HOME", "", "environments of pipenv and virtualenvwrapper")),
+    made_by(&["poetry"], said_by("POETRY_CACHE_DIR", "", "packages of poetry")),
+    made_by(&["pre-commit"], said_by("PRE_COMMIT_HOME", "", "tools of pre-commit")),
+    made_by(&["python3"], said_by("PYTHONPYCACHEPREFIX", "", "compiled modules")),
+    made_by(&["python3"], said_by("MYPY_CACHE_DIR", "", "results of mypy")),
+    made_by(&["python3"], said_by("RUFF_CACHE_DIR", "", "results of ruff")),
+    made_by(&["conda"], said_by("CONDA_PKGS_DIRS", "~/.conda/pkgs", "packages of conda")),
     // Models and data.
-    said_by("HF_HOME", "", "models and data"),
-    said_by("HF_HUB_CACHE", "", "models and data"),
-    said_by("TRANSFORMERS_CACHE", "", "models and data"),
-    said_by("TORCH_HOME", "", "models and data"),
+    made_by(&["python3"], said_by("HF_HOME", "", "models and data")),
+    made_by(&["python3"], said_by("HF_HUB_CACHE", "", "models and data")),
+    made_by(&["python3"], said_by("TRANSFORMERS_CACHE", "", "models and data")),
+    made_by(&["python3"], said_by("TORCH_HOME", "", "models and data")),
     said_by("KERAS_HOME", "~/.keras", "models and data"),
     said_by("NLTK_DATA", "~/nltk_data", "data of nltk"),
     // Go.
-    these_of("GOPATH", "~/go", &["pkg"], "modules of go; not bin, which is on the PATH"),
-    said_by("GOMODCACHE", "", "modules of go"),
-    said_by("GOCACHE", "", "results of the compiler"),
+    made_by(&["go"], these_of("GOPATH", "~/go", &["pkg"], "modules of go; not bin, which is on the PATH")),
+    made_by(&["go"], said_by("GOMODCACHE", "", "modules of go")),
+    made_by(&["go"], said_by("GOCACHE", "", "results of the compiler")),
     // Java and its relatives. Not ~/.gradle/init.d and not the settings: they run with every build.
-    these("~/.m2", &["repository", "wrapper"], "packages of maven"),
-    these_of(
-        "GRADLE_USER_HOME",
-        "~/.gradle",
-        &["caches", "daemon", "native", "wrapper", "workers", "notifications", "kotlin", "jdks", ".tmp"],
-        "packages and working files of gradle; not init.d, which runs with every build",
+    made_by(&["mvn", "mvnw"], these("~/.m2", &["repository", "wrapper"], "packages of maven")),
+    made_by(
+        &["gradle", "gradlew"],
+        these_of(
+            "GRADLE_USER_HOME",
+            "~/.gradle",
+            &["caches", "daemon", "native", "wrapper", "workers", "notifications", "kotlin", "jdks", ".tmp"],
+            "packages and working files of gradle; not init.d, which runs with every build",
+        ),
     ),
-    these("~/.ivy2", &["cache", "local"], "packages of ivy and sbt"),
-    these("~/.sbt", &["boot", "launchers"], "versions of sbt"),
-    said_by("COURSIER_CACHE", "", "packages of coursier"),
+    made_by(&["sbt", "ivy"], these("~/.ivy2", &["cache", "local"], "packages of ivy and sbt")),
+    made_by(&["sbt"], these("~/.sbt", &["boot", "launchers"], "versions of sbt")),
+    made_by(&["cs", "coursier", "sbt"], said_by("COURSIER_CACHE", "", "packages of coursier")),
     these("~/.konan", &["cache", "dependencies"], "parts of Kotlin/Native"),
     these("~", &[".kotlin"], "sessions of the Kotlin compiler"),
     // .NET, PHP, Ruby, Dart, Elixir, Haskell, OCaml, C++, Julia, R, Swift.
-    said_by("NUGET_PACKAGES", "~/.nuget/packages", "packages of .NET"),
-    these_of("XDG_DATA_HOME", "~/.local/share", &["NuGet"], "packages of .NET"),
+    made_by(&["dotnet"], said_by("NUGET_PACKAGES", "~/.nuget/packages", "packages of .NET")),
+    made_by(&["dotnet"], these_of("XDG_DATA_HOME", "~/.local/share", &["NuGet"], "packages of .NET")),
     these("~/.nuget", &["plugins"], "packages of .NET"),
     these_of("COMPOSER_HOME", "~/.composer", &["cache"], "packages of composer"),
-    said_by("COMPOSER_CACHE_DIR", "", "packages of composer"),
-    these_of("XDG_DATA_HOME", "~/.local/share", &["gem"], "packages of ruby"),
+    made_by(&["composer"], said_by("COMPOSER_CACHE_DIR", "", "packages of composer")),
+    made_by(&["gem"], these_of("XDG_DATA_HOME", "~/.local/share", &["gem"], "packages of ruby")),
     these("~/.gem", &["ruby", "specs"], "packages of ruby; not credentials"),
-    these("~/.bundle", &["cache"], "packages of bundler"),
-    these_of(
-        "PUB_CACHE",
-        "~/.pub-cache",
-        &["hosted", "hosted-hashes", "git", "log", "_temp"],
-        "packages of dart; not bin, which is on the PATH",
+    made_by(&["bundle"], these("~/.bundle", &["cache"], "packages of bundler")),
+    made_by(
+        &["dart", "flutter"],
+        these_of(
+            "PUB_CACHE",
+            "~/.pub-cache",
+            &["hosted", "hosted-hashes", "git", "log", "_temp"],
+            "packages of dart; not bin, which is on the PATH",
+        ),
     ),
     these_of("HEX_HOME", "~/.hex", &["packages", "cache.ets"], "packages of elixir; not its key"),
     these("~", &[".cache/rebar3"], "packages of erlang"),
-    these("~/.cabal", &["packages", "store", "logs"], "packages of haskell"),
-    these("~/.local/state", &["cabal"], "packages of haskell"),
+    made_by(&["cabal"], these("~/.cabal", &["packages", "store", "logs"], "packages of haskell")),
+    made_by(&["cabal"], these("~/.local/state", &["cabal"], "packages of haskell")),
     these_of(
         "STACK_ROOT",
         "~/.stack",
         &["pantry", "snapshots", "stack.sqlite3*", "setup-exe-cache"],
         "packages of haskell",
     ),
-    these_of("OPAMROOT", "~/.opam", &["download-cache", "log"], "packages of ocaml"),
-    these_of("CONAN_HOME", "~/.conan2", &["p"], "packages of conan"),
-    said_by("VCPKG_DEFAULT_BINARY_CACHE", "", "packages of vcpkg"),
-    these_of(
-        "JULIA_DEPOT_PATH",
-        "~/.julia",
-        &["packages", "artifacts", "compiled", "registries", "clones", "logs", "scratchspaces"],
-        "packages of julia; not config, which runs at every start",
+    made_by(&["opam"], these_of("OPAMROOT", "~/.opam", &["download-cache", "log"], "packages of ocaml")),
+    made_by(&["conan"], these_of("CONAN_HOME", "~/.conan2", &["p"], "packages of conan")),
+    made_by(&["vcpkg"], said_by("VCPKG_DEFAULT_BINARY_CACHE", "", "packages of vcpkg")),
+    made_by(
+        &["julia"],
+        these_of(
+            "JULIA_DEPOT_PATH",
+            "~/.julia",
+            &["packages", "artifacts", "compiled", "registries", "clones", "logs", "scratchspaces"],
+            "packages of julia; not config, which runs at every start",
+        ),
     ),
-    these("~", &[".swiftpm/cache", ".swiftpm/security"], "packages of swift"),
+    made_by(&["swift"], these("~", &[".swiftpm/cache", ".swiftpm/security"], "packages of swift")),
     // Other tools.
     said_by("TF_PLUGIN_CACHE_DIR", "~/.terraform.d/plugin-cache", "providers of terraform"),
-    these("~/.ansible", &["tmp", "cp"], "working files of ansible"),
-    said_by("BAZELISK_HOME", "", "versions of bazel"),
+    made_by(&["ansible"], these("~/.ansible", &["tmp", "cp"], "working files of ansible")),
+    made_by(&["bazelisk"], said_by("BAZELISK_HOME", "", "versions of bazel")),
 ];
 
 /// Names in `~/.ssh` that say nothing secret, and without which `git push` cannot work: the host's key would be unknown.
@@ -294,12 +343,14 @@ const SECRETS: &[PlaceRow] = &[
         usual: "~/.ssh",
         which: Which::AllBut(SSH_READABLE),
         why: "whatever is not known to be harmless beside them",
+        made: Made::Never,
     },
     PlaceRow {
         variable: None,
         usual: "~/.ssh/config",
         which: Which::IdentityFiles,
         why: "a private key that ssh uses",
+        made: Made::Never,
     },
     these_of(
         "GNUPGHOME",
@@ -357,12 +408,14 @@ const SECRETS: &[PlaceRow] = &[
         usual: "~/.npmrc",
         which: Which::Holding(&["_auth", "_password"]),
         why: "a login at a registry",
+        made: Made::Never,
     },
     PlaceRow {
         variable: None,
         usual: "~/.yarnrc.yml",
         which: Which::Holding(&["npmAuth"]),
         why: "a login at a registry",
+        made: Made::Never,
     },
     itself("~/.pypirc", "a login at a registry"),
     PlaceRow {
@@ -370,6 +423,7 @@ const SECRETS: &[PlaceRow] = &[
         usual: "~/.config/pip/pip.conf",
         which: Which::Holding(&["@"]),
         why: "a login at a registry",
+        made: Made::Never,
     },
     itself("~/.config/pypoetry/auth.toml", "logins at registries"),
     itself("~/.local/share/uv/credentials", "logins at registries"),
@@ -381,12 +435,14 @@ const SECRETS: &[PlaceRow] = &[
         usual: "~/.bundle/config",
         which: Which::Holding(&["__"]),
         why: "a login at a registry",
+        made: Made::Never,
     },
     PlaceRow {
         variable: None,
         usual: "~/.m2/settings.xml",
         which: Which::Holding(&["<password>", "<privateKey>"]),
         why: "a login at a registry",
+        made: Made::Never,
     },
     itself("~/.m2/settings-security.xml", "the key of passwords"),
     PlaceRow {
@@ -394,12 +450,14 @@ const SECRETS: &[PlaceRow] = &[
         usual: "~/.gradle/gradle.properties",
         which: Which::Holding(&["assword", "oken", "ecret"]),
         why: "a login at a registry",
+        made: Made::Never,
     },
     PlaceRow {
         variable: None,
         usual: "~/.nuget/NuGet/NuGet.Config",
         which: Which::Holding(&["Password"]),
         why: "a login at a registry",
+        made: Made::Never,
     },
     itself("~/.composer/auth.json", "logins at registries"),
     itself("~/.config/composer/auth.json", "logins at registries"),

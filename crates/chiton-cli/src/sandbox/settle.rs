@@ -9,10 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use chiton_engine::sandbox::policy::{HostRule, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
+use chiton_engine::sandbox::policy::{HostRule, MadePlace, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
 
 use super::entry::{self, Key};
-use super::groups::{Members, PlaceRow, Which};
+use super::groups::{GROUPS, Made, Members, PlaceRow, Which};
 use super::hosts;
 use super::limits::{Capacity, LimitName};
 use super::paths::{is_like, listed, real, real_name, shown};
@@ -115,6 +115,7 @@ pub(crate) fn settle(
         profile: profile.name.clone(),
         workspace: workspace.roots.clone(),
         write: paths(Key::Write),
+        made: work.made(&entries),
         hide: paths(Key::Hide),
         keep: paths(Key::Keep),
         network: network(&entries, profile.steps(Key::Network)),
@@ -135,6 +136,7 @@ pub(crate) fn limits_alone(limits: SandboxLimits, workspace: &Workspace) -> Sand
         profile: super::profiles::OFF.to_owned(),
         workspace: workspace.roots.clone(),
         write: vec![PathBuf::from("/")],
+        made: Vec::new(),
         hide: Vec::new(),
         keep: Vec::new(),
         network: NetworkPolicy::Open,
@@ -306,6 +308,31 @@ impl Settling<'_> {
         let is_row = by_variable.is_none();
         let narrow = found.into_iter().filter(|path| is_row || too_wide(path, self.around.home.as_deref()).is_none());
         narrow.map(|path| (Value::Path(path), why.clone())).collect()
+    }
+
+    /// Of what may be changed, that which a program that is here makes by itself.
+    fn made(&self, entries: &[SettledEntry]) -> Vec<MadePlace> {
+        let is_entry = |path: &Path| entries.iter().any(|it| it.key == Key::Write && it.value.path() == Some(path));
+        let mut made = Vec::new();
+        for row in GROUPS.iter().filter_map(|group| group.members.places()).flatten() {
+            let (place, programs): (fn(PathBuf) -> MadePlace, _) = match row.made {
+                Made::Never => continue,
+                Made::Folders(programs) => (MadePlace::Folder, programs),
+                Made::Files(programs) => (MadePlace::File, programs),
+            };
+            if self.is_here(programs) {
+                let paths = self.places(row).into_iter().filter_map(|(value, _)| value.path().map(real));
+                made.extend(paths.filter(|path| is_entry(path)).map(place));
+            }
+        }
+        made
+    }
+
+    /// Whether one of these programs is on the PATH, or comes with the workspace.
+    fn is_here(&self, programs: &[&str]) -> bool {
+        let path = (self.around.variable)("PATH").unwrap_or_default();
+        let folders: Vec<PathBuf> = std::env::split_paths(&path).chain(self.workspace.roots.iter().cloned()).collect();
+        programs.iter().any(|program| folders.iter().any(|folder| folder.join(program).is_file()))
     }
 
     /// The path that a variable holds, where that is one for files. `HISTFILE=/dev/null` is none.

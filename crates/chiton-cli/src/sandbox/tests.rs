@@ -454,3 +454,30 @@ fn an_entry_of_the_settings_comes_and_goes_and_the_rest_of_the_file_stays() {
     let inline = "sandbox = { profiles = {} }\n";
     assert!(edited(inline, "own", Key::Write, "/a", Direction::Allow).unwrap_err().to_string().contains("in one line"));
 }
+
+#[test]
+fn a_cache_is_made_where_its_program_is_here_and_nowhere_else() {
+    let mut machine = Machine::new();
+    let made = |machine: &Machine, settings: &str| -> Vec<String> {
+        let policy = machine.policy(settings, "work");
+        let paths: Vec<PathBuf> = policy.made.iter().map(|place| place.path().to_owned()).collect();
+        assert!(paths.iter().all(|path| policy.write.contains(path)), "{paths:?}");
+        machine.shown(&paths)
+    };
+    assert_eq!(made(&machine, ""), Vec::<String>::new(), "nothing is on the PATH");
+
+    for program in ["sh", "npm", "cargo"] {
+        machine.file(&format!("bin/{program}"), "");
+    }
+    machine.variables.push(("PATH", machine.home.join("bin").display().to_string()));
+    let found = made(&machine, "");
+    for there in ["~/.cache", "~/.npm", "~/.cargo/registry", "~/.cargo/.package-cache"] {
+        assert!(found.contains(&there.to_owned()), "{there}: {found:?}");
+    }
+    assert!(!found.iter().any(|path| path.contains("gradle") || path.contains(".m2")), "{found:?}");
+
+    machine.file("project/gradlew", "");
+    assert!(made(&machine, "").contains(&"~/.gradle/caches".to_owned()), "it comes with the project");
+    let less = made(&machine, "[sandbox.profiles.work]\nwrite = ['!~/.npm']");
+    assert!(!less.contains(&"~/.npm".to_owned()), "what may not be written is not made: {less:?}");
+}

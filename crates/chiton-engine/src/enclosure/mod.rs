@@ -10,6 +10,7 @@
 
 pub(crate) mod filter;
 pub(crate) mod limits;
+pub(crate) mod made;
 #[cfg_attr(not(test), expect(dead_code, reason = "a proxy where there are no namespaces is not joined yet"))]
 pub(crate) mod network;
 pub(crate) mod prepare;
@@ -21,13 +22,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chiton_guard::Boundary;
-
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use crate::lock::Lock;
 use crate::protocol::{EnclosedPlan, NamespaceKind};
 use crate::sandbox::Without;
-use crate::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxPolicy};
+use crate::sandbox::policy::{MadePlace, MissingLayer, NetworkPolicy, SandboxPolicy};
 use crate::sandbox::report::{RefusedAccess, RefusedAction, SandboxReport};
 use network::events::{EventReader, Refusal, Refused};
 use prepare::{Layer, PrepareOrder, Prepared};
@@ -64,9 +64,11 @@ impl From<io::Error> for Unenclosed {
     }
 }
 
-/// What makes a sandbox of an order: a process of its own.
-pub(crate) type Preparing<'a> =
-    &'a dyn Fn(&PrepareOrder, &[BorrowedFd<'_>]) -> io::Result<(Prepared, Vec<OwnedFd>, Option<Broker>)>;
+/// What makes a sandbox of an order, in these namespaces if there are any: a process of its own.
+pub(crate) type Preparing<'a> = &'a dyn Fn(&PrepareOrder, &[BorrowedFd<'_>]) -> io::Result<Made>;
+
+/// What was prepared, its descriptors, and what leads names out.
+pub(crate) type Made = (Prepared, Vec<OwnedFd>, Option<Broker>);
 
 /// The process that leads allowed names out of a sandbox's network.
 #[derive(Debug)]
@@ -91,13 +93,13 @@ impl Broker {
 }
 
 impl Enclosure {
-    /// Has one prepared. `folder` is where shells hand their state back; a new one below it is made. What runs in `former`,
-    /// an earlier one of the same session, stays within reach where the network is the same.
+    /// Has one prepared. `folder` is where shells hand their state back; a new one below it is made. Of the one `before` it,
+    /// everything but the mounts goes on: what an earlier command has left running can be reached and signaled.
     pub(crate) fn new(
         policy: &SandboxPolicy,
         folder: &Path,
         without: Without,
-        former: Option<&Self>,
+        before: Option<&Self>,
         preparing: Preparing<'_>,
     ) -> Result<Self, Unenclosed> {
         if policy.is_limits_alone() {
@@ -115,13 +117,21 @@ impl Enclosure {
         rustix::rand::getrandom(&mut name, rustix::rand::GetRandomFlags::empty()).map_err(io::Error::from)?;
         let hand_back = folder.join(format!("{:016x}", u64::from_ne_bytes(name)));
         fs::create_dir_all(&hand_back)?;
+        // Places are covered by what they really are, and so this one has to be found again by that.
+        let hand_back = fs::canonicalize(hand_back)?;
         let in_use = hold_folder(&hand_back)?;
-        let former = former.filter(|former| former.can_be_joined(policy));
-        let inherited = former.map(Self::to_be_joined).unwrap_or_default();
-        let order = PrepareOrder { policy: policy.clone(), hand_back, without, inherits: former.is_some() };
-        let prepared = preparing(&order, &inherited).inspect_err(|_| drop(fs::remove_dir(&order.hand_back)));
-        let (prepared, files, broker) = prepared?;
-        let broker = broker.map(Arc::new).or_else(|| former?.broker.clone());
+        made::make(&policy.made, &hand_back);
+        let order = PrepareOrder { policy: policy.clone(), hand_back, without };
+        let before = before.filter(|before| before.can_go_on(policy));
+        let goes_on = before.map(Self::namespaces_of_session).filter(|namespaces| !namespaces.is_empty());
+        let joined = goes_on.and_then(|namespaces| preparing(&order, &namespaces).ok());
+        let (prepared, files, broker) = if let Some((prepared, files, _)) = joined {
+            (prepared, files, before.and_then(|before| before.broker.clone()))
+        } else {
+            let fresh = preparing(&order, &[]).inspect_err(|_| made::leave(&order.hand_back));
+            let (prepared, files, broker) = fresh?;
+            (prepared, files, broker.map(Arc::new))
+        };
         let hand_back = Some(order.hand_back);
         let mut enclosure =
             Self { policy: order.policy, prepared, files, broker, hand_back, _in_use: Some(in_use), boundary: None };
@@ -135,18 +145,16 @@ impl Enclosure {
         Ok(enclosure)
     }
 
-    /// Whether a sandbox with this policy can be in the same namespaces of users and of the network.
-    fn can_be_joined(&self, policy: &SandboxPolicy) -> bool {
-        let has_network = self.prepared.network.holds() || self.policy.network == NetworkPolicy::Open;
-        let is_same = self.policy.network == policy.network && self.policy.expose == policy.expose;
-        self.prepared.namespaces.holds() && has_network && is_same
+    /// Whether a sandbox with this policy can be in the same network.
+    fn can_go_on(&self, policy: &SandboxPolicy) -> bool {
+        self.policy.network == policy.network && self.policy.expose == policy.expose
     }
 
-    /// The namespaces of users, of messages and of the network.
-    fn to_be_joined(&self) -> Vec<BorrowedFd<'_>> {
+    /// Those that stay what they are when the mounts are made anew: users, messages, the network.
+    fn namespaces_of_session(&self) -> Vec<BorrowedFd<'_>> {
         let kinds = self.plan().namespaces;
-        let of_mounts = |kind: &NamespaceKind| matches!(kind, NamespaceKind::Mounts);
-        kinds.iter().zip(&self.files).filter(|(kind, _)| !of_mounts(kind)).map(|(_, file)| file.as_fd()).collect()
+        let held = kinds.iter().zip(&self.files).filter(|(kind, _)| **kind != NamespaceKind::Mounts);
+        held.map(|(_, file)| file.as_fd()).collect()
     }
 
     /// Layers that the policy wants and the kernel does not give.
@@ -213,9 +221,13 @@ impl Enclosure {
         refused
     }
 
-    /// Whether something has appeared that it should cover, and does not: it was not there when it was made.
+    /// Whether something has appeared that it should cover, and does not: it was not there when it was made. Or something
+    /// is gone that programs make by themselves.
     pub(crate) fn is_outdated(&self) -> bool {
-        self.prepared.absent.iter().any(|path| path.symlink_metadata().is_ok())
+        let is_there = |path: &Path| path.symlink_metadata().is_ok();
+        let absent = &self.prepared.absent;
+        let mut made = self.policy.made.iter().map(MadePlace::path).filter(|path| !absent.iter().any(|it| it == path));
+        absent.iter().any(|path| is_there(path)) || made.any(|path| !is_there(path))
     }
 
     /// Which layers hold.
@@ -298,13 +310,13 @@ pub(crate) fn leave_folder(path: &Path) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(folder) = rustix::fs::open(path, flags, Mode::empty()) else { return };
     if rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
-        let _ = fs::remove_dir(path);
+        made::leave(path);
     }
 }
 
 impl Drop for Enclosure {
     fn drop(&mut self) {
         // Keepers that still run have folders in it; the last one takes it along.
-        let _ = self.hand_back.as_ref().map(fs::remove_dir);
+        self.hand_back.iter().for_each(|folder| made::leave(folder));
     }
 }

@@ -18,7 +18,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
-use rustix::thread::UnshareFlags;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
 use super::network::{self, inside, inside::Sockets};
@@ -29,8 +29,7 @@ use crate::sys::process::{WaitStatus, wait_for};
 use crate::sys::seccomp::Filter;
 use crate::sys::{descriptors, landlock, messages};
 
-/// What is to be prepared. Where it comes after another one of the same session, the namespaces of users, of messages and of
-/// the network (where there is one) come with it, and are joined instead of made: what runs in them is still within reach.
+/// What is to be prepared.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PrepareOrder {
     pub(crate) policy: SandboxPolicy,
@@ -38,8 +37,6 @@ pub(crate) struct PrepareOrder {
     pub(crate) hand_back: PathBuf,
     /// Layers to do without.
     pub(crate) without: Without,
-    /// Whether namespaces come with it.
-    pub(crate) inherits: bool,
 }
 
 /// What was prepared. The descriptors come with it, in this order: users, mounts, messages, the network, rules.
@@ -91,36 +88,35 @@ pub(crate) fn serve() -> io::Result<()> {
     let Some((_, files)) = messages::receive(&engine, &mut bytes)? else { return Ok(()) };
     let mut files = files.into_iter();
     let file = files.next().ok_or_else(|| io::Error::other("the order is missing"))?;
+    let joined: Vec<OwnedFd> = files.collect();
     let mut text = Vec::new();
     fs::File::from(file).take(ORDER_BYTES).read_to_end(&mut text)?;
     let order: PrepareOrder = postcard::from_bytes(&text).map_err(|_| io::Error::other("the order cannot be read"))?;
-    let inherited: Vec<OwnedFd> = files.collect();
-    if order.inherits && !inherited.is_empty() {
-        let network = order.policy.network != NetworkPolicy::Open;
-        match in_namespaces(&order, &engine, network, &inherited, &Missing::default())? {
-            Ok(()) => return Ok(()),
-            Err(why) => return Err(io::Error::other(why)),
-        }
-    }
-    prepare(&order, &engine)
+    prepare(&order, &joined, &engine)
 }
 
-/// Tries with everything, then with what is left.
-fn prepare(order: &PrepareOrder, engine: &UnixStream) -> io::Result<()> {
+/// Tries with everything, then with what is left. In the namespaces of a session there is nothing to do without.
+fn prepare(order: &PrepareOrder, joined: &[OwnedFd], engine: &UnixStream) -> io::Result<()> {
     let wants_network = order.policy.network != NetworkPolicy::Open;
     let mut missing = Missing::default();
+    if let [_, _, network @ ..] = joined {
+        if wants_network && network.is_empty() {
+            missing.network = Some("the session has none".to_owned());
+        }
+        return in_namespaces(order, joined, engine, !network.is_empty(), &missing)?.map_err(io::Error::other);
+    }
     if order.without.namespaces {
         missing.namespaces = Some("left out".to_owned());
     } else {
         if wants_network && !order.without.network_namespace {
-            match in_namespaces(order, engine, true, &[], &missing)? {
+            match in_namespaces(order, joined, engine, true, &missing)? {
                 Ok(()) => return Ok(()),
                 Err(why) => missing.network = Some(why),
             }
         } else if wants_network {
             missing.network = Some("left out".to_owned());
         }
-        match in_namespaces(order, engine, false, &[], &missing)? {
+        match in_namespaces(order, joined, engine, false, &missing)? {
             Ok(()) => return Ok(()),
             Err(why) => missing.namespaces = Some(why),
         }
@@ -141,16 +137,16 @@ struct Missing {
 /// Prepares everything in a copy of this process. The inner result says why that was not possible.
 fn in_namespaces(
     order: &PrepareOrder,
+    joined: &[OwnedFd],
     engine: &UnixStream,
     network: bool,
-    inherited: &[OwnedFd],
     missing: &Missing,
 ) -> io::Result<Result<(), String>> {
     let (mut ours, mut theirs) = UnixStream::pair()?;
     let pid = match fork()? {
         Forked::Child => {
             drop(ours);
-            let done = inside(order, engine, &mut theirs, network, inherited, missing);
+            let done = inside(order, joined, engine, &mut theirs, network, missing);
             if let Err(why) = &done {
                 let _ = theirs.write_all(why.as_bytes());
             }
@@ -163,8 +159,7 @@ fn in_namespaces(
     // Once it is in its namespaces, its users are written down; then it goes on.
     let mut byte = [0];
     let entered = ours.read(&mut byte)? == 1 && byte == *ENTERED;
-    // Those of namespaces that were there before are written down already.
-    let mapped = if entered && inherited.is_empty() { map_users(pid) } else { Ok(()) };
+    let mapped = if entered && joined.is_empty() { map_users(pid) } else { Ok(()) };
     let mut why = if entered { Vec::new() } else { byte.to_vec() };
     if entered && mapped.is_ok() {
         let _ = ours.write_all(MAPPED);
@@ -209,22 +204,14 @@ fn ranges(file: &str) -> io::Result<String> {
 /// In the copy: enters namespaces, builds, and sends what was built.
 fn inside(
     order: &PrepareOrder,
+    joined: &[OwnedFd],
     engine: &UnixStream,
     parent: &mut UnixStream,
     network: bool,
-    inherited: &[OwnedFd],
     missing: &Missing,
 ) -> Result<(), String> {
     let say = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
-    let is_new = inherited.is_empty();
-    for namespace in inherited {
-        rustix::thread::move_into_link_name_space(namespace.as_fd(), None)
-            .map_err(|error| say("earlier namespaces cannot be joined")(error.into()))?;
-    }
-    let kinds = UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
-    let kinds = if network { kinds | UnshareFlags::NEWNET } else { kinds };
-    let kinds = if is_new { kinds } else { UnshareFlags::NEWNS };
-    unshare(kinds).map_err(say("namespaces cannot be made"))?;
+    enter(joined, network).map_err(say("namespaces cannot be made"))?;
     parent.write_all(ENTERED).map_err(say("the sandbox cannot be prepared"))?;
     let mut byte = [0];
     let mapped = parent.read(&mut byte).is_ok_and(|count| count == 1) && byte == *MAPPED;
@@ -252,6 +239,7 @@ fn inside(
         absent: view.absent,
         ..Prepared::default()
     };
+    let is_new = joined.is_empty();
     let sockets = set_up_network(order, network && is_new).map_err(say("its network cannot be set up"))?;
     add_rules(order, rules::Reads::Free, network, &mut prepared, &mut files).map_err(say("Landlock's rules"))?;
     prepared.watch = watch_layer(order);
@@ -260,6 +248,20 @@ fn inside(
         None => Ok(()),
     });
     handed_over.map_err(say("the sandbox cannot be handed over"))
+}
+
+/// New namespaces, or those of a session and new mounts.
+fn enter(joined: &[OwnedFd], network: bool) -> io::Result<()> {
+    if joined.is_empty() {
+        let kinds = UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
+        return unshare(if network { kinds | UnshareFlags::NEWNET } else { kinds });
+    }
+    // Users first, whose rights the others need.
+    let kinds = [LinkNameSpaceType::User, LinkNameSpaceType::InterProcessCommunication, LinkNameSpaceType::Network];
+    for (namespace, kind) in joined.iter().zip(kinds) {
+        move_into_link_name_space(namespace.as_fd(), Some(kind))?;
+    }
+    unshare(UnshareFlags::NEWNS)
 }
 
 /// Makes the network of its own what the policy says; gives the sockets by which names lead out of it.

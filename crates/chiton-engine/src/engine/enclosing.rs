@@ -33,8 +33,8 @@ impl Engine {
             return Ok(Some(Arc::clone(enclosure)));
         }
         let former = session.former_enclosure().lock().take();
-        let made = self.enclose(&policy.widened(session.widened()), former.as_deref())?;
-        Ok(Some(Arc::clone(held.insert(Arc::new(made)))))
+        let made = self.make_enclosure(&policy.widened(session.widened()), former.as_deref())?;
+        Ok(Some(Arc::clone(held.insert(made))))
     }
 
     /// The same for a command that may do a little more than the others; it is held in one of its own then.
@@ -47,13 +47,13 @@ impl Engine {
             Some(policy) if !widened.is_empty() => {
                 let all = session.widened().into_iter().chain(widened.iter().cloned());
                 let usual = self.enclosure(session)?;
-                Ok(Some(Arc::new(self.enclose(&policy.widened(all), usual.as_deref())?)))
+                Ok(Some(self.make_enclosure(&policy.widened(all), usual.as_deref())?))
             }
             _ => self.enclosure(session),
         }
     }
 
-    fn enclose(&self, policy: &SandboxPolicy, former: Option<&Enclosure>) -> Result<Enclosure, StartError> {
+    fn make_enclosure(&self, policy: &SandboxPolicy, before: Option<&Enclosure>) -> Result<Arc<Enclosure>, StartError> {
         let config = &self.inner.config;
         let folder = config.state_directory.join(FOLDER);
         let names = || BrokerPlan {
@@ -67,13 +67,15 @@ impl Engine {
             search: Vec::new(),
         };
         let preparing =
-            |order: &_, files: &[BorrowedFd<'_>]| sandbox_process::prepare(&config.keeper, order, files, names);
-        Enclosure::new(policy, &folder, config.sandbox_without, former, &preparing).map_err(|why| match why {
-            Unenclosed::Missing(layers) => {
-                StartError::SandboxMissing { profile: policy.profile.clone(), layers: layers.join(", ") }
-            }
-            Unenclosed::Failed(error) => StartError::Sandbox(error),
-        })
+            |order: &_, joined: &[BorrowedFd<'_>]| sandbox_process::prepare(&config.keeper, order, joined, names);
+        let made =
+            Enclosure::new(policy, &folder, config.sandbox_without, before, &preparing).map_err(|why| match why {
+                Unenclosed::Missing(layers) => {
+                    StartError::SandboxMissing { profile: policy.profile.clone(), layers: layers.join(", ") }
+                }
+                Unenclosed::Failed(error) => StartError::Sandbox(error),
+            })?;
+        Ok(Arc::new(made))
     }
 
     /// What the guard need not ask about, because it is out of reach in this session. A sandbox that cannot be made is said

@@ -10,11 +10,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::order::memory_file;
-use crate::enclosure::Broker;
 use crate::enclosure::network::broker::{self, BROKER_ARGUMENT, BrokerPlan, BrokerReport};
 use crate::enclosure::network::events::EventReader;
 use crate::enclosure::network::inside::Sockets;
 use crate::enclosure::prepare::{self, PREPARED, PrepareOrder, Prepared};
+use crate::enclosure::{Broker, Made};
 use crate::lock::Lock;
 use crate::protocol::SANDBOX_ARGUMENT;
 use crate::sandbox::policy::NetworkPolicy;
@@ -23,16 +23,17 @@ use crate::sys::messages;
 /// How long preparing may take; it takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Executes `program` to prepare a sandbox, and waits for what it made: a few milliseconds. `names` makes the plan of the
+/// Executes `program` to prepare a sandbox, in the namespaces of a session that has one already or in new ones, and waits for
+/// what it made: a few milliseconds. `names` makes the plan of the
 /// process that leads names out, where the policy has any.
 pub(crate) fn prepare(
     program: &Path,
     order: &PrepareOrder,
-    inherited: &[BorrowedFd<'_>],
+    joined: &[BorrowedFd<'_>],
     names: impl Fn() -> BrokerPlan,
-) -> io::Result<(Prepared, Vec<OwnedFd>, Option<Broker>)> {
+) -> io::Result<Made> {
     let (connection, mut child) = start(program, SANDBOX_ARGUMENT)?;
-    let answer = exchange(&connection, order, inherited);
+    let answer = exchange(&connection, order, joined);
     if answer.is_err() {
         let _ = child.kill();
     }
@@ -60,15 +61,15 @@ fn start(program: &Path, role: &str) -> io::Result<(UnixStream, Child)> {
 fn exchange(
     connection: &UnixStream,
     order: &PrepareOrder,
-    inherited: &[BorrowedFd<'_>],
+    joined: &[BorrowedFd<'_>],
 ) -> io::Result<(Prepared, Vec<OwnedFd>, Option<Sockets>)> {
     let text = postcard::to_stdvec(order).map_err(|error| io::Error::other(error.to_string()))?;
-    let file = memory_file(&text)?;
-    let files: Vec<BorrowedFd<'_>> = [file.as_fd()].into_iter().chain(inherited.iter().copied()).collect();
+    let text = memory_file(&text)?;
+    let files: Vec<BorrowedFd<'_>> = [text.as_fd()].into_iter().chain(joined.iter().copied()).collect();
     messages::send(connection, PREPARED, &files)?;
     let (prepared, files) = prepare::receive(connection)?;
-    let is_named = matches!(order.policy.network, NetworkPolicy::Named(_)) && prepared.network.holds();
-    let is_named = is_named && !order.inherits;
+    let is_named =
+        joined.is_empty() && matches!(order.policy.network, NetworkPolicy::Named(_)) && prepared.network.holds();
     let sockets = is_named.then(|| Sockets::receive(connection)).transpose()?;
     Ok((prepared, files, sockets))
 }

@@ -16,6 +16,9 @@ pub struct SandboxPolicy {
     pub workspace: Vec<PathBuf>,
     /// Files and folders, with everything in them, that may be changed.
     pub write: Vec<PathBuf>,
+    /// Places of `write` that programs make by themselves: made where they are missing, removed at the end if they stayed
+    /// empty.
+    pub made: Vec<MadePlace>,
     /// Files and folders that look empty.
     pub hide: Vec<PathBuf>,
     /// Files and folders inside of `write` that may be read and not be changed, made or removed.
@@ -123,6 +126,24 @@ impl fmt::Display for Widening {
             Self::Socket(path) => write!(formatter, "connect to the socket {}", path.display()),
             Self::Host(HostRule { host, port: Some(port) }) => write!(formatter, "reach {host}:{port}"),
             Self::Host(HostRule { host, port: None }) => write!(formatter, "reach {host}"),
+        }
+    }
+}
+
+/// What a program makes by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum MadePlace {
+    /// A folder, with those above it.
+    Folder(PathBuf),
+    /// An empty file, like a lock.
+    File(PathBuf),
+}
+
+impl MadePlace {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Folder(path) | Self::File(path) => path,
         }
     }
 }

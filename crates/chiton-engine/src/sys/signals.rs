@@ -13,6 +13,14 @@ pub(crate) fn survive_file_size_limit() {
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
+/// Sends any signal, also one without a name, to the process of a handle. Number 0 only asks whether it is there.
+pub(crate) fn send(process: &OwnedFd, signal: libc::c_int) -> io::Result<()> {
+    let information = std::ptr::null::<libc::siginfo_t>();
+    // SAFETY: plain numbers; without information the kernel fills it in itself.
+    let sent = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, process.as_raw_fd(), signal, information, 0) };
+    if sent == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// The signals a keeper listens to, delivered through a descriptor.
 pub(crate) struct SignalInbox(OwnedFd);
 

@@ -7,13 +7,14 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat};
-use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Signal, pidfd_getfd, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use super::Refused;
 use super::read_call::{Change, Place, Request};
 use crate::sandbox::policy::{NetworkPolicy, SandboxPolicy};
 use crate::sandbox::report::RefusedAction;
 use crate::sys::seccomp::{AskedCall, CallAnswer};
+use crate::sys::signals;
 
 /// Judges by the policy, with its paths as they are without links.
 pub(super) struct Judge {
@@ -22,7 +23,8 @@ pub(super) struct Judge {
     workspace: Vec<PathBuf>,
     keep: Vec<PathBuf>,
     sockets: Vec<PathBuf>,
-    /// Which namespace of mounts the run is in, where that is not everybody's: those of the same session share it.
+    /// Which namespace of messages the run is in, where that is not everybody's: those of the same session share it, also
+    /// where the mounts of one were made anew.
     session: Option<PathBuf>,
     leader: i32,
 }
@@ -33,8 +35,18 @@ const DEVICES: [&str; 9] = ["null", "zero", "full", "random", "urandom", "tty", 
 /// Where programs ask for names before they ask the network: from there they would learn addresses that lead nowhere.
 const RESOLVERS: [&str; 3] = ["/run/nscd", "/run/systemd/resolve", "/run/avahi-daemon"];
 
-/// What a program makes for itself and does without where it cannot: nobody wants to hear of it.
-const CACHES: [&str; 2] = ["__pycache__", ".pytest_cache"];
+/// What a program makes for itself and does without where it cannot, by the name of the program and of a part of the path:
+/// nobody wants to hear of it.
+const DONE_WITHOUT: &[(Option<&str>, &str)] = &[
+    (None, "__pycache__"),
+    (None, ".pytest_cache"),
+    // When a crate was used last. The database needs a journal beside it, in a folder that has settings in it.
+    (Some("cargo"), ".global-cache"),
+    (Some("cargo"), ".global-cache-journal"),
+    // Settings that nobody has saved yet.
+    (Some("top"), ".config"),
+    (Some("top"), "procps"),
+];
 
 /// What is thought of a change.
 enum JudgedChange {
@@ -66,7 +78,7 @@ impl Judge {
     pub(super) fn judge(&self, call: &AskedCall, request: Request) -> Answer {
         match request {
             Request::Change(places) => {
-                let judged = places.iter().map(|place| self.judge_change(place));
+                let judged = places.iter().map(|place| self.judge_change(call, place));
                 match judged.into_iter().find(|judged| !matches!(judged, JudgedChange::Allowed)) {
                     Some(JudgedChange::Refused(refused)) => (CallAnswer::Fails(libc::EACCES), Some(refused)),
                     Some(JudgedChange::RefusedSilently) => (CallAnswer::Fails(libc::EACCES), None),
@@ -81,7 +93,7 @@ impl Judge {
         }
     }
 
-    fn judge_change(&self, place: &Place) -> JudgedChange {
+    fn judge_change(&self, call: &AskedCall, place: &Place) -> JudgedChange {
         let Some(real) = meant(place) else { return JudgedChange::Allowed };
         if let Some(kept) = self.keep.iter().find(|kept| real.starts_with(kept) || moves_away(place, &real, kept)) {
             let shown = if real.starts_with(kept) { &real } else { kept };
@@ -92,7 +104,11 @@ impl Judge {
         if self.write.iter().any(|root| real.starts_with(root)) || is_free(&real) || !could_otherwise(place, &real) {
             return JudgedChange::Allowed;
         }
-        if real.components().any(|part| CACHES.iter().any(|cache| part.as_os_str() == *cache)) {
+        let does_without = |(program, name): &(Option<&str>, &str)| {
+            real.components().any(|part| part.as_os_str() == *name)
+                && program.is_none_or(|program| super::program(call.thread) == program)
+        };
+        if DONE_WITHOUT.iter().any(does_without) {
             return JudgedChange::RefusedSilently;
         }
         let ask = Some(format!("chiton sandbox allow write {}", shown_for_shell(&real)));
@@ -176,7 +192,7 @@ impl Judge {
     fn signal(&self, target: i64, signal: i32) -> Answer {
         let Ok(pid) = i32::try_from(target) else { return GOES_ON };
         // Its own group, or everybody that it may signal: the kernel knows whom.
-        if pid == 0 || pid == -1 || signal == 0 {
+        if pid == 0 || pid == -1 {
             return GOES_ON;
         }
         let process = if pid < 0 { pid.wrapping_neg() } else { pid };
@@ -187,7 +203,8 @@ impl Judge {
             let sent = if pid > 0 { send(pid, signal) } else { self.send_to_group(process, signal) };
             return (sent.map_or_else(CallAnswer::Fails, |()| CallAnswer::Done), None);
         }
-        if !may_signal(process) {
+        // To ask whether it is there is no signal.
+        if signal == 0 || !may_signal(process) {
             return GOES_ON;
         }
         let name = super::program(process);
@@ -235,7 +252,7 @@ fn meant(place: &Place) -> Option<PathBuf> {
     let beside = || Some(fs::canonicalize(path.parent()?).ok()?.join(name?));
     match place.change {
         Change::Made => beside().filter(|_| fs::symlink_metadata(path).is_err()),
-        Change::Replaced => match name {
+        Change::Replaced | Change::Moved => match name {
             // The folder itself, named with a dot at its end.
             None => fs::canonicalize(path).ok(),
             Some(_) => beside(),
@@ -245,9 +262,10 @@ fn meant(place: &Place) -> Option<PathBuf> {
     }
 }
 
-/// Whether something that is kept would be moved away with the folder that it is in.
+/// Whether something that is kept would be moved away with the folder that it is in. A folder that is removed has nothing
+/// in it: programs like git try it with every folder, and the kernel says which one is not empty.
 fn moves_away(place: &Place, real: &Path, kept: &Path) -> bool {
-    place.change == Change::Replaced && kept.starts_with(real) && kept.exists()
+    place.change == Change::Moved && kept.starts_with(real) && kept.exists()
 }
 
 /// Whether everybody may write there.
@@ -263,7 +281,7 @@ fn could_otherwise(place: &Place, real: &Path) -> bool {
         Change::Made => folder(),
         Change::Opened { .. } if !real.exists() => folder(),
         Change::Opened { .. } => writable(real),
-        Change::Replaced => folder() && (real.symlink_metadata().is_ok() || !place.path.exists()),
+        Change::Replaced | Change::Moved => folder() && (real.symlink_metadata().is_ok() || !place.path.exists()),
         Change::Attributes => fs::metadata(real).is_ok_and(|data| {
             let user = rustix::process::geteuid().as_raw();
             user == 0 || std::os::unix::fs::MetadataExt::uid(&data) == user
@@ -281,9 +299,9 @@ fn shown_for_shell(path: &Path) -> String {
     String::from_utf8_lossy(&quoted).into_owned()
 }
 
-/// The namespace of users that a process is in: all commands of a session share it.
+/// The namespace of messages that a process is in.
 fn namespace(pid: i32) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{pid}/ns/user")).ok()
+    fs::read_link(format!("/proc/{pid}/ns/ipc")).ok()
 }
 
 /// Whether a process descends from this keeper.
@@ -315,8 +333,7 @@ fn send(pid: i32, signal: i32) -> Result<(), i32> {
     let code = |error: rustix::io::Errno| error.raw_os_error();
     let pid = Pid::from_raw(pid).ok_or(libc::ESRCH)?;
     let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(code)?;
-    let signal = Signal::from_named_raw(signal).ok_or(libc::EINVAL)?;
-    pidfd_send_signal(&handle, signal).map_err(code)
+    signals::send(&handle, signal).map_err(|error| error.raw_os_error().unwrap_or(libc::EPERM))
 }
 
 /// Connects the process's own socket to the one that was judged. `None` where its socket cannot be had.

@@ -41,8 +41,10 @@ pub(super) enum Change {
     Made,
     /// What is there is opened to be changed; it is made where there is nothing and the flag says so.
     Opened { makes: bool },
-    /// What is there goes, or gets another name or other attributes. A link is meant itself.
+    /// What is there goes, or gets other attributes. A link is meant itself.
     Replaced,
+    /// It gets another name, with everything in it. A link is meant itself.
+    Moved,
     /// Its attributes change; a link is followed.
     Attributes,
 }
@@ -86,7 +88,7 @@ impl Reader {
                 one(place(number(0), 1, opened(flags)))
             }
             libc::SYS_unlinkat => one(place(number(0), 1, Change::Replaced)),
-            libc::SYS_renameat2 => two(place(number(0), 1, Change::Replaced), place(number(2), 3, Change::Replaced)),
+            libc::SYS_renameat2 => two(place(number(0), 1, Change::Moved), place(number(2), 3, Change::Moved)),
             libc::SYS_mkdirat | libc::SYS_mknodat => one(place(number(0), 1, Change::Made)),
             // What is linked to is not changed by it, but can be by its new name.
             libc::SYS_linkat => two(place(number(0), 1, Change::Replaced), place(number(2), 3, Change::Made)),
@@ -131,7 +133,7 @@ impl Reader {
             }
             libc::SYS_creat => one(place(0, Change::Opened { makes: true })),
             libc::SYS_unlink | libc::SYS_rmdir | libc::SYS_lchown => one(place(0, Change::Replaced)),
-            libc::SYS_rename => two(place(0, Change::Replaced), place(1, Change::Replaced)),
+            libc::SYS_rename => two(place(0, Change::Moved), place(1, Change::Moved)),
             libc::SYS_link => two(place(0, Change::Replaced), place(1, Change::Made)),
             libc::SYS_symlink => one(place(1, Change::Made)),
             libc::SYS_mkdir | libc::SYS_mknod => one(place(0, Change::Made)),
@@ -139,7 +141,7 @@ impl Reader {
             libc::SYS_renameat => {
                 let at = |folder: usize, path: usize| {
                     let path = self.absolute(i64::from(arguments[folder] as i32), &self.path(arguments[path])?)?;
-                    Some(Place { path, change: Change::Replaced })
+                    Some(Place { path, change: Change::Moved })
                 };
                 two(at(0, 1), at(2, 3))
             }
