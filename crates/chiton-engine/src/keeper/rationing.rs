@@ -9,6 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, getpriority_process, setpriority_process};
+
 use super::boundary::program;
 use crate::run::Outcome;
 use crate::sandbox::policy::SandboxLimits;
@@ -18,8 +20,13 @@ use crate::stop;
 /// How fast a machine can use things up: within this time of now, so much can be gone.
 const BYTES_PER_MILLISECOND: u64 = 4 << 20;
 const PROCESSES_PER_MILLISECOND: u64 = 10;
-const SHORTEST: Duration = Duration::from_millis(50);
+const SHORTEST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_secs(1);
+const GOES_FIRST: i32 = -10;
+/// A command with more processes than this gives way to others.
+const CROWD: usize = 64;
+/// How much: a process of it gets a tenth of the time that another one gets.
+const GIVES_WAY: i32 = 10;
 /// Of so many processes the programs are looked at, to name the one that there are most of.
 const MOST_NAMED: usize = 100;
 
@@ -45,6 +52,10 @@ impl Rationing {
         let disk = disk.filter(|disk| limits.free.is_some_and(|floor| free(disk).is_some_and(|free| free > floor)));
         let is_limited = limits.memory.is_some() || limits.processes.is_some() || disk.is_some();
         let next = is_limited.then(|| Instant::now() + SHORTEST);
+        if limits.processes.is_some() && rustix::process::geteuid().is_root() {
+            // The kernel keeps no limit on processes for root, so we do: however many there are, we go first.
+            let _ = setpriority_process(None, GOES_FIRST);
+        }
         Self { limits, disk, next, exhausted: None, killed_before: killed_for_memory() }
     }
 
@@ -72,6 +83,9 @@ impl Rationing {
     /// the run ends.
     fn check_processes(&mut self, members: &[i32]) -> Option<Left> {
         let (limit, count) = (self.limits.processes?, members.len() as u64);
+        if members.len() > CROWD {
+            give_way(members);
+        }
         if count + 1 >= limit {
             let by = Some(commonest(members));
             self.exhausted.get_or_insert(Exhausted { what: Resource::Processes, limit: Some(limit), by });
@@ -132,6 +146,16 @@ type Left = Result<Duration, Nothing>;
 
 fn milliseconds(count: u64) -> Duration {
     Duration::from_millis(count)
+}
+
+/// Lets others go first, so that they are answered however many processes these are. Not every kernel shares its time
+/// between sessions by itself.
+fn give_way(members: &[i32]) {
+    for pid in members.iter().filter_map(|pid| Pid::from_raw(*pid)) {
+        if getpriority_process(Some(pid)).is_ok_and(|now| now < GIVES_WAY) {
+            let _ = setpriority_process(Some(pid), GIVES_WAY);
+        }
+    }
 }
 
 /// The program that most of these processes run.
