@@ -9,7 +9,8 @@ use crate::enclosure::{Enclosure, Unenclosed};
 use crate::error::StartError;
 use crate::process::sandbox_process;
 use crate::review::Protection;
-use crate::session::Session;
+use crate::sandbox::policy::NetworkPolicy;
+use crate::session::{ProxyVariables, Session};
 
 /// The folder, in the state directory, in which sandboxed shells hand their state back.
 const FOLDER: &str = "sandbox";
@@ -37,7 +38,7 @@ impl Engine {
                 Some(table) => Resolution::Table(table.clone()),
                 None => Resolution::System,
             },
-            upstream: None,
+            upstream: config.sandbox_upstream.clone(),
             search: Vec::new(),
         };
         let preparing = |order: &_| sandbox_process::prepare(&config.keeper, order, names);
@@ -47,6 +48,11 @@ impl Engine {
             }
             Unenclosed::Failed(error) => StartError::Sandbox(error),
         })?;
+        session.set_proxies(match (made.proxy(), &policy.network, &config.sandbox_upstream) {
+            (Some(port), ..) => ProxyVariables::Ours(port),
+            (None, NetworkPolicy::Named(_), Some(upstream)) => ProxyVariables::Without(upstream.clone()),
+            (None, ..) => ProxyVariables::AsTheyAre,
+        });
         Ok(Some(Arc::clone(held.insert(Arc::new(made)))))
     }
 

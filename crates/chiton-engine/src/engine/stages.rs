@@ -193,6 +193,8 @@ impl Engine {
             session.ready().await;
         }
         let (state, standing) = review::recheck(command.request(), command.grounds(), self.reviewers(), session)?;
+        // The sandbox may say by which proxy names are reached. What is wrong with it is said when the command is launched.
+        let _ = self.enclosure(session);
         let policy = &self.inner.config.environment;
         let mut start = session::begin(session, state, &standing, command.environment(), policy)?;
         start.notices.append(&mut command.take_notices());

@@ -55,10 +55,10 @@ pub(super) struct Enclosed {
 }
 
 impl Enclosed {
-    fn new(plan: EnclosedPlan, started: ShellProcess, shared: Option<&Path>, mut given: Vec<OwnedFd>) -> Self {
+    fn new(plan: &EnclosedPlan, started: ShellProcess, shared: Option<&Path>, mut given: Vec<OwnedFd>) -> Self {
         let network = if plan.has_broker { given.pop() } else { None };
         let limits = plan.policy.limits;
-        let boundary = started.listener.map(|listener| Boundary::new(listener, plan.policy, shared, started.pid));
+        let boundary = started.listener.map(|listener| Boundary::new(listener, plan, shared, started.pid));
         Self { boundary, rationing: Rationing::new(limits), network }
     }
 }
@@ -82,7 +82,7 @@ impl StartedShell {
         let enclosed = plan
             .enclosed
             .take()
-            .map(|enclosed| Enclosed::new(*enclosed, started, shared.as_deref(), std::mem::take(&mut given.enclosing)));
+            .map(|enclosed| Enclosed::new(&enclosed, started, shared.as_deref(), std::mem::take(&mut given.enclosing)));
 
         let folder = match given.folder.take() {
             Some(alive) => RunFolder::at(&plan.folder).map(|folder| (folder, alive)),

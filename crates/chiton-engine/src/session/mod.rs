@@ -10,6 +10,7 @@
 
 mod inherited;
 pub mod login;
+mod proxies;
 mod standing;
 mod start;
 pub mod store;
@@ -35,6 +36,7 @@ use chiton_redact::{Reference, SecretValue};
 pub(crate) use inherited::Origin;
 pub use inherited::{FreshState, Inherited};
 use login::LoginEnvironment;
+pub(crate) use proxies::ProxyVariables;
 pub(crate) use standing::Standing;
 use start::Begun;
 pub(crate) use start::{StartingPoint, begin, begin_next};
@@ -92,6 +94,8 @@ struct Shared {
     inherited: Lock<Inherited>,
     /// What its commands are held in.
     enclosure: Lock<Option<Arc<Enclosure>>>,
+    /// What its sandbox makes of the variables that name a proxy.
+    proxies: Lock<ProxyVariables>,
     /// Variables whose absence was told.
     told: Lock<BTreeSet<String>>,
     /// Whether the state has what the login shell says.
@@ -182,6 +186,17 @@ impl Session {
     /// What its commands are held in.
     pub(crate) fn enclosure(&self) -> &Lock<Option<Arc<Enclosure>>> {
         &self.inner.shared.enclosure
+    }
+
+    /// Says what becomes of the variables that name a proxy, for the commands that follow.
+    pub(crate) fn set_proxies(&self, proxies: ProxyVariables) {
+        let shared = &self.inner.shared;
+        let mut held = shared.proxies.lock();
+        if *held != proxies {
+            *held = proxies;
+            // It was made with others.
+            *shared.begun.lock() = None;
+        }
     }
 
     /// The tasks that it has started.
