@@ -196,7 +196,7 @@ fn listed_names_are_reached_through_the_machines_own_proxy_which_commands_do_not
     let (port, asked) = proxy();
     let config = place.folder.path().join("sandbox.toml");
     let profile = "[sandbox.profiles.named]\nnetwork = [\"!*\", \"allowed.test\"]\nmissing = \"say\"\n";
-    let url = format!("http://me:word@127.0.0.1:{port}");
+    let url = format!("http://me:hush@127.0.0.1:{port}");
     let run = |settings: &str, variable: &str, command: &str| -> Value {
         fs::write(&config, settings).unwrap();
         let mut chiton = place.command();
@@ -212,7 +212,7 @@ fn listed_names_are_reached_through_the_machines_own_proxy_which_commands_do_not
         let report = run(settings, variable, fetch);
         let shown = if report["protection"]["sandbox"]["network"] == "names" { "reached\nnone\n" } else { "reached\n" };
         assert!(report["stdout"].as_str().unwrap().starts_with(shown), "{report}");
-        assert!(!report.to_string().contains("word"), "{report}");
+        assert!(!report.to_string().contains("hush"), "{report}");
         let first = asked.lock().unwrap().drain(..).next().unwrap_or_default();
         assert!(first.starts_with("CONNECT allowed.test:80 HTTP/1.1\r\n"), "{first}");
         if report["protection"]["sandbox"]["network"] == "names" {

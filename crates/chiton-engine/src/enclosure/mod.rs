@@ -199,12 +199,13 @@ impl Enclosure {
         refused
     }
 
-    /// Whether something has appeared that it should cover, and does not: it was not there when it was made. Or whether what
-    /// leads names out has ended.
+    /// Whether what leads names out has ended, as a reply has said.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.broker.as_ref().is_some_and(Broker::is_gone)
+    }
+
+    /// Whether something has appeared that it should cover, and does not: it was not there when it was made.
     pub(crate) fn is_outdated(&self) -> bool {
-        if self.broker.as_ref().is_some_and(Broker::is_gone) {
-            return true;
-        }
         self.prepared.absent.iter().any(|path| path.symlink_metadata().is_ok())
     }
 

@@ -26,6 +26,7 @@ impl Engine {
     pub(super) fn enclosure(&self, session: &Session) -> Result<Option<Arc<Enclosure>>, StartError> {
         let Some(policy) = &self.inner.config.sandbox else { return Ok(None) };
         let mut held = session.enclosure().lock();
+        held.take_if(|enclosure| enclosure.is_cut_off());
         if let Some(enclosure) = &*held {
             return Ok(Some(Arc::clone(enclosure)));
         }
