@@ -13,7 +13,7 @@ use crate::audit::{self, JournalNeed};
 use crate::env::EnvironmentArguments;
 use crate::guard_arguments::GuardArguments;
 use crate::passphrase::PassphraseSource;
-use crate::sandbox::{Amount, Asker, LimitName, SandboxArguments};
+use crate::sandbox::{self, Amount, Asker, LimitName, SandboxArguments};
 use crate::secret_sources::SecretSourceArguments;
 use crate::settings::Settings;
 use crate::surroundings;
@@ -38,6 +38,9 @@ pub(crate) struct ProtectionArguments {
     /// What the settings say about telling a person.
     #[arg(skip)]
     notify: Vec<String>,
+    /// What the settings say about the machine's own proxy.
+    #[arg(skip)]
+    upstream: Option<String>,
 }
 
 impl ProtectionArguments {
@@ -57,6 +60,7 @@ impl ProtectionArguments {
             no_audit,
             audit_required,
             notify: settings.notify.clone(),
+            upstream: settings.sandbox.upstream.clone(),
         })
     }
 
@@ -92,6 +96,7 @@ impl ProtectionArguments {
         let needed = if self.audit_required { JournalNeed::Required } else { JournalNeed::Wanted };
         config.audit = (!self.no_audit).then(|| audit::journal(state, who, needed));
         config.notify = surroundings::notify(&self.notify);
+        config.sandbox_upstream = sandbox::upstream(self.upstream.as_deref(), |name| std::env::var(name).ok())?;
         forbid_looking_in().context("this process could not be closed to others")
     }
 }

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SandboxSettings {
     pub(crate) profile: Option<String>,
+    /// The proxy through which allowed names are dialled, or `none`. Without it, the one that the environment names.
+    pub(crate) upstream: Option<String>,
     pub(crate) profiles: BTreeMap<String, ProfileSettings>,
 }
 

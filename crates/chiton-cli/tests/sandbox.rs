@@ -5,6 +5,7 @@
 mod place;
 
 use std::fs;
+use std::io::{Read, Write};
 use std::process::Output;
 
 use place::{Place, text};
@@ -166,6 +167,59 @@ fn a_named_profile_holds_and_the_answer_says_which_layers_do() {
 
     let limited = json(&["run", "--json", "--limit", "file=4096", "head -c 9000 /dev/zero > large"]);
     assert_eq!(limited["limit"], "file", "{limited}");
+}
+
+/// A proxy that plays the server behind every name, and what it was asked.
+fn proxy() -> (u16, std::sync::Arc<std::sync::Mutex<Vec<String>>>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let asked = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let list = std::sync::Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            for answer in [&b"HTTP/1.1 200 OK\r\n\r\n"[..], b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nreached\n"] {
+                let (mut head, mut byte) = (Vec::new(), [0]);
+                while !head.ends_with(b"\r\n\r\n") && stream.read_exact(&mut byte).is_ok() {
+                    head.push(byte[0]);
+                }
+                list.lock().unwrap().push(text(&head));
+                let _ = stream.write_all(answer);
+            }
+        }
+    });
+    (port, asked)
+}
+
+#[test]
+fn listed_names_are_reached_through_the_machines_own_proxy_which_commands_do_not_see() {
+    let place = project();
+    let (port, asked) = proxy();
+    let config = place.folder.path().join("sandbox.toml");
+    let profile = "[sandbox.profiles.named]\nnetwork = [\"!*\", \"allowed.test\"]\nmissing = \"say\"\n";
+    let url = format!("http://me:hush@127.0.0.1:{port}");
+    let run = |settings: &str, variable: &str, command: &str| -> Value {
+        fs::write(&config, settings).unwrap();
+        let mut chiton = place.command();
+        chiton.current_dir(place.folder.path().join("project")).env("HTTPS_PROXY", variable);
+        chiton.args(["run", "--json", "--config", config.to_str().unwrap(), "--sandbox", "named", command]);
+        let output = chiton.output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)))
+    };
+    let fetch = "curl -sS http://allowed.test/; echo ${HTTPS_PROXY:-none}; exec 3<>/dev/tcp/other.test/80";
+
+    let by_settings = format!("[sandbox]\nupstream = \"{url}\"\n{profile}");
+    for (settings, variable) in [(profile, url.as_str()), (&by_settings, "")] {
+        let report = run(settings, variable, fetch);
+        let shown = if report["protection"]["sandbox"]["network"] == "names" { "reached\nnone\n" } else { "reached\n" };
+        assert!(report["stdout"].as_str().unwrap().starts_with(shown), "{report}");
+        assert!(!report.to_string().contains("hush"), "{report}");
+        let first = asked.lock().unwrap().drain(..).next().unwrap_or_default();
+        assert!(first.starts_with("CONNECT allowed.test:80 HTTP/1.1\r\n"), "{first}");
+        if report["protection"]["sandbox"]["network"] == "names" {
+            assert_eq!(report["refused"][0]["path"], "other.test", "{report}");
+            assert_eq!(report["refused"][0]["by"], "curl or bash", "{report}");
+        }
+    }
 }
 
 #[test]

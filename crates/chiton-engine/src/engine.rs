@@ -32,8 +32,8 @@ use crate::request::{self, CommandRequest};
 use crate::response::{DryRun, RefusedCommand, Response};
 use crate::review::{Guard, Verdicts};
 use crate::run::{Listener, Notify};
-use crate::sandbox::Without;
 use crate::sandbox::policy::{SandboxPolicy, Widening};
+use crate::sandbox::{Upstream, Without};
 use crate::secrets::known::KnownSecrets;
 use crate::secrets::{SecretStore, UnknownReference};
 use crate::session::login::LoginEnvironment;
@@ -79,6 +79,8 @@ pub struct EngineConfig {
     pub sandbox: Option<SandboxPolicy>,
     /// Where names lead that a sandbox allows, in place of what the machine's resolver says.
     pub sandbox_hosts: Option<Vec<(String, Vec<IpAddr>)>>,
+    /// The proxy that the machine has to use, through which allowed names are dialled.
+    pub sandbox_upstream: Option<Upstream>,
     /// Layers of it to do without, as if the kernel had none.
     pub sandbox_without: Without,
 }
@@ -102,6 +104,7 @@ impl EngineConfig {
             room: WarmRoom::default(),
             sandbox: None,
             sandbox_hosts: None,
+            sandbox_upstream: None,
             sandbox_without: Without::default(),
         })
     }

@@ -18,6 +18,7 @@ mod paths;
 mod profiles;
 mod settle;
 mod show;
+mod upstream;
 mod workspace;
 
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub(crate) use arguments::SandboxArguments;
 pub(crate) use defaults::Asker;
 pub(crate) use limits::{Amount, LimitName, argument as limit_argument};
 pub(crate) use profiles::check;
+pub(crate) use upstream::upstream;
 
 /// Show what commands may touch, and allow more or less
 #[derive(Args)]

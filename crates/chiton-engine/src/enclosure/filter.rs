@@ -1,14 +1,28 @@
 //! Which system calls a sandboxed command cannot make, and which ones its keeper is asked about.
 
+use serde::{Deserialize, Serialize};
+
 use crate::sys::seccomp::{Rule, Verdict, When};
 
 /// What a filter depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FilterOptions {
-    /// Whether sockets of the internet are refused, because no namespace keeps them inside.
-    pub(crate) refuses_internet: bool,
+    /// What becomes of sockets of the internet.
+    pub(crate) internet: InternetSockets,
     /// Whether the keeper answers calls that change files, connect and signal.
     pub(crate) watched: bool,
+}
+
+/// What becomes of sockets of the internet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum InternetSockets {
+    /// They are free: the network is open, or a namespace keeps them inside.
+    Free,
+    /// There are none.
+    Refused,
+    /// The keeper makes them, so that they lead no further than to this machine, and connects them: to the proxy at this
+    /// port, and to servers of the session.
+    Kept { proxy: u16 },
 }
 
 /// Every flag that makes a namespace.
@@ -28,6 +42,10 @@ const fn fails(call: libc::c_long, error: i32) -> Rule {
 
 const fn fails_when(call: libc::c_long, when: When, error: i32) -> Rule {
     Rule { call, when, verdict: Verdict::Fails(error) }
+}
+
+const fn asked_when(call: libc::c_long, when: When) -> Rule {
+    Rule { call, when, verdict: Verdict::Asked }
 }
 
 const fn asked(call: libc::c_long) -> Rule {
@@ -140,14 +158,31 @@ const WATCHED_HERE: &[Rule] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const WATCHED_HERE: &[Rule] = &[];
 
+const INET: When = When::Is(0, libc::AF_INET as u32);
+const INET6: When = When::Is(0, libc::AF_INET6 as u32);
+
+const NO_INTERNET: &[Rule] =
+    &[fails_when(libc::SYS_socket, INET, libc::EACCES), fails_when(libc::SYS_socket, INET6, libc::EACCES)];
+
+/// Besides `connect`, which is asked about anyway. Sending the first bytes together with connecting would go around it.
+const KEPT_INTERNET: &[Rule] = &[
+    asked_when(libc::SYS_socket, INET),
+    asked_when(libc::SYS_socket, INET6),
+    fails_when(libc::SYS_sendto, When::AnyBit(3, libc::MSG_FASTOPEN as u32), libc::EOPNOTSUPP),
+    fails_when(libc::SYS_sendmsg, When::AnyBit(2, libc::MSG_FASTOPEN as u32), libc::EOPNOTSUPP),
+    fails_when(libc::SYS_sendmmsg, When::AnyBit(3, libc::MSG_FASTOPEN as u32), libc::EOPNOTSUPP),
+];
+
 /// The rules of a filter, in the order in which they are tried.
 pub(crate) fn rules(options: FilterOptions) -> Vec<Rule> {
-    let internet = [libc::AF_INET as u32, libc::AF_INET6 as u32]
-        .map(|family| fails_when(libc::SYS_socket, When::Is(0, family), libc::EACCES));
     let mut rules: Vec<Rule> = NEVER.iter().chain(NEVER_HERE).copied().collect();
-    if options.refuses_internet {
-        rules.extend(internet);
-    }
+    rules.extend(match options.internet {
+        InternetSockets::Free => &[],
+        // Nobody would answer.
+        InternetSockets::Kept { .. } if !options.watched => NO_INTERNET,
+        InternetSockets::Refused => NO_INTERNET,
+        InternetSockets::Kept { .. } => KEPT_INTERNET,
+    });
     let verdict = if options.watched { Verdict::Asked } else { Verdict::Fails(libc::EPERM) };
     let others =
         |(call, argument): &(libc::c_long, usize)| Rule { call: *call, when: When::IsNoneOf(*argument, &[0]), verdict };

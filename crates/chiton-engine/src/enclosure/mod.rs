@@ -11,7 +11,6 @@
 pub(crate) mod filter;
 pub(crate) mod limits;
 pub(crate) mod made;
-#[cfg_attr(not(test), expect(dead_code, reason = "a proxy where there are no namespaces is not joined yet"))]
 pub(crate) mod network;
 pub(crate) mod prepare;
 
@@ -20,6 +19,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use chiton_guard::Boundary;
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -29,6 +29,7 @@ use crate::protocol::{EnclosedPlan, NamespaceKind};
 use crate::sandbox::Without;
 use crate::sandbox::policy::{MadePlace, MissingLayer, NetworkPolicy, SandboxPolicy};
 use crate::sandbox::report::{RefusedAccess, RefusedAction, SandboxReport};
+use filter::InternetSockets;
 use network::events::{EventReader, Refusal, Refused};
 use prepare::{Layer, PrepareOrder, Prepared};
 
@@ -77,6 +78,12 @@ pub(crate) struct Broker {
     pub(crate) life: OwnedFd,
     /// What it refused.
     pub(crate) events: Lock<(File, EventReader)>,
+    /// The port at which it is a proxy, where the session has no network of its own.
+    pub(crate) proxy: Option<u16>,
+    /// Ports that it could not expose, and why.
+    pub(crate) not_exposed: Vec<(u16, String)>,
+    /// Whether it has ended, as far as anybody has noticed.
+    pub(crate) is_gone: AtomicBool,
 }
 
 impl Broker {
@@ -85,10 +92,20 @@ impl Broker {
         let (file, reader) = &mut *self.events.lock();
         let (mut bytes, mut refusals) = ([0; 8192], Vec::new());
         // The end of a pipe that does not block: what has come is there.
-        while let Ok(count @ 1..) = file.read(&mut bytes) {
-            refusals.extend(reader.read(&bytes[..count]).unwrap_or_default());
+        loop {
+            match file.read(&mut bytes) {
+                Ok(0) => {
+                    self.is_gone.store(true, Ordering::Relaxed);
+                    return refusals;
+                }
+                Ok(count) => refusals.extend(reader.read(&bytes[..count]).unwrap_or_default()),
+                Err(_) => return refusals,
+            }
         }
-        refusals
+    }
+
+    fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Relaxed)
     }
 }
 
@@ -147,7 +164,7 @@ impl Enclosure {
 
     /// Whether a sandbox with this policy can be in the same network.
     fn can_go_on(&self, policy: &SandboxPolicy) -> bool {
-        self.policy.network == policy.network && self.policy.expose == policy.expose
+        self.policy.network == policy.network && self.policy.expose == policy.expose && !self.is_cut_off()
     }
 
     /// Those that stay what they are when the mounts are made anew: users, messages, the network.
@@ -193,7 +210,12 @@ impl Enclosure {
             has_broker: self.broker.is_some(),
             confines: self.hand_back.is_some(),
             watched: self.prepared.watch.holds(),
-            refuses_internet: self.policy.network != NetworkPolicy::Open && !self.prepared.network.holds(),
+            internet: match (&self.policy.network, self.proxy()) {
+                (_, Some(proxy)) => InternetSockets::Kept { proxy },
+                (NetworkPolicy::Open, None) => InternetSockets::Free,
+                (_, None) if self.prepared.network.holds() => InternetSockets::Free,
+                (_, None) => InternetSockets::Refused,
+            },
         }
     }
 
@@ -202,23 +224,34 @@ impl Enclosure {
         self.files.iter().chain(self.broker.iter().map(|broker| &broker.life)).map(AsFd::as_fd)
     }
 
+    /// The port of the proxy that is the only way out, where the session has no network of its own.
+    pub(crate) fn proxy(&self) -> Option<u16> {
+        self.broker.as_ref()?.proxy
+    }
+
     /// The folder in which the shells of a keeper hand their state back.
     pub(crate) fn hand_back(&self, keeper: i32, mark: u64) -> Option<PathBuf> {
         Some(self.hand_back.as_ref()?.join(format!("{keeper}-{mark:016x}")))
     }
 
-    /// What was refused at the border of its network since this was asked before; `by` is who went there last.
+    /// What was refused at the border of its network since this was asked before; `by` is who went there.
     pub(crate) fn refused_names(&self, by: Option<&str>) -> Vec<RefusedAccess> {
         let Some(broker) = &self.broker else { return Vec::new() };
         let mut refused: Vec<RefusedAccess> = Vec::new();
         for refusal in broker.refusals() {
             let access = access(&refusal, by);
-            match refused.iter_mut().find(|known| known.path == access.path) {
-                Some(known) => known.times += 1,
-                None => refused.push(access),
+            match refused.iter().position(|known| known.path == access.path) {
+                Some(place) => refused[place].times += 1,
+                None if refused.len() < MOST_NAMES => refused.push(access),
+                None => refused[MOST_NAMES - 1].times += 1,
             }
         }
         refused
+    }
+
+    /// Whether what leads names out has ended, as a reply has said.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.broker.as_ref().is_some_and(|broker| broker.is_gone())
     }
 
     /// Whether something has appeared that it should cover, and does not: it was not there when it was made. Or something
@@ -253,6 +286,7 @@ impl Enclosure {
             network: match self.policy.network {
                 NetworkPolicy::Open => "open",
                 NetworkPolicy::Named(_) if prepared.network.holds() => "names",
+                NetworkPolicy::Named(_) if self.proxy().is_some() => "names by a proxy",
                 NetworkPolicy::Named(_) | NetworkPolicy::Off => "off",
             }
             .to_owned(),
@@ -277,9 +311,41 @@ impl Enclosure {
             }
             weaker.push("attributes of files outside: watched only".to_owned());
         }
+        weaker.extend(self.weaker_network());
         weaker
     }
 }
+
+/// What of its network holds less than the policy says.
+impl Enclosure {
+    fn weaker_network(&self) -> Vec<String> {
+        let mut weaker = Vec::new();
+        let is_named = matches!(self.policy.network, NetworkPolicy::Named(_));
+        match (self.broker.as_deref(), &self.prepared.network) {
+            (Some(broker), _) if broker.is_gone() => {
+                weaker.push("network: the process that leads names out has ended, so nothing is reached".to_owned());
+            }
+            (Some(Broker { proxy: Some(_), .. }), _) => {
+                weaker.push("names by a proxy: programs that ignore http_proxy reach nothing".to_owned());
+                weaker
+                    .push("loopback: servers of the session use the ports of this machine, over TCP alone".to_owned());
+                if !self.prepared.namespaces.holds() {
+                    weaker.push("loopback: a server is reached by the command that started it alone".to_owned());
+                }
+            }
+            (None, Layer::Missing(_)) if is_named => {
+                weaker.push("names: nobody could lead them out, so the network is off".to_owned());
+            }
+            _ => {}
+        }
+        let exposed = self.broker.iter().flat_map(|broker| &broker.not_exposed);
+        weaker.extend(exposed.map(|(port, why)| format!("expose: port {port} is not reachable from outside ({why})")));
+        weaker
+    }
+}
+
+/// How many names one reply lists. Who looks up names without end, to carry something out, gets no longer reply for it.
+const MOST_NAMES: usize = 64;
 
 /// A refusal of the broker as a reply has it.
 fn access(refusal: &Refusal, by: Option<&str>) -> RefusedAccess {

@@ -8,6 +8,7 @@
 //!
 //! Nothing here decides what is allowed: the policy says it, and its paths are taken as they are.
 
+mod datagrams;
 mod rules;
 mod view;
 
@@ -98,40 +99,42 @@ pub(crate) fn serve() -> io::Result<()> {
 /// Tries with everything, then with what is left. In the namespaces of a session there is nothing to do without.
 fn prepare(order: &PrepareOrder, joined: &[OwnedFd], engine: &UnixStream) -> io::Result<()> {
     let wants_network = order.policy.network != NetworkPolicy::Open;
-    let mut missing = Missing::default();
+    let mut found = Circumstances { datagrams: datagrams::outside(&order.policy), ..Circumstances::default() };
     if let [_, _, network @ ..] = joined {
         if wants_network && network.is_empty() {
-            missing.network = Some("the session has none".to_owned());
+            found.network = Some("the session has none".to_owned());
         }
-        return in_namespaces(order, joined, engine, !network.is_empty(), &missing)?.map_err(io::Error::other);
+        return in_namespaces(order, joined, engine, !network.is_empty(), &found)?.map_err(io::Error::other);
     }
     if order.without.namespaces {
-        missing.namespaces = Some("left out".to_owned());
+        found.namespaces = Some("left out".to_owned());
     } else {
         if wants_network && !order.without.network_namespace {
-            match in_namespaces(order, joined, engine, true, &missing)? {
+            match in_namespaces(order, joined, engine, true, &found)? {
                 Ok(()) => return Ok(()),
-                Err(why) => missing.network = Some(why),
+                Err(why) => found.network = Some(why),
             }
         } else if wants_network {
-            missing.network = Some("left out".to_owned());
+            found.network = Some("left out".to_owned());
         }
-        match in_namespaces(order, joined, engine, false, &missing)? {
+        match in_namespaces(order, joined, engine, false, &found)? {
             Ok(()) => return Ok(()),
-            Err(why) => missing.namespaces = Some(why),
+            Err(why) => found.namespaces = Some(why),
         }
     }
-    if wants_network && missing.network.is_none() {
-        missing.network.clone_from(&missing.namespaces);
+    if wants_network && found.network.is_none() {
+        found.network = found.namespaces.clone();
     }
-    without_namespaces(order, engine, &missing)
+    without_namespaces(order, engine, &found)
 }
 
-/// What the kernel did not give, in its words.
+/// What the kernel does not give, in its words, and what there is that has to be covered.
 #[derive(Clone, Debug, Default)]
-struct Missing {
+struct Circumstances {
     namespaces: Option<String>,
     network: Option<String>,
+    /// Sockets that nothing but a cover keeps from getting datagrams.
+    datagrams: Vec<PathBuf>,
 }
 
 /// Prepares everything in a copy of this process. The inner result says why that was not possible.
@@ -140,13 +143,13 @@ fn in_namespaces(
     joined: &[OwnedFd],
     engine: &UnixStream,
     network: bool,
-    missing: &Missing,
+    found: &Circumstances,
 ) -> io::Result<Result<(), String>> {
     let (mut ours, mut theirs) = UnixStream::pair()?;
     let pid = match fork()? {
         Forked::Child => {
             drop(ours);
-            let done = inside(order, joined, engine, &mut theirs, network, missing);
+            let done = inside(order, joined, engine, &mut theirs, network, found);
             if let Err(why) = &done {
                 let _ = theirs.write_all(why.as_bytes());
             }
@@ -208,7 +211,7 @@ fn inside(
     engine: &UnixStream,
     parent: &mut UnixStream,
     network: bool,
-    missing: &Missing,
+    found: &Circumstances,
 ) -> Result<(), String> {
     let say = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
     enter(joined, network).map_err(say("namespaces cannot be made"))?;
@@ -219,7 +222,8 @@ fn inside(
         return Err("the users of a namespace cannot be mapped".to_owned());
     }
 
-    let view = view::build(&order.policy, &order.hand_back).map_err(say("mounts cannot be changed"))?;
+    let view =
+        view::build(&order.policy, &order.hand_back, &found.datagrams).map_err(say("mounts cannot be changed"))?;
     let open = |kind: &str| {
         let path = format!("/proc/self/ns/{kind}");
         rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(io::Error::from)
@@ -235,7 +239,7 @@ fn inside(
 
     let mut prepared = Prepared {
         namespaces: Layer::Holds,
-        network: network_layer(order, network, missing),
+        network: network_layer(order, network, found),
         absent: view.absent,
         ..Prepared::default()
     };
@@ -273,23 +277,26 @@ fn set_up_network(order: &PrepareOrder, network: bool) -> io::Result<Option<Sock
     }
 }
 
-fn network_layer(order: &PrepareOrder, network: bool, missing: &Missing) -> Layer {
+fn network_layer(order: &PrepareOrder, network: bool, found: &Circumstances) -> Layer {
     match (&order.policy.network, network) {
         (NetworkPolicy::Open, _) => Layer::NotNeeded,
         (_, true) => Layer::Holds,
-        (_, false) => Layer::Missing(missing.network.clone().unwrap_or_default()),
+        (_, false) => Layer::Missing(found.network.clone().unwrap_or_default()),
     }
 }
 
 /// Rules alone: what is hidden is left out of what may be read, as it is now.
-fn without_namespaces(order: &PrepareOrder, engine: &UnixStream, missing: &Missing) -> io::Result<()> {
+fn without_namespaces(order: &PrepareOrder, engine: &UnixStream, found: &Circumstances) -> io::Result<()> {
     let mut prepared = Prepared {
-        namespaces: Layer::Missing(missing.namespaces.clone().unwrap_or_default()),
-        network: network_layer(order, false, missing),
+        namespaces: Layer::Missing(found.namespaces.clone().unwrap_or_default()),
+        network: network_layer(order, false, found),
         ..Prepared::default()
     };
     let mut files = Vec::new();
     add_rules(order, rules::Reads::Listed, false, &mut prepared, &mut files)?;
+    if !found.datagrams.is_empty() && prepared.landlock_version < landlock::FIRST_WITH_SOCKETS {
+        prepared.weaker.push("sockets: datagrams to them by their paths are not held".to_owned());
+    }
     prepared.watch = watch_layer(order);
     send(engine, &prepared, &files)
 }

@@ -163,6 +163,8 @@ impl Engine {
     /// What the session's next command will require, if it is like the last.
     fn next_requirements(&self, session: &Session) -> Option<Requirements> {
         let profile = session.pool().profile();
+        // The next command says what is wrong with it. Before the start, since it may set variables.
+        let enclosure = self.renewed_enclosure(session).ok()?;
         let policy = &self.inner.config.environment;
         let start = session::begin_next(session, profile.directory.as_deref(), &profile.environment, policy)?;
         if !bash::load::can_wait(&start.state) {
@@ -171,8 +173,6 @@ impl Engine {
         let directory_id = start.directory_id;
         let masks = self.inner.known.masks();
         let (streams, called_as) = (profile.streams, profile.called_as);
-        // The next command says what is wrong with it.
-        let enclosure = self.renewed_enclosure(session).ok()?;
         Some(Requirements { state: start.state, streams, called_as, masks, directory_id, enclosure })
     }
 

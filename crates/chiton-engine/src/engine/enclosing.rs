@@ -12,8 +12,8 @@ use crate::enclosure::{Enclosure, Unenclosed};
 use crate::error::StartError;
 use crate::process::sandbox_process;
 use crate::review::Protection;
-use crate::sandbox::policy::{SandboxPolicy, Widening};
-use crate::session::Session;
+use crate::sandbox::policy::{NetworkPolicy, SandboxPolicy, Widening};
+use crate::session::{ProxyVariables, Session};
 
 /// The folder, in the state directory, in which sandboxed shells hand their state back.
 const FOLDER: &str = "sandbox";
@@ -29,11 +29,17 @@ impl Engine {
     pub(super) fn enclosure(&self, session: &Session) -> Result<Option<Arc<Enclosure>>, StartError> {
         let Some(policy) = &self.inner.config.sandbox else { return Ok(None) };
         let mut held = session.enclosure().lock();
+        held.take_if(|enclosure| enclosure.is_cut_off());
         if let Some(enclosure) = &*held {
             return Ok(Some(Arc::clone(enclosure)));
         }
         let former = session.former_enclosure().lock().take();
         let made = self.make_enclosure(&policy.widened(session.widened()), former.as_deref())?;
+        session.set_proxies(match (made.proxy(), &policy.network, &self.inner.config.sandbox_upstream) {
+            (Some(port), ..) => ProxyVariables::Ours(port),
+            (None, NetworkPolicy::Named(_), Some(upstream)) => ProxyVariables::Without(upstream.clone()),
+            (None, ..) => ProxyVariables::AsTheyAre,
+        });
         Ok(Some(Arc::clone(held.insert(made))))
     }
 
@@ -63,7 +69,7 @@ impl Engine {
                 Some(table) => Resolution::Table(table.clone()),
                 None => Resolution::System,
             },
-            upstream: None,
+            upstream: config.sandbox_upstream.clone(),
             search: Vec::new(),
         };
         let preparing =

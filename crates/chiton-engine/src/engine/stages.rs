@@ -207,6 +207,8 @@ impl Engine {
         }
         let reviewers = self.reviewers(session, &command.grounds().widened);
         let (state, standing) = review::recheck(command.request(), command.grounds(), &reviewers, session)?;
+        // The sandbox may say by which proxy names are reached. What is wrong with it is said when the command is launched.
+        let _ = self.enclosure(session);
         let policy = &self.inner.config.environment;
         let mut start = session::begin(session, state, &standing, command.environment(), policy)?;
         start.notices.append(&mut command.take_notices());

@@ -10,6 +10,7 @@
 //! to win either.
 
 mod judge;
+mod loopback;
 mod read_call;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,11 +18,15 @@ use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::sandbox::policy::SandboxPolicy;
+use crate::protocol::EnclosedPlan;
 use crate::sandbox::report::{RefusedAccess, RefusedAction};
 use crate::sys::seccomp::{AskedCall, CallAnswer, Listener};
 use judge::Judge;
+use loopback::WantedSocket;
 use read_call::Request;
+
+/// How many programs are named where several went to the network.
+const MOST_PROGRAMS: usize = 3;
 
 /// How many different things are remembered; more are counted with the last one.
 const MOST_REMEMBERED: usize = 64;
@@ -31,8 +36,8 @@ pub(super) struct Boundary {
     listener: Listener,
     judge: Judge,
     refused: Vec<RefusedAccess>,
-    /// The program that went to the network last.
-    connected: Option<String>,
+    /// The programs that went to the network, each once.
+    connected: Vec<String>,
 }
 
 /// What was refused.
@@ -45,9 +50,9 @@ struct Refused {
 
 impl Boundary {
     /// `shared` is the folder in which the shell hands its state back.
-    pub(super) fn new(listener: OwnedFd, policy: SandboxPolicy, shared: Option<&Path>, leader: i32) -> Self {
-        let judge = Judge::new(policy, shared, leader);
-        Self { listener: Listener::new(listener), judge, refused: Vec::new(), connected: None }
+    pub(super) fn new(listener: OwnedFd, plan: &EnclosedPlan, shared: Option<&Path>, leader: i32) -> Self {
+        let judge = Judge::new(plan, shared, leader);
+        Self { listener: Listener::new(listener), judge, refused: Vec::new(), connected: Vec::new() }
     }
 
     /// Becomes readable when a call waits.
@@ -75,14 +80,27 @@ impl Boundary {
         if !self.listener.is_waiting(call) {
             return CallAnswer::GoesOn;
         }
+        if let Request::InternetSocket(wanted) = request {
+            return self.give_socket(call, wanted);
+        }
         if matches!(request, Request::Address(..)) {
-            self.connected = Some(program(call.thread));
+            self.note_connected(program(call.thread));
         }
         let (answer, refused) = self.judge.judge(call, request);
         if let Some(refused) = refused {
             self.remember(call.thread, refused);
         }
         answer
+    }
+
+    fn give_socket(&self, call: &AskedCall, wanted: WantedSocket) -> CallAnswer {
+        match wanted.make() {
+            Ok(socket) => {
+                let number = self.listener.give(call, socket.as_fd(), wanted.is_closed_on_exec());
+                number.map_or(CallAnswer::Fails(libc::EMFILE), CallAnswer::Gives)
+            }
+            Err(error) => CallAnswer::Fails(error),
+        }
     }
 
     fn remember(&mut self, thread: i32, refused: Refused) {
@@ -101,9 +119,19 @@ impl Boundary {
         }
     }
 
-    /// The program that went to the network last.
-    pub(super) fn connected(&self) -> Option<&str> {
-        self.connected.as_deref()
+    fn note_connected(&mut self, program: String) {
+        if self.connected.len() <= MOST_PROGRAMS && !self.connected.contains(&program) {
+            self.connected.push(program);
+        }
+    }
+
+    /// Who went to the network: one of them tried whatever was refused there.
+    pub(super) fn connected(&self) -> Option<String> {
+        match &self.connected[..] {
+            [] => None,
+            [all @ .., _] if all.len() == MOST_PROGRAMS => Some(format!("{} or others", all.join(", "))),
+            all => Some(all.join(" or ")),
+        }
     }
 
     /// What was refused so far.

@@ -162,7 +162,7 @@ impl KeptRun {
             survivors,
             hung_up: self.unattended.as_ref().and_then(Unattended::program).map(str::to_owned),
             refused: self.boundary.as_ref().map(|boundary| boundary.refused().to_vec()).unwrap_or_default(),
-            connected: self.boundary.as_ref().and_then(Boundary::connected).map(str::to_owned),
+            connected: self.boundary.as_ref().and_then(Boundary::connected),
             exhausted: self.rationing.as_ref().and_then(Rationing::exhausted),
             // The shell itself has not been reaped then.
             usage: (!self.state.rest_follows()).then(|| self.family.usage()),

@@ -55,11 +55,11 @@ pub(super) struct Enclosed {
 }
 
 impl Enclosed {
-    fn new(plan: EnclosedPlan, started: ShellProcess, shared: Option<&Path>, mut given: Vec<OwnedFd>) -> Self {
+    fn new(plan: &EnclosedPlan, started: ShellProcess, shared: Option<&Path>, mut given: Vec<OwnedFd>) -> Self {
         let network = if plan.has_broker { given.pop() } else { None };
         let limits = plan.policy.limits;
         let disk = plan.policy.workspace.first().or_else(|| plan.policy.write.first()).cloned();
-        let boundary = started.listener.map(|listener| Boundary::new(listener, plan.policy, shared, started.pid));
+        let boundary = started.listener.map(|listener| Boundary::new(listener, plan, shared, started.pid));
         Self { boundary, rationing: Rationing::new(limits, disk), network }
     }
 }
@@ -83,7 +83,7 @@ impl StartedShell {
         let enclosed = plan
             .enclosed
             .take()
-            .map(|enclosed| Enclosed::new(*enclosed, started, shared.as_deref(), std::mem::take(&mut given.enclosing)));
+            .map(|enclosed| Enclosed::new(&enclosed, started, shared.as_deref(), std::mem::take(&mut given.enclosing)));
 
         let folder = match given.folder.take() {
             Some(alive) => RunFolder::at(&plan.folder).map(|folder| (folder, alive)),

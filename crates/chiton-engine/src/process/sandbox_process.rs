@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::io;
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::order::memory_file;
@@ -39,8 +41,31 @@ pub(crate) fn prepare(
     }
     let _ = child.wait();
     let (prepared, files, sockets) = answer?;
-    let broker = sockets.map(|sockets| start_broker(program, &names(), &sockets)).transpose()?;
+    let is_named = matches!(order.policy.network, NetworkPolicy::Named(_));
+    let entrance = match sockets {
+        Some(sockets) => Some(Entrance::Network(sockets)),
+        // Without the watch nobody would keep a command from dialling by itself.
+        None if is_named && prepared.watch.holds() => Some(Entrance::proxy()?),
+        None => None,
+    };
+    let broker = entrance.map(|entrance| start_broker(program, names(), &entrance)).transpose()?;
     Ok((prepared, files, broker))
+}
+
+/// Where commands meet what leads names out.
+enum Entrance {
+    /// In a network of their own, which these sockets are from.
+    Network(Sockets),
+    /// At a proxy, where they have none.
+    Proxy(TcpListener, u16),
+}
+
+impl Entrance {
+    fn proxy() -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let port = listener.local_addr()?.port();
+        Ok(Self::Proxy(listener, port))
+    }
 }
 
 fn start(program: &Path, role: &str) -> io::Result<(UnixStream, Child)> {
@@ -75,22 +100,37 @@ fn exchange(
 }
 
 /// Starts what leads names out. It outlives us as long as a keeper of the sandbox does.
-fn start_broker(program: &Path, plan: &BrokerPlan, sockets: &Sockets) -> io::Result<Broker> {
+fn start_broker(program: &Path, mut plan: BrokerPlan, entrance: &Entrance) -> io::Result<Broker> {
     let (connection, child) = start(program, BROKER_ARGUMENT)?;
     let (life_end, life) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     let (events, events_end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&events, true)?;
-    broker::give(&connection, plan, sockets, life_end.as_fd(), events_end.as_fd())?;
-    reap_later(child);
+    let (life_end, events_end) = (life_end.as_fd(), events_end.as_fd());
+    let proxy = match entrance {
+        Entrance::Network(sockets) => {
+            broker::give(&connection, &plan, sockets, life_end, events_end)?;
+            None
+        }
+        Entrance::Proxy(listener, port) => {
+            // What listens there can be reached anyway: the ports are those of this machine.
+            plan.expose.clear();
+            broker::give_as_proxy(&connection, &plan, listener.as_fd(), life_end, events_end)?;
+            Some(*port)
+        }
+    };
+    reap_later(child)?;
     match broker::started(&connection)? {
-        BrokerReport::Started { .. } => {
-            Ok(Broker { life, events: Lock::new((File::from(events), EventReader::default())) })
+        BrokerReport::Started { not_exposed } => {
+            let events = Lock::new((File::from(events), EventReader::default()));
+            Ok(Broker { life, events, proxy, not_exposed, is_gone: AtomicBool::new(false) })
         }
         BrokerReport::Failed { reason } => Err(io::Error::other(reason)),
     }
 }
 
-/// Its end is an event, so that no zombie is left and nobody polls.
-fn reap_later(mut child: Child) {
-    tokio::task::spawn_blocking(move || drop(child.wait()));
+/// Its end is an event, so that no zombie is left and nobody polls. On a thread of its own: a runtime would not end before it.
+fn reap_later(mut child: Child) -> io::Result<()> {
+    const STACK_BYTES: usize = 64 * 1024;
+    let reaping = std::thread::Builder::new().name("broker".to_owned()).stack_size(STACK_BYTES);
+    reaping.spawn(move || drop(child.wait())).map(drop)
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::{ByteString, path_as_bytes};
+use crate::enclosure::filter::InternetSockets;
 use crate::limits::{SpoolLimits, StopLimits};
 use crate::owner::Owner;
 use crate::run::Stream;
@@ -94,8 +95,8 @@ pub(crate) struct EnclosedPlan {
     pub(crate) confines: bool,
     /// Whether the keeper answers the calls that the filter asks about.
     pub(crate) watched: bool,
-    /// Whether sockets of the internet are refused by the filter.
-    pub(crate) refuses_internet: bool,
+    /// What becomes of sockets of the internet.
+    pub(crate) internet: InternetSockets,
 }
 
 impl EnclosedPlan {

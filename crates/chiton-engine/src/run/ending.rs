@@ -43,7 +43,7 @@ pub struct Ending {
     /// What its sandbox refused.
     #[serde(default)]
     pub refused: Vec<RefusedAccess>,
-    /// The program in it that went to the network last, where it was in a sandbox.
+    /// The programs in it that went to the network, where it was in a sandbox, in words.
     #[serde(default)]
     pub connected: Option<String>,
     /// The limit of its sandbox that it was stopped at, or ran into.

@@ -9,8 +9,11 @@
 
 pub mod policy;
 pub mod report;
+pub(crate) mod upstream;
 
 use serde::{Deserialize, Serialize};
+
+pub use upstream::Upstream;
 
 /// Layers that are left out as if the kernel had none, so that every combination can be tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ pub struct SandboxReport {
     pub profile: String,
     /// What keeps files: `mounts, landlock 7`.
     pub files: String,
-    /// What can be reached: `open`, `off` or `names`.
+    /// What can be reached: `open`, `off`, `names`, or `names by a proxy`.
     pub network: String,
     /// Whom signals reach.
     pub signals: String,

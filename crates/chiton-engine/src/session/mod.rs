@@ -10,6 +10,7 @@
 
 mod inherited;
 pub mod login;
+mod proxies;
 mod standing;
 mod start;
 pub mod store;
@@ -36,6 +37,7 @@ use chiton_redact::{Reference, SecretValue};
 pub(crate) use inherited::Origin;
 pub use inherited::{FreshState, Inherited};
 use login::LoginEnvironment;
+pub(crate) use proxies::ProxyVariables;
 pub(crate) use standing::Standing;
 use start::Begun;
 pub(crate) use start::{StartingPoint, begin, begin_next};
@@ -99,6 +101,8 @@ struct Shared {
     widened: Lock<Vec<Widening>>,
     /// What a person did not want to allow them: nobody asks again.
     unwidened: Lock<HashSet<Widening>>,
+    /// What its sandbox makes of the variables that name a proxy.
+    proxies: Lock<ProxyVariables>,
     /// Variables whose absence was told.
     told: Lock<BTreeSet<String>>,
     /// Whether the state has what the login shell says.
@@ -194,6 +198,17 @@ impl Session {
     /// What its commands were held in before that has to be made anew.
     pub(crate) fn former_enclosure(&self) -> &Lock<Option<Arc<Enclosure>>> {
         &self.inner.shared.former_enclosure
+    }
+
+    /// Says what becomes of the variables that name a proxy, for the commands that follow.
+    pub(crate) fn set_proxies(&self, proxies: ProxyVariables) {
+        let shared = &self.inner.shared;
+        let mut held = shared.proxies.lock();
+        if *held != proxies {
+            *held = proxies;
+            // It was made with others.
+            *shared.begun.lock() = None;
+        }
     }
 
     /// The tasks that it has started.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use chiton_guard::WaitingCommand;
 
 use super::Session;
+use super::proxies::ProxyVariables;
 use super::standing::Standing;
 use crate::error::SessionError;
 use crate::request::EnvironmentChange;
@@ -74,7 +75,8 @@ fn begin_from(
     }
 
     let own = session.inner.shared.inherited.lock().own.clone();
-    let start = prepare(&base, standing, change, policy, &own)?;
+    let proxies = session.inner.shared.proxies.lock().clone();
+    let start = prepare(&base, standing, change, policy, (&own, &proxies))?;
     if adds_nothing && start.notices.is_empty() {
         *last.lock() = Some((base, start.clone()));
     }
@@ -92,7 +94,7 @@ fn prepare(
     standing: &Standing,
     change: &EnvironmentChange,
     policy: &EnvironmentPolicy,
-    own: &BTreeMap<String, Variable>,
+    (own, proxies): (&BTreeMap<String, Variable>, &ProxyVariables),
 ) -> Result<StartingPoint, SessionError> {
     let mut state = base.clone();
     let (mut notices, mut removed) = (Vec::new(), Vec::new());
@@ -125,6 +127,7 @@ fn prepare(
     }
 
     removed.append(&mut policy.filter(&mut state.variables, own));
+    proxies.apply(&mut state.variables);
     removed.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(StartingPoint { directory_id: standing.id, state: Arc::new(state), removed, notices, waits: Vec::new() })
 }

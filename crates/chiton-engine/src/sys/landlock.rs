@@ -23,11 +23,13 @@ pub(crate) mod right {
     /// To move and link between folders; without it, that is refused everywhere.
     const REFER: u64 = 1 << 13;
     const TRUNCATE: u64 = 1 << 14;
+    /// To connect and to send to a Unix socket by its path, where somebody outside has made it.
+    pub(crate) const USE_SOCKET: u64 = 1 << 16;
 
     /// Every way to read.
     pub(crate) const READ: u64 = EXECUTE | READ_FILE | READ_DIR;
     /// What a rule about a single file can hold.
-    pub(crate) const OF_A_FILE: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE;
+    pub(crate) const OF_A_FILE: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | USE_SOCKET;
 
     /// Every way to change something, as far as this version knows them.
     pub(crate) fn change(version: u32) -> u64 {
@@ -41,6 +43,9 @@ pub(crate) mod right {
 pub(crate) const FIRST_USEFUL: u32 = 2;
 /// The version that can keep signals and abstract sockets inside.
 pub(crate) const FIRST_WITH_SCOPES: u32 = 6;
+
+/// The version that can hold Unix sockets by their paths.
+pub(crate) const FIRST_WITH_SOCKETS: u32 = 9;
 
 /// What cannot be reached outside of the sandbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

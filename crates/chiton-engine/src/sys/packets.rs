@@ -23,6 +23,11 @@ pub(crate) fn report_destinations(socket: impl AsFd) -> io::Result<()> {
     }
 }
 
+/// Makes a socket lead to this machine and no further. Only who has rights over the network can undo that.
+pub(crate) fn bind_to_loopback(socket: impl AsFd) -> io::Result<()> {
+    set_option(&socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, b"lo\0")
+}
+
 /// Receives one datagram: its length, who sent it, and to which address. A socket for both families sees addresses of
 /// IPv4 as mapped ones.
 pub(crate) fn receive_datagram(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<(usize, SocketAddr, IpAddr)> {

@@ -179,6 +179,8 @@ pub(crate) enum CallAnswer {
     Fails(i32),
     /// It has been carried out for it.
     Done,
+    /// It gives this descriptor, see [`Listener::give`].
+    Gives(i32),
 }
 
 impl Listener {
@@ -214,14 +216,29 @@ impl Listener {
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const call.id) == 0 }
     }
 
+    /// Gives the process that made a call a copy of a descriptor; the number that it has there.
+    pub(crate) fn give(&self, call: &AskedCall, descriptor: BorrowedFd<'_>, is_closed_on_exec: bool) -> Option<i32> {
+        let given = libc::seccomp_notif_addfd {
+            id: call.id,
+            flags: 0,
+            srcfd: descriptor.as_raw_fd().cast_unsigned(),
+            newfd: 0,
+            newfd_flags: if is_closed_on_exec { libc::O_CLOEXEC.cast_unsigned() } else { 0 },
+        };
+        // SAFETY: the structure lives across the call.
+        let number = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw const given) };
+        Some(number).filter(|number| *number >= 0)
+    }
+
     /// Answers it. That it is gone by now does not matter.
     pub(crate) fn answer(&self, call: &AskedCall, answer: CallAnswer) {
-        let (error, flags) = match answer {
-            CallAnswer::GoesOn => (0, 1),
-            CallAnswer::Fails(error) => (-error, 0),
-            CallAnswer::Done => (0, 0),
+        let (val, error, flags) = match answer {
+            CallAnswer::GoesOn => (0, 0, 1),
+            CallAnswer::Fails(error) => (0, -error, 0),
+            CallAnswer::Done => (0, 0, 0),
+            CallAnswer::Gives(number) => (i64::from(number), 0, 0),
         };
-        let response = libc::seccomp_notif_resp { id: call.id, val: 0, error, flags };
+        let response = libc::seccomp_notif_resp { id: call.id, val, error, flags };
         // SAFETY: the structure lives across the call.
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const response) };
     }

@@ -6,7 +6,7 @@
 //!    name that a rule allows ([`rules`]) gets an address that stands for it ([`names`]), any other does not exist.
 //! 3. Whatever is dialled inside arrives at the broker, which knows the name by the address, asks where it leads
 //!    ([`resolver`]), refuses addresses that no name may lead to ([`addresses`]) and TLS for another name ([`hello`]), dials
-//!    outside, through the machine's own proxy where it has one ([`upstream`]), and moves bytes both ways ([`relay`]).
+//!    outside, through the machine's own proxy where it has one ([`Upstream`]), and moves bytes both ways ([`relay`]).
 //! 4. Where no such network can be made, the same broker is a proxy for programs that use one ([`proxy`]).
 //! 5. What was refused is reported ([`events`]), also where the kernel did it by itself ([`bare`]).
 //!
@@ -29,8 +29,9 @@ mod rules;
 mod seed;
 #[cfg(test)]
 mod tests;
-pub(crate) mod upstream;
 
+#[cfg(doc)]
+use crate::sandbox::Upstream;
 use crate::sandbox::policy::HostRule;
 
 /// The ports at which [`inside::set_up`] has to listen for these rules.

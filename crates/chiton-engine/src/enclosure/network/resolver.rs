@@ -28,6 +28,35 @@ pub(crate) enum Resolution {
     Table(Vec<(String, Vec<IpAddr>)>),
 }
 
+/// The file in which the machine's resolver is set up.
+const SETUP: &str = "/etc/resolv.conf";
+
+impl Resolution {
+    /// The domains in which a name without a dot is looked for.
+    pub(super) fn search_domains(&self) -> Vec<String> {
+        match self {
+            Self::System => std::fs::read_to_string(SETUP).map(|text| read_search(&text)).unwrap_or_default(),
+            Self::Table(_) => Vec::new(),
+        }
+    }
+}
+
+/// The last line of either kind counts, as for the C library.
+fn read_search(text: &str) -> Vec<String> {
+    let mut domains = Vec::new();
+    for line in text.lines() {
+        let mut words = line.split_ascii_whitespace();
+        match words.next() {
+            Some("search") => domains = words.map(str::to_owned).collect(),
+            Some("domain") => domains = words.take(1).map(str::to_owned).collect(),
+            _ => {}
+        }
+    }
+    // The root itself, which some write to have none.
+    domains.retain(|domain| domain != ".");
+    domains
+}
+
 /// What is known about a name at once.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Lookup {
@@ -162,6 +191,19 @@ mod tests {
         assert!(answered[0].0 == "localhost" && answered[0].1.contains(&Ipv4Addr::LOCALHOST.into()), "{answered:?}");
         assert!(matches!(resolver.look_up("localhost", now), Lookup::Known(_)));
         assert_eq!(resolver.look_up("localhost", now + KEPT), Lookup::Later);
+    }
+
+    #[test]
+    fn the_domains_to_search_are_those_of_the_last_line() {
+        for (text, expected) in [
+            ("nameserver 10.0.0.1\nsearch corp.example a.example\n", &["corp.example", "a.example"][..]),
+            ("domain old.example\nsearch new.example\n", &["new.example"]),
+            ("search old.example\ndomain new.example other\n", &["new.example"]),
+            ("search .\noptions ndots:2\n", &[]),
+            ("# search no.example\n; search no.example\n", &[]),
+        ] {
+            assert_eq!(read_search(text), expected, "{text}");
+        }
     }
 
     #[test]

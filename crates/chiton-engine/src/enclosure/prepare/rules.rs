@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::open_place;
 use crate::sandbox::policy::SandboxPolicy;
-use crate::sys::landlock::{FIRST_WITH_SCOPES, Ruleset, Scopes, right};
+use crate::sys::landlock::{FIRST_WITH_SCOPES, FIRST_WITH_SOCKETS, Ruleset, Scopes, right};
 
 /// Whether rules are about reading, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,8 @@ pub(super) fn build(
 ) -> io::Result<MadeRules> {
     let lists_reads = reads == Reads::Listed && !policy.hide.is_empty();
     let change = right::change(version);
-    let handled = if lists_reads { change | right::READ } else { change };
+    let sockets = if version >= FIRST_WITH_SOCKETS { right::USE_SOCKET } else { 0 };
+    let handled = change | sockets | if lists_reads { right::READ } else { 0 };
     let scoped = version >= FIRST_WITH_SCOPES;
     // In a network of its own, the sockets without a path are its own as well.
     let scopes = Scopes { abstract_sockets: scoped && !own_network, signals: scoped };
@@ -46,8 +47,13 @@ pub(super) fn build(
 
     let mut absent = Vec::new();
     for path in &policy.write {
-        if !allow(&ruleset, path, handled)? {
+        if !allow(&ruleset, path, handled & !sockets)? {
             absent.push(path.clone());
+        }
+    }
+    if sockets != 0 {
+        for path in policy.sockets.iter().chain(&policy.workspace) {
+            allow(&ruleset, path, sockets)?;
         }
     }
     allow(&ruleset, hand_back, handled)?;

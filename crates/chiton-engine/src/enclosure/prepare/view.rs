@@ -39,8 +39,9 @@ enum Layer {
     Empty,
 }
 
-/// Builds the view, in a mount namespace of this process's own.
-pub(super) fn build(policy: &SandboxPolicy, hand_back: &Path) -> io::Result<View> {
+/// Builds the view, in a mount namespace of this process's own. `covered` are files that are hidden besides those of the
+/// policy, as they are now.
+pub(super) fn build(policy: &SandboxPolicy, hand_back: &Path, covered: &[PathBuf]) -> io::Result<View> {
     // What is mounted outside later appears here too; what is mounted here stays here.
     mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
 
@@ -68,7 +69,7 @@ pub(super) fn build(policy: &SandboxPolicy, hand_back: &Path) -> io::Result<View
     for cover in covers {
         make_read_only(cover.as_fd(), Depth::One)?;
     }
-    cover_files(files.iter().filter(|file| file.exists()))?;
+    cover_files(files.iter().chain(covered).filter(|file| file.exists()))?;
     for path in kept.iter().filter(|path| path.exists()) {
         let tree = copy(path)?;
         make_read_only(tree.as_fd(), Depth::All)?;

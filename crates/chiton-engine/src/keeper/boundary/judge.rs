@@ -1,7 +1,7 @@
 //! What is answered to a call.
 
 use std::fs;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,10 @@ use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use super::Refused;
+use super::loopback::{as_family, connect_shared, listeners_at};
 use super::read_call::{Change, Place, Request};
+use crate::enclosure::filter::InternetSockets;
+use crate::protocol::EnclosedPlan;
 use crate::sandbox::policy::{NetworkPolicy, SandboxPolicy};
 use crate::sandbox::report::RefusedAction;
 use crate::sys::seccomp::{AskedCall, CallAnswer};
@@ -27,6 +30,8 @@ pub(super) struct Judge {
     /// where the mounts of one were made anew.
     session: Option<PathBuf>,
     leader: i32,
+    /// The port of the proxy, where that is the only way out.
+    proxy: Option<u16>,
 }
 
 /// Devices that every program may write to.
@@ -61,7 +66,8 @@ type Answer = (CallAnswer, Option<Refused>);
 const GOES_ON: Answer = (CallAnswer::GoesOn, None);
 
 impl Judge {
-    pub(super) fn new(policy: SandboxPolicy, shared: Option<&Path>, leader: i32) -> Self {
+    pub(super) fn new(plan: &EnclosedPlan, shared: Option<&Path>, leader: i32) -> Self {
+        let policy = plan.policy.clone();
         let real = |paths: &[PathBuf]| -> Vec<PathBuf> { paths.iter().map(|path| settled(path)).collect() };
         Self {
             write: real(&policy.write).into_iter().chain(shared.map(settled)).collect(),
@@ -72,10 +78,22 @@ impl Judge {
                 .filter(|found| namespace(rustix::process::getpid().as_raw_nonzero().get()).as_ref() != Some(found)),
             leader,
             policy,
+            proxy: if let InternetSockets::Kept { proxy } = plan.internet { Some(proxy) } else { None },
         }
     }
 
     pub(super) fn judge(&self, call: &AskedCall, request: Request) -> Answer {
+        let is_missing_socket = matches!(request, Request::Socket(_));
+        let answer = self.judge_request(call, request);
+        // The address is read again when a call goes on, and could be another one by then, which nothing else holds.
+        if self.proxy.is_some() && call.call == libc::SYS_connect && answer.0 == CallAnswer::GoesOn {
+            let error = if is_missing_socket { libc::ENOENT } else { libc::ECONNREFUSED };
+            return (CallAnswer::Fails(error), None);
+        }
+        answer
+    }
+
+    fn judge_request(&self, call: &AskedCall, request: Request) -> Answer {
         match request {
             Request::Change(places) => {
                 let judged = places.iter().map(|place| self.judge_change(call, place));
@@ -86,10 +104,10 @@ impl Judge {
                 }
             }
             Request::Socket(place) => self.connect(call, &place.path),
-            Request::Address(address, port) => self.reach(address, port),
+            Request::Address(address, port) => self.reach(call, address, port),
             Request::Process { target } => change_process(target),
             Request::Signal { target, signal } => self.signal(target, signal),
-            Request::Other => GOES_ON,
+            Request::InternetSocket(_) | Request::Other => GOES_ON,
         }
     }
 
@@ -156,13 +174,18 @@ impl Judge {
                 (parts.next()? == shown).then(|| format!("socket:[{number}]"))
             })
             .collect();
+        self.has_open(&numbers)
+    }
+
+    /// Whether a process of the session has one of these files open, named as in its folder of descriptors.
+    fn has_open(&self, names: &[String]) -> bool {
         let Ok(processes) = fs::read_dir("/proc") else { return false };
         let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
         let mut ours = pids.filter(|pid| self.is_of_session(*pid));
         ours.any(|pid| {
             let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
             let mut links = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
-            links.any(|link| numbers.iter().any(|number| link.as_os_str() == number.as_str()))
+            links.any(|link| names.iter().any(|name| link.as_os_str() == name.as_str()))
         })
     }
 
@@ -175,7 +198,10 @@ impl Judge {
     }
 
     /// Addresses that no name should lead to.
-    fn reach(&self, address: IpAddr, port: u16) -> Answer {
+    fn reach(&self, call: &AskedCall, address: IpAddr, port: u16) -> Answer {
+        if let Some(proxy) = self.proxy {
+            return self.reach_by_proxy(call, address, port, proxy);
+        }
         let is_private_to_the_machine = match address {
             IpAddr::V4(address) => address.is_link_local(),
             IpAddr::V6(address) => address.is_unicast_link_local() || address.segments()[..2] == [0xfd00, 0x0ec2],
@@ -185,6 +211,28 @@ impl Judge {
         }
         let path = if address.is_ipv6() { format!("[{address}]:{port}") } else { format!("{address}:{port}") };
         let refused = Refused { what: RefusedAction::Network, path, rule: "network", ask: None };
+        (CallAnswer::Fails(libc::ENETUNREACH), Some(refused))
+    }
+
+    /// Where the proxy is the only way out: to it, and to what the session itself serves.
+    fn reach_by_proxy(&self, call: &AskedCall, address: IpAddr, port: u16, proxy: u16) -> Answer {
+        let place = SocketAddr::new(own_address(address), port);
+        let listeners = if place.ip().is_loopback() { listeners_at(self.leader, place) } else { Vec::new() };
+        let is_ours = |number: &u64| self.has_open(&[format!("socket:[{number}]")]);
+        let is_proxy = place == SocketAddr::from((Ipv4Addr::LOCALHOST, proxy));
+        if is_proxy || !listeners.is_empty() && listeners.iter().all(is_ours) {
+            let connected = socket_of(call).map(|socket| {
+                let family = rustix::net::sockopt::socket_domain(&socket).unwrap_or(rustix::net::AddressFamily::INET);
+                connect_shared(&socket, as_family(place, family))
+            });
+            let answer = connected.unwrap_or(Err(libc::EACCES));
+            return (answer.map_or_else(CallAnswer::Fails, |()| CallAnswer::Done), None);
+        }
+        // Nobody is there, so nobody is kept from it.
+        if place.ip().is_loopback() && listeners.is_empty() {
+            return (CallAnswer::Fails(libc::ECONNREFUSED), None);
+        }
+        let refused = Refused { what: RefusedAction::Network, path: place.to_string(), rule: "network", ask: None };
         (CallAnswer::Fails(libc::ENETUNREACH), Some(refused))
     }
 
@@ -336,11 +384,25 @@ fn send(pid: i32, signal: i32) -> Result<(), i32> {
     signals::send(&handle, signal).map_err(|error| error.raw_os_error().unwrap_or(libc::EPERM))
 }
 
-/// Connects the process's own socket to the one that was judged. `None` where its socket cannot be had.
-fn connect_for(call: &AskedCall, socket: &OwnedFd) -> Option<CallAnswer> {
+/// An address without a host means this machine.
+fn own_address(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(address) if address.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        other => other,
+    }
+}
+
+/// The socket that a call is about. `None` where it cannot be had.
+fn socket_of(call: &AskedCall) -> Option<OwnedFd> {
     let process = pidfd_open(Pid::from_raw(thread_group(call.thread)?)?, PidfdFlags::empty()).ok()?;
     let number = i32::try_from(call.arguments[0]).ok()?;
-    let theirs = pidfd_getfd(process, number, PidfdGetfdFlags::empty()).ok()?;
+    pidfd_getfd(process, number, PidfdGetfdFlags::empty()).ok()
+}
+
+/// Connects the process's own socket to the one that was judged. `None` where its socket cannot be had.
+fn connect_for(call: &AskedCall, socket: &OwnedFd) -> Option<CallAnswer> {
+    let theirs = socket_of(call)?;
     let address = rustix::net::SocketAddrUnix::new(format!("/proc/self/fd/{}", socket.as_raw_fd())).ok()?;
     // Whoever waits for a full queue would keep us waiting too.
     let flags = rustix::fs::fcntl_getfl(&theirs).ok()?;

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use super::loopback::WantedSocket;
 use crate::sys::seccomp::AskedCall;
 
 /// What a process wants.
@@ -16,6 +17,8 @@ pub(super) enum Request {
     Change(Vec<Place>),
     /// To connect to a Unix socket.
     Socket(Place),
+    /// To have a socket of the internet.
+    InternetSocket(WantedSocket),
     /// To connect to an address.
     Address(IpAddr, u16),
     /// To change how fast a process runs, or how much it may use.
@@ -99,6 +102,10 @@ impl Reader {
             libc::SYS_utimensat if arguments[1] == 0 => Some(Request::Other),
             libc::SYS_fchmodat | libc::SYS_fchownat | libc::SYS_utimensat => {
                 one(place(number(0), 1, Change::Attributes))
+            }
+            libc::SYS_socket => {
+                let [family, kind, protocol] = [0, 1, 2].map(|index| arguments[index] as i32);
+                Some(Request::InternetSocket(WantedSocket { family, kind, protocol }))
             }
             libc::SYS_connect => self.address(arguments[1], arguments[2]),
             libc::SYS_kill => Some(Request::Signal { target: number(0), signal: arguments[1] as i32 }),

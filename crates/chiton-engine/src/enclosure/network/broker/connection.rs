@@ -22,7 +22,7 @@ use crate::enclosure::network::events::{Refused, Transport};
 use crate::enclosure::network::hello::{self, HELLO_BYTES, Hello};
 use crate::enclosure::network::proxy::{self, Language, REQUEST_BYTES, Request, Spoken};
 use crate::enclosure::network::relay::{Direction, End, Pumped};
-use crate::enclosure::network::upstream::{TunnelAnswer, read_answer};
+use crate::sandbox::upstream::{TunnelAnswer, read_answer};
 
 /// The port at which TLS has to be for the name that was dialled.
 const TLS_PORT: u16 = 443;
@@ -228,11 +228,21 @@ impl Broker {
         connection.instead = request.instead;
         let dialled = match request.host.parse::<IpAddr>() {
             Ok(address) => Dialled::Address(address.to_canonical()),
-            Err(_) => Dialled::Name(request.host),
+            Err(_) => Dialled::Name(self.in_search_domain(request.host, request.port)),
         };
         let target = self.judge(dialled, request.port, connection.source);
         connection.set_target(target.ok_or(io::ErrorKind::PermissionDenied)?);
         Ok(())
+    }
+
+    /// A name without a dot as the resolver outside would read it: in the first domain in which it is allowed. Inside of a
+    /// network, resolvers do this by themselves.
+    fn in_search_domain(&self, name: String, port: u16) -> String {
+        if name.contains('.') || self.rules.know(&name) {
+            return name;
+        }
+        let full = self.search.iter().map(|domain| format!("{name}.{domain}"));
+        full.into_iter().find(|full| self.rules.allow(full, port)).unwrap_or(name)
     }
 
     fn pump(&mut self, connection: &mut Connection) -> io::Result<Step> {

@@ -12,7 +12,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use super::work::{BATCH, Broker, Step};
 use crate::enclosure::network::dns::{self, Answer, Packet, Question};
 use crate::enclosure::network::events::{Refused, Transport};
-use crate::enclosure::network::rules::{Rules, plain_name};
+use crate::enclosure::network::rules::Rules;
 use crate::sys::packets::{receive_datagram, send_datagram};
 
 /// The longest question over UDP. One that is longer is not for a name.
@@ -166,9 +166,9 @@ impl RecentNames {
     const KEPT: usize = 64;
     const FRESH: Duration = Duration::from_secs(5);
 
+    /// `search` are the domains as names are compared.
     pub(super) fn new(search: &[String]) -> Self {
-        let search = search.iter().map(|domain| format!(".{}", plain_name(domain))).filter(|domain| domain.len() > 1);
-        Self { search: search.collect(), names: VecDeque::new() }
+        Self { search: search.iter().map(|domain| format!(".{domain}")).collect(), names: VecDeque::new() }
     }
 
     /// Whether a refusal of this name says something that was not said already.
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn one_refused_name_is_one_refusal() {
         let rules = Rules::new(&[HostRule { host: "allowed.example".into(), port: None }]);
-        let mut recent = RecentNames::new(&["corp.example.".into()]);
+        let mut recent = RecentNames::new(&["corp.example".into()]);
         let now = Instant::now();
         let (one, two) = ("127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().unwrap());
         for (name, source, news) in [

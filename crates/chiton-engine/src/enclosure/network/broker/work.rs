@@ -22,9 +22,9 @@ use crate::enclosure::network::names::Names;
 use crate::enclosure::network::parcel::Frames;
 use crate::enclosure::network::relay::Pipes;
 use crate::enclosure::network::resolver::Resolver;
-use crate::enclosure::network::rules::{DNS_PORT, Rules};
+use crate::enclosure::network::rules::{DNS_PORT, Rules, plain_name};
 use crate::enclosure::network::seed::Seed;
-use crate::enclosure::network::upstream::Upstream;
+use crate::sandbox::Upstream;
 
 /// The most connections at a time. Others wait until they are accepted.
 const CONNECTIONS: usize = 4096;
@@ -88,6 +88,8 @@ pub(super) struct Broker {
     pub(super) resolver: Resolver,
     pub(super) upstream: Option<Upstream>,
     pub(super) recent: RecentNames,
+    /// Domains in which a name without a dot is looked for.
+    pub(super) search: Vec<String>,
     pub(super) pipes: Pipes,
     pub(super) events: EventWriter,
     /// Connections that wait for where a name leads.
@@ -102,6 +104,9 @@ impl Broker {
         let open_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let room = open_files.saturating_sub(DESCRIPTORS_OWN) / DESCRIPTORS_EACH;
 
+        let search = plan.resolution.search_domains().into_iter().chain(plan.search);
+        let search: Vec<String> =
+            search.map(|domain| plain_name(&domain)).filter(|domain| !domain.is_empty()).collect();
         let broker = Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             life,
@@ -116,9 +121,10 @@ impl Broker {
             full: false,
             rules: Rules::new(&plan.rules),
             names: Names::default(),
+            recent: RecentNames::new(&search),
+            search,
             resolver: Resolver::new(plan.resolution)?,
             upstream: plan.upstream,
-            recent: RecentNames::new(&plan.search),
             pipes: Pipes::default(),
             events: EventWriter::new(events)?,
             waiting: HashMap::new(),

@@ -11,7 +11,7 @@ use super::servers;
 use super::stage::{HOST, PLAIN_HOST, Running, Stage, has, outside, plan, rule, run_here, start_here};
 use crate::enclosure::network::broker;
 use crate::enclosure::network::events::{Refusal, Refused, Transport};
-use crate::enclosure::network::upstream::Upstream;
+use crate::sandbox::Upstream;
 
 const RULES: &[(&str, Option<u16>)] = &[
     ("allowed.test", None),
@@ -351,6 +351,103 @@ print(all(answer(s) == f\"got {number}\" for number, s in enumerate(many)))'";
         println!("1500 connections at once: {grown} KiB more in the broker");
         assert!(grown < 16 * 1024, "{grown} KiB");
         assert_eq!(stage.refusals(), []);
+    });
+}
+
+#[test]
+fn a_thousand_connections_leave_nothing_open() {
+    outside("promises::a_thousand_connections_leave_nothing_open", || {
+        servers::http(&format!("{HOST}:80"), None);
+        let stage = Stage::set(&plan(RULES, TABLE));
+        let fetch = |times: usize| {
+            format!(
+                "python3 -c '
+import socket
+for number in range({times}):
+    s = socket.create_connection((\"allowed.test\", 80))
+    s.sendall(b\"GET / HTTP/1.0\\r\\n\\r\\n\")
+    while number % 3 and s.recv(4096): pass
+    s.close()
+print(\"done\")'"
+            )
+        };
+        assert_eq!(stage.prints(&fetch(10)), "done\n");
+        let before = open_files(stage.broker_id());
+        assert_eq!(stage.prints(&fetch(1000)), "done\n");
+        // The last ones are closed while this looks.
+        let end = std::time::Instant::now() + Duration::from_secs(5);
+        while open_files(stage.broker_id()) > before && std::time::Instant::now() < end {
+            std::thread::yield_now();
+        }
+        let after = open_files(stage.broker_id());
+        println!("open files of the broker: {before} before, {after} after");
+        assert!(after <= before, "{before} before, {after} after");
+    });
+}
+
+fn open_files(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
+}
+
+/// What a client of the resolver gets for a question: the code and the number of answers.
+const ASK: &str = r#"
+import socket
+def ask(name, kind, over):
+    question = bytes([0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0])
+    for label in name.split("."): question += bytes([len(label)]) + label.encode()
+    question += bytes([0, 0, kind, 0, 1])
+    s = socket.socket(socket.AF_INET, over); s.settimeout(3); s.connect(("9.9.9.9", 53))
+    if over == socket.SOCK_STREAM: question = len(question).to_bytes(2, "big") + question
+    s.sendall(question); a = s.recv(4096)
+    if over == socket.SOCK_STREAM: a = a[2:]
+    return a[3] & 15, a[7]
+"#;
+
+#[test]
+fn questions_carry_nothing_out_and_answers_nothing_in() {
+    const TXT: u8 = 16;
+    outside("promises::questions_carry_nothing_out_and_answers_nothing_in", || {
+        let mut stage = Stage::set(&plan(RULES, TABLE));
+        let data = ["x".repeat(63), "y".repeat(63), "z".repeat(60)].join(".");
+        for (name, kind, expected) in [
+            // A name that no rule allows does not exist, however it is asked for.
+            (format!("{data}.evil.test"), 1, "(3, 0)"),
+            (format!("{data}.evil.test"), TXT, "(3, 0)"),
+            (format!("{data}.allowed.test"), TXT, "(3, 0)"),
+            // One that is allowed has an address that we made up, and nothing else: nobody outside is asked.
+            ("allowed.test".to_owned(), TXT, "(0, 0)"),
+            ("allowed.test".to_owned(), 10, "(0, 0)"),
+            ("allowed.test".to_owned(), 255, "(0, 0)"),
+            (format!("{data}.cdn.test"), TXT, "(0, 0)"),
+        ] {
+            for over in ["socket.SOCK_DGRAM", "socket.SOCK_STREAM"] {
+                let text = format!("python3 -c '{ASK}print(ask(\"{name}\", {kind}, {over}))'");
+                assert_eq!(stage.prints(&text).trim(), expected, "{name} {kind} {over}");
+            }
+        }
+        let refused = stage.refusals();
+        assert!(refused.iter().any(|refusal| refusal.name.ends_with("evil.test")), "{refused:?}");
+    });
+}
+
+#[test]
+fn nothing_but_tcp_leaves_and_echoes_are_not_sent() {
+    outside("promises::nothing_but_tcp_leaves_and_echoes_are_not_sent", || {
+        let heard = std::net::UdpSocket::bind((HOST, 443)).unwrap();
+        heard.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        let stage = Stage::set(&plan(RULES, TABLE));
+        let text = format!(
+            "python3 -c '
+import socket
+for place in (\"allowed.test\", \"{HOST}\"):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b\"x\", (place, 443))
+try:
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP); s.connect((\"{HOST}\", 1))
+except OSError: pass
+print(\"done\")'"
+        );
+        assert_eq!(stage.prints(&text), "done\n");
+        assert!(heard.recv(&mut [0; 9]).is_err(), "a datagram got out");
     });
 }
 

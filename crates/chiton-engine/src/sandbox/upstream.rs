@@ -1,15 +1,17 @@
 //! The proxy that the machine itself has to use, where it has one.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// The longest answer of a proxy before its tunnel begins.
-pub(super) const ANSWER_BYTES: usize = 16 * 1024;
+pub(crate) const ANSWER_BYTES: usize = 16 * 1024;
 
 /// An HTTP proxy that connects to others on request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Upstream {
-    pub(super) host: String,
-    pub(super) port: u16,
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Upstream {
+    pub(crate) host: String,
+    pub(crate) port: u16,
     /// Value of the header with which we prove who we are.
     authorization: Option<String>,
     /// Names, and ends of names, that are dialled without it.
@@ -19,7 +21,7 @@ pub(crate) struct Upstream {
 impl Upstream {
     /// Reads what `https_proxy` and `no_proxy` hold, as in `http://user:word@proxy.example:3128` and
     /// `.corp.example,10.0.0.7`. `None` for a proxy of another kind.
-    pub(crate) fn parse(proxy: &str, except: &str) -> Option<Self> {
+    pub fn parse(proxy: &str, except: &str) -> Option<Self> {
         let rest = match proxy.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
             Some(_) => return None,
@@ -44,8 +46,13 @@ impl Upstream {
         })
     }
 
+    /// Whether a value of `http_proxy` or its like means this very proxy, whoever logs in there.
+    pub(crate) fn is_meant_by(&self, proxy: &str) -> bool {
+        Self::parse(proxy, "").is_some_and(|other| (&other.host, other.port) == (&self.host, self.port))
+    }
+
     /// Whether this host is dialled through the proxy.
-    pub(super) fn serves(&self, host: &str) -> bool {
+    pub(crate) fn serves(&self, host: &str) -> bool {
         !self.except.iter().any(|except| {
             let end = except.trim_start_matches('*').trim_start_matches('.');
             except == "*" || host == end || host.strip_suffix(end).is_some_and(|rest| rest.ends_with('.'))
@@ -53,7 +60,7 @@ impl Upstream {
     }
 
     /// The request for a tunnel.
-    pub(super) fn request(&self, host: &str, port: u16) -> Vec<u8> {
+    pub(crate) fn request(&self, host: &str, port: u16) -> Vec<u8> {
         let place = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
         let mut request = format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n");
         if let Some(authorization) = &self.authorization {
@@ -64,16 +71,23 @@ impl Upstream {
     }
 }
 
+/// Without what proves who we are.
+impl fmt::Debug for Upstream {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Upstream({}:{})", self.host, self.port)
+    }
+}
+
 /// What a proxy says to the request for a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TunnelAnswer {
+pub(crate) enum TunnelAnswer {
     /// The tunnel begins after so many bytes.
     Open(usize),
     Refused,
     Incomplete,
 }
 
-pub(super) fn read_answer(bytes: &[u8]) -> TunnelAnswer {
+pub(crate) fn read_answer(bytes: &[u8]) -> TunnelAnswer {
     let Some(end) = memchr::memmem::find(bytes, b"\r\n\r\n") else {
         return if bytes.len() < ANSWER_BYTES { TunnelAnswer::Incomplete } else { TunnelAnswer::Refused };
     };
@@ -167,6 +181,13 @@ mod tests {
             assert_eq!(proxy.serves(host), serves, "{host}");
         }
         assert!(!Upstream::parse("proxy.example:1", "*").unwrap().serves("example.org"));
+    }
+
+    #[test]
+    fn a_login_is_not_shown() {
+        let proxy = Upstream::parse("http://me:word@proxy.example:3128", "").unwrap();
+        assert_eq!(format!("{proxy:?}"), "Upstream(proxy.example:3128)");
+        assert!(proxy.is_meant_by("http://proxy.example:3128/") && !proxy.is_meant_by("http://127.0.0.1:3128"));
     }
 
     #[test]
