@@ -588,6 +588,7 @@ impl Place {
                 profile: "named".to_owned(),
                 workspace: vec![root.clone()],
                 write: vec![root.clone()],
+                made: Vec::new(),
                 hide: Vec::new(),
                 keep: Vec::new(),
                 // The server is on this machine, where no name may lead unless its address is listed.

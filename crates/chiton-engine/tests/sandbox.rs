@@ -364,8 +364,8 @@ fn what_a_program_makes_by_itself_is_made_for_it_and_goes_again_if_it_stays_empt
         assert_eq!(report.outcome, Outcome::Exited(0), "{}", said(&report));
         assert!(unused(&root).is_dir());
 
-        let Place { harness, session, _folder, .. } = place;
-        drop((session, harness));
+        let Place { harness: Harness { engine, folder: _state }, session, _folder, .. } = place;
+        drop((session, engine));
         let gone = || !unused(&root).exists();
         assert!(chiton_testkit::processes::eventually(std::time::Duration::from_secs(20), gone));
         assert_eq!(fs::read_to_string(used(&root).join("x/y")).unwrap(), "package\n");

@@ -130,6 +130,7 @@ impl Enclosure {
                 boundary: None,
             });
         }
+        leave_folders_of_the_killed(folder);
         let mut name = [0; 8];
         rustix::rand::getrandom(&mut name, rustix::rand::GetRandomFlags::empty()).map_err(io::Error::from)?;
         let hand_back = folder.join(format!("{:016x}", u64::from_ne_bytes(name)));
@@ -378,6 +379,12 @@ pub(crate) fn leave_folder(path: &Path) {
     if rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
         made::leave(path);
     }
+}
+
+/// Does for engines that were killed what they would have done: nobody holds their folders.
+fn leave_folders_of_the_killed(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    entries.flatten().for_each(|entry| leave_folder(&entry.path()));
 }
 
 impl Drop for Enclosure {
