@@ -134,10 +134,9 @@ impl Enclosure {
         let mut name = [0; 8];
         rustix::rand::getrandom(&mut name, rustix::rand::GetRandomFlags::empty()).map_err(io::Error::from)?;
         let hand_back = folder.join(format!("{:016x}", u64::from_ne_bytes(name)));
-        fs::create_dir_all(&hand_back)?;
+        let in_use = make_held(&hand_back)?;
         // Places are covered by what they really are, and so this one has to be found again by that.
         let hand_back = fs::canonicalize(hand_back)?;
-        let in_use = hold_folder(&hand_back)?;
         made::make(&policy.made, &hand_back);
         let order = PrepareOrder { policy: policy.clone(), hand_back, without };
         let before = before.filter(|before| before.can_go_on(policy));
@@ -362,6 +361,18 @@ fn access(refusal: &Refusal, by: Option<&str>) -> RefusedAccess {
         rule: "network".to_owned(),
         ask,
     }
+}
+
+/// Makes a folder and holds it. Somebody who takes it for one of an engine that was killed may be quicker.
+fn make_held(path: &Path) -> io::Result<OwnedFd> {
+    const TRIES: usize = 10;
+    for _ in 1..TRIES {
+        fs::create_dir_all(path)?;
+        if let Some(held) = hold_folder(path).ok().filter(|_| path.is_dir()) {
+            return Ok(held);
+        }
+    }
+    hold_folder(path)
 }
 
 /// Holds the folder in which shells hand their state back, so that no keeper takes it along. The kernel lets go of it
