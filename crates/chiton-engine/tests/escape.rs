@@ -9,11 +9,12 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use chiton_engine::sandbox::Without;
 use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
+use chiton_engine::sandbox::report::RefusedAccess;
 use chiton_testkit::trials::{self, Threads, Trial};
 use harness::{Harness, runtime};
 
@@ -208,6 +209,58 @@ const PROBES: &[(&str, Holds, &str)] = &[
     ),
 ];
 
+/// What is held without a word, because nothing is asked about it: calls that the filter refuses whoever makes them, what
+/// looks empty, what the kernel keeps from others by itself, and attributes of files that are open.
+const SILENT: &[&str] = &[
+    "another_root",
+    "bind_a_folder",
+    "bluetooth",
+    "bpf",
+    "change_an_attribute_of_an_open_file",
+    "change_the_mode_of_an_open_file",
+    "change_the_mounts",
+    "change_the_times_of_an_open_file",
+    "clone_the_mounts",
+    "connect_to_a_socket_without_a_path",
+    "cover_a_folder",
+    "file_handles",
+    "gain_rights",
+    "inherited_descriptors",
+    "io_uring",
+    "join_the_mounts_of_another",
+    "join_the_users_of_another",
+    "kernel_cryptography",
+    "kernel_module",
+    "keyring",
+    "list_what_is_hidden",
+    "make_everything_writable",
+    "name_of_the_machine",
+    "new_users",
+    "new_users_and_mounts",
+    "new_users_by_clone",
+    "new_users_by_clone3",
+    "offer_another_to_the_memory_killer",
+    "perf_events",
+    "race_of_a_link",
+    "race_of_a_path",
+    "raw_packets",
+    "read_keyring",
+    "read_the_environment_of_another",
+    "read_the_memory_of_another",
+    "read_what_is_hidden",
+    "read_what_is_hidden_by_a_hard_link",
+    "read_what_is_hidden_through_another",
+    "read_what_is_hidden_through_oneself",
+    "rights",
+    "seize_another",
+    "set_the_clock",
+    "signal_by_thread",
+    "take_a_descriptor_of_another",
+    "trace_another",
+    "uncover_what_is_hidden",
+    "virtual_sockets",
+];
+
 /// What everybody tries to reach: it is outside of the sandbox.
 struct Outside {
     folder: tempfile::TempDir,
@@ -252,6 +305,20 @@ impl Outside {
             && data.mtime() > 1000
             && self.path("outside/empty").is_dir()
             && !self.path("outside/made").exists()
+    }
+}
+
+impl Outside {
+    /// Whether one of these is about what is outside, by the program that tried it.
+    fn is_told_of(&self, refused: &[RefusedAccess]) -> bool {
+        let process = format!("process {} ", self.process.id());
+        let places = [self.path("outside"), self.path("sockets"), self.path("secret")];
+        refused.iter().any(|access| {
+            let path = Path::new(&access.path);
+            let is_outside = places.iter().any(|place| path.starts_with(place)) || path.starts_with("/dev");
+            let is_other = access.path.starts_with(&process) || path.starts_with("/proc/sys");
+            access.by.starts_with("python3") && (is_outside || is_other)
+        })
     }
 }
 
@@ -301,19 +368,17 @@ fn probe(name: &str, holds: Holds, code: &str, without: Without) -> Result<(), S
     let said = format!("{}{}", report.stdout.to_text(), report.stderr.to_text());
     let sandbox = report.protection.sandbox.clone().ok_or("there is no sandbox")?;
 
-    if std::env::var_os("SHOW").is_some() {
-        eprintln!(
-            "WORDS {name}: {:?}",
-            report.refused.iter().map(|one| (one.what, one.path.as_str(), one.by.as_str())).collect::<Vec<_>>()
-        );
-    }
     let is_held = said.contains("HELD") && outside.is_untouched();
     let is_named = holds == InNamespaces && without.namespaces && !sandbox.weaker.is_empty();
-    if is_held || is_named {
+    // What only root could do is refused to others by the kernel, and not by us.
+    let is_roots = ["dump_pattern", "log_of_the_kernel"].contains(&name) && !rustix::process::geteuid().is_root();
+    let is_told =
+        without.watch || SILENT.contains(&name) || is_roots || is_named || outside.is_told_of(&report.refused);
+    if (is_held || is_named) && is_told {
         return Ok(());
     }
     Err(format!(
-        "{name} got out: {said}\nuntouched: {}\nrefused: {:?}\n{sandbox:?}",
+        "{name} got out, or nobody was told: {said}\nuntouched: {}\nrefused: {:?}\n{sandbox:?}",
         outside.is_untouched(),
         report.refused
     ))

@@ -120,6 +120,7 @@ const WATCHED: &[Rule] = &[
     asked(libc::SYS_setxattr),
     asked(libc::SYS_lsetxattr),
     asked(libc::SYS_connect),
+    asked(libc::SYS_bind),
     asked(libc::SYS_kill),
     asked(libc::SYS_pidfd_send_signal),
 ];

@@ -293,7 +293,8 @@ fn settled(path: &Path) -> PathBuf {
 /// there, or something is there already, or the path means an open file of the process.
 fn meant(place: &Place) -> Option<PathBuf> {
     let path = &place.path;
-    if ["/proc", "/dev/fd", "/dev/pts"].iter().any(|own| path.starts_with(own)) {
+    let is_own = ["/proc", "/dev/fd", "/dev/pts"].iter().any(|own| path.starts_with(own));
+    if is_own && !path.starts_with("/proc/sys") {
         return None;
     }
     let name = path.file_name();

@@ -108,6 +108,10 @@ impl Reader {
                 Some(Request::InternetSocket(WantedSocket { family, kind, protocol }))
             }
             libc::SYS_connect => self.address(arguments[1], arguments[2]),
+            libc::SYS_bind => match self.address(arguments[1], arguments[2])? {
+                Request::Socket(Place { path, .. }) => one(Some(Place { path, change: Change::Made })),
+                _ => Some(Request::Other),
+            },
             libc::SYS_kill => Some(Request::Signal { target: number(0), signal: arguments[1] as i32 }),
             libc::SYS_pidfd_send_signal => {
                 let target = self.pid_of_handle(arguments[0] as i32)?;
@@ -192,7 +196,7 @@ impl Reader {
     /// The path as an absolute one: relative to its directory or to an open folder.
     fn absolute(&self, folder: i64, path: &Path) -> Option<PathBuf> {
         if path.is_absolute() {
-            return Some(path.to_owned());
+            return Some(self.without_detour(path));
         }
         let link = if folder == HERE { "cwd".to_owned() } else { format!("fd/{folder}") };
         let base = fs::read_link(format!("/proc/{}/{link}", self.thread)).ok()?;
@@ -200,7 +204,32 @@ impl Reader {
         if path.as_os_str().is_empty() || !base.is_absolute() {
             return None;
         }
-        Some(base.join(path))
+        Some(self.without_detour(&base.join(path)))
+    }
+
+    /// The same path without a detour through what `/proc` says of a process: its root, its directory, its open files. Those
+    /// of the caller itself are its to use.
+    fn without_detour(&self, path: &Path) -> PathBuf {
+        let mut parts = path.components().skip(1);
+        let is_of_processes = parts.next().is_some_and(|part| part.as_os_str() == "proc");
+        let process = parts.next().filter(|_| is_of_processes);
+        let (Some(process), Some(what)) = (process, parts.next()) else { return path.to_owned() };
+        let process = process.as_os_str().to_string_lossy();
+        let is_own = ["self", "thread-self"].contains(&&*process) || process == self.thread.to_string();
+        let number = if is_own { Some(self.thread) } else { process.parse().ok() };
+        let Some(number) = number else { return path.to_owned() };
+        let rest = |parts: std::iter::Skip<std::path::Components<'_>>| parts.collect::<PathBuf>();
+        let link = |name: &str| fs::read_link(format!("/proc/{number}/{name}")).ok().filter(|link| link.is_absolute());
+        let found = match what.as_os_str().to_str() {
+            Some("root") => Some(Path::new("/").join(rest(parts))),
+            Some("cwd") => link("cwd").map(|base| base.join(rest(parts))),
+            Some("fd") if !is_own => {
+                let file = parts.next().and_then(|file| link(&format!("fd/{}", file.as_os_str().to_string_lossy())));
+                file.map(|file| file.join(rest(parts)))
+            }
+            _ => None,
+        };
+        found.unwrap_or_else(|| path.to_owned())
     }
 
     fn address(&self, address: u64, length: u64) -> Option<Request> {
