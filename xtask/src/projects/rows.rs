@@ -70,7 +70,6 @@ pub(super) const PROJECTS: &[Project] = &[
     python("pluggy", "1.5.0", PYTEST),
     python("markupsafe", "2.1.5", PYTEST),
     python("more-itertools", "10.3.0", PYTEST),
-    python("click", "8.1.7", PYTEST),
     Project {
         name: "zlib",
         source: Source::Crate("libz-sys", "1.1.20"),
