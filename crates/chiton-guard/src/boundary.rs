@@ -7,25 +7,10 @@
 
 use crate::conclude;
 use crate::machine::MOST_FINDINGS;
+use crate::needs::Needs;
 use crate::rules;
 use crate::value::path::{is_pattern, is_within};
 use crate::verdict::{Decision, Finding, Verdict};
-
-/// What a command would have to reach for a finding to come true.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Needs {
-    /// A file or a folder that it changes, makes or removes.
-    Change {
-        /// Absolute; may be a pattern.
-        path: String,
-        /// Whether what is below it counts, too.
-        below: bool,
-    },
-    /// Files whose content it reads, every one of them.
-    Read(Vec<String>),
-    /// Rights over the whole machine, or the services that have them.
-    Machine,
-}
 
 /// What can be reached inside of a sandbox. Paths are absolute, and each stands for everything in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

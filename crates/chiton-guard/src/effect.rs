@@ -2,7 +2,7 @@
 //!
 //! Programs and the machine report effects. [`crate::protected`] alone objects to them.
 
-use crate::boundary::Needs;
+use crate::needs::Needs;
 use crate::value::Text;
 
 /// Something that a command would do.

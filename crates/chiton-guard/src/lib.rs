@@ -11,11 +11,12 @@
 //! Nothing here looks at the machine it runs on: [`Context`] says all there is to know. What does not parse is never
 //! allowed.
 
-pub mod boundary;
+mod boundary;
 mod context;
 mod decode;
 mod effect;
 mod machine;
+mod needs;
 pub mod policy;
 mod programs;
 mod protected;
@@ -25,8 +26,9 @@ mod value;
 pub mod variables;
 mod verdict;
 
-pub use boundary::{Boundary, Needs};
+pub use boundary::Boundary;
 pub use context::{Context, Held, Input, OwnPlaces, OwnProcess, Scope, Surroundings, Uncommitted};
+pub use needs::Needs;
 pub use policy::{CheckedPolicy, GuardPolicy, HumanRule, Mode, PolicyError, judge_with};
 pub use programs::{Example, KnownProgram, programs};
 pub use verdict::{

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::boundary::Needs;
+use crate::needs::Needs;
 use crate::rules::Rule;
 use chiton_shell::tree::Span;
 

@@ -1,7 +1,6 @@
 //! Which system calls a sandboxed command cannot make, and which ones its keeper is asked about.
 
-use serde::{Deserialize, Serialize};
-
+use crate::protocol::InternetSockets;
 use crate::sys::seccomp::{Rule, Verdict, When};
 
 /// What a filter depends on.
@@ -11,18 +10,6 @@ pub(crate) struct FilterOptions {
     pub(crate) internet: InternetSockets,
     /// Whether the keeper answers calls that change files, connect and signal.
     pub(crate) watched: bool,
-}
-
-/// What becomes of sockets of the internet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum InternetSockets {
-    /// They are free: the network is open, or a namespace keeps them inside.
-    Free,
-    /// There are none.
-    Refused,
-    /// The keeper makes them, so that they lead no further than to this machine, and connects them: to the proxy at this
-    /// port, and to servers of the session.
-    Kept { proxy: u16 },
 }
 
 /// Every flag that makes a namespace.

@@ -25,11 +25,11 @@ use chiton_guard::Boundary;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use crate::lock::Lock;
-use crate::protocol::{EnclosedPlan, NamespaceKind};
+use crate::protocol::{EnclosedPlan, InternetSockets, NamespaceKind};
 use crate::sandbox::Without;
 use crate::sandbox::policy::{MadePlace, MissingLayer, NetworkPolicy, SandboxPolicy};
 use crate::sandbox::report::{RefusedAccess, RefusedAction, SandboxReport};
-use filter::InternetSockets;
+
 use network::events::{EventReader, Refusal, Refused};
 use prepare::{Layer, PrepareOrder, Prepared};
 

@@ -12,7 +12,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::{ByteString, path_as_bytes};
-use crate::enclosure::filter::InternetSockets;
 use crate::limits::{SpoolLimits, StopLimits};
 use crate::owner::Owner;
 use crate::run::Stream;
@@ -80,6 +79,18 @@ pub(crate) struct ShellPlan {
     pub(crate) enclosed: Option<Box<EnclosedPlan>>,
     /// Values that its output is searched for, and what is shown for each. The keeper takes them out first of all.
     pub(crate) masks: Vec<(String, ByteString)>,
+}
+
+/// What becomes of sockets of the internet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum InternetSockets {
+    /// They are free: the network is open, or a namespace keeps them inside.
+    Free,
+    /// There are none.
+    Refused,
+    /// The keeper makes them, so that they lead no further than to this machine, and connects them: to the proxy at this
+    /// port, and to servers of the session.
+    Kept { proxy: u16 },
 }
 
 /// The sandbox that a shell is put into. Its descriptors come with the order, after all others: one for each namespace, then

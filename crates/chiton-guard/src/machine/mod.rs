@@ -23,11 +23,11 @@ use std::rc::Rc;
 
 use chiton_shell::tree::{Command, Span};
 
-use crate::boundary::Needs;
 use crate::context::Context;
 use crate::effect::{Certainty, Depth, Effect, Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::{LookedUp, World, Worlds};
+use crate::needs::Needs;
 use crate::protected::{self, Places};
 use crate::value::path::{self, Extent, Target};
 use crate::value::{Flow, Text};

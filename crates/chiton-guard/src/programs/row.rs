@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use crate::boundary::Needs;
 use crate::effect::{Depth, Effect, Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::World;
 use crate::machine::{Machine, Ran};
+use crate::needs::Needs;
 use crate::programs::builtins::is_standard_input;
 use crate::programs::options::{Grammar, Options};
 use crate::value::{Arg, Flow, Labels};

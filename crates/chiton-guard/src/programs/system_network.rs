@@ -4,11 +4,11 @@ use super::options::Grammar;
 use super::row::Does::{IsOn, OnMachine, RunHelper};
 use super::row::When::{All, Always, Any, Called, Given, Has, NoVerb, Not, Verb};
 use super::row::{Does, On, PROGRAM, Prints, Program, Which, allows, asks};
-use crate::boundary::Needs;
 use crate::effect::Kind::{Firewall, RunHidden};
 use crate::machine::command::Call;
 use crate::machine::state::World;
 use crate::machine::{Machine, Ran};
+use crate::needs::Needs;
 use crate::value::{Arg, Flow, Labels};
 
 pub(super) const ROWS: &[Program] = &[

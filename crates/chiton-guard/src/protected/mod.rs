@@ -17,9 +17,9 @@ use chiton_shell::tree::Span;
 
 use self::credentials::Secrecy;
 use self::own::{OwnPlaces, Part};
-use crate::boundary::Needs;
 use crate::context::{Context, Surroundings};
 use crate::effect::{Certainty, Depth, Effect, Kind, Writing};
+use crate::needs::Needs;
 use crate::rules::{self, Rule};
 use crate::value::path::{self, Extent, Target};
 use crate::value::{Piece, Text};

@@ -12,8 +12,8 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 use super::Refused;
 use super::loopback::{as_family, connect_shared, listeners_at};
 use super::read_call::{Change, Place, Request};
-use crate::enclosure::filter::InternetSockets;
 use crate::protocol::EnclosedPlan;
+use crate::protocol::InternetSockets;
 use crate::sandbox::policy::{NetworkPolicy, SandboxPolicy};
 use crate::sandbox::report::RefusedAction;
 use crate::sys::seccomp::{AskedCall, CallAnswer};
