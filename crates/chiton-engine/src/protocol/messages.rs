@@ -23,7 +23,7 @@ use chiton_terminal::TerminalSize;
 
 /// Raised with every change of a message. The two sides are the same executable, unless it was replaced while a task
 /// ran.
-pub(crate) const VERSION: u8 = 13;
+pub(crate) const VERSION: u8 = 14;
 
 /// The byte that comes with an [`Order`].
 pub(crate) const ORDER: u8 = VERSION;
