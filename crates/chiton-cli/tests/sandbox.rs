@@ -158,7 +158,7 @@ fn a_named_profile_holds_and_the_answer_says_which_layers_do() {
 
     let plain = json(&["run", "--json", "--config", config, "echo ran"]);
     assert_eq!(plain["protection"]["guard"], "default");
-    assert!(plain["protection"].get("sandbox").is_none(), "{plain}");
+    assert!(plain["protection"]["sandbox"].is_null(), "{plain}");
 
     let held = json(&["run", "--json", "--config", config, "--sandbox", "work", "echo inside > made; cat made"]);
     assert_eq!(held["stdout"], "inside\n", "{held}");

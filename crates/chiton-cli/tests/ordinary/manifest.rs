@@ -30,10 +30,12 @@ pub fn of(ground: &Ground, row: &Row) -> Manifest {
 }
 
 fn add(root: &Path, folder: &Path, row: &Row, found: &mut Manifest) {
-    for entry in fs::read_dir(folder).unwrap().flatten() {
+    // What Chiton keeps may go in the very moment.
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
         let path = entry.path();
         let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
-        let data = entry.metadata().unwrap();
+        let Ok(data) = entry.metadata() else { continue };
         if data.is_dir() {
             add(root, &path, row, found);
         }

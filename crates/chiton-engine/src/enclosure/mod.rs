@@ -45,7 +45,7 @@ pub(crate) struct Enclosure {
     /// Where its shells hand their state back; into their keepers where nothing keeps them from that.
     hand_back: Option<PathBuf>,
     /// Held for as long as shells may come that hand their state back there.
-    _in_use: Option<OwnedFd>,
+    in_use: Option<OwnedFd>,
     /// What cannot be reached inside, where every layer holds.
     boundary: Option<Arc<Boundary>>,
 }
@@ -126,7 +126,7 @@ impl Enclosure {
                 files: Vec::new(),
                 broker: None,
                 hand_back: None,
-                _in_use: None,
+                in_use: None,
                 boundary: None,
             });
         }
@@ -151,7 +151,7 @@ impl Enclosure {
         };
         let hand_back = Some(order.hand_back);
         let mut enclosure =
-            Self { policy: order.policy, prepared, files, broker, hand_back, _in_use: Some(in_use), boundary: None };
+            Self { policy: order.policy, prepared, files, broker, hand_back, in_use: Some(in_use), boundary: None };
         if enclosure.weaker().is_empty() {
             enclosure.boundary = Some(Arc::new(enclosure.policy.boundary()));
         }
@@ -387,7 +387,10 @@ fn hold_folder(path: &Path) -> io::Result<OwnedFd> {
 pub(crate) fn leave_folder(path: &Path) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(folder) = rustix::fs::open(path, flags, Mode::empty()) else { return };
-    if rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
+    let is_free = rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok();
+    // Who comes in the same moment must not take us for the engine.
+    drop(folder);
+    if is_free {
         made::leave(path);
     }
 }
@@ -400,7 +403,9 @@ fn leave_folders_of_the_killed(folder: &Path) {
 
 impl Drop for Enclosure {
     fn drop(&mut self) {
-        // Keepers that still run have folders in it; the last one takes it along.
+        // Keepers that still run have folders in it; the last one takes it along. One that has just ended has left it to us, as
+        // long as we held it.
+        drop(self.in_use.take());
         self.hand_back.iter().for_each(|folder| made::leave(folder));
     }
 }

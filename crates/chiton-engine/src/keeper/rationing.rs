@@ -37,6 +37,17 @@ pub(super) struct Rationing {
     next: Option<Instant>,
     exhausted: Option<Exhausted>,
     killed_before: Option<u64>,
+    /// How we were scheduled before there was a crowd.
+    before_the_crowd: Option<i32>,
+}
+
+impl Drop for Rationing {
+    fn drop(&mut self) {
+        // The next command of this keeper is scheduled as usual.
+        if let Some(usual) = self.before_the_crowd {
+            let _ = setpriority_process(None, usual);
+        }
+    }
 }
 
 /// Whether a run may go on.
@@ -52,11 +63,7 @@ impl Rationing {
         let disk = disk.filter(|disk| limits.free.is_some_and(|floor| free(disk).is_some_and(|free| free > floor)));
         let is_limited = limits.memory.is_some() || limits.processes.is_some() || disk.is_some();
         let next = is_limited.then(|| Instant::now() + SHORTEST);
-        if limits.processes.is_some() && rustix::process::geteuid().is_root() {
-            // The kernel keeps no limit on processes for root, so we do: however many there are, we go first.
-            let _ = setpriority_process(None, GOES_FIRST);
-        }
-        Self { limits, disk, next, exhausted: None, killed_before: killed_for_memory() }
+        Self { limits, disk, next, exhausted: None, killed_before: killed_for_memory(), before_the_crowd: None }
     }
 
     pub(super) fn next_check(&self) -> Option<Instant> {
@@ -85,12 +92,21 @@ impl Rationing {
         let (limit, count) = (self.limits.processes?, members.len() as u64);
         if members.len() > CROWD {
             give_way(members);
+            self.go_first();
         }
         if count + 1 >= limit {
             let by = Some(commonest(members));
             self.exhausted.get_or_insert(Exhausted { what: Resource::Processes, limit: Some(limit), by });
         }
         Some(if count > limit { Err(Nothing) } else { Ok(milliseconds((limit - count) / PROCESSES_PER_MILLISECOND)) })
+    }
+
+    /// The kernel keeps no limit on processes for root, so we do, however many there are.
+    fn go_first(&mut self) {
+        if self.before_the_crowd.is_none() && rustix::process::geteuid().is_root() {
+            self.before_the_crowd = getpriority_process(None).ok();
+            let _ = setpriority_process(None, GOES_FIRST);
+        }
     }
 
     fn check_memory(&mut self, members: &[i32]) -> Option<Left> {
