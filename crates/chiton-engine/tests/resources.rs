@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
-use chiton_engine::{Outcome, RunControl, RunReport, Session, Silent};
+use chiton_engine::{Outcome, RunControl, RunReport, Session, Silent, WarmLimits};
 use chiton_testkit::processes::marked;
 use harness::{Harness, mark, marked_request, runtime};
 
@@ -28,7 +28,10 @@ const BOMB: &str = "f() { if [ $1 -gt 0 ]; then f $(($1 - 1)) & f $(($1 - 1)) & 
 const HOG: &str = "for i in {1..50}; do python3 -c 'x = bytearray(40 << 20); import time; time.sleep(30)' & done; wait";
 
 struct Place {
+    /// Where much is used. No shell waits for its next command, so that what is left is left by that.
     harness: Harness,
+    /// Where others work meanwhile.
+    others: Harness,
     session: Session,
     folder: tempfile::TempDir,
 }
@@ -49,22 +52,26 @@ fn place(limits: SandboxLimits) -> Place {
         limits,
         missing: MissingLayer::Say,
     };
-    let harness = Harness::with(|config| config.sandbox = Some(policy));
+    let others = Harness::with(|config| config.sandbox = Some(policy.clone()));
+    let harness = Harness::with(|config| {
+        config.sandbox = Some(policy);
+        config.limits.warm = WarmLimits::none();
+    });
     let session = harness.session_in(&root);
-    Place { harness, session, folder }
+    Place { harness, others, session, folder }
 }
 
 impl Place {
     /// Runs a command that uses much, and answers others all the while; gives the longest of these answers.
     async fn run_beside_others(&self, command: &str, mark: &str) -> (RunReport, Duration) {
         let mut longest = Duration::ZERO;
-        let other = self.harness.session_in(self.folder.path());
+        let other = self.others.session_in(self.folder.path());
         let running = self.harness.request(&self.session, marked_request(command, mark));
         tokio::pin!(running);
         loop {
             let begun = Instant::now();
             let answer = async {
-                let report = self.harness.run(&other, "echo here").await;
+                let report = self.others.run(&other, "echo here").await;
                 assert_eq!(report.stdout.to_text(), "here\n");
                 begun.elapsed()
             };
