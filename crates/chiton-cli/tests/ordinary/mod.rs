@@ -50,7 +50,9 @@ impl Ground {
     /// Makes both folders empty: the same paths, so that whatever has them in it is the same too.
     pub fn clear(&self) {
         for folder in [self.home(), self.work()] {
-            let _ = fs::remove_dir_all(&folder);
+            // What ends in this moment may still write something.
+            let is_gone = || fs::remove_dir_all(&folder).is_ok() || !folder.exists();
+            assert!(eventually(Duration::from_secs(20), is_gone), "{} stays", folder.display());
             fs::create_dir(&folder).unwrap();
             fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
         }

@@ -20,6 +20,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use chiton_guard::Boundary;
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -384,21 +385,32 @@ fn hold_folder(path: &Path) -> io::Result<OwnedFd> {
 }
 
 /// Removes the folder in which keepers have theirs, unless somebody still holds it or it is not empty.
-pub(crate) fn leave_folder(path: &Path) {
+fn leave_folder(path: &Path) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(folder) = rustix::fs::open(path, flags, Mode::empty()) else { return };
-    let is_free = rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok();
+    let folder = rustix::fs::open(path, flags, Mode::empty())?;
+    rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)?;
     // Who comes in the same moment must not take us for the engine.
     drop(folder);
-    if is_free {
-        made::leave(path);
+    made::leave(path);
+    Ok(())
+}
+
+/// The same for a keeper that ends. Its engine may be about to end as well, and lets go of things one after the other.
+pub(crate) fn leave_folder_at_the_end(path: &Path) {
+    const TRIES: usize = 6;
+    const PAUSE: Duration = Duration::from_millis(20);
+    for _ in 0..TRIES {
+        match leave_folder(path) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(PAUSE),
+            _ => return,
+        }
     }
 }
 
 /// Does for engines that were killed what they would have done: nobody holds their folders.
 fn leave_folders_of_the_killed(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
-    entries.flatten().for_each(|entry| leave_folder(&entry.path()));
+    entries.flatten().for_each(|entry| drop(leave_folder(&entry.path())));
 }
 
 impl Drop for Enclosure {

@@ -103,8 +103,11 @@ impl Rationing {
 
     /// The kernel keeps no limit on processes for root, so we do, however many there are.
     fn go_first(&mut self) {
-        if self.before_the_crowd.is_none() && rustix::process::geteuid().is_root() {
-            self.before_the_crowd = getpriority_process(None).ok();
+        if self.before_the_crowd.is_some() || !rustix::process::geteuid().is_root() {
+            return;
+        }
+        if let Some(usual) = getpriority_process(None).ok().filter(|usual| *usual > GOES_FIRST) {
+            self.before_the_crowd = Some(usual);
             let _ = setpriority_process(None, GOES_FIRST);
         }
     }

@@ -38,7 +38,7 @@ impl Drop for SharedFiles {
         if let Some(folder) = &self.folder {
             let _ = fs::remove_dir_all(folder);
             // The folder of all keepers of a sandbox goes with the last one.
-            folder.parent().into_iter().for_each(enclosure::leave_folder);
+            folder.parent().into_iter().for_each(enclosure::leave_folder_at_the_end);
         }
     }
 }
