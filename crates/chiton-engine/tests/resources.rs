@@ -125,7 +125,9 @@ fn a_bomb_below_its_limit_is_gone_soon_after_it_is_stopped() {
     let (place, mark) = (place(SandboxLimits { processes: Some(5000), ..SandboxLimits::default() }), mark());
     runtime().block_on(async {
         let (control, mut silent) = (RunControl::new(), Silent);
-        let request = marked_request(BOMB, &mark);
+        let mut request = marked_request(BOMB, &mark);
+        // What was forked in the very moment has not got the first signal.
+        request.grace = Some(Duration::from_secs(1));
         let running = place.harness.engine.run(&place.session, request, &mut silent, &control);
         let stopping = async {
             while tokio::task::block_in_place(|| marked(&mark).len()) < 500 {
