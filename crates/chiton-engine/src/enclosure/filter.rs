@@ -166,10 +166,9 @@ pub(crate) fn rules(options: FilterOptions) -> Vec<Rule> {
     let mut rules: Vec<Rule> = NEVER.iter().chain(NEVER_HERE).copied().collect();
     rules.extend(match options.internet {
         InternetSockets::Free => &[],
-        // Nobody would answer.
-        InternetSockets::Kept { .. } if !options.watched => NO_INTERNET,
-        InternetSockets::Refused => NO_INTERNET,
-        InternetSockets::Kept { .. } => KEPT_INTERNET,
+        InternetSockets::Kept { .. } if options.watched => KEPT_INTERNET,
+        // Without the watch nobody would answer.
+        InternetSockets::Kept { .. } | InternetSockets::Refused => NO_INTERNET,
     });
     let verdict = if options.watched { Verdict::Asked } else { Verdict::Fails(libc::EPERM) };
     let others =

@@ -9,6 +9,7 @@
 //! What is allowed is said by a [`SandboxPolicy`]; which layers hold, by a [`SandboxReport`].
 
 pub(crate) mod filter;
+pub(crate) mod hand_back;
 pub(crate) mod limits;
 pub(crate) mod made;
 pub(crate) mod network;
@@ -20,17 +21,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use chiton_guard::Boundary;
-use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use crate::lock::Lock;
 use crate::protocol::{EnclosedPlan, InternetSockets, NamespaceKind};
 use crate::sandbox::Without;
 use crate::sandbox::policy::{MadePlace, MissingLayer, NetworkPolicy, SandboxPolicy};
 use crate::sandbox::report::{RefusedAccess, RefusedAction, SandboxReport};
-
 use network::events::{EventReader, Refusal, Refused};
 use prepare::{Layer, PrepareOrder, Prepared};
 
@@ -131,11 +129,11 @@ impl Enclosure {
                 boundary: None,
             });
         }
-        leave_folders_of_the_killed(folder);
+        hand_back::leave_those_of_the_killed(folder);
         let mut name = [0; 8];
         rustix::rand::getrandom(&mut name, rustix::rand::GetRandomFlags::empty()).map_err(io::Error::from)?;
         let hand_back = folder.join(format!("{:016x}", u64::from_ne_bytes(name)));
-        let in_use = make_held(&hand_back)?;
+        let in_use = hand_back::make(&hand_back)?;
         // Places are covered by what they really are, and so this one has to be found again by that.
         let hand_back = fs::canonicalize(hand_back)?;
         made::make(&policy.made, &hand_back);
@@ -362,55 +360,6 @@ fn access(refusal: &Refusal, by: Option<&str>) -> RefusedAccess {
         rule: "network".to_owned(),
         ask,
     }
-}
-
-/// Makes a folder and holds it. Somebody who takes it for one of an engine that was killed may be quicker.
-fn make_held(path: &Path) -> io::Result<OwnedFd> {
-    const TRIES: usize = 10;
-    for _ in 1..TRIES {
-        fs::create_dir_all(path)?;
-        if let Some(held) = hold_folder(path).ok().filter(|_| path.is_dir()) {
-            return Ok(held);
-        }
-    }
-    hold_folder(path)
-}
-
-/// Holds the folder in which shells hand their state back, so that no keeper takes it along. The kernel lets go of it
-/// when this process ends.
-fn hold_folder(path: &Path) -> io::Result<OwnedFd> {
-    let folder = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    rustix::fs::flock(&folder, FlockOperation::NonBlockingLockShared)?;
-    Ok(folder)
-}
-
-/// Removes the folder in which keepers have theirs, unless somebody still holds it or it is not empty.
-fn leave_folder(path: &Path) -> io::Result<()> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = rustix::fs::open(path, flags, Mode::empty())?;
-    rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)?;
-    // Who comes in the same moment must not take us for the engine.
-    drop(folder);
-    made::leave(path);
-    Ok(())
-}
-
-/// The same for a keeper that ends. Its engine may be about to end as well, and lets go of things one after the other.
-pub(crate) fn leave_folder_at_the_end(path: &Path) {
-    const TRIES: usize = 6;
-    const PAUSE: Duration = Duration::from_millis(20);
-    for _ in 0..TRIES {
-        match leave_folder(path) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(PAUSE),
-            _ => return,
-        }
-    }
-}
-
-/// Does for engines that were killed what they would have done: nobody holds their folders.
-fn leave_folders_of_the_killed(folder: &Path) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    entries.flatten().for_each(|entry| drop(leave_folder(&entry.path())));
 }
 
 impl Drop for Enclosure {

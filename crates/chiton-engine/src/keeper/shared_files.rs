@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 
-use crate::enclosure;
+use crate::enclosure::hand_back;
 use crate::protocol::{GO_FD, SCRATCH_FD, STATE_FD};
 
 /// More than the state of a usual shell.
@@ -38,7 +38,7 @@ impl Drop for SharedFiles {
         if let Some(folder) = &self.folder {
             let _ = fs::remove_dir_all(folder);
             // The folder of all keepers of a sandbox goes with the last one.
-            folder.parent().into_iter().for_each(enclosure::leave_folder_at_the_end);
+            folder.parent().into_iter().for_each(hand_back::leave_at_the_end);
         }
     }
 }
