@@ -1,5 +1,6 @@
 //! How long a call takes: one command after the other, with and without a pause, in the library and over MCP.
 
+use std::fs;
 use std::thread;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use anyhow::{Result, bail, ensure};
 use crate::bash;
 use crate::bench::Bench;
 use crate::measure::{Turns, timed};
+use crate::sandbox;
 use crate::server::Program;
 use crate::subject::{Answer, Protection, Subject};
 use crate::table::{Row, Which};
@@ -57,14 +59,24 @@ pub(crate) fn only(bench: &Bench, kind: &str, times: usize) -> Result<()> {
         (0..times).map(|_| call()).collect::<Result<_>>()?
     } else {
         let protection = match kind {
-            "usual" => Protection::Usual,
+            "usual" | "cold" | "sandbox" | "sandbox-cold" => Protection::Usual,
             "secret" => Protection::WithSecret,
             "off" => Protection::Off,
-            other => bail!("there is no kind '{other}'; there are: usual, secret, off, mcp"),
+            other => {
+                bail!("there is no kind '{other}'; there are: usual, cold, sandbox, sandbox-cold, secret, off, mcp")
+            }
         };
-        let subject = Subject::new(&folder, protection)?;
+        fs::create_dir_all(&folder)?;
+        let policy = sandbox::work(&folder.canonicalize()?);
+        let subject = Subject::with(&folder, protection, |config| {
+            config.sandbox = kind.starts_with("sandbox").then_some(policy);
+            if kind.ends_with("cold") {
+                config.limits.warm = WarmLimits::none();
+            }
+        })?;
+        let answer = if kind.ends_with("cold") { Answer::WithState } else { Answer::First };
         let session = subject.session()?;
-        (0..times).map(|_| subject.time(&session, "true", Answer::First, PAUSE)).collect::<Result<_>>()?
+        (0..times).map(|_| subject.time(&session, "true", answer, PAUSE)).collect::<Result<_>>()?
     };
     times.sort_by(f64::total_cmp);
     if let Some(middle) = times.get(times.len() / 2) {
@@ -106,11 +118,11 @@ fn over_mcp(bench: &Bench) -> Result<Row> {
 pub(crate) fn pipelines(bench: &Bench) -> Result<Vec<Row>> {
     let subject = Subject::new(&bench.folder("pipelines"), Protection::Usual)?;
     let folder = subject.folder().join("files");
-    std::fs::create_dir(&folder)?;
+    fs::create_dir(&folder)?;
     for number in 0..40 {
-        std::fs::write(folder.join(format!("x{number}.txt")), "some text\n")?;
+        fs::write(folder.join(format!("x{number}.txt")), "some text\n")?;
     }
-    std::fs::write(folder.join("words"), "one\ntwo\nthree\ntwo\nfour\n".repeat(100))?;
+    fs::write(folder.join("words"), "one\ntwo\nthree\ntwo\nfour\n".repeat(100))?;
     let session = subject.session()?;
     subject.run(&session, "cd files", Answer::WithState)?;
     let mut rows = Vec::new();

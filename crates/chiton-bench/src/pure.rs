@@ -251,6 +251,7 @@ fn ran() -> Ran {
         protection: Protection::of(chiton_engine::guard::Mode::Default),
         refused: Vec::new(),
         exhausted: None,
+        changed: None,
     };
     let (response, cwd) = (report.into(), "/home/dev/project".into());
     let (stdout_characters, stderr_characters) = (amount.bytes, 0);

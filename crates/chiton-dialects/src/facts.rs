@@ -41,6 +41,7 @@ const RUN: &[Fact<Ran>] = &[
     fact(Field::integer("duration_ms"), |ran| millis(ran.duration())),
     fact(Field::texts("notices").or_absent(), |ran| json!(ran.notices)),
     fact(Field::list("refused").or_absent(), |ran| json!(ran.refused())),
+    fact(Field::object("changed").or_absent(), |ran| json!(ran.changed())),
     fact(Field::object("protection").or_absent(), |ran| unusual(ran.response.protection())),
 ];
 
@@ -65,6 +66,7 @@ const LEAN_RUN: &[Fact<Ran>] = &[
         _ => Value::Null,
     }),
     fact(Field::list("refused").or_absent(), |ran| json!(ran.refused())),
+    fact(Field::object("changed").or_absent(), |ran| json!(ran.changed())),
     fact(Field::object("protection").or_absent(), |ran| unusual(ran.response.protection())),
 ];
 

@@ -82,8 +82,8 @@ pub use process::Shell;
 pub use request::{AnswerMode, CommandInput, CommandRequest, EnvironmentChange, OnTimeout, TaskLifetime};
 pub use response::{DryRun, RELEASED, RefusedCommand, Response, RunReport, StateReport};
 pub use run::{
-    Ending, InputWait, Leftover, Lifetime, Listener, Look, Notify, Outcome, PassedAmount, Protection, RunEvent, Signal,
-    Silent, Stream, Streams, TimeLimit, Typing, Typist, Usage,
+    ChangeKind, ChangedFiles, Ending, FirstNames, InputWait, Leftover, Lifetime, Listener, Look, NotKept, Notify,
+    Outcome, PassedAmount, Protection, RunEvent, Signal, Silent, Stream, Streams, TimeLimit, Typing, Typist, Usage,
 };
 pub use session::{FreshState, Session, Warmth};
 pub use state::ShellState;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::consent::Question;
 use crate::render::{TextView, Views};
 use crate::review::{Protection, Refusal};
-use crate::run::{Ending, InputWait, Leftover, Outcome, StreamTotals, TimeLimit, Usage};
+use crate::run::{ChangedFiles, Ending, InputWait, Leftover, Outcome, StreamTotals, TimeLimit, Usage};
 use crate::sandbox::report::{self, Exhausted, RefusedAccess};
 use crate::session::{Session, StartingPoint};
 use crate::state::environment::RemovedVariable;
@@ -101,6 +101,8 @@ pub struct RunReport {
     pub refused: Vec<RefusedAccess>,
     /// The limit of it that the command ran into.
     pub exhausted: Option<Exhausted>,
+    /// What it did to files, where somebody watched.
+    pub changed: Option<ChangedFiles>,
 }
 
 /// What happened to the session's state.
@@ -223,10 +225,12 @@ pub(crate) fn compose(parts: RunParts<'_>) -> RunReport {
             .chain(unwritten)
             .chain(ending.exhausted.as_ref().map(ToString::to_string))
             .chain(report::in_lines(&ending.refused))
+            .chain(ending.changed.as_ref().filter(|changed| !changed.is_empty()).map(ToString::to_string))
             .collect(),
         protection,
         refused: ending.refused,
         exhausted: ending.exhausted,
+        changed: ending.changed.filter(|changed| !changed.is_empty()),
     }
 }
 

@@ -88,6 +88,7 @@ pub(super) fn as_json(response: &Response) -> serde_json::Value {
         "exit_code": outcome.as_ref().and_then(Outcome::exit_code),
         "signal": outcome.as_ref().and_then(Outcome::signal).map(|signal| signal.to_string()),
         "refused": refused(response),
+        "changed": report.and_then(|report| report.changed.as_ref()),
         "pipe_status": report.map_or(&[][..], |report| &report.pipe_status),
         "stdout": stdout,
         "stderr": report.map(|report| report.stderr.to_text()).unwrap_or_default(),

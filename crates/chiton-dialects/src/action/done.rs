@@ -9,7 +9,7 @@ use chiton_engine::render::TextView;
 use chiton_engine::review::Refusal;
 use chiton_engine::sandbox::report::RefusedAccess;
 use chiton_engine::tasks::{Listening, Watch};
-use chiton_engine::{InputWait, Leftover, Look, Outcome, Response, RunReport, Task, TimeLimit};
+use chiton_engine::{ChangedFiles, InputWait, Leftover, Look, Outcome, Response, RunReport, Task, TimeLimit};
 
 use super::OutputView;
 use crate::compact::Compacted;
@@ -182,6 +182,11 @@ impl Ran {
     /// What its sandbox refused.
     pub fn refused(&self) -> &[RefusedAccess] {
         self.response.ran().map_or(&[], |report| &report.refused)
+    }
+
+    /// What it did to files.
+    pub fn changed(&self) -> Option<&ChangedFiles> {
+        self.response.ran()?.changed.as_ref()
     }
 
     /// What it waits for.

@@ -145,6 +145,7 @@ fn without_ending(outcome: Outcome, since: Duration) -> Ending {
     Ending {
         refused: Vec::new(),
         exhausted: None,
+        changed: None,
         connected: None,
         outcome,
         limit: None,

@@ -36,17 +36,31 @@ use prepare::{Layer, PrepareOrder, Prepared};
 #[derive(Debug)]
 pub(crate) struct Enclosure {
     policy: SandboxPolicy,
+    /// The same with paths without links, for whoever compares them.
+    settled: SandboxPolicy,
     prepared: Prepared,
     /// One for each namespace, then the rules.
     files: Vec<OwnedFd>,
     /// Leads allowed names out of its network.
     broker: Option<Arc<Broker>>,
-    /// Where its shells hand their state back; into their keepers where nothing keeps them from that.
+    /// A folder of its own, where its shells hand their state back if they cannot do that through their keepers. There is
+    /// none where it confines nothing.
     hand_back: Option<PathBuf>,
     /// Held for as long as shells may come that hand their state back there.
     in_use: Option<OwnedFd>,
     /// What cannot be reached inside, where every layer holds.
     boundary: Option<Arc<Boundary>>,
+}
+
+/// How a shell reaches what it shares with its keeper.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HandBack {
+    /// It looks into its keeper: nothing keeps it from that.
+    LooksIn,
+    /// The keeper, which is asked about what is opened, gives it to its shell and to nobody else.
+    Given,
+    /// By files in a folder.
+    Folder(PathBuf),
 }
 
 /// Why there is none.
@@ -121,6 +135,7 @@ impl Enclosure {
         if policy.is_limits_alone() {
             return Ok(Self {
                 policy: policy.clone(),
+                settled: policy.clone(),
                 prepared: Prepared::default(),
                 files: Vec::new(),
                 broker: None,
@@ -148,9 +163,16 @@ impl Enclosure {
             let (prepared, files, broker) = fresh?;
             (prepared, files, broker.map(Arc::new))
         };
-        let hand_back = Some(order.hand_back);
-        let mut enclosure =
-            Self { policy: order.policy, prepared, files, broker, hand_back, in_use: Some(in_use), boundary: None };
+        let mut enclosure = Self {
+            settled: settled(&order.policy),
+            policy: order.policy,
+            prepared,
+            files,
+            broker,
+            hand_back: Some(order.hand_back),
+            in_use: Some(in_use),
+            boundary: None,
+        };
         if enclosure.weaker().is_empty() {
             enclosure.boundary = Some(Arc::new(enclosure.policy.boundary()));
         }
@@ -203,7 +225,7 @@ impl Enclosure {
             namespaces.push(NamespaceKind::Network);
         }
         EnclosedPlan {
-            policy: self.policy.clone(),
+            policy: self.settled.clone(),
             namespaces,
             has_rules: self.prepared.landlock.holds(),
             has_broker: self.broker.is_some(),
@@ -228,9 +250,13 @@ impl Enclosure {
         self.broker.as_ref()?.proxy
     }
 
-    /// The folder in which the shells of a keeper hand their state back.
-    pub(crate) fn hand_back(&self, keeper: i32, mark: u64) -> Option<PathBuf> {
-        Some(self.hand_back.as_ref()?.join(format!("{keeper}-{mark:016x}")))
+    /// How the shells of a keeper hand their state back.
+    pub(crate) fn hand_back(&self, keeper: i32, mark: u64) -> HandBack {
+        match &self.hand_back {
+            None => HandBack::LooksIn,
+            Some(_) if self.prepared.watch.holds() => HandBack::Given,
+            Some(folder) => HandBack::Folder(folder.join(format!("{keeper}-{mark:016x}"))),
+        }
     }
 
     /// What was refused at the border of its network since this was asked before; `by` is who went there.
@@ -369,4 +395,21 @@ impl Drop for Enclosure {
         drop(self.in_use.take());
         self.hand_back.iter().for_each(|folder| made::leave(folder));
     }
+}
+
+/// A policy whose paths are without links as far as they exist.
+fn settled(policy: &SandboxPolicy) -> SandboxPolicy {
+    fn real(path: &Path) -> PathBuf {
+        fs::canonicalize(path).unwrap_or_else(|_| match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => real(parent).join(name),
+            _ => path.to_owned(),
+        })
+    }
+    let mut settled = policy.clone();
+    for paths in [&mut settled.write, &mut settled.workspace, &mut settled.keep, &mut settled.sockets] {
+        for path in paths {
+            *path = real(path);
+        }
+    }
+    settled
 }

@@ -3,7 +3,8 @@
 //! 1. A process of the run makes a call that changes a file, connects or signals; it waits, and [`Boundary::serve`] is
 //!    called from the keeper's loop.
 //! 2. [`read_call`] finds out what the call is about: a path, an address, a process.
-//! 3. [`judge`] answers. What the policy allows goes on; what it does not fails here, and is remembered for the reply.
+//! 3. What a shell shares with its keeper is given to it here ([`shared`]).
+//! 4. [`judge`] answers the others. What the policy allows goes on; what it does not fails here, and is remembered for the reply.
 //!
 //! Mounts and Landlock hold files whatever is answered here: a process that changes a path while it is looked at wins
 //! nothing but a word less. Connections to Unix sockets are made by us, and signals sent by us, so that there is nothing
@@ -12,6 +13,7 @@
 mod judge;
 mod loopback;
 mod read_call;
+mod shared;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -20,10 +22,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::protocol::EnclosedPlan;
 use crate::sandbox::report::{RefusedAccess, RefusedAction};
-use crate::sys::seccomp::{AskedCall, CallAnswer, Listener};
+use crate::sys::seccomp::{AskedCall, CallAnswer, Listener, Placed};
 use judge::Judge;
-use loopback::WantedSocket;
 use read_call::Request;
+pub(super) use shared::GivenToShell;
 
 /// How many programs are named where several went to the network.
 const MOST_PROGRAMS: usize = 3;
@@ -35,6 +37,10 @@ const MOST_REMEMBERED: usize = 64;
 pub(super) struct Boundary {
     listener: Listener,
     judge: Judge,
+    /// The process that the shell is.
+    leader: i32,
+    /// What it is given as it opens that.
+    to_shell: Option<GivenToShell>,
     refused: Vec<RefusedAccess>,
     /// The programs that went to the network, each once.
     connected: Vec<String>,
@@ -49,10 +55,15 @@ struct Refused {
 }
 
 impl Boundary {
-    /// `shared` is the folder in which the shell hands its state back.
-    pub(super) fn new(listener: OwnedFd, plan: &EnclosedPlan, shared: Option<&Path>, leader: i32) -> Self {
-        let judge = Judge::new(plan, shared, leader);
-        Self { listener: Listener::new(listener), judge, refused: Vec::new(), connected: Vec::new() }
+    /// A shell hands its state back through what it is given, or in a folder.
+    pub(super) fn new(
+        listener: OwnedFd,
+        plan: &EnclosedPlan,
+        (to_shell, folder): (Option<GivenToShell>, Option<&Path>),
+        leader: i32,
+    ) -> Self {
+        let judge = Judge::new(plan, folder, leader);
+        Self { listener: Listener::new(listener), judge, leader, to_shell, refused: Vec::new(), connected: Vec::new() }
     }
 
     /// Becomes readable when a call waits.
@@ -62,10 +73,14 @@ impl Boundary {
 
     /// Answers what waits.
     pub(super) fn serve(&mut self) {
-        while self.has_call() {
+        loop {
             let Some(call) = self.listener.next() else { return };
-            let answer = self.decide(&call);
-            self.listener.answer(&call, answer);
+            if let Some(answer) = self.decide(&call) {
+                self.listener.answer(&call, answer);
+            }
+            if !self.has_call() {
+                return;
+            }
         }
     }
 
@@ -74,14 +89,30 @@ impl Boundary {
         poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().contains(PollFlags::IN)
     }
 
-    fn decide(&mut self, call: &AskedCall) -> CallAnswer {
+    /// What is answered; `None` where that has been done.
+    fn decide(&mut self, call: &AskedCall) -> Option<CallAnswer> {
         let request = read_call::read(call);
+        if let Request::Shared { number, flags } = request {
+            return match &self.to_shell {
+                Some(to_shell) if shared::is_the_shell(call.thread, self.leader) => {
+                    to_shell.give(&self.listener, call, number, flags)
+                }
+                _ => Some(CallAnswer::Fails(libc::EACCES)),
+            };
+        }
         // What was read counts only if it was read of the process that waits: it may be gone, and its number another's.
         if !self.listener.is_waiting(call) {
-            return CallAnswer::GoesOn;
+            return Some(CallAnswer::GoesOn);
         }
         if let Request::InternetSocket(wanted) = request {
-            return self.give_socket(call, wanted);
+            return match wanted.make() {
+                Ok(socket) => self.listener.give(
+                    call,
+                    socket.as_fd(),
+                    Placed { at: None, is_closed_on_exec: wanted.is_closed_on_exec() },
+                ),
+                Err(error) => Some(CallAnswer::Fails(error)),
+            };
         }
         if matches!(request, Request::Address(..)) {
             self.note_connected(program(call.thread));
@@ -90,17 +121,7 @@ impl Boundary {
         if let Some(refused) = refused {
             self.remember(call.thread, refused);
         }
-        answer
-    }
-
-    fn give_socket(&self, call: &AskedCall, wanted: WantedSocket) -> CallAnswer {
-        match wanted.make() {
-            Ok(socket) => {
-                let number = self.listener.give(call, socket.as_fd(), wanted.is_closed_on_exec());
-                number.map_or(CallAnswer::Fails(libc::EMFILE), CallAnswer::Gives)
-            }
-            Err(error) => CallAnswer::Fails(error),
-        }
+        Some(answer)
     }
 
     fn remember(&mut self, thread: i32, refused: Refused) {

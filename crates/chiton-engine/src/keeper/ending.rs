@@ -164,6 +164,7 @@ impl KeptRun {
             refused: self.boundary.as_ref().map(|boundary| boundary.refused().to_vec()).unwrap_or_default(),
             connected: self.boundary.as_ref().and_then(Boundary::connected),
             exhausted: self.rationing.as_ref().and_then(Rationing::exhausted),
+            changed: None,
             // The shell itself has not been reaped then.
             usage: (!self.state.rest_follows()).then(|| self.family.usage()),
             wall_us: micros(end.duration_since(self.clock.started())),

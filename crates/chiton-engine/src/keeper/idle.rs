@@ -14,7 +14,6 @@ use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -23,6 +22,7 @@ use super::Equipment;
 use super::boundary::Boundary;
 use super::connection::RunConnection;
 use super::run::{self, AfterRun};
+use super::shared_files::Reached;
 use super::started_shell::{self, CommandArrives, StartedShell};
 use crate::folder::Unreadable;
 use crate::folder::record::StartRecord;
@@ -85,9 +85,14 @@ fn carry_out(
     // with us is cleared for the next one.
     dismiss(waiting.take());
     let (Order::Run(shell, _) | Order::Prepare(shell, _)) = &order;
-    let folder = shell.shared.as_ref().map(|folder| PathBuf::from(OsStr::from_bytes(folder)));
-    if let Err(error) = equipment.shared.fit(folder.as_deref()) {
-        let reason = format!("the folder in which a sandboxed shell hands back its state cannot be made: {error}");
+    let is_given = shell.enclosed.as_ref().is_some_and(|enclosed| enclosed.confines && enclosed.watched);
+    let reached = match &shell.shared {
+        Some(folder) => Reached::Folder(OsStr::from_bytes(folder).into()),
+        None if is_given => Reached::Given,
+        None => Reached::LookingIn,
+    };
+    if let Err(error) = equipment.shared.fit(&reached) {
+        let reason = format!("what a sandboxed shell hands its state back through cannot be made: {error}");
         report(socket, &Report::FailedToStart { reason });
         return ControlFlow::Break(());
     }
@@ -95,7 +100,7 @@ fn carry_out(
 
     match order {
         Order::Prepare(mut plan, number) => {
-            let news = match StartedShell::start(&mut plan, given, CommandArrives::ThroughAPipe) {
+            let news = match StartedShell::start(&mut plan, given, &equipment.shared, CommandArrives::ThroughAPipe) {
                 Ok(shell) => {
                     let pid = shell.pid;
                     *waiting = Some(WaitingShell { shell, number, ended: None });
@@ -106,19 +111,21 @@ fn carry_out(
             report(socket, &news);
             ControlFlow::Continue(None)
         }
-        Order::Run(mut plan, run) => match StartedShell::start(&mut plan, given, CommandArrives::WithTheOrder) {
-            Ok(shell) => {
-                // The record before the report: a command may kill its keeper at once, and then the record is the only
-                // proof that it ran.
-                write_start(&shell);
-                report(socket, &Report::Started { pid: shell.pid });
-                ControlFlow::Continue(Some((*run, shell, None)))
+        Order::Run(mut plan, run) => {
+            match StartedShell::start(&mut plan, given, &equipment.shared, CommandArrives::WithTheOrder) {
+                Ok(shell) => {
+                    // The record before the report: a command may kill its keeper at once, and then the record is the only
+                    // proof that it ran.
+                    write_start(&shell);
+                    report(socket, &Report::Started { pid: shell.pid });
+                    ControlFlow::Continue(Some((*run, shell, None)))
+                }
+                Err(reason) => {
+                    report(socket, &Report::FailedToStart { reason });
+                    ControlFlow::Break(())
+                }
             }
-            Err(reason) => {
-                report(socket, &Report::FailedToStart { reason });
-                ControlFlow::Break(())
-            }
-        },
+        }
     }
 }
 

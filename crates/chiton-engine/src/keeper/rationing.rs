@@ -36,6 +36,7 @@ pub(super) struct Rationing {
     disk: Option<PathBuf>,
     next: Option<Instant>,
     exhausted: Option<Exhausted>,
+    /// How many processes the kernel had killed when this was first looked at.
     killed_before: Option<u64>,
     /// How we were scheduled before there was a crowd.
     before_the_crowd: Option<i32>,
@@ -61,9 +62,14 @@ impl Rationing {
     pub(super) fn new(limits: SandboxLimits, disk: Option<PathBuf>) -> Self {
         // Where too little was free before it began, the command is not what used it up.
         let disk = disk.filter(|disk| limits.free.is_some_and(|floor| free(disk).is_some_and(|free| free > floor)));
-        let is_limited = limits.memory.is_some() || limits.processes.is_some() || disk.is_some();
-        let next = is_limited.then(|| Instant::now() + SHORTEST);
-        Self { limits, disk, next, exhausted: None, killed_before: killed_for_memory(), before_the_crowd: None }
+        // Also where nothing is limited: what the kernel kills for want of memory is told.
+        let next = Some(Instant::now() + SHORTEST);
+        Self { limits, disk, next, exhausted: None, killed_before: None, before_the_crowd: None }
+    }
+
+    /// The command has come: while its shell waited, there was nothing to look at.
+    pub(super) fn begin(&mut self) {
+        self.next = self.next.map(|_| Instant::now() + SHORTEST);
     }
 
     pub(super) fn next_check(&self) -> Option<Instant> {
@@ -74,6 +80,9 @@ impl Rationing {
     pub(super) fn check(&mut self, now: Instant) -> Allowance {
         if self.next.is_none_or(|next| now < next) {
             return Allowance::Enough;
+        }
+        if self.killed_before.is_none() {
+            self.killed_before = killed_for_memory();
         }
         let members: Vec<i32> = stop::descendants().into_iter().collect();
         let left = [self.check_processes(&members), self.check_memory(&members), self.check_disk()];
@@ -143,8 +152,11 @@ impl Rationing {
         let found = match signal {
             libc::SIGXCPU => self.limits.cpu_seconds.map(|limit| (Resource::Cpu, Some(limit))),
             libc::SIGXFSZ => self.limits.file.map(|limit| (Resource::File, Some(limit))),
-            // Somebody else may have been killed for it in the same moment, but this one was killed, too.
-            libc::SIGKILL if killed_for_memory() > self.killed_before => Some((Resource::Memory, None)),
+            // Somebody else may have been killed for it in the same moment, but this one was killed, too. In its first
+            // moments no command can use up the memory of a machine.
+            libc::SIGKILL if self.killed_before.is_some() && killed_for_memory() > self.killed_before => {
+                Some((Resource::Memory, None))
+            }
             _ => None,
         };
         if let (None, Some((what, limit))) = (&self.exhausted, found) {

@@ -99,7 +99,10 @@ pub(super) fn keep(
     let started = Instant::now();
     let StartedShell { pid, leader_alone, folder, alive, door, masking, pipes, input, terminal, enclosed, .. } = shell;
     let (boundary, rationing, network) = match enclosed {
-        Some(enclosed) => (enclosed.boundary, Some(enclosed.rationing), enclosed.network),
+        Some(mut enclosed) => {
+            enclosed.rationing.begin();
+            (enclosed.boundary, Some(enclosed.rationing), enclosed.network)
+        }
         None => (None, None, None),
     };
     let terminal = terminal.map(|(ends, size)| HeldTerminal::new(ends, size, &plan.folder, started));

@@ -5,6 +5,9 @@
 //!    ([`SCRATCH_FD`]).
 //! 2. Between its first report and the rest it waits for a byte from a second pipe ([`GO_FD`]), which lets it go on.
 //!
+//! To a shell that cannot look into us because of its sandbox we give them as it opens them ([`super::boundary`]); or,
+//! where we are not asked about that, the files have paths in a folder.
+//!
 //! What the shell writes is read in [`super::state`].
 
 use std::fs;
@@ -14,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 
+use super::boundary::GivenToShell;
 use crate::enclosure::hand_back;
 use crate::protocol::{GO_FD, SCRATCH_FD, STATE_FD};
 
@@ -24,18 +28,28 @@ pub(super) struct SharedFiles {
     /// Where the state arrives. A pipe, since no limit on the size of files holds for it.
     pub(super) state: OwnedFd,
     /// The end that the shell opens anew. Open here too, so that our end never reads as closed between two shells.
-    _state_end: OwnedFd,
+    state_end: OwnedFd,
     scratch: OwnedFd,
     /// Where the shell waits before it reports more than how its command ended.
     go: OwnedFd,
     go_end: OwnedFd,
-    /// The folder of the files, where they have paths of their own.
-    folder: Option<PathBuf>,
+    reached: Reached,
+}
+
+/// How a shell reaches the files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reached {
+    /// By the paths of our descriptors.
+    LookingIn,
+    /// We give them to it.
+    Given,
+    /// By the paths that they have in a folder.
+    Folder(PathBuf),
 }
 
 impl Drop for SharedFiles {
     fn drop(&mut self) {
-        if let Some(folder) = &self.folder {
+        if let Reached::Folder(folder) = &self.reached {
             let _ = fs::remove_dir_all(folder);
             // The folder of all keepers of a sandbox goes with the last one.
             folder.parent().into_iter().for_each(hand_back::leave_at_the_end);
@@ -62,8 +76,8 @@ impl SharedFiles {
             let placed = rustix::io::fcntl_dupfd_cloexec(&descriptor, number)?;
             if placed.as_raw_fd() == number { Ok(placed) } else { Err(io::Error::other("descriptors are short")) }
         };
-        let (end, scratch) = (place(end, STATE_FD)?, place(scratch, SCRATCH_FD)?);
-        Ok(Self { state, _state_end: end, scratch, go: place(go, GO_FD)?, go_end, folder: None })
+        let (state_end, scratch) = (place(end, STATE_FD)?, place(scratch, SCRATCH_FD)?);
+        Ok(Self { state, state_end, scratch, go: place(go, GO_FD)?, go_end, reached: Reached::LookingIn })
     }
 
     /// The same with paths of their own, for a shell in a sandbox, from where nobody can look into us.
@@ -82,18 +96,40 @@ impl SharedFiles {
         let _ = rustix::pipe::fcntl_setpipe_size(&state, STATE_PIPE_BYTES);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let scratch = rustix::fs::open(path(SCRATCH_FD), flags, Mode::RUSR | Mode::WUSR)?;
-        Ok(Self { state, _state_end: end, scratch, go, go_end, folder: Some(folder.to_owned()) })
+        let reached = Reached::Folder(folder.to_owned());
+        Ok(Self { state, state_end: end, scratch, go, go_end, reached })
     }
 
-    /// Makes these the ones for a shell that finds its files in `folder`, or in us where there is none.
-    pub(super) fn fit(&mut self, folder: Option<&Path>) -> io::Result<()> {
-        if self.folder.as_deref() != folder {
-            *self = match folder {
-                Some(folder) => Self::in_folder(folder)?,
-                None => Self::create()?,
-            };
+    /// Makes these the ones for a shell that reaches them so.
+    pub(super) fn fit(&mut self, wanted: &Reached) -> io::Result<()> {
+        match (&self.reached, wanted) {
+            (now, wanted) if now == wanted => {}
+            (_, Reached::Folder(folder)) => *self = Self::in_folder(folder)?,
+            (Reached::Folder(_), wanted) => {
+                *self = Self::create()?;
+                self.reached = wanted.clone();
+            }
+            // The same files.
+            (_, wanted) => self.reached = wanted.clone(),
         }
         Ok(())
+    }
+
+    /// Where they have paths, if they have.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        if let Reached::Folder(folder) = &self.reached { Some(folder) } else { None }
+    }
+
+    /// What a shell is to be given as it opens them.
+    pub(super) fn given(&self) -> io::Result<Option<GivenToShell>> {
+        let is_given = self.reached == Reached::Given;
+        let give = || -> io::Result<GivenToShell> {
+            // Anew, since what we read from it must not wait, and the shell has to.
+            let path = format!("/proc/self/fd/{}", self.go.as_raw_fd());
+            let go = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+            Ok(GivenToShell { state: self.state_end.try_clone()?, go, scratch: self.scratch.try_clone()? })
+        };
+        is_given.then(give).transpose()
     }
 
     /// Lets the shell report the rest. Written before the shell asks, it stays in the pipe until then.

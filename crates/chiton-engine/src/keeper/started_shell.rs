@@ -5,17 +5,15 @@
 //!
 //! How a process is started is left to `process`; what becomes of it to [`super::run`].
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
 
 use super::boundary::Boundary;
 use super::masking::OutputMasking;
 use super::rationing::Rationing;
+use super::shared_files::SharedFiles;
 use super::terminal::TerminalEnds;
 use crate::folder::RunFolder;
 use crate::process::{ShellProcess, start_shell};
@@ -55,12 +53,19 @@ pub(super) struct Enclosed {
 }
 
 impl Enclosed {
-    fn new(plan: &EnclosedPlan, started: ShellProcess, shared: Option<&Path>, mut given: Vec<OwnedFd>) -> Self {
+    fn new(
+        plan: &EnclosedPlan,
+        started: ShellProcess,
+        shared: &SharedFiles,
+        mut given: Vec<OwnedFd>,
+    ) -> io::Result<Self> {
         let network = if plan.has_broker { given.pop() } else { None };
         let limits = plan.policy.limits;
         let disk = plan.policy.workspace.first().or_else(|| plan.policy.write.first()).cloned();
-        let boundary = started.listener.map(|listener| Boundary::new(listener, plan, shared, started.pid));
-        Self { boundary, rationing: Rationing::new(limits, disk), network }
+        let to_shell = shared.given()?;
+        let boundary =
+            started.listener.map(|listener| Boundary::new(listener, plan, (to_shell, shared.folder()), started.pid));
+        Ok(Self { boundary, rationing: Rationing::new(limits, disk), network })
     }
 }
 
@@ -74,16 +79,22 @@ pub(super) enum CommandArrives {
 }
 
 impl StartedShell {
-    pub(super) fn start(plan: &mut ShellPlan, mut given: GivenFiles, arrives: CommandArrives) -> Result<Self, String> {
+    pub(super) fn start(
+        plan: &mut ShellPlan,
+        mut given: GivenFiles,
+        shared: &SharedFiles,
+        arrives: CommandArrives,
+    ) -> Result<Self, String> {
         let masking = OutputMasking::new(std::mem::take(&mut plan.masks));
         // The shell first: it needs longer to start than the folder takes to be made.
         let (started, pipes, input, ends) = start(plan, &mut given).map_err(|error| explain(plan, &error))?;
         let pid = started.pid;
-        let shared = plan.shared.as_deref().map(|folder| PathBuf::from(OsStr::from_bytes(folder)));
-        let enclosed = plan
-            .enclosed
-            .take()
-            .map(|enclosed| Enclosed::new(&enclosed, started, shared.as_deref(), std::mem::take(&mut given.enclosing)));
+        let enclosing = std::mem::take(&mut given.enclosing);
+        let enclosed = plan.enclosed.take().map(|enclosed| Enclosed::new(&enclosed, started, shared, enclosing));
+        let enclosed = enclosed.transpose().map_err(|error| {
+            end(pid);
+            error.to_string()
+        })?;
 
         let folder = match given.folder.take() {
             Some(alive) => RunFolder::at(&plan.folder).map(|folder| (folder, alive)),

@@ -7,7 +7,7 @@
 
 use crate::bytes::ByteString;
 use crate::limits::ARGUMENT_BYTES;
-use crate::protocol::{Forms, SharedPaths};
+use crate::protocol::{Forms, HELD_GO_FD, HELD_STATE_FD, SharedPaths};
 use crate::state::ShellState;
 use crate::state::bash::dump::NOTHING_CAME;
 use crate::state::bash::load::{ExitTrap, LOADER_FD, SCRIPT_FD};
@@ -269,12 +269,13 @@ fn bootstrap(shared: &SharedPaths, delivery: Delivery) -> String {
 /// As for a command that is known, but waits for it: one of those that are [`Delivery::Warm`].
 pub(crate) fn waiting_bootstrap(shared: &SharedPaths) -> String {
     let (scratch, state) = (shared.scratch(), shared.state());
+    let pipes = shared.opening_pipes().unwrap_or_default();
     // Where nothing comes, nobody wants this shell any more, and it has run nothing. What it will need of bash is used
     // once before, so that its pages are there.
     let start = format!(
         "IFS= read -r -d '' {VARIABLE} <&{LOADER_FD};builtin eval \"${VARIABLE}\";command exec {LOADER_FD}<&-;\
          {{ builtin eval \"builtin : \\\"\\$0\\\";:\";builtin printf '%s\\0' \"${{DIRSTACK[0]-}}\"; }} \
-         >|{scratch};IFS= builtin read -r -d '' {VARIABLE} </dev/null;\
+         >|{scratch};{pipes}IFS= builtin read -r -d '' {VARIABLE} </dev/null;\
          builtin read -r -N {ALL} -u {SCRIPT_FD} {VARIABLE};[[ ${VARIABLE} ]]||\
          {{ builtin printf %s '{NOTHING_CAME}' >|{state};builtin kill -KILL $$; }};\
          SECONDS=0;command exec {SCRIPT_FD}<&-;"
@@ -287,9 +288,22 @@ pub(crate) fn waiting_bootstrap(shared: &SharedPaths) -> String {
 /// Reports the status of the command and where the shell is, then waits for the keeper. A function of the command's may
 /// be called `builtin`; in POSIX mode, for one moment, `unset` cannot be shadowed.
 fn report_end(shared: &SharedPaths) -> String {
-    let (state, go) = (shared.state(), shared.go());
+    let through = |writes: &str, reads: &str| {
+        format!(
+            r#"builtin printf '%s\0' 'chiton 2' 1 "${{#__chiton_p[@]}}" "${{__chiton_p[@]}}" "${{DIRSTACK[0]-$PWD}}" {writes}&&__chiton_e=1&&builtin read -r -N 1 __chiton_g {reads};"#
+        )
+    };
+    let by_path = through(&format!(">|{}", shared.state()), &shared.reading_go());
+    let report = match shared.opening_pipes() {
+        None => by_path,
+        // A command may have closed them, or have few descriptors.
+        Some(opening) => {
+            let by_pipes = through(&format!(">&{HELD_STATE_FD}"), &format!("<&{HELD_GO_FD}"));
+            format!("{opening}if [[ -p /dev/fd/{HELD_STATE_FD} ]];then {by_pipes}else {by_path}fi;")
+        }
+    };
     format!(
-        r#";__chiton_s=${{__chiton_p[0]=$?}} __chiton_o=$SHELLOPTS __chiton_b=$BASHOPTS;POSIXLY_CORRECT=y;unset -f builtin;unset -v POSIXLY_CORRECT;builtin printf '%s\0' 'chiton 2' 1 "${{#__chiton_p[@]}}" "${{__chiton_p[@]}}" "${{DIRSTACK[0]-$PWD}}" >|{state}&&__chiton_e=1&&builtin read -r -N 1 __chiton_g <{go};builtin exit "$__chiton_s""#
+        r#";__chiton_s=${{__chiton_p[0]=$?}} __chiton_o=$SHELLOPTS __chiton_b=$BASHOPTS;POSIXLY_CORRECT=y;unset -f builtin;unset -v POSIXLY_CORRECT;{report}builtin exit "$__chiton_s""#
     )
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::enclosure::Enclosure;
+use crate::enclosure::{Enclosure, HandBack};
 use crate::protocol::{FrameBuffer, KEEPER_ARGUMENT, Report, SharedPaths};
 use crate::sys::process::{ended, leads_session};
 
@@ -62,9 +62,11 @@ impl Keeper {
 
     /// Where its shells find what they share with it, and the folder of that where it has one.
     pub(crate) fn shared(&self, enclosure: Option<&Enclosure>) -> (SharedPaths, Option<PathBuf>) {
-        match enclosure.and_then(|enclosure| enclosure.hand_back(self.pid, self.mark)) {
-            None => (SharedPaths::of_keeper(self.pid), None),
-            Some(folder) => (SharedPaths::in_folder(&folder), Some(folder)),
+        let Some(enclosure) = enclosure else { return (SharedPaths::of_keeper(self.pid), None) };
+        match enclosure.hand_back(self.pid, self.mark) {
+            HandBack::LooksIn => (SharedPaths::of_keeper(self.pid), None),
+            HandBack::Given => (SharedPaths::given_by_keeper(self.pid), None),
+            HandBack::Folder(folder) => (SharedPaths::in_folder(&folder), Some(folder)),
         }
     }
 

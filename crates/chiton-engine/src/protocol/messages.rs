@@ -46,6 +46,11 @@ pub(crate) const SCRATCH_FD: i32 = 11;
 /// The number of the one from which the shell reads a byte that lets it go on.
 pub(crate) const GO_FD: i32 = 12;
 
+/// Where a shell has the pipes to and from its keeper, where that gives it any: above what scripts use, below what bash
+/// uses. Nothing that it executes inherits them.
+pub(crate) const HELD_STATE_FD: i32 = 253;
+pub(crate) const HELD_GO_FD: i32 = 252;
+
 /// What a keeper without a run should do. Descriptors travel with it, in this order: the order itself, the loader, the
 /// script, and what the variant names.
 #[derive(Serialize, Deserialize)]

@@ -16,4 +16,4 @@ pub(crate) use frames::{BadFrame, FrameBuffer, encode};
 pub(crate) use given::GivenFiles;
 pub(crate) use link::{Arrival, Link, reached};
 pub(crate) use messages::*;
-pub(crate) use shared_paths::SharedPaths;
+pub(crate) use shared_paths::{SharedPaths, own_descriptors};

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::changed::ChangedFiles;
 use super::outcome::{Leftover, Outcome, TimeLimit, Usage};
 use crate::sandbox::report::{Exhausted, RefusedAccess};
 
@@ -49,6 +50,9 @@ pub struct Ending {
     /// The limit of its sandbox that it was stopped at, or ran into.
     #[serde(default)]
     pub exhausted: Option<Exhausted>,
+    /// What it did to files, where somebody watched.
+    #[serde(default)]
+    pub changed: Option<ChangedFiles>,
     /// What the tree used; not known where the end was reported before the shell had ended.
     #[serde(default)]
     pub usage: Option<Usage>,

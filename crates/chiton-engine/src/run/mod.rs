@@ -2,6 +2,7 @@
 //!
 //! Plain types that know nothing of processes, files or sockets.
 
+mod changed;
 pub(crate) mod ending;
 pub mod event;
 mod lines;
@@ -11,6 +12,7 @@ mod protection;
 pub(crate) mod typing;
 mod watch;
 
+pub use changed::{ChangeKind, ChangedFiles, FirstNames, NotKept};
 pub use ending::{Ending, Received, StreamTotals};
 pub(crate) use ending::{InSpool, StopCause};
 pub use event::{Listener, PassedAmount, RunEvent, Silent, Stream, Streams};

@@ -1,7 +1,7 @@
 //! Starting a process inside a sandbox.
 //!
-//! `posix_spawn` knows no namespaces and no filters, so the process is a copy of its keeper first. It takes these steps,
-//! each of which needs the ones before it:
+//! `posix_spawn` knows no namespaces and no filters, so the process runs in the memory of its keeper first, which stands
+//! still meanwhile ([`beside`]). It takes these steps, each of which needs the ones before it:
 //!
 //! 1. It becomes the leader of its session or group, and gives up the signals of the keeper.
 //! 2. It takes its limits.
@@ -23,7 +23,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, LinkNameSpaceType};
 
-use super::namespaces::{Forked, fork, leave};
+use super::namespaces::leave;
 use super::process::{Leads, ProcessPlan, wait_for};
 use super::seccomp::Filter;
 use super::{landlock, messages};
@@ -112,15 +112,15 @@ pub(crate) fn start(
     mut enclosing: Enclosing<'_>,
 ) -> Result<(i32, Option<OwnedFd>), NotStarted> {
     let (ours, theirs) = UnixStream::pair()?;
-    let pid = match fork()? {
-        Forked::Child => {
-            let Err((step, error)) = become_program(plan, &mut enclosing, &theirs);
-            let [a, b, c, d] = error.raw_os_error().unwrap_or(0).to_le_bytes();
-            let _ = (&theirs).write_all(&[FAILED, step as u8, a, b, c, d]);
-            leave(127);
-        }
-        Forked::Parent(pid) => pid,
+    let pointers = |strings: &[CString]| -> Vec<*const libc::c_char> {
+        strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect()
     };
+    let words = (pointers(plan.arguments), pointers(plan.environment));
+    let pid = beside(|| {
+        let Err((step, error)) = become_program(plan, &words, &mut enclosing, &theirs);
+        let [a, b, c, d] = error.raw_os_error().unwrap_or(0).to_le_bytes();
+        let _ = (&theirs).write_all(&[FAILED, step as u8, a, b, c, d]);
+    })?;
     drop(theirs);
 
     let mut listener = None;
@@ -143,13 +143,16 @@ pub(crate) fn start(
 /// Which step failed, and with what.
 type Failure = (Step, io::Error);
 
+/// Arguments and environment, each ending with a null pointer.
+type Words = (Vec<*const libc::c_char>, Vec<*const libc::c_char>);
+
 fn become_program(
     plan: &ProcessPlan<'_>,
+    words: &Words,
     enclosing: &mut Enclosing<'_>,
     keeper: &UnixStream,
 ) -> Result<std::convert::Infallible, Failure> {
     let at = |step: Step| move |error: io::Error| (step, error);
-    block_signals();
     lead(plan.leads).map_err(at(Step::Lead))?;
     for (resource, limit) in enclosing.limits {
         take_limit(*resource, *limit).map_err(at(Step::Limits))?;
@@ -165,7 +168,7 @@ fn become_program(
 
     place_descriptors(plan).map_err(at(Step::Descriptors))?;
     if !enclosing.confines {
-        return Err((Step::Program, execute(plan)));
+        return Err((Step::Program, execute(plan, words)));
     }
     give_up_rights(enclosing.kept_rights).map_err(at(Step::Rights))?;
 
@@ -179,16 +182,36 @@ fn become_program(
         enclosing.filter.install().map_err(at(Step::Filter))?;
     }
 
-    Err((Step::Program, execute(plan)))
+    Err((Step::Program, execute(plan, words)))
 }
 
-/// Until the program is there: a handler of the keeper's must not run here.
-fn block_signals() {
-    // SAFETY: the set is plain data, filled in before use.
+/// Runs `work` in a new process, and gives the number of that once it has become another program or has ended. Until then
+/// the two have one memory, and this one stands still: nothing is copied, which takes longer than all the steps together.
+///
+/// Signals are blocked in both: a handler of ours must not run there. What `work` has allocated by then and not given
+/// back is lost here.
+fn beside<Work: FnMut()>(mut work: Work) -> io::Result<i32> {
+    const STACK_BYTES: usize = 128 << 10;
+    extern "C" fn run<Work: FnMut()>(work: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: it is the pointer that is given below; whom it belongs to stands still.
+        let work: &mut Work = unsafe { &mut *work.cast() };
+        work();
+        leave(127)
+    }
+
+    let mut stack: Vec<u128> = vec![0; STACK_BYTES / size_of::<u128>()];
+    // SAFETY: the sets are plain data, filled in before use. The new process has a stack of its own, which grows down from
+    // its end, and has left our memory when the call returns. We have one thread, so that nobody else waits for a lock.
     unsafe {
-        let mut all: libc::sigset_t = mem::zeroed();
+        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = (mem::zeroed(), mem::zeroed());
         libc::sigfillset(&raw mut all);
-        libc::sigprocmask(libc::SIG_BLOCK, &raw const all, ptr::null_mut());
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const all, &raw mut before);
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        let end = stack.as_mut_ptr_range().end.cast();
+        let pid = libc::clone(run::<Work>, end, flags, (&raw mut work).cast());
+        let error = io::Error::last_os_error();
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
+        if pid > 0 { Ok(pid) } else { Err(error) }
     }
 }
 
@@ -269,11 +292,7 @@ fn give_up_rights(kept: CapabilitySet) -> io::Result<()> {
 }
 
 /// Becomes the program, with an empty signal mask and default dispositions; returns only where that fails.
-fn execute(plan: &ProcessPlan<'_>) -> io::Error {
-    let pointers = |strings: &[CString]| -> Vec<*const libc::c_char> {
-        strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect()
-    };
-    let (arguments, environment) = (pointers(plan.arguments), pointers(plan.environment));
+fn execute(plan: &ProcessPlan<'_>, (arguments, environment): &Words) -> io::Error {
     // SAFETY: the structures are plain data; all strings outlive the call, and both arrays end with a null pointer.
     unsafe {
         let mut default: libc::sigaction = mem::zeroed();

@@ -1,4 +1,4 @@
-//! Giving back memory that a process that mostly waits does not need.
+//! Giving back memory that a process that mostly waits does not need, and reading that of another one.
 
 use std::fs;
 
@@ -32,4 +32,14 @@ fn file_mapping(line: &str) -> Option<(usize, usize)> {
     let (start, end) = (usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?);
     let fixed = matches!(fields.next()?, "r-xp" | "r--p");
     (fixed && fields.nth(3)?.starts_with('/')).then_some((start, end - start))
+}
+
+/// Reads the memory of another process, whose thread this is; how much of it could be read. `None` where that is nothing.
+pub(crate) fn read_of(thread: i32, address: u64, bytes: &mut [u8]) -> Option<usize> {
+    let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let there = std::ptr::with_exposed_provenance_mut(usize::try_from(address).ok()?);
+    let there = libc::iovec { iov_base: there, iov_len: bytes.len() };
+    // SAFETY: what is here lives across the call and is as long as it says; what is there is looked at by the kernel alone.
+    let count = unsafe { libc::process_vm_readv(thread, &raw const here, 1, &raw const there, 1, 0) };
+    usize::try_from(count).ok()
 }

@@ -48,6 +48,7 @@ const ARCHITECTURE: u32 = 0xC000_00F3;
 const OTHER_INTERFACE: u32 = 0x4000_0000;
 
 const LOAD: u16 = 0x20;
+const JUMP: u16 = 0x05;
 const JUMP_IF_EQUAL: u16 = 0x15;
 const JUMP_IF_AT_LEAST: u16 = 0x35;
 const JUMP_IF_ANY_BIT: u16 = 0x45;
@@ -89,14 +90,11 @@ impl Filter {
             instruction(JUMP_IF_AT_LEAST, OTHER_INTERFACE, 0, 1),
             instruction(RETURN, not_there, 0, 0),
         ];
-        for rule in rules {
-            let body = rule.body();
-            let length = u8::try_from(body.len()).expect("a rule is short");
-            let number = u32::try_from(rule.call).expect("system calls have small numbers");
-            program.push(instruction(JUMP_IF_EQUAL, number, 0, length));
-            program.extend(body);
-        }
-        program.push(instruction(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0));
+        // Sorted by their calls; the rules of one call stay in their order.
+        let mut sorted: Vec<&Rule> = rules.iter().collect();
+        sorted.sort_by_key(|rule| rule.call);
+        let calls: Vec<&[&Rule]> = sorted.chunk_by(|one, other| one.call == other.call).collect();
+        program.extend(search(&calls));
         Self(program)
     }
 
@@ -128,6 +126,58 @@ impl Filter {
         let number = RawFd::try_from(answer).ok().filter(|number| *number >= 0);
         number.ok_or_else(io::Error::last_os_error)
     }
+}
+
+/// What finds the rules of a call among these, by halves at first: a filter is gone through at every call, and once for
+/// every call that there is when it is laid on a process.
+fn search(calls: &[&[&Rule]]) -> Vec<libc::sock_filter> {
+    const FEW: usize = 16;
+    if calls.len() <= FEW {
+        return one_of_few(calls);
+    }
+    let (lower, upper) = calls.split_at(calls.len() / 2);
+    let first = number(upper[0]);
+    let (lower, upper) = (search(lower), search(upper));
+    let length = u32::try_from(lower.len()).expect("a filter is short");
+    let choice = [instruction(JUMP_IF_AT_LEAST, first, 0, 1), instruction(JUMP, length, 0, 0)];
+    choice.into_iter().chain(lower).chain(upper).collect()
+}
+
+/// What goes through the calls one by one. Every instruction is translated when a filter is laid on a process, so calls
+/// that end alike share the instruction that ends them, behind those that compare.
+fn one_of_few(calls: &[&[&Rule]]) -> Vec<libc::sock_filter> {
+    let mut endings = vec![libc::SECCOMP_RET_ALLOW];
+    let mut comparing: Vec<(libc::sock_filter, Option<usize>)> = Vec::new();
+    for rules in calls {
+        let first = rules[0];
+        if first.when == When::Always {
+            let ending = first.verdict.number();
+            let place = endings.iter().position(|known| *known == ending).unwrap_or_else(|| {
+                endings.push(ending);
+                endings.len() - 1
+            });
+            comparing.push((instruction(JUMP_IF_EQUAL, number(rules), 0, 0), Some(place)));
+        } else {
+            let body: Vec<_> = rules.iter().flat_map(|rule| rule.body()).collect();
+            let allow = instruction(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0);
+            let length = u8::try_from(body.len() + 1).expect("the rules of a call are few");
+            let all = [instruction(JUMP_IF_EQUAL, number(rules), 0, length)].into_iter().chain(body).chain([allow]);
+            comparing.extend(all.map(|instruction| (instruction, None)));
+        }
+    }
+    let count = comparing.len();
+    let compared = comparing.into_iter().enumerate().map(|(index, (mut instruction, ending))| {
+        if let Some(ending) = ending {
+            instruction.jt = u8::try_from(count - index - 1 + ending).expect("few calls are few instructions");
+        }
+        instruction
+    });
+    compared.chain(endings.iter().map(|ending| instruction(RETURN, *ending, 0, 0))).collect()
+}
+
+/// The number of the call that these rules are about.
+fn number(rules: &[&Rule]) -> u32 {
+    u32::try_from(rules[0].call).expect("system calls have small numbers")
 }
 
 impl Rule {
@@ -168,6 +218,14 @@ pub(crate) struct AskedCall {
     pub(crate) thread: i32,
     pub(crate) call: libc::c_long,
     pub(crate) arguments: [u64; 6],
+}
+
+/// Where a descriptor is put that is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Placed {
+    /// At this number, in place of what is there; otherwise at the first that is free.
+    pub(crate) at: Option<i32>,
+    pub(crate) is_closed_on_exec: bool,
 }
 
 /// What is answered to a call.
@@ -217,17 +275,41 @@ impl Listener {
     }
 
     /// Gives the process that made a call a copy of a descriptor; the number that it has there.
-    pub(crate) fn give(&self, call: &AskedCall, descriptor: BorrowedFd<'_>, is_closed_on_exec: bool) -> Option<i32> {
+    pub(crate) fn add(&self, call: &AskedCall, descriptor: BorrowedFd<'_>, placed: Placed) -> Result<i32, i32> {
+        self.add_with(call, descriptor, placed, 0)
+    }
+
+    /// The same, and answers the call with that number. What is still to be answered, where the kernel did not do both at
+    /// once.
+    pub(crate) fn give(&self, call: &AskedCall, descriptor: BorrowedFd<'_>, placed: Placed) -> Option<CallAnswer> {
+        match self.add_with(call, descriptor, placed, libc::SECCOMP_ADDFD_FLAG_SEND) {
+            Ok(_) => None,
+            // A kernel before 5.14.
+            Err(libc::EINVAL) => {
+                Some(self.add(call, descriptor, placed).map_or_else(CallAnswer::Fails, CallAnswer::Gives))
+            }
+            Err(error) => Some(CallAnswer::Fails(error)),
+        }
+    }
+
+    fn add_with(
+        &self,
+        call: &AskedCall,
+        descriptor: BorrowedFd<'_>,
+        placed: Placed,
+        flags: libc::c_ulong,
+    ) -> Result<i32, i32> {
+        let set = if placed.at.is_some() { libc::SECCOMP_ADDFD_FLAG_SETFD } else { 0 };
         let given = libc::seccomp_notif_addfd {
             id: call.id,
-            flags: 0,
+            flags: u32::try_from(set | flags).unwrap_or(0),
             srcfd: descriptor.as_raw_fd().cast_unsigned(),
-            newfd: 0,
-            newfd_flags: if is_closed_on_exec { libc::O_CLOEXEC.cast_unsigned() } else { 0 },
+            newfd: placed.at.unwrap_or(0).cast_unsigned(),
+            newfd_flags: if placed.is_closed_on_exec { libc::O_CLOEXEC.cast_unsigned() } else { 0 },
         };
         // SAFETY: the structure lives across the call.
         let number = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw const given) };
-        Some(number).filter(|number| *number >= 0)
+        if number >= 0 { Ok(number) } else { Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL)) }
     }
 
     /// Answers it. That it is gone by now does not matter.
@@ -247,5 +329,79 @@ impl Listener {
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a kernel makes of a filter.
+    fn carry_out(filter: &Filter, call: u32, arguments: [u32; 6]) -> u32 {
+        let (mut place, mut value) = (0, 0);
+        loop {
+            let step = filter.0[place];
+            place += 1;
+            let jump = |holds: bool| usize::from(if holds { step.jt } else { step.jf });
+            match step.code {
+                LOAD => {
+                    value = match step.k {
+                        CALL_OFFSET => call,
+                        ARCHITECTURE_OFFSET => ARCHITECTURE,
+                        offset => arguments[(offset as usize - 16) / 8],
+                    }
+                }
+                JUMP => place += step.k as usize,
+                JUMP_IF_EQUAL => place += jump(value == step.k),
+                JUMP_IF_AT_LEAST => place += jump(value >= step.k),
+                JUMP_IF_ANY_BIT => place += jump(value & step.k != 0),
+                RETURN => return step.k,
+                other => panic!("instruction {other:#x}"),
+            }
+        }
+    }
+
+    fn expected(rules: &[Rule], call: u32, arguments: [u32; 6]) -> u32 {
+        let fits = |rule: &&Rule| {
+            u32::try_from(rule.call) == Ok(call)
+                && match rule.when {
+                    When::Always => true,
+                    When::AnyBit(index, bits) => arguments[index] & bits != 0,
+                    When::Is(index, value) => arguments[index] == value,
+                    When::IsNoneOf(index, values) => !values.contains(&arguments[index]),
+                }
+        };
+        rules.iter().find(fits).map_or(libc::SECCOMP_RET_ALLOW, |rule| rule.verdict.number())
+    }
+
+    #[test]
+    fn a_filter_decides_every_call_as_the_first_rule_that_fits_says() {
+        let own = |watched| {
+            crate::enclosure::filter::rules(crate::enclosure::filter::FilterOptions {
+                internet: crate::protocol::InternetSockets::Kept { proxy: 1 },
+                watched,
+            })
+        };
+        let rule = |call, when, error| Rule { call, when, verdict: Verdict::Fails(error) };
+        let twice = vec![
+            rule(3, When::Is(0, 1), 7),
+            rule(9, When::Always, 1),
+            rule(3, When::AnyBit(1, 4), 8),
+            rule(3, When::IsNoneOf(2, &[0, 2]), 9),
+        ];
+        let values = [0, 1, 2, 3, 4, 10, 64, 0o1101, libc::AF_INET.unsigned_abs(), 0x5412, u32::MAX];
+        for rules in [own(true), own(false), twice, Vec::new()] {
+            let filter = Filter::new(&rules);
+            for call in 0..700 {
+                for value in values {
+                    for index in 0..6 {
+                        let mut arguments = [0; 6];
+                        arguments[index] = value;
+                        let (found, wanted) = (carry_out(&filter, call, arguments), expected(&rules, call, arguments));
+                        assert_eq!(found, wanted, "call {call}, argument {index} is {value:#x}");
+                    }
+                }
+            }
+        }
     }
 }

@@ -19,13 +19,11 @@ use crate::sandbox::report::RefusedAction;
 use crate::sys::seccomp::{AskedCall, CallAnswer};
 use crate::sys::signals;
 
-/// Judges by the policy, with its paths as they are without links.
+/// Judges by the policy, whose paths are without links.
 pub(super) struct Judge {
     policy: SandboxPolicy,
-    write: Vec<PathBuf>,
-    workspace: Vec<PathBuf>,
-    keep: Vec<PathBuf>,
-    sockets: Vec<PathBuf>,
+    /// The folder in which the shell hands its state back, where it has one.
+    shared: Option<PathBuf>,
     /// Which namespace of messages the run is in, where that is not everybody's: those of the same session share it, also
     /// where the mounts of one were made anew.
     session: Option<PathBuf>,
@@ -67,17 +65,12 @@ const GOES_ON: Answer = (CallAnswer::GoesOn, None);
 
 impl Judge {
     pub(super) fn new(plan: &EnclosedPlan, shared: Option<&Path>, leader: i32) -> Self {
-        let policy = plan.policy.clone();
-        let real = |paths: &[PathBuf]| -> Vec<PathBuf> { paths.iter().map(|path| settled(path)).collect() };
         Self {
-            write: real(&policy.write).into_iter().chain(shared.map(settled)).collect(),
-            workspace: real(&policy.workspace),
-            keep: real(&policy.keep),
-            sockets: real(&policy.sockets),
+            policy: plan.policy.clone(),
+            shared: shared.map(Path::to_owned),
             session: namespace(leader)
                 .filter(|found| namespace(rustix::process::getpid().as_raw_nonzero().get()).as_ref() != Some(found)),
             leader,
-            policy,
             proxy: if let InternetSockets::Kept { proxy } = plan.internet { Some(proxy) } else { None },
         }
     }
@@ -107,19 +100,24 @@ impl Judge {
             Request::Address(address, port) => self.reach(call, address, port),
             Request::Process { target } => change_process(target),
             Request::Signal { target, signal } => self.signal(target, signal),
-            Request::InternetSocket(_) | Request::Other => GOES_ON,
+            Request::InternetSocket(_) | Request::Shared { .. } | Request::Other => GOES_ON,
         }
     }
 
     fn judge_change(&self, call: &AskedCall, place: &Place) -> JudgedChange {
         let Some(real) = meant(place) else { return JudgedChange::Allowed };
-        if let Some(kept) = self.keep.iter().find(|kept| real.starts_with(kept) || moves_away(place, &real, kept)) {
+        if let Some(kept) =
+            self.policy.keep.iter().find(|kept| real.starts_with(kept) || moves_away(place, &real, kept))
+        {
             let shown = if real.starts_with(kept) { &real } else { kept };
             let path = shown.display().to_string();
             let refused = Refused { what: RefusedAction::WriteKept, path, rule: "keep", ask: None };
             return JudgedChange::Refused(refused);
         }
-        if self.write.iter().any(|root| real.starts_with(root)) || is_free(&real) || !could_otherwise(place, &real) {
+        if self.policy.write.iter().chain(&self.shared).any(|root| real.starts_with(root))
+            || is_free(&real)
+            || !could_otherwise(place, &real)
+        {
             return JudgedChange::Allowed;
         }
         let does_without = |(program, name): &(Option<&str>, &str)| {
@@ -148,8 +146,8 @@ impl Judge {
             // Names are looked up inside, and what asks here first does without it.
             return (CallAnswer::Fails(libc::ECONNREFUSED), None);
         }
-        let listed = self.sockets.iter().any(|allowed| real.starts_with(allowed));
-        let own = || self.workspace.iter().any(|root| real.starts_with(root)) || self.is_served_here(&real);
+        let listed = self.policy.sockets.iter().any(|allowed| real.starts_with(allowed));
+        let own = || self.policy.workspace.iter().any(|root| real.starts_with(root)) || self.is_served_here(&real);
         if listed || own() {
             return (connect_for(call, &socket).unwrap_or(CallAnswer::GoesOn), None);
         }
@@ -279,14 +277,6 @@ fn change_process(target: i64) -> Answer {
     let path = format!("process {process} ({})", super::program(process));
     let refused = Refused { what: RefusedAction::Process, path, rule: "signals", ask: None };
     (CallAnswer::Fails(libc::EPERM), Some(refused))
-}
-
-/// A path without links as far as it exists.
-fn settled(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => settled(parent).join(name),
-        _ => path.to_owned(),
-    })
 }
 
 /// What a process would change, without links. `None` where the kernel will say by itself that it cannot: nothing is

@@ -1,13 +1,14 @@
 //! What a system call is about, read from the memory of the process that makes it.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::loopback::WantedSocket;
+use super::shared;
+use crate::sys::memory;
 use crate::sys::seccomp::AskedCall;
 
 /// What a process wants.
@@ -17,6 +18,8 @@ pub(super) enum Request {
     Change(Vec<Place>),
     /// To connect to a Unix socket.
     Socket(Place),
+    /// To open one of the files that a shell shares with its keeper.
+    Shared { number: i32, flags: i32 },
     /// To have a socket of the internet.
     InternetSocket(WantedSocket),
     /// To connect to an address.
@@ -54,6 +57,9 @@ pub(super) enum Change {
 
 /// As many bytes as the kernel takes of a path.
 const PATH_BYTES: usize = 4096;
+/// What every program writes to and looks for.
+const NOTHING: &str = "/dev/null";
+const OWN_TERMINAL: &str = "/dev/tty";
 const HERE: i64 = libc::AT_FDCWD as i64;
 
 /// Reads what the call is about.
@@ -75,12 +81,10 @@ impl Reader {
             let path = self.absolute(folder, &self.path(arguments[path])?)?;
             Some(Place { path, change })
         };
-        let opened =
-            |flags: i32| Change::Opened { makes: flags & (libc::O_CREAT | libc::O_TMPFILE) & !libc::O_DIRECTORY != 0 };
         let one = |place: Option<Place>| Some(Request::Change(vec![place?]));
         let two = |first: Option<Place>, second: Option<Place>| Some(Request::Change(vec![first?, second?]));
         match call.call {
-            libc::SYS_openat => one(place(number(0), 1, opened(arguments[2] as i32))),
+            libc::SYS_openat => self.open(number(0), arguments[1], arguments[2] as i32),
             libc::SYS_openat2 => {
                 let how = self.bytes(arguments[2], 8)?;
                 let flags = i32::try_from(u64::from_le_bytes(how.try_into().ok()?)).ok()?;
@@ -88,7 +92,7 @@ impl Reader {
                 if flags & writes == 0 {
                     return Some(Request::Other);
                 }
-                one(place(number(0), 1, opened(flags)))
+                self.open(number(0), arguments[1], flags)
             }
             libc::SYS_unlinkat => one(place(number(0), 1, Change::Replaced)),
             libc::SYS_renameat2 => two(place(number(0), 1, Change::Moved), place(number(2), 3, Change::Moved)),
@@ -138,11 +142,8 @@ impl Reader {
         let one = |place: Option<Place>| Some(Request::Change(vec![place?]));
         let two = |first: Option<Place>, second: Option<Place>| Some(Request::Change(vec![first?, second?]));
         match call {
-            libc::SYS_open => {
-                let makes = arguments[1] as i32 & libc::O_CREAT != 0;
-                one(place(0, Change::Opened { makes }))
-            }
-            libc::SYS_creat => one(place(0, Change::Opened { makes: true })),
+            libc::SYS_open => self.open(HERE, arguments[0], arguments[1] as i32),
+            libc::SYS_creat => self.open(HERE, arguments[0], libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC),
             libc::SYS_unlink | libc::SYS_rmdir | libc::SYS_lchown => one(place(0, Change::Replaced)),
             libc::SYS_rename => two(place(0, Change::Moved), place(1, Change::Moved)),
             libc::SYS_link => two(place(0, Change::Replaced), place(1, Change::Made)),
@@ -165,30 +166,47 @@ impl Reader {
         None
     }
 
+    /// Opening a file so that it can be changed.
+    fn open(&self, folder: i64, address: u64, flags: i32) -> Option<Request> {
+        let path = self.path(address)?;
+        // What every program opens, and every one may: not worth a second look.
+        if [NOTHING, OWN_TERMINAL].iter().any(|free| path.as_os_str() == *free) {
+            return Some(Request::Other);
+        }
+        if let Some(number) = shared::number(&path) {
+            return Some(Request::Shared { number, flags });
+        }
+        let makes = flags & (libc::O_CREAT | libc::O_TMPFILE) & !libc::O_DIRECTORY != 0;
+        let path = self.absolute(folder, &path)?;
+        Some(Request::Change(vec![Place { path, change: Change::Opened { makes } }]))
+    }
+
     /// So many bytes of its memory.
     fn bytes(&self, address: u64, count: usize) -> Option<Vec<u8>> {
-        let memory = File::open(format!("/proc/{}/mem", self.thread)).ok()?;
         let mut bytes = vec![0; count];
-        memory.read_exact_at(&mut bytes, address).ok()?;
-        Some(bytes)
+        (memory::read_of(self.thread, address, &mut bytes)? == count).then_some(bytes)
     }
 
     /// A path, which ends with NUL. Read page by page: what follows the last one may not be there.
     fn path(&self, address: u64) -> Option<PathBuf> {
         const PAGE: u64 = 4096;
-        let memory = File::open(format!("/proc/{}/mem", self.thread)).ok()?;
+        // Most are short.
+        let mut wanted = 256;
         let mut path = Vec::new();
         let mut place = address;
         while path.len() < PATH_BYTES {
-            let left = usize::try_from(PAGE - place % PAGE).ok()?;
+            let left = usize::try_from(PAGE - place % PAGE).ok()?.min(wanted);
             let mut bytes = vec![0; left];
-            memory.read_exact_at(&mut bytes, place).ok()?;
+            if memory::read_of(self.thread, place, &mut bytes)? < left {
+                return None;
+            }
             if let Some(end) = memchr::memchr(0, &bytes) {
                 path.extend_from_slice(&bytes[..end]);
                 return Some(OsString::from_vec(path).into());
             }
             path.extend(bytes);
             place += left as u64;
+            wanted = PATH_BYTES;
         }
         None
     }

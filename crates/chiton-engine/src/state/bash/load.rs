@@ -204,20 +204,23 @@ fn append_settings(script: &mut Vec<u8>, state: &ShellState) {
 
 fn append_exit_trap(script: &mut Vec<u8>, options: &LoadOptions) {
     let paths = |text: &str| {
-        // In three steps, since a path may hold either word.
-        text.replace("SCRATCH", "\u{1}")
+        // In steps, since a path may hold any of the words.
+        text.replace("FROM_SCRATCH", "\u{2}")
+            .replace("SCRATCH", "\u{1}")
             .replace("STATE", &options.shared.state())
             .replace('\u{1}', &options.shared.scratch())
+            .replace('\u{2}', &options.shared.reading_scratch())
     };
     // In front of a trap of the command's own it must leave the shell as it is, so it works in a subshell then, and
     // in a list that keeps its status without being taken for a failure.
+    let quiet = options.shared.quiet();
     let hand_back = if options.exit_trap == ExitTrap::BeforeOwn {
         let hand_back = HAND_BACK.replace("ALONE", "");
-        format!("( {hand_back};builtin exit \"${{__chiton[0]}}\" ) 2>/dev/null >|STATE&&builtin :;")
+        format!("( {hand_back};builtin exit \"${{__chiton[0]}}\" ) {quiet} >|STATE&&builtin :;")
     } else {
         // A child that is killed before it has become the program it was made for runs this too.
         let hand_back = HAND_BACK.replace("ALONE", "[[ ${BASHPID-$$} == $$ ]]||builtin exit;");
-        format!("{{ {hand_back}; }} 2>/dev/null >|STATE")
+        format!("{{ {hand_back}; }} {quiet} >|STATE")
     };
     let hand_back = paths(&hand_back);
     script.extend_from_slice(b"trap -- ");
@@ -251,7 +254,7 @@ const HAND_BACK: &str = concat!(
     r#"builtin printf '\0%s\0%s\0' "$__chiton_o" "$__chiton_b";builtin umask;builtin printf '\0';"#,
     r"builtin alias -p;builtin printf '\0';",
     r#"[[ "${FUNCNAME[*]}" ]]&&{ builtin printf 'declare -- __chiton_d="%s"\n' "${#FUNCNAME[@]}";builtin local -p;};builtin printf '\0';"#,
-    r"builtin declare -p;builtin printf '\0';builtin declare -F >|SCRATCH;builtin mapfile -t __chiton_f <SCRATCH;",
+    r"builtin declare -p;builtin printf '\0';builtin declare -F >|SCRATCH;builtin mapfile -t __chiton_f FROM_SCRATCH;",
     r#"for __chiton_n in "${__chiton_f[@]}";do builtin printf '%s\n' "$__chiton_n";"#,
     r#"builtin declare -f -- "${__chiton_n##* }";builtin printf '\0';done;builtin printf end"#,
 );
@@ -266,10 +269,10 @@ if [[ $BASH_SUBSHELL == 0 && " $* " =~ [[:space:]]([Ee][Xx][Ii][Tt]|[Ss][Ii][Gg]
 then
 if [[ ${__chiton_user+set} ]]; then builtin trap -- "$__chiton_user" EXIT; else builtin trap - EXIT; fi
 if builtin trap "$@" 2>|SCRATCH; then __chiton_status=0; else __chiton_status=$?; fi
-IFS= builtin read -r -d '' __chiton_text <SCRATCH || builtin :
+IFS= builtin read -r -d '' __chiton_text FROM_SCRATCH || builtin :
 if [[ $__chiton_text ]]; then builtin printf '%s: line %s: trap: %s' "${BASH_SOURCE[1]:-$0}" "${BASH_LINENO[0]}" "${__chiton_text#*: trap: }" >&2; fi
 builtin trap -p EXIT >|SCRATCH
-IFS= builtin read -r -d '' __chiton_text <SCRATCH || builtin :
+IFS= builtin read -r -d '' __chiton_text FROM_SCRATCH || builtin :
 builtin eval "__chiton_words=(${__chiton_text})"
 if [[ ${#__chiton_words[@]} == 4 ]]; then __chiton_user=${__chiton_words[2]}; else builtin unset -v __chiton_user; fi
 builtin trap -- "$__chiton_hand_back${__chiton_user-}" EXIT
@@ -277,7 +280,7 @@ return "$__chiton_status"
 elif [[ $# == 0 || $1 == -p ]]
 then
 builtin trap "$@" >|SCRATCH
-IFS= builtin read -r -d '' __chiton_text <SCRATCH || builtin :
+IFS= builtin read -r -d '' __chiton_text FROM_SCRATCH || builtin :
 __chiton_text=${__chiton_text//"trap -- '$__chiton_shown' EXIT"$'\n'/}
 builtin printf %s "${__chiton_text//"$__chiton_shown"/}"
 else builtin trap "$@"

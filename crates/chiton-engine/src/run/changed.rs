@@ -1,0 +1,126 @@
+//! What a command did to files, as its reply tells it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How many names of each kind a reply has.
+pub(crate) const FIRST_NAMES: usize = 5;
+
+/// The files that a command has made, changed and removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedFiles {
+    /// How many there are that were not there before.
+    pub made: u64,
+    /// How many are there still, and are not what they were.
+    pub changed: u64,
+    /// How many are gone.
+    pub removed: u64,
+    /// The first of each kind.
+    pub names: FirstNames,
+    /// The id by which all of it can be undone, where it can.
+    #[serde(default)]
+    pub undo: Option<String>,
+    /// The id of the preview that holds it, where nothing has really changed yet.
+    #[serde(default)]
+    pub preview: Option<String>,
+    /// What cannot be put back, and why.
+    #[serde(default)]
+    pub not_kept: Vec<NotKept>,
+}
+
+/// The first names of each kind: relative to the workspace, where they are in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirstNames {
+    /// Made.
+    pub made: Vec<String>,
+    /// Changed.
+    pub changed: Vec<String>,
+    /// Removed.
+    pub removed: Vec<String>,
+}
+
+/// A file whose former content is lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotKept {
+    /// Which one.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+impl ChangedFiles {
+    /// Whether nothing has changed.
+    pub fn is_empty(&self) -> bool {
+        self.made + self.changed + self.removed == 0 && self.not_kept.is_empty()
+    }
+
+    /// Counts one more file.
+    pub(crate) fn add(&mut self, kind: ChangeKind, name: impl FnOnce() -> String) {
+        let (count, names) = match kind {
+            ChangeKind::Made => (&mut self.made, &mut self.names.made),
+            ChangeKind::Changed => (&mut self.changed, &mut self.names.changed),
+            ChangeKind::Removed => (&mut self.removed, &mut self.names.removed),
+        };
+        *count += 1;
+        if names.len() < FIRST_NAMES {
+            names.push(name());
+        }
+    }
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// It was not there before.
+    Made,
+    /// It is there still, and is not what it was.
+    Changed,
+    /// It is gone.
+    Removed,
+}
+
+impl ChangeKind {
+    /// One word for machines.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Made => "made",
+            Self::Changed => "changed",
+            Self::Removed => "removed",
+        }
+    }
+}
+
+impl fmt::Display for ChangedFiles {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = [
+            (ChangeKind::Made, self.made, &self.names.made),
+            (ChangeKind::Changed, self.changed, &self.names.changed),
+            (ChangeKind::Removed, self.removed, &self.names.removed),
+        ];
+        let said: Vec<String> = kinds
+            .into_iter()
+            .filter(|(_, count, _)| *count > 0)
+            .map(|(kind, count, names)| {
+                let more = if count > names.len() as u64 { ", …" } else { "" };
+                format!("{} {count} ({}{more})", kind.word(), names.join(", "))
+            })
+            .collect();
+        let whose = if self.preview.is_some() { "files that would be" } else { "files" };
+        write!(formatter, "{whose} {}", said.join(", "))?;
+        if let Some(id) = &self.undo {
+            write!(formatter, "; undone by `chiton undo {id}`")?;
+        }
+        if let Some(id) = &self.preview {
+            write!(formatter, "; `chiton preview commit {id}` makes it so, `chiton preview drop {id}` forgets it")?;
+        }
+        for NotKept { path, why } in self.not_kept.iter().take(FIRST_NAMES) {
+            write!(formatter, "; {path} cannot be put back: {why}")?;
+        }
+        if self.not_kept.len() > FIRST_NAMES {
+            write!(formatter, "; nor can {} more", self.not_kept.len() - FIRST_NAMES)?;
+        }
+        Ok(())
+    }
+}
