@@ -121,7 +121,7 @@ pub(crate) fn projects(bench: &Bench) -> Result<Vec<Row>> {
     rows.push(match source_of("regex-syntax") {
         Some(source) => {
             // What only its tests need may not have been fetched.
-            let alone = "sed -i '/^.dev-dependencies/,/^$/d' crate/Cargo.toml && rm -f crate/Cargo.lock";
+            let alone = "printf '\\n[workspace]\\n' >>crate/Cargo.toml; sed -i '/^.dev-dependencies/,/^$/d' crate/Cargo.toml && rm -f crate/Cargo.lock";
             let copy = format!("rm -rf crate && cp -r {} crate && chmod -R u+w crate", source.display());
             let prepare = format!("{copy} && {alone}");
             let build = "cd crate && CARGO_TARGET_DIR=$PWD/target cargo build";
