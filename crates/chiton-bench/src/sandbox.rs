@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
+use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
 use chiton_engine::{EngineConfig, Session, WarmLimits};
 use serde_json::json;
 
@@ -45,6 +45,7 @@ pub(crate) fn work(folder: &Path) -> SandboxPolicy {
         expose: Vec::new(),
         limits: SandboxLimits { memory: Some(16 << 30), processes: Some(4096), ..SandboxLimits::default() },
         missing: MissingLayer::Refuse,
+        undo: UndoPolicy::Off,
     }
 }
 

@@ -35,6 +35,7 @@ pub mod sandbox;
 mod sys;
 
 // The engine and its keepers: what they say, what they leave on disk, how processes start and stop.
+pub mod changes;
 mod enclosure;
 mod folder;
 mod process;

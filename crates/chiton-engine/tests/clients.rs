@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use chiton_engine::sandbox::Without;
-use chiton_engine::sandbox::policy::{HostRule, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
+use chiton_engine::sandbox::policy::{HostRule, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
 use chiton_engine::{ByteString, CommandRequest, RunReport, Session};
 use chiton_testkit::trials::{self, Threads, Trial};
 use harness::{Harness, runtime};
@@ -597,6 +597,7 @@ impl Place {
                 expose: Vec::new(),
                 limits: SandboxLimits::default(),
                 missing: MissingLayer::Say,
+                undo: UndoPolicy::Off,
             });
             config.sandbox_hosts = Some(vec![(ALLOWED.to_owned(), loopback()), (OTHER.to_owned(), loopback())]);
             config.sandbox_without = without;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use chiton_engine::sandbox::Without;
-use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
+use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
 use chiton_engine::sandbox::report::RefusedAccess;
 use chiton_testkit::trials::{self, Threads, Trial};
 use harness::{Harness, runtime};
@@ -343,6 +343,7 @@ fn policy(outside: &Outside) -> SandboxPolicy {
         expose: Vec::new(),
         limits: SandboxLimits::default(),
         missing: MissingLayer::Say,
+        undo: UndoPolicy::Off,
     }
 }
 

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
+use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
 use chiton_engine::{AnswerMode, CommandRequest, EngineConfig, Session, StateReport, WarmLimits};
 use chiton_testkit::cases::{self, Case};
 use chiton_testkit::oracle;
@@ -103,6 +103,7 @@ fn sandbox(config: &EngineConfig) -> SandboxPolicy {
         expose: Vec::new(),
         limits: SandboxLimits { memory: Some(4 << 30), processes: Some(4000), ..SandboxLimits::default() },
         missing: MissingLayer::Say,
+        undo: UndoPolicy::Off,
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use chiton_engine::sandbox::policy::{HostRule, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
+use chiton_engine::sandbox::policy::{HostRule, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
 use chiton_engine::sandbox::{Upstream, Without};
 use chiton_engine::{ByteString, EngineConfig, Outcome, RunReport, Session};
 use harness::{Harness, PATH, runtime};
@@ -40,6 +40,7 @@ fn policy(root: &Path, port: u16) -> SandboxPolicy {
         expose: Vec::new(),
         limits: SandboxLimits::default(),
         missing: MissingLayer::Say,
+        undo: UndoPolicy::Off,
     }
 }
 

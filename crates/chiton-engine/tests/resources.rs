@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
+use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
 use chiton_engine::{Outcome, RunControl, RunReport, Session, Silent, WarmLimits};
 use chiton_testkit::processes::marked;
 use harness::{Harness, mark, marked_request, runtime};
@@ -51,6 +51,7 @@ fn place(limits: SandboxLimits) -> Place {
         expose: Vec::new(),
         limits,
         missing: MissingLayer::Say,
+        undo: UndoPolicy::Off,
     };
     let others = Harness::with(|config| config.sandbox = Some(policy.clone()));
     let harness = Harness::with(|config| {

@@ -7,7 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chiton_engine::sandbox::Without;
-use chiton_engine::sandbox::policy::{HostRule, MadePlace, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
+use chiton_engine::sandbox::policy::{
+    HostRule, MadePlace, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy,
+};
 use chiton_engine::{Outcome, RunReport, Session};
 use harness::{Harness, runtime};
 
@@ -32,6 +34,7 @@ fn policy(root: &Path) -> SandboxPolicy {
         expose: Vec::new(),
         limits: SandboxLimits::default(),
         missing: MissingLayer::Say,
+        undo: UndoPolicy::Off,
     }
 }
 

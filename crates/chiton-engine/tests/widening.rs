@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use chiton_engine::consent::{Answer, Approver, Asking, Question, QuestionKind};
 use chiton_engine::guard::{Context, Decision, GuardPolicy, HumanRule};
 use chiton_engine::review::Guard;
-use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
+use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
 use chiton_engine::{CommandRequest, Outcome, RunReport, Session};
 use harness::{Harness, runtime};
 
@@ -58,6 +58,7 @@ fn place(guard: Option<Guard>) -> Place {
         expose: Vec::new(),
         limits: SandboxLimits::default(),
         missing: MissingLayer::Say,
+        undo: UndoPolicy::Off,
     };
     let harness = Harness::with(|config| {
         config.sandbox = Some(policy);

@@ -9,7 +9,7 @@ use chiton_engine::{
     CommandRequest, Engine, EngineConfig, Outcome, RunControl, RunReport, Session, Shell, Silent, Tasks, WarmLimits,
 };
 
-use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
+use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
 use chiton_engine::sandbox::report::SandboxReport;
 
 use super::finding::Finding;
@@ -104,6 +104,7 @@ pub(super) fn sandbox(state: &Path) -> Result<SandboxReport> {
         expose: Vec::new(),
         limits: SandboxLimits::default(),
         missing: MissingLayer::Say,
+        undo: UndoPolicy::Off,
     };
     run(state, ":", Some(policy))?.protection.sandbox.context("the command ran without its sandbox")
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
-use chiton_engine::sandbox::policy::MissingLayer;
+use chiton_engine::sandbox::policy::{MissingLayer, UndoPolicy};
 
 use super::entry::{self, Key};
 use super::limits::{Amount, LimitName};
@@ -92,6 +92,8 @@ pub(crate) struct Composed {
     pub(crate) limits: BTreeMap<LimitName, (Amount, String)>,
     /// Where a profile of the settings says so.
     pub(crate) missing: Option<MissingLayer>,
+    /// The same.
+    pub(crate) undo: Option<UndoPolicy>,
 }
 
 impl Composed {
@@ -111,6 +113,7 @@ impl Composed {
             lists: row.lists.iter().map(|(key, list)| (*key, list.iter().map(add).collect())).collect(),
             limits: row.limits.iter().map(limit).collect(),
             missing: None,
+            undo: None,
         }
     }
 

@@ -9,7 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use chiton_engine::sandbox::policy::{HostRule, MadePlace, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
+use chiton_engine::sandbox::policy::{
+    HostRule, MadePlace, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy,
+};
 
 use super::entry::{self, Key};
 use super::groups::{GROUPS, Made, Members, PlaceRow, Which};
@@ -126,6 +128,7 @@ pub(crate) fn settle(
             .collect(),
         limits,
         missing,
+        undo: profile.undo.unwrap_or(UndoPolicy::Keep),
     };
     Ok(Settled { policy, entries, notes: work.notes })
 }
@@ -144,6 +147,7 @@ pub(crate) fn limits_alone(limits: SandboxLimits, workspace: &Workspace) -> Sand
         expose: Vec::new(),
         limits,
         missing: MissingLayer::Refuse,
+        undo: UndoPolicy::Off,
     }
 }
 

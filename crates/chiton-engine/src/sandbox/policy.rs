@@ -33,6 +33,8 @@ pub struct SandboxPolicy {
     pub limits: SandboxLimits,
     /// What becomes of a command where a layer is missing.
     pub missing: MissingLayer,
+    /// What becomes of what commands change and remove in the workspace.
+    pub undo: UndoPolicy,
 }
 
 impl SandboxPolicy {
@@ -198,6 +200,25 @@ pub struct SandboxLimits {
     pub open_files: Option<u64>,
     /// Bytes that have to stay free on the disk of the workspace.
     pub free: Option<u64>,
+}
+
+/// What becomes of what commands change and remove in the workspace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum UndoPolicy {
+    /// It is gone.
+    #[default]
+    Off,
+    /// It is kept, so that a command can be undone. The guard asks about what destroys it, as it does without.
+    KeepAndAsk,
+    /// It is kept, so that a command can be undone, and so the guard need not ask about it.
+    Keep,
+}
+
+impl UndoPolicy {
+    /// Whether anything is kept.
+    pub fn keeps(self) -> bool {
+        self != Self::Off
+    }
 }
 
 /// What becomes of a command where the kernel lacks a layer that its policy wants.
