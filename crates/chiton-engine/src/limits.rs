@@ -54,6 +54,22 @@ pub struct RetentionLimits {
     pub finished: usize,
 }
 
+/// How long what commands have changed can be undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UndoLimits {
+    /// What is older goes.
+    pub age: Duration,
+    /// Bytes on the disk that nobody else needs any more. Where there are more, the oldest go; the newest stays.
+    pub in_all: u64,
+}
+
+impl Default for UndoLimits {
+    /// A day, like everything else about a run, and less than a large disk would notice.
+    fn default() -> Self {
+        Self { age: Duration::from_hours(24), in_all: 4 << 30 }
+    }
+}
+
 impl Default for RetentionLimits {
     fn default() -> Self {
         Self { age: Duration::from_hours(24), finished: 1000 }
@@ -121,6 +137,8 @@ pub struct Limits {
     pub spool: SpoolLimits,
     /// Finished runs.
     pub retention: RetentionLimits,
+    /// How long what commands have changed can be undone.
+    pub undo: UndoLimits,
     /// Output in a response.
     pub view: ViewLimits,
     /// Shells that wait.

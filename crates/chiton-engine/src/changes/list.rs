@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::record::{self, FileFacts, FileKind, Former, Header, Kept, LogReader, Step, as_bytes, as_path};
 use super::store;
 use crate::bytes::ByteString;
-use crate::run::{ChangeKind, ChangedFiles};
+use crate::run::{ChangeKind, ChangedFiles, NotKept};
 
 /// One file that is not what it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,14 +88,27 @@ impl Changes {
                 self.first.entry(as_path(&from)).or_insert(Some(former));
                 self.moved.insert(as_path(&to));
             }
-            Step::Exchanged { one, other, .. } => {
-                for path in [one, other].map(|path| as_path(&path)) {
-                    let facts = FileFacts::at(&path);
-                    let former = facts.map(|facts| Former { facts, attributes: Vec::new(), kept: Kept::Facts });
-                    self.first.entry(path.clone()).or_insert(former);
-                    self.moved.insert(path);
+            Step::Exchanged { one, other, first, second } => {
+                for (path, facts) in [(one, first), (other, second)] {
+                    let former = Former { facts, attributes: Vec::new(), kept: Kept::Facts };
+                    self.first.entry(as_path(&path)).or_insert(Some(former));
+                    self.moved.insert(as_path(&path));
                 }
             }
+        }
+    }
+
+    /// The paths that the log speaks of.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.first.keys()
+    }
+
+    /// Whether what is at a path is what was there before the command.
+    pub(super) fn is_as_before(&self, path: &Path, is: Option<&FileFacts>) -> bool {
+        match (self.first.get(path), is) {
+            (Some(None), None) => true,
+            (Some(Some(before)), Some(is)) => before.facts.looks_like(is),
+            _ => false,
         }
     }
 
@@ -138,7 +151,7 @@ impl Changes {
             let (kind, shown) = match (before, after) {
                 (None, Some(after)) => (ChangeKind::Made, after),
                 (Some(before), None) => (ChangeKind::Removed, &before.facts),
-                (Some(before), Some(after)) if !is_same(before, after) => (ChangeKind::Changed, after),
+                (Some(before), Some(after)) if !is_same(path, before, after) => (ChangeKind::Changed, after),
                 _ => continue,
             };
             let is_folder = shown.kind == FileKind::Folder;
@@ -155,9 +168,12 @@ impl Changes {
 }
 
 /// Whether nothing happened to a file that was opened or replaced.
-fn is_same(before: &Former, after: &FileFacts) -> bool {
-    let is_same_file = before.facts.id == after.id || after.kind != FileKind::File;
-    before.facts.looks_like(after) && is_same_file
+fn is_same(path: &Path, before: &Former, after: &FileFacts) -> bool {
+    let is_same_file = before.facts.id == after.id;
+    let is_other_file = after.kind == FileKind::File && !is_same_file;
+    // Of one that went, they are kept with it.
+    let has_attributes = || !is_same_file || before.attributes.is_empty() || has_attributes(path, &before.attributes);
+    before.facts.looks_like(after) && !is_other_file && has_attributes()
 }
 
 fn content(folder: &Path, before: Option<&Former>) -> FormerContent {
@@ -208,15 +224,31 @@ pub(super) fn read_after(folder: &Path) -> Option<BTreeMap<PathBuf, Option<FileF
 }
 
 /// Sums a command up that has ended, or goes on, and writes down what is there now.
-pub(super) fn sum_up(folder: &Path) -> io::Result<ChangedFiles> {
+pub(super) fn sum_up(folder: &Path) -> io::Result<(ChangedFiles, Changed)> {
     let changes = Changes::read(folder)?;
     let now = changes.now();
     write_after(folder, &now)?;
-    Ok(count(&changes.roots, &changes.compare(folder, &now)))
+    let changed = changes.compare(folder, &now);
+    Ok((count(&changes.roots, &changed), Changed { roots: changes.roots, files: changed }))
+}
+
+/// What has changed, file by file.
+pub(super) struct Changed {
+    roots: Vec<PathBuf>,
+    files: Vec<FileChange>,
+}
+
+impl Changed {
+    /// What is lost of what has changed. What was only opened is not lost.
+    pub(super) fn lost(&self, not_kept: &[(PathBuf, String)]) -> Vec<NotKept> {
+        let is_changed = |path: &Path| self.files.iter().any(|change| change.path == path);
+        let lost = not_kept.iter().filter(|(path, _)| is_changed(path));
+        lost.map(|(path, why)| NotKept { path: name(&self.roots, path, false), why: why.clone() }).collect()
+    }
 }
 
 /// Whether two lists of attributes are the same in any order.
-pub(super) fn has_attributes(path: &Path, wanted: &[(ByteString, ByteString)]) -> bool {
+fn has_attributes(path: &Path, wanted: &[(ByteString, ByteString)]) -> bool {
     let now = record::attributes(path);
     now.len() == wanted.len() && wanted.iter().all(|entry| now.contains(entry))
 }

@@ -2,11 +2,14 @@
 //!
 //! 1. The keeper of a command is asked about every call that changes a file (`keeper/boundary.rs`), and has a [`Recorder`]
 //!    write down what is there before it lets the call go on.
-//! 2. [`list`] says what came of it; [`put_back`] undoes it, with a log of its own.
+//! 2. [`list`] says what came of it; [`put_back`] undoes it, with a log of its own, and leaves alone what others have
+//!    changed since ([`conflicts`]).
 //! 3. [`store`] is where all of that is.
 //!
 //! What is not covered: what lies outside of the workspace, what went over the network, what a process keeps in memory.
 
+mod conflicts;
+mod files;
 mod list;
 mod origins;
 mod put_back;
@@ -14,21 +17,23 @@ mod record;
 mod recorder;
 mod store;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::bytes::ByteString;
 use crate::folder::RunFolder;
 use crate::run::ChangedFiles;
+pub use crate::sandbox::KeepLimits;
+use crate::sandbox::keeping::KeepPlan;
+use conflicts::Conflicts;
 pub use list::{FileChange, FormerContent};
-pub use recorder::KeepLimits;
-pub(crate) use recorder::{Coming, KeepPlan, Recorder};
-pub use store::KeptChanges;
-pub(crate) use store::{FOLDER, sweep};
+pub(crate) use recorder::{Coming, Recorder};
+pub(crate) use store::{FOLDER, beside, tidy};
 
 /// Sums up what a command has done so far, and writes down what is there now. `about` is what was asked.
 pub(crate) fn sum_up(recorder: &Recorder, about: Option<&[u8]>) -> Option<ChangedFiles> {
@@ -39,8 +44,8 @@ pub(crate) fn sum_up(recorder: &Recorder, about: Option<&[u8]>) -> Option<Change
     if let Some(about) = about {
         let _ = store::write_whole(&store::about(folder), about);
     }
-    let mut changed = list::sum_up(folder).ok()?;
-    changed.not_kept = recorder.not_kept().to_vec();
+    let (mut changed, files) = list::sum_up(folder).ok()?;
+    changed.not_kept = files.lost(recorder.not_kept());
     if changed.is_empty() {
         return None;
     }
@@ -54,6 +59,7 @@ pub struct ChangeLogs {
     store: PathBuf,
     /// The folder of all runs, which says what still goes on.
     runs: PathBuf,
+    state_directory: PathBuf,
 }
 
 /// The changes of one command.
@@ -65,10 +71,16 @@ pub struct ChangeLog {
     pub began_ms: u64,
     /// The command, where it is known.
     pub command: Option<String>,
+    /// The session that it ran in, where it is known.
+    pub session: Option<String>,
     /// What it changed, as it left it.
     pub changed: ChangedFiles,
     /// By what it was undone.
     pub undone: Option<String>,
+    /// By what it is being undone, where that was interrupted.
+    pub undoing: Option<String>,
+    /// What it undoes, where it is an undoing.
+    pub undoes: Option<String>,
 }
 
 /// Why something cannot be undone, or told.
@@ -76,12 +88,21 @@ pub struct ChangeLog {
 pub enum ChangesError {
     /// There is no such log.
     #[error(
-        "nothing is known of changes by '{0}': it changed nothing, ran without a sandbox that watches, or was too long ago; `chiton changes` lists what can be undone"
+        "nothing is known of changes by '{0}': it changed no file of a workspace, ran without a sandbox that watches, or \
+         was too long ago; `chiton changes` lists what can be undone"
     )]
     Unknown(String),
     /// It has been undone.
-    #[error("{id} was undone already, by {by}; `chiton undo {by}` undoes that")]
+    #[error("{id} was undone already, by {by}; `chiton undo {by}` takes that back")]
     Undone {
+        /// Which one.
+        id: String,
+        /// By what.
+        by: String,
+    },
+    /// It was undone, and that was taken back.
+    #[error("the undoing of {id} was taken back by {by}; `chiton undo {by}` undoes it once more")]
+    TakenBack {
         /// Which one.
         id: String,
         /// By what.
@@ -90,6 +111,9 @@ pub enum ChangesError {
     /// It still runs.
     #[error("{0} still runs, and may change more; `chiton kill {0}` ends it")]
     Running(String),
+    /// Somebody else is at it.
+    #[error("{0} is being undone by another process just now")]
+    Busy(String),
     /// The log cannot be read, or something else went wrong.
     #[error("{id}: {error}")]
     Failed {
@@ -124,6 +148,9 @@ pub struct Undone {
     pub left_alone: Vec<Untouched>,
     /// What could not be put back.
     pub failed: Vec<Untouched>,
+    /// How many steps it takes.
+    #[serde(skip)]
+    pub steps: usize,
 }
 
 /// A file that is not put back.
@@ -135,16 +162,32 @@ pub struct Untouched {
     pub why: String,
 }
 
-/// What is written down about a command that changes files.
-#[derive(Deserialize)]
+/// What is written down about a command that changes files: of a run its request, which says more than this.
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct About {
     command: Option<String>,
+    #[serde(default)]
+    session: Option<String>,
+    /// What it undoes.
+    #[serde(default)]
+    undoes: Option<String>,
+}
+
+/// An undoing that has begun.
+#[derive(Debug, Serialize, Deserialize)]
+struct Undoing {
+    id: String,
+    left_alone: Vec<(ByteString, String)>,
 }
 
 impl ChangeLogs {
     /// Those of a state directory.
     pub fn new(state_directory: &Path) -> Self {
-        Self { store: state_directory.join(FOLDER), runs: state_directory.join("runs") }
+        Self {
+            store: state_directory.join(FOLDER),
+            runs: state_directory.join("runs"),
+            state_directory: state_directory.to_owned(),
+        }
     }
 
     fn folder(&self, id: &str) -> Result<PathBuf, ChangesError> {
@@ -154,10 +197,14 @@ impl ChangeLogs {
         is_there.then_some(folder).ok_or_else(|| ChangesError::Unknown(id.to_owned()))
     }
 
+    fn ids(&self) -> impl Iterator<Item = String> {
+        let folders = fs::read_dir(&self.store).into_iter().flatten().flatten();
+        folders.filter_map(|entry| entry.file_name().into_string().ok())
+    }
+
     /// All of them, the newest first.
     pub fn all(&self) -> Vec<ChangeLog> {
-        let folders = fs::read_dir(&self.store).into_iter().flatten().flatten();
-        let mut logs: Vec<ChangeLog> = folders.filter_map(|entry| self.one(entry.file_name().to_str()?).ok()).collect();
+        let mut logs: Vec<ChangeLog> = self.ids().filter_map(|id| self.one(&id).ok()).collect();
         logs.sort_by(|one, other| (other.began_ms, &other.id).cmp(&(one.began_ms, &one.id)));
         logs
     }
@@ -167,8 +214,7 @@ impl ChangeLogs {
         let folder = self.folder(id)?;
         let failed = |error| ChangesError::Failed { id: id.to_owned(), error };
         let (header, _) = record::LogReader::open(&store::log(&folder)).map_err(failed)?;
-        let about = fs::read(store::about(&folder)).ok();
-        let about = about.and_then(|bytes| serde_json::from_slice::<About>(&bytes).ok());
+        let about = about(&folder);
         let undone = undone_by(&folder);
         let (roots, changes) = as_left(&folder).map_err(failed)?;
         let mut changed = list::count(&roots, &changes);
@@ -176,13 +222,16 @@ impl ChangeLogs {
         Ok(ChangeLog {
             id: id.to_owned(),
             began_ms: header.began_ms,
-            command: about.and_then(|about| about.command),
+            command: about.command,
+            session: about.session,
             changed,
             undone,
+            undoing: undoing(&folder).map(|undoing| undoing.id),
+            undoes: about.undoes,
         })
     }
 
-    /// Every file that a command changed, with where its former content is.
+    /// Every file that a command changed, with where its former content is, and the folders that count as the workspace.
     pub fn files(&self, id: &str) -> Result<(Vec<PathBuf>, Vec<FileChange>), ChangesError> {
         as_left(&self.folder(id)?).map_err(|error| ChangesError::Failed { id: id.to_owned(), error })
     }
@@ -190,67 +239,140 @@ impl ChangeLogs {
     /// Undoes what a command did, or says what that would come to.
     pub fn undo(&self, id: &str, options: UndoOptions) -> Result<Undone, ChangesError> {
         let folder = self.folder(id)?;
+        let failed = |error| ChangesError::Failed { id: id.to_owned(), error };
         if let Some(by) = undone_by(&folder) {
-            return Err(ChangesError::Undone { id: id.to_owned(), by });
+            return Err(self.undone_already(id, by));
         }
         if RunFolder::at(&self.runs.join(id)).is_ok_and(|run| run.is_held()) {
             return Err(ChangesError::Running(id.to_owned()));
         }
-        self.undo_in(&folder, id, options).map_err(|error| ChangesError::Failed { id: id.to_owned(), error })
+        let _alone = store::lock(&folder).map_err(failed)?.ok_or_else(|| ChangesError::Busy(id.to_owned()))?;
+        self.undo_in(&folder, id, options).map_err(failed)
+    }
+
+    /// Why something cannot be undone that was: it is so still, or not any more.
+    fn undone_already(&self, id: &str, by: String) -> ChangesError {
+        let (mut last, mut is_undone) = (by, true);
+        while let Some(next) = self.folder(&last).ok().and_then(|folder| undone_by(&folder)) {
+            (last, is_undone) = (next, !is_undone);
+        }
+        let (id, by) = (id.to_owned(), last);
+        if is_undone { ChangesError::Undone { id, by } } else { ChangesError::TakenBack { id, by } }
     }
 
     fn undo_in(&self, folder: &Path, id: &str, options: UndoOptions) -> io::Result<Undone> {
-        let plan = put_back::plan(folder, options.force)?;
+        let begun = undoing(folder);
+        let plan = put_back::plan(folder, |steps| match &begun {
+            // Once it has begun, what is there is half of what it will be.
+            Some(begun) => Ok(Conflicts::from_list(&begun.left_alone)),
+            None if options.force => Ok(Conflicts::default()),
+            None => Conflicts::find(folder, steps, &self.changed_by_others(folder, id)?),
+        })?;
         let (roots, changes) = as_left(folder)?;
-        let left_alone = |path: &Path| plan.conflicts.keys().any(|conflict| path.starts_with(conflict));
-        let taken_back: Vec<FileChange> =
-            changes.into_iter().filter(|change| !left_alone(&change.path)).map(FileChange::reversed).collect();
-        let untouched =
-            |(path, why): (&PathBuf, &String)| Untouched { path: list::name(&roots, path, false), why: why.clone() };
+        let taken_back = changes.into_iter().filter(|change| !plan.conflicts.has(&change.path));
+        let taken_back: Vec<FileChange> = taken_back.map(FileChange::reversed).collect();
+        let untouched = |paths: &BTreeMap<PathBuf, String>| -> Vec<Untouched> {
+            let one = |(path, why): (&PathBuf, &String)| Untouched {
+                path: list::name(&roots, path, false),
+                why: why.clone(),
+            };
+            paths.iter().map(one).collect()
+        };
         let mut undone = Undone {
             id: id.to_owned(),
             undo: None,
             changed: list::count(&roots, &taken_back),
-            left_alone: plan.conflicts.iter().map(untouched).collect(),
+            left_alone: untouched(&plan.conflicts.0),
             failed: Vec::new(),
+            steps: plan.steps(),
         };
         if options.dry_run {
             return Ok(undone);
         }
 
-        // Whoever is killed meanwhile is continued under the same id.
-        let undo_id = match fs::read_to_string(store::undoing(folder)) {
-            Ok(id) => id,
-            Err(_) => {
-                let id = new_id()?;
-                store::write_whole(&store::undoing(folder), id.as_bytes())?;
-                id
-            }
+        let undo_id = match begun {
+            Some(begun) => begun.id,
+            None => begin_undoing(folder, &plan.conflicts)?,
         };
-        let keep = KeepPlan { roots: roots.clone(), store: self.store.clone(), limits: KeepLimits::default() };
-        let mut recorder = Recorder::resume(keep, &undo_id)?;
-        let result = plan.put_back(&mut recorder, options.stop_after)?;
-        let about = serde_json::json!({ "command": format!("chiton undo {id}") });
-        let begun = sum_up(&recorder, Some(about.to_string().as_bytes()));
+        let about = About { command: Some(format!("chiton undo {id}")), session: None, undoes: Some(id.to_owned()) };
+        let mut recorder =
+            Recorder::resume(self.keep_plan(&roots), &undo_id, serde_json::to_vec(&about).map_err(io::Error::other)?)?;
+        let failed = plan.put_back(&mut recorder, options.stop_after)?;
+        let begun = sum_up(&recorder, None);
         undone.undo = begun.is_some().then(|| undo_id.clone());
-        undone.failed = result.failed.iter().map(|(path, why)| untouched((path, why))).collect();
-        if undone.left_alone.is_empty() && undone.failed.is_empty() {
-            store::write_whole(&store::undone(folder), undo_id.as_bytes())?;
-            fs::remove_dir_all(store::kept_folder(folder))?;
-        } else {
-            // It can be tried again, with --force for one.
-            fs::remove_file(store::progress(folder))?;
-            let _ = fs::remove_file(store::undoing(folder));
-        }
+        undone.failed = untouched(&failed);
+        self.conclude(folder, &undo_id, undone.left_alone.is_empty() && undone.failed.is_empty())?;
         Ok(undone)
+    }
+
+    /// Where what an undoing changes is kept.
+    fn keep_plan(&self, roots: &[PathBuf]) -> KeepPlan {
+        let kept = roots.first().and_then(|root| beside(root, &self.state_directory));
+        KeepPlan {
+            roots: roots.to_vec(),
+            logs: self.store.clone(),
+            kept: kept.unwrap_or_else(|| self.store.clone()),
+            limits: KeepLimits::default(),
+        }
+    }
+
+    /// Notes that something was undone, wholly or not.
+    fn conclude(&self, folder: &Path, undo_id: &str, is_whole: bool) -> io::Result<()> {
+        if is_whole {
+            store::write_whole(&store::undone(folder), undo_id.as_bytes())?;
+        }
+        // Where something was left alone, it can be tried again, with `force` for one.
+        forget_undoing(folder);
+        if is_whole {
+            store::remove_kept(folder)?;
+        }
+        // Whoever takes an undoing back that was interrupted need not go on with it.
+        let undoes = about(folder).undoes.and_then(|id| self.folder(&id).ok());
+        if let Some(original) = undoes.filter(|original| undone_by(original).is_none()) {
+            forget_undoing(&original);
+        }
+        Ok(())
+    }
+
+    /// The paths that other commands have changed since this one began, and who.
+    fn changed_by_others(&self, folder: &Path, id: &str) -> io::Result<BTreeMap<PathBuf, String>> {
+        let (header, _) = record::LogReader::open(&store::log(folder))?;
+        let mut found = BTreeMap::new();
+        for other in self.ids().filter(|other| other != id) {
+            let Ok(place) = self.folder(&other) else { continue };
+            if self.is_of_no_effect(&place, &other, id) || store::last_change_ms(&place) < header.began_ms {
+                continue;
+            }
+            let Ok(changes) = list::Changes::read(&place) else { continue };
+            let after = list::read_after(&place).unwrap_or_else(|| changes.now());
+            found.extend(changes.compare(&place, &after).into_iter().map(|change| (change.path, other.clone())));
+        }
+        Ok(found)
+    }
+
+    /// Whether a log does not count: what it says was undone, or it is that undoing, or one of the very command.
+    fn is_of_no_effect(&self, place: &Path, other: &str, id: &str) -> bool {
+        if undone_by(place).is_some() {
+            return true;
+        }
+        let Some(undoes) = about(place).undoes else { return false };
+        let is_done = || self.folder(&undoes).is_ok_and(|folder| undone_by(&folder).as_deref() == Some(other));
+        undoes == id || is_done()
     }
 
     /// Those that began with or after this one and were not undone, the newest first.
     pub fn since(&self, id: &str) -> Result<Vec<String>, ChangesError> {
         let first = self.one(id)?;
-        let all = self.all().into_iter();
-        let later = all.filter(|log| log.undone.is_none() && (log.began_ms > first.began_ms || log.id == id));
-        Ok(later.map(|log| log.id).collect())
+        Ok(self.since_ms(first.began_ms))
+    }
+
+    /// Those that began then or later and were not undone, the newest first. What undoes one that is not among them is left
+    /// out: the two come to nothing.
+    pub fn since_ms(&self, began_ms: u64) -> Vec<String> {
+        let all = self.all();
+        let is_undone = |id: &String| all.iter().any(|log| log.id == *id && log.undone.is_some());
+        let later = all.iter().filter(|log| log.undone.is_none() && log.began_ms >= began_ms);
+        later.filter(|log| !log.undoes.as_ref().is_some_and(is_undone)).map(|log| log.id.clone()).collect()
     }
 }
 
@@ -262,18 +384,34 @@ fn as_left(folder: &Path) -> io::Result<(Vec<PathBuf>, Vec<FileChange>)> {
     Ok((changes.roots, compared))
 }
 
+fn about(folder: &Path) -> About {
+    let bytes = fs::read(store::about(folder)).ok();
+    bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+}
+
 fn undone_by(folder: &Path) -> Option<String> {
     fs::read_to_string(store::undone(folder)).ok()
+}
+
+fn undoing(folder: &Path) -> Option<Undoing> {
+    postcard::from_bytes(&fs::read(store::undoing(folder)).ok()?).ok()
+}
+
+/// Writes down that something is being undone, and what is left alone meanwhile: whoever is killed is continued so.
+fn begin_undoing(folder: &Path, conflicts: &Conflicts) -> io::Result<String> {
+    let undoing = Undoing { id: new_id()?, left_alone: conflicts.to_list() };
+    store::write_whole(&store::undoing(folder), &postcard::to_stdvec(&undoing).map_err(io::Error::other)?)?;
+    Ok(undoing.id)
+}
+
+fn forget_undoing(folder: &Path) {
+    // In this order: how far it has come says nothing about another one.
+    let _ = fs::remove_file(store::progress(folder));
+    let _ = fs::remove_file(store::undoing(folder));
 }
 
 fn new_id() -> io::Result<String> {
     let mut random = [0; 4];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
     Ok(format!("undo_{:08x}", u32::from_ne_bytes(random)))
-}
-
-/// How long ago something was.
-pub fn age(began_ms: u64) -> Duration {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    now.saturating_sub(Duration::from_millis(began_ms))
 }

@@ -31,6 +31,11 @@ impl Origins {
         }
     }
 
+    /// What was there before the command has this name as well.
+    pub(super) fn former(&mut self, path: &Path) {
+        self.0.insert(path.to_owned(), Origin::Former);
+    }
+
     /// What was at one path is at another one.
     pub(super) fn moved(&mut self, from: &Path, to: &Path) {
         self.forget(to);

@@ -1,23 +1,25 @@
 //! Undoing: what a log says was there is there again.
 //!
 //! 1. [`plan`] finds out what others have changed since: what is not as the command left it. Those files are left alone.
-//! 2. [`put_back`] goes through the log from its end. Each step is done in such a way that doing it twice does no harm,
-//!    and how far it has come is written down behind each: whoever is killed meanwhile is continued.
+//! 2. [`UndoPlan::put_back`] goes through the log from its end, so that before each step everything is as it was right after
+//!    that change. Each step is done in such a way that doing it twice does no harm, and how far it has come is written down
+//!    behind each: whoever is killed meanwhile is continued.
 //! 3. What undoing changes is written down in a log of its own, by which it can be undone again.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, RenameFlags};
 
-use super::list::{self, Changes};
-use super::record::{self, FileFacts, FileId, FileKind, Former, Kept, LogReader, Step, as_path};
-use super::recorder::{Coming, Recorder, copy_content};
+use super::conflicts::Conflicts;
+use super::files::{apply, copy_content, copy_whole, open_to_write};
+use super::record::{FileFacts, FileId, FileKind, Former, Kept, LogReader, Step, as_path};
+use super::recorder::{Coming, Recorder};
 use super::store;
 
 /// What undoing a command comes to.
@@ -25,106 +27,62 @@ use super::store;
 pub(super) struct UndoPlan {
     folder: PathBuf,
     steps: Vec<Step>,
-    /// What others have changed since, and why that is known.
-    pub(super) conflicts: BTreeMap<PathBuf, String>,
+    /// What others have changed since.
+    pub(super) conflicts: Conflicts,
     /// How many steps have been done, from the end, by somebody who was killed.
     done: usize,
 }
 
-/// What came of undoing.
-#[derive(Debug, Default)]
-pub(super) struct PutBack {
-    /// What could not be put back, and why.
-    pub(super) failed: Vec<(PathBuf, String)>,
-}
+/// What could not be put back, and why.
+pub(super) type Failed = BTreeMap<PathBuf, String>;
 
-/// Looks at what undoing would come to. With `force`, what others have changed is put back as well.
-pub(super) fn plan(folder: &Path, force: bool) -> io::Result<UndoPlan> {
+/// Looks at what undoing would come to. Of an undoing that was begun, what is left alone was settled then.
+pub(super) fn plan(folder: &Path, find: impl FnOnce(&[Step]) -> io::Result<Conflicts>) -> io::Result<UndoPlan> {
     let (_, steps) = LogReader::open(&store::log(folder))?;
     let steps: Vec<Step> = steps.collect();
-    let done =
-        fs::read(store::progress(folder)).ok().and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
-    let done = usize::try_from(done).unwrap_or(usize::MAX).min(steps.len());
-    // Once it has begun, what is there is half of what it will be.
-    let conflicts = if force || done > 0 { BTreeMap::new() } else { conflicts(folder)? };
-    Ok(UndoPlan { folder: folder.to_owned(), steps, conflicts, done })
-}
-
-fn conflicts(folder: &Path) -> io::Result<BTreeMap<PathBuf, String>> {
-    let changes = Changes::read(folder)?;
-    let now = changes.now();
-    let Some(after) = list::read_after(folder) else { return Ok(newer_than_log(folder, &now)) };
-    let mut found = BTreeMap::new();
-    for (path, left) in &after {
-        let why = match (left, now.get(path).cloned().unwrap_or_else(|| FileFacts::at(path))) {
-            (None, None) => continue,
-            (Some(left), Some(is)) if left.looks_like(&is) => continue,
-            (None, Some(_)) => "it was made since",
-            (Some(_), None) => "it was removed since",
-            (Some(_), Some(_)) => "it was changed since",
-        };
-        found.insert(path.clone(), why.to_owned());
-    }
-    for path in now.keys().filter(|path| !after.contains_key(*path) && now[*path].is_some()) {
-        found.insert(path.clone(), "it was made since".to_owned());
-    }
-    Ok(found)
-}
-
-/// Where nobody wrote down what was there at the end: what is newer than the log.
-fn newer_than_log(folder: &Path, now: &BTreeMap<PathBuf, Option<FileFacts>>) -> BTreeMap<PathBuf, String> {
-    use std::os::unix::fs::MetadataExt;
-
-    let Ok(end) = fs::metadata(store::log(folder)).map(|log| log.mtime()) else { return BTreeMap::new() };
-    let is_newer = |facts: &&FileFacts| facts.kind != FileKind::Folder && facts.modified.0 > end + 1;
-    let newer = now.iter().filter(|(_, facts)| facts.as_ref().is_some_and(|facts| is_newer(&facts)));
-    newer.map(|(path, _)| (path.clone(), "it was changed after the command".to_owned())).collect()
+    let progress = fs::read(store::progress(folder)).ok().and_then(|bytes| bytes.try_into().ok());
+    let done = progress.map_or(0, |bytes| usize::try_from(u64::from_le_bytes(bytes)).unwrap_or(usize::MAX));
+    let conflicts = find(&steps)?;
+    Ok(UndoPlan { folder: folder.to_owned(), done: done.min(steps.len()), steps, conflicts })
 }
 
 impl UndoPlan {
-    /// The paths that will be touched, but for those that are left alone.
-    pub(super) fn touched(&self) -> BTreeSet<PathBuf> {
-        let paths = self.steps.iter().flat_map(Step::paths);
-        paths.filter(|path| !self.is_left_alone(path)).collect()
-    }
-
-    fn is_left_alone(&self, path: &Path) -> bool {
-        !self.conflicts.is_empty() && path.ancestors().any(|above| self.conflicts.contains_key(above))
+    /// How many steps there are.
+    pub(super) fn steps(&self) -> usize {
+        self.steps.len()
     }
 
     /// Does it. `stop_after` is how many steps are done at most, for whoever wants to see what happens then.
-    pub(super) fn put_back(&self, recorder: &mut Recorder, stop_after: Option<usize>) -> io::Result<PutBack> {
+    pub(super) fn put_back(&self, recorder: &mut Recorder, stop_after: Option<usize>) -> io::Result<Failed> {
         let mut putting =
-            Putting { recorder, folder: &self.folder, renumbered: HashMap::new(), result: PutBack::default() };
-        let progress = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(store::progress(&self.folder))?;
+            Putting { recorder, folder: &self.folder, conflicts: &self.conflicts, renumbered: HashMap::new() };
+        let mut failed = Failed::new();
+        let mut options = OpenOptions::new();
+        let progress =
+            options.write(true).create(true).truncate(false).mode(0o600).open(store::progress(&self.folder))?;
         let left = self.steps.iter().rev().enumerate().skip(self.done);
         for (count, (place, step)) in left.enumerate() {
             if stop_after == Some(count) {
-                return Err(io::Error::other("stopped"));
+                return Err(io::Error::other("it was stopped in the middle, as it was asked to be"));
             }
-            if !step.paths().any(|path| self.is_left_alone(&path))
+            if !step.paths().any(|path| self.conflicts.has(&path))
                 && let Err(error) = putting.undo(step)
                 && let Some(path) = step.paths().next()
             {
-                putting.result.failed.push((path, error.to_string()));
+                failed.insert(path, error.to_string());
             }
             progress.write_all_at(&(place as u64 + 1).to_le_bytes(), 0)?;
         }
-        Ok(putting.result)
+        Ok(failed)
     }
 }
 
 struct Putting<'a> {
     recorder: &'a mut Recorder,
     folder: &'a Path,
+    conflicts: &'a Conflicts,
     /// What had to be made anew, by the numbers of what it stands for.
     renumbered: HashMap<FileId, FileId>,
-    result: PutBack,
 }
 
 impl Putting<'_> {
@@ -135,7 +93,9 @@ impl Putting<'_> {
             Step::Written { at, was } => self.write_back(&as_path(at), was),
             Step::Attributes { at, was } => self.set_attributes(&as_path(at), was),
             Step::Moved { from, to, was } => self.move_back(&as_path(from), &as_path(to), was),
-            Step::Exchanged { one, other, first } => self.exchange(&as_path(one), &as_path(other), *first),
+            Step::Exchanged { one, other, first, second } => {
+                self.exchange(&as_path(one), &as_path(other), (first, second))
+            }
         }
     }
 
@@ -145,9 +105,9 @@ impl Putting<'_> {
         FileFacts::at(path).is_some_and(|is| is.kind == was.kind && is.id == wanted)
     }
 
-    /// Removes what the command made, with everything in it.
+    /// Removes what the command made, with everything in it but for what others have changed.
     fn remove(&mut self, path: &Path) -> io::Result<()> {
-        let Some(facts) = FileFacts::at(path) else { return Ok(()) };
+        let Some(facts) = FileFacts::at(path).filter(|_| !self.conflicts.has(path)) else { return Ok(()) };
         if facts.kind != FileKind::Folder {
             self.recorder.before(Coming::Removed(path));
             return fs::remove_file(path);
@@ -155,6 +115,9 @@ impl Putting<'_> {
         let entries: Vec<PathBuf> = fs::read_dir(path)?.flatten().map(|entry| entry.path()).collect();
         for entry in entries {
             self.remove(&entry)?;
+        }
+        if self.conflicts.is_above(path) {
+            return Ok(());
         }
         self.recorder.before(Coming::Removed(path));
         fs::remove_dir(path)
@@ -164,26 +127,18 @@ impl Putting<'_> {
         if self.is_at(path, &was.facts) {
             return Ok(());
         }
+        let is = FileFacts::at(path);
+        if let Some(is) = is.as_ref().filter(|is| is.kind == FileKind::Folder && is.kind == was.facts.kind) {
+            // It was not removed after all, since something was in it by then.
+            return apply(path, was, is);
+        }
         if let Kept::Nothing(why) = &was.kept {
             return Err(io::Error::other(format!("it was not kept: {why}")));
         }
         // Only what the command made can be there: everything else was found before.
         self.remove(path)?;
         self.recorder.before(Coming::Made(path));
-        match (&was.kept, was.facts.kind) {
-            (Kept::Itself(number), _) => {
-                let kept = store::kept(self.folder, *number);
-                rustix::fs::linkat(CWD, &kept, CWD, path, AtFlags::empty()).or_else(|_| copy_whole(&kept, path))?;
-            }
-            (Kept::Copy(number), _) => copy_whole(&store::kept(self.folder, *number), path)?,
-            (Kept::Target(target), _) => symlink(OsStr::from_bytes(target), path)?,
-            (_, FileKind::Folder) => fs::create_dir(path)?,
-            (_, FileKind::File) => drop(OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?),
-            _ => {
-                let kind = FileType::from_raw_mode(was.facts.mode);
-                rustix::fs::mknodat(CWD, path, kind, Mode::from_raw_mode(was.facts.mode), was.facts.device)?;
-            }
-        }
+        self.make(path, was)?;
         let Some(is) = FileFacts::at(path) else { return Ok(()) };
         if is.id != was.facts.id {
             self.renumbered.insert(was.facts.id, is.id);
@@ -192,16 +147,36 @@ impl Putting<'_> {
         Ok(())
     }
 
+    fn make(&self, path: &Path, was: &Former) -> io::Result<()> {
+        match (&was.kept, was.facts.kind) {
+            (Kept::Itself(number), _) => {
+                let kept = store::kept(self.folder, *number);
+                rustix::fs::linkat(CWD, &kept, CWD, path, AtFlags::empty()).or_else(|_| copy_whole(&kept, path))
+            }
+            (Kept::Copy(number), _) => copy_whole(&store::kept(self.folder, *number), path),
+            (Kept::Target(target), _) => symlink(OsStr::from_bytes(target), path),
+            (_, FileKind::Folder) => fs::create_dir(path),
+            (_, FileKind::File) => OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map(drop),
+            _ => {
+                let kind = FileType::from_raw_mode(was.facts.mode);
+                let mode = Mode::from_raw_mode(was.facts.mode);
+                Ok(rustix::fs::mknodat(CWD, path, kind, mode, was.facts.device)?)
+            }
+        }
+    }
+
     fn write_back(&mut self, path: &Path, was: &Former) -> io::Result<()> {
-        if !self.is_at(path, &was.facts) {
-            return Ok(());
+        let Some(is) = FileFacts::at(path).filter(|is| is.kind == FileKind::File) else { return Ok(()) };
+        // It was opened to be written to, and nobody wrote.
+        if is.id == was.facts.id && is.looks_like(&was.facts) {
+            return self.set_attributes(path, was);
         }
         let kept = match &was.kept {
             Kept::Nothing(why) => return Err(io::Error::other(format!("its content was not kept: {why}"))),
             Kept::Copy(number) => Some(File::open(store::kept(self.folder, *number))?),
             _ => None,
         };
-        self.recorder.before(Coming::Opened { path, makes: false });
+        self.recorder.before(Coming::Opened { path, makes: false, writes: true });
         let file = open_to_write(path)?;
         match kept {
             Some(kept) if rustix::fs::ioctl_ficlone(&file, &kept).is_ok() => {
@@ -225,7 +200,10 @@ impl Putting<'_> {
     }
 
     fn move_back(&mut self, from: &Path, to: &Path, was: &FileFacts) -> io::Result<()> {
-        if !self.is_at(to, was) {
+        // What an undoing of something later has made anew has another number; where nothing is at the old place, it is it.
+        let is_it = self.is_at(to, was)
+            || FileFacts::at(from).is_none() && FileFacts::at(to).is_some_and(|is| is.kind == was.kind);
+        if !is_it {
             // It never got there, or is back already.
             return Ok(());
         }
@@ -234,60 +212,12 @@ impl Putting<'_> {
         fs::rename(to, from)
     }
 
-    fn exchange(&mut self, one: &Path, other: &Path, first: FileId) -> io::Result<()> {
-        let first = self.renumbered.get(&first).copied().unwrap_or(first);
-        if FileFacts::at(other).is_none_or(|is| is.id != first) {
+    fn exchange(&mut self, one: &Path, other: &Path, (first, second): (&FileFacts, &FileFacts)) -> io::Result<()> {
+        if !self.is_at(other, first) && !self.is_at(one, second) {
             // They never changed places, or are back already.
             return Ok(());
         }
         self.recorder.before(Coming::Exchanged { one, other });
         Ok(rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
     }
-}
-
-/// Opens a file that its owner may have made read-only.
-fn open_to_write(path: &Path) -> io::Result<File> {
-    let open = || OpenOptions::new().write(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path);
-    open().or_else(|error| {
-        let mode = fs::symlink_metadata(path)?.permissions().mode();
-        fs::set_permissions(path, fs::Permissions::from_mode(mode | 0o200)).map_err(|_| error)?;
-        open()
-    })
-}
-
-fn copy_whole(kept: &Path, path: &Path) -> io::Result<()> {
-    let data = fs::symlink_metadata(kept)?;
-    if data.file_type().is_symlink() {
-        return symlink(fs::read_link(kept)?, path);
-    }
-    let from = File::open(kept)?;
-    let to = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    copy_content(&from, &to, data.len())?;
-    let former = Former {
-        facts: FileFacts::at(kept).ok_or(io::ErrorKind::NotFound)?,
-        attributes: record::attributes(kept),
-        kept: Kept::Facts,
-    };
-    drop(to);
-    FileFacts::at(path).map_or(Ok(()), |is| apply(path, &former, &is))
-}
-
-/// Gives what is at a path the owner, the mode, the attributes and the times of what was there.
-fn apply(path: &Path, was: &Former, is: &FileFacts) -> io::Result<()> {
-    let wanted = &was.facts;
-    let is_link = wanted.kind == FileKind::Link;
-    if (is.user, is.group) != (wanted.user, wanted.group) {
-        let (user, group) = (Uid::from_raw(wanted.user), Gid::from_raw(wanted.group));
-        rustix::fs::chownat(CWD, path, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?;
-    }
-    if !list::has_attributes(path, &was.attributes) {
-        record::set_attributes(path, &was.attributes);
-    }
-    // Behind the others: a new owner takes bits of it away.
-    if !is_link && FileFacts::at(path).is_some_and(|now| now.mode != wanted.mode) {
-        rustix::fs::chmod(path, Mode::from_raw_mode(wanted.mode))?;
-    }
-    let time = |(seconds, nanoseconds): (i64, u32)| Timespec { tv_sec: seconds, tv_nsec: nanoseconds.into() };
-    let times = Timestamps { last_access: time(wanted.accessed), last_modification: time(wanted.modified) };
-    Ok(rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }

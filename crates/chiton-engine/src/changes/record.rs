@@ -124,8 +124,8 @@ pub(crate) enum Step {
     Attributes { at: ByteString, was: Former },
     /// This had another name.
     Moved { from: ByteString, to: ByteString, was: FileFacts },
-    /// These two had each other's name. The number is that of the one that was at `one`.
-    Exchanged { one: ByteString, other: ByteString, first: FileId },
+    /// These two had each other's name: this was at `one`, and that at `other`.
+    Exchanged { one: ByteString, other: ByteString, first: FileFacts, second: FileFacts },
 }
 
 impl Step {
@@ -173,11 +173,15 @@ pub(crate) fn append<Entry: Serialize>(log: &mut File, entry: &Entry) -> io::Res
 }
 
 /// Reads a log from its beginning, as far as it is whole.
-pub(crate) struct LogReader(BufReader<File>);
+pub(crate) struct LogReader {
+    log: BufReader<File>,
+    /// How many bytes of it have been read as entries that are whole.
+    whole: u64,
+}
 
 impl LogReader {
     pub(crate) fn open(path: &Path) -> io::Result<(Header, Self)> {
-        let mut reader = Self(BufReader::new(File::open(path)?));
+        let mut reader = Self { log: BufReader::new(File::open(path)?), whole: 0 };
         let header: Header = reader.next_entry().ok_or_else(|| io::Error::other("its log has no beginning"))?;
         if header.version != VERSION {
             let why = format!("its log is of version {}, and this program reads version {VERSION}", header.version);
@@ -186,13 +190,20 @@ impl LogReader {
         Ok((header, reader))
     }
 
+    /// How long the part is that has been read.
+    pub(crate) fn whole_bytes(&self) -> u64 {
+        self.whole
+    }
+
     fn next_entry<Entry: DeserializeOwned>(&mut self) -> Option<Entry> {
         let mut length = [0; size_of::<u32>()];
-        self.0.read_exact(&mut length).ok()?;
+        self.log.read_exact(&mut length).ok()?;
         let length = u64::from(u32::from_le_bytes(length));
         let mut bytes = Vec::new();
-        (&mut self.0).take(length).read_to_end(&mut bytes).ok()?;
-        postcard::from_bytes(&bytes).ok().filter(|_| bytes.len() as u64 == length)
+        (&mut self.log).take(length).read_to_end(&mut bytes).ok()?;
+        let entry = postcard::from_bytes(&bytes).ok().filter(|_| bytes.len() as u64 == length)?;
+        self.whole += size_of::<u32>() as u64 + length;
+        Some(entry)
     }
 }
 
@@ -247,13 +258,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let header = Header { version: VERSION, roots: vec!["/w".into()], began_ms: 7 };
+        let facts = FileFacts {
+            id: FileId { device: 1, number: 2 },
+            kind: FileKind::File,
+            mode: 0o100_644,
+            user: 1,
+            group: 2,
+            bytes: 3,
+            modified: (4, 5),
+            accessed: (6, 7),
+            device: 0,
+            links: 1,
+        };
         let steps = [
             Step::Absent { at: "/w/a".into() },
-            Step::Exchanged {
-                one: "/w/b".into(),
-                other: vec![b'/', 0xff].into(),
-                first: FileId { device: 1, number: 2 },
-            },
+            Step::Exchanged { one: "/w/b".into(), other: vec![b'/', 0xff].into(), first: facts.clone(), second: facts },
         ];
         let mut log = File::create(&path).unwrap();
         append(&mut log, &header).unwrap();

@@ -11,54 +11,31 @@
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, SeekFrom};
-use serde::{Deserialize, Serialize};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
+use super::files::copy_content;
 use super::origins::Origins;
 use super::record::{self, FileFacts, FileId, FileKind, Former, Header, Kept, LogReader, Step, as_bytes, as_path};
 use super::store;
-use crate::run::NotKept;
-
-/// How much is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeepLimits {
-    /// Bytes of one file that is written to, and so has to be copied. Where the file system shares blocks between files,
-    /// there is no limit.
-    pub copied_file: u64,
-    /// Bytes of what one command removes and changes.
-    pub in_all: u64,
-}
-
-impl Default for KeepLimits {
-    fn default() -> Self {
-        Self { copied_file: 128 << 20, in_all: 4 << 30 }
-    }
-}
-
-/// What is written down where, for one command.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct KeepPlan {
-    /// Below which folders; without links.
-    pub(crate) roots: Vec<PathBuf>,
-    /// The folder of all logs.
-    pub(crate) store: PathBuf,
-    pub(crate) limits: KeepLimits,
-}
+use crate::sandbox::keeping::KeepPlan;
 
 /// A change that somebody is about to make. Paths are without links, but for the last part of those that mean a link itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coming<'a> {
     /// Something new comes here.
     Made(&'a Path),
-    /// What is here is opened to be written to; it is made where there is nothing, if the flag says so.
-    Opened { path: &'a Path, makes: bool },
+    /// What is here is opened; it is made where there is nothing and the one flag says so, and can be written to where the
+    /// other does.
+    Opened { path: &'a Path, makes: bool, writes: bool },
     /// What is here goes.
     Removed(&'a Path),
     /// What is here gets another name, and replaces what has that.
     Moved { from: &'a Path, to: &'a Path },
+    /// What is here gets a second name.
+    Linked { from: &'a Path, to: &'a Path },
     /// Two change places.
     Exchanged { one: &'a Path, other: &'a Path },
     /// Something about this changes that is not its content.
@@ -70,7 +47,11 @@ pub(crate) enum Coming<'a> {
 pub(crate) struct Recorder {
     plan: KeepPlan,
     folder: PathBuf,
+    /// What people want to know about it, to be written down with the first change.
+    about: Option<Vec<u8>>,
     log: Option<File>,
+    /// How many changes are in it.
+    written: u64,
     origins: Origins,
     /// Files whose attributes, or whose content too, are in the log.
     noted: HashSet<FileId>,
@@ -78,7 +59,7 @@ pub(crate) struct Recorder {
     /// The number that the next thing in the store gets.
     next: u64,
     bytes: u64,
-    not_kept: Vec<NotKept>,
+    not_kept: Vec<(PathBuf, String)>,
     /// Why nothing can be written down any more.
     failed: Option<String>,
 }
@@ -90,9 +71,11 @@ impl Recorder {
     /// For the command with this id.
     pub(crate) fn new(plan: KeepPlan, id: &str) -> Self {
         Self {
-            folder: plan.store.join(id),
+            folder: plan.logs.join(id),
             plan,
+            about: None,
             log: None,
+            written: 0,
             origins: Origins::default(),
             noted: HashSet::new(),
             copied: HashSet::new(),
@@ -103,15 +86,17 @@ impl Recorder {
         }
     }
 
-    /// Goes on with a log that somebody began who was killed.
-    pub(crate) fn resume(plan: KeepPlan, id: &str) -> io::Result<Self> {
+    /// Goes on with a log that somebody began who was killed. `about` is what is written down with the first change.
+    pub(crate) fn resume(plan: KeepPlan, id: &str, about: Vec<u8>) -> io::Result<Self> {
         let mut recorder = Self::new(plan, id);
+        recorder.about = Some(about);
         let path = store::log(&recorder.folder);
         if !path.exists() {
             return Ok(recorder);
         }
-        let (_, steps) = LogReader::open(&path)?;
-        for step in steps {
+        let (_, mut steps) = LogReader::open(&path)?;
+        for step in steps.by_ref() {
+            recorder.written += 1;
             match step {
                 Step::Absent { at } => recorder.origins.made(&as_path(&at)),
                 Step::Moved { from, to, .. } => recorder.origins.moved(&as_path(&from), &as_path(&to)),
@@ -127,7 +112,10 @@ impl Recorder {
         let numbers = fs::read_dir(store::kept_folder(&recorder.folder))?.flatten();
         let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u64>().ok());
         recorder.next = numbers.max().map_or(0, |number| number + 1);
-        recorder.log = Some(OpenOptions::new().append(true).open(path)?);
+        let log = OpenOptions::new().append(true).open(path)?;
+        // Whoever was killed may have been about to write down one more.
+        log.set_len(steps.whole_bytes())?;
+        recorder.log = Some(log);
         Ok(recorder)
     }
 
@@ -141,7 +129,7 @@ impl Recorder {
     }
 
     /// What would be lost for ever.
-    pub(crate) fn not_kept(&self) -> &[NotKept] {
+    pub(super) fn not_kept(&self) -> &[(PathBuf, String)] {
         &self.not_kept
     }
 
@@ -152,9 +140,13 @@ impl Recorder {
 
     /// Writes down what is so before a change.
     pub(crate) fn before(&mut self, coming: Coming<'_>) {
+        if self.failed.is_some() {
+            return;
+        }
         match coming {
             Coming::Made(path) => self.before_made(path),
-            Coming::Opened { path, makes } => self.before_opened(path, makes),
+            Coming::Opened { path, makes, writes } => self.before_opened(path, makes, writes),
+            Coming::Linked { from, to } => self.before_linked(from, to),
             Coming::Removed(path) => self.before_removed(path),
             Coming::Moved { from, to } => self.before_moved(from, to),
             Coming::Exchanged { one, other } => self.before_exchanged(one, other),
@@ -171,13 +163,13 @@ impl Recorder {
         self.origins.made(path);
     }
 
-    fn before_opened(&mut self, path: &Path, makes: bool) {
+    fn before_opened(&mut self, path: &Path, makes: bool, writes: bool) {
         if !self.covers(path) || self.origins.is_own(path) {
             return;
         }
         match FileFacts::at(path) {
             None if makes => self.before_made(path),
-            Some(facts) if facts.kind == FileKind::File => self.note_content(path, facts),
+            Some(facts) if writes && facts.kind == FileKind::File => self.note_content(path, facts),
             // What is opened is not changed by that, or the kernel does not let it be written to.
             _ => {}
         }
@@ -210,8 +202,8 @@ impl Recorder {
             if FileFacts::at(to).is_some() { self.before_removed(to) } else { self.before_made(to) }
         }
         // Nobody watches what becomes of it where it goes.
-        if !self.covers(to) && facts.kind != FileKind::Folder {
-            self.before_removed(from);
+        if !self.covers(to) {
+            self.before_leaving(from);
         }
         self.note_folder_of(from);
         self.note_folder_of(to);
@@ -219,14 +211,51 @@ impl Recorder {
         self.origins.moved(from, to);
     }
 
+    /// Keeps all of something that is about to leave the places that are watched.
+    fn before_leaving(&mut self, path: &Path) {
+        if !self.covers(path) || self.origins.is_own(path) {
+            return;
+        }
+        let Some(facts) = FileFacts::at(path) else { return };
+        if facts.kind == FileKind::Folder {
+            self.note_attributes(path, facts.clone());
+            for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+                self.before_leaving(&entry.path());
+            }
+        }
+        self.note_folder_of(path);
+        let was = self.keep(path, facts);
+        self.write(&Step::Gone { at: as_bytes(path), was });
+    }
+
+    fn before_linked(&mut self, from: &Path, to: &Path) {
+        let source = FileFacts::at(from).filter(|_| !self.origins.is_own(from));
+        if !self.covers(to) {
+            // By its name there it can be written to, and nobody would know.
+            if let Some(facts) = source.filter(|facts| facts.kind == FileKind::File && self.covers(from)) {
+                self.note_content(from, facts);
+            }
+            return;
+        }
+        self.before_made(to);
+        if source.is_some() && FileFacts::at(to).is_none() {
+            self.origins.former(to);
+        }
+    }
+
     fn before_exchanged(&mut self, one: &Path, other: &Path) {
-        let (Some(first), Some(_)) = (FileFacts::at(one), FileFacts::at(other)) else { return };
-        if !self.covers(one) || !self.covers(other) {
+        let (Some(first), Some(second)) = (FileFacts::at(one), FileFacts::at(other)) else { return };
+        for (inside, outside) in [(one, other), (other, one)] {
+            if self.covers(inside) && !self.covers(outside) {
+                self.before_leaving(inside);
+            }
+        }
+        if !self.covers(one) && !self.covers(other) {
             return;
         }
         self.note_folder_of(one);
         self.note_folder_of(other);
-        self.write(&Step::Exchanged { one: as_bytes(one), other: as_bytes(other), first: first.id });
+        self.write(&Step::Exchanged { one: as_bytes(one), other: as_bytes(other), first, second });
         self.origins.exchanged(one, other);
     }
 
@@ -291,8 +320,7 @@ impl Recorder {
                 },
             },
         };
-        let attributes = if matches!(kept, Kept::Itself(_)) { Vec::new() } else { record::attributes(path) };
-        Former { facts, attributes, kept }
+        Former { attributes: record::attributes(path), facts, kept }
     }
 
     fn link(&mut self, path: &Path) -> io::Result<u64> {
@@ -351,28 +379,40 @@ impl Recorder {
 
     fn lose(&mut self, path: &Path, why: &str) -> Kept {
         if self.not_kept.len() < MOST_NAMED {
-            self.not_kept.push(NotKept { path: path.display().to_string(), why: why.to_owned() });
+            self.not_kept.push((path.to_owned(), why.to_owned()));
         }
         Kept::Nothing(why.to_owned())
     }
 
     fn write(&mut self, step: &Step) {
+        self.written += 1;
+        if self.written > self.plan.limits.changes {
+            if self.failed.is_none() {
+                self.fail(step, format!("more than {} changes are not written down", self.plan.limits.changes));
+            }
+            return;
+        }
         let written = self.open().and_then(|log| record::append(log, step));
         if let Err(error) = written
             && self.failed.is_none()
         {
-            let why = format!("what changes cannot be written down: {error}");
-            self.failed = Some(why.clone());
-            for path in step.paths().take(1) {
-                self.lose(&path, &why);
-            }
+            self.fail(step, format!("what changes cannot be written down: {error}"));
         }
+    }
+
+    fn fail(&mut self, step: &Step, why: String) {
+        for path in step.paths().take(1) {
+            self.lose(&path, &why);
+        }
+        self.failed = Some(why);
     }
 
     fn open(&mut self) -> io::Result<&mut File> {
         if self.log.is_none() {
-            let mut builder = fs::DirBuilder::new();
-            builder.recursive(true).mode(0o700).create(store::kept_folder(&self.folder))?;
+            store::make(&self.folder, &self.plan.kept)?;
+            if let Some(about) = &self.about {
+                store::write_whole(&store::about(&self.folder), about)?;
+            }
             let path = store::log(&self.folder);
             let mut log = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
             let roots = self.plan.roots.iter().map(|root| as_bytes(root)).collect();
@@ -381,47 +421,6 @@ impl Recorder {
         }
         self.log.as_mut().ok_or_else(|| io::Error::other("there is no log"))
     }
-}
-
-/// Copies the content of a file, with the holes that it has.
-pub(super) fn copy_content(from: &File, to: &File, bytes: u64) -> io::Result<()> {
-    let mut place = 0;
-    while place < bytes {
-        // A file system that knows no holes says that all of it is data.
-        let data = match rustix::fs::seek(from, SeekFrom::Data(place)) {
-            Ok(data) => data,
-            Err(rustix::io::Errno::NXIO) => break,
-            Err(_) => place,
-        };
-        let end = rustix::fs::seek(from, SeekFrom::Hole(data)).unwrap_or(bytes).max(data + 1);
-        copy_range(from, to, data, end)?;
-        place = end;
-    }
-    Ok(rustix::fs::ftruncate(to, bytes)?)
-}
-
-fn copy_range(from: &File, to: &File, begin: u64, end: u64) -> io::Result<()> {
-    use std::os::unix::fs::FileExt;
-
-    let (mut here, mut there) = (begin, begin);
-    while here < end {
-        let wanted = usize::try_from((end - here).min(1 << 30)).unwrap_or(1 << 30);
-        match rustix::fs::copy_file_range(from, Some(&mut here), to, Some(&mut there), wanted) {
-            Ok(0) => return Ok(()),
-            Ok(_) => {}
-            // Two file systems, or a kernel that cannot.
-            Err(_) => {
-                let mut bytes = vec![0; wanted.min(1 << 20)];
-                let count = from.read_at(&mut bytes, here)?;
-                if count == 0 {
-                    return Ok(());
-                }
-                to.write_all_at(&bytes[..count], there)?;
-                (here, there) = (here + count as u64, there + count as u64);
-            }
-        }
-    }
-    Ok(())
 }
 
 /// A number of bytes for people.

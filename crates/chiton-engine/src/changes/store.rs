@@ -1,19 +1,26 @@
 //! Where logs are: a folder for each command, by its id, in one folder for all.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{Access, AtFlags, CWD, accessat};
+use rustix::fs::{Access, AtFlags, CWD, FlockOperation, accessat};
 
-use crate::folder::make_own;
+use crate::folder::{RunFolder, make_own};
+use crate::limits::UndoLimits;
 
 /// The folder of all logs in a state directory.
 pub(crate) const FOLDER: &str = "changes";
 
 /// The folder for what is kept on a file system where no state directory is; behind it comes the number of the user.
 const ELSEWHERE: &str = ".chiton-";
+
+/// How long it takes at least from one look at what is too old to the next.
+const PAUSE: Duration = Duration::from_mins(1);
+/// Says when the last one was.
+const MARKER: &str = ".tidied";
 
 const LOG: &str = "log";
 const KEPT: &str = "kept";
@@ -52,6 +59,39 @@ pub(super) fn kept(folder: &Path, number: u64) -> PathBuf {
     kept_folder(folder).join(number.to_string())
 }
 
+/// Makes the folder of a log, and that of what is kept, below `kept`: on another file system, if need be.
+pub(super) fn make(folder: &Path, kept: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(folder)?;
+    let place = kept_folder(folder);
+    match folder.file_name() {
+        Some(name) if folder.parent() != Some(kept) => {
+            let elsewhere = kept.join(name);
+            builder.create(&elsewhere)?;
+            match symlink(elsewhere, place) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+                _ => Ok(()),
+            }
+        }
+        _ => builder.create(place),
+    }
+}
+
+/// Removes what is kept.
+pub(super) fn remove_kept(folder: &Path) -> io::Result<()> {
+    let place = kept_folder(folder);
+    if let Ok(elsewhere) = fs::read_link(&place) {
+        let _ = fs::remove_dir_all(&elsewhere);
+        // The folder of all, where that was the last one.
+        elsewhere.parent().map(fs::remove_dir);
+        return fs::remove_file(place);
+    }
+    match fs::remove_dir_all(place) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// What was there when the command had ended.
 pub(super) fn after(folder: &Path) -> PathBuf {
     folder.join(AFTER)
@@ -77,8 +117,28 @@ pub(super) fn about(folder: &Path) -> PathBuf {
     folder.join(ABOUT)
 }
 
+/// Keeps others from undoing the same; `None` where somebody else does it.
+pub(super) fn lock(folder: &Path) -> io::Result<Option<File>> {
+    let handle = File::open(folder)?;
+    match rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(handle)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// When the last change was written down.
+pub(super) fn last_change_ms(folder: &Path) -> u64 {
+    let changed = fs::metadata(log(folder)).and_then(|data| data.modified()).unwrap_or(UNIX_EPOCH);
+    millis_since_1970(changed)
+}
+
 pub(super) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    millis_since_1970(SystemTime::now())
+}
+
+fn millis_since_1970(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -89,37 +149,42 @@ pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(beside, path)
 }
 
-/// What is kept of changes before it is removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeptChanges {
-    /// How long.
-    pub age: Duration,
-    /// Bytes of all that is kept.
-    pub in_all: u64,
-}
-
-impl Default for KeptChanges {
-    fn default() -> Self {
-        Self { age: Duration::from_hours(24), in_all: 4 << 30 }
+/// Removes the logs that are too old, and the oldest where all of them are too large together; how many. Now and then: whoever
+/// asks more often is not heard.
+pub(crate) fn tidy(state_directory: &Path, limits: UndoLimits) -> usize {
+    let store = state_directory.join(FOLDER);
+    let marker = store.join(MARKER);
+    let age = fs::metadata(&marker).and_then(|data| data.modified()).ok().and_then(|time| time.elapsed().ok());
+    if !store.exists() || age.is_some_and(|age| age < PAUSE) {
+        return 0;
     }
+    let _ = fs::write(&marker, "");
+    sweep(state_directory, limits)
 }
 
-/// Removes the logs that are too old, and the oldest where all of them are too large together; how many.
-pub(crate) fn sweep(store: &Path, limits: KeptChanges) -> usize {
-    let Ok(entries) = fs::read_dir(store) else { return 0 };
+/// The same at once.
+pub(crate) fn sweep(state_directory: &Path, limits: UndoLimits) -> usize {
+    let Ok(entries) = fs::read_dir(state_directory.join(FOLDER)) else { return 0 };
     let mut logs: Vec<(SystemTime, PathBuf)> = entries
         .flatten()
         .filter_map(|entry| Some((fs::metadata(log(&entry.path())).ok()?.modified().ok()?, entry.path())))
         .collect();
     logs.sort();
     logs.reverse();
+    let runs = state_directory.join("runs");
+    let is_running = |folder: &Path| {
+        let run = folder.file_name().and_then(|name| RunFolder::at(&runs.join(name)).ok());
+        run.is_some_and(|run| run.is_held())
+    };
     let (now, mut bytes, mut removed) = (SystemTime::now(), 0u64, 0);
     for (place, (changed, folder)) in logs.into_iter().enumerate() {
         let is_old = now.duration_since(changed).is_ok_and(|age| age > limits.age);
         bytes = bytes.saturating_add(bytes_in(&kept_folder(&folder)));
         // The newest stays, however large: it may be what somebody is about to undo.
-        if is_old || (place > 0 && bytes > limits.in_all) {
-            removed += usize::from(fs::remove_dir_all(&folder).is_ok());
+        let is_too_much = place > 0 && bytes > limits.in_all;
+        if (is_old || is_too_much) && !is_running(&folder) {
+            let is_gone = remove_kept(&folder).is_ok() && fs::remove_dir_all(&folder).is_ok();
+            removed += usize::from(is_gone);
         }
     }
     removed

@@ -10,6 +10,8 @@ pub(crate) struct FilterOptions {
     pub(crate) internet: InternetSockets,
     /// Whether the keeper answers calls that change files, connect and signal.
     pub(crate) watched: bool,
+    /// Whether it keeps what files were before they change.
+    pub(crate) keeps: bool,
 }
 
 /// Every flag that makes a namespace.
@@ -106,11 +108,26 @@ const WATCHED: &[Rule] = &[
     asked(libc::SYS_utimensat),
     asked(libc::SYS_setxattr),
     asked(libc::SYS_lsetxattr),
+    asked(libc::SYS_removexattr),
+    asked(libc::SYS_lremovexattr),
+    asked(SYS_FCHMODAT2),
+    asked(SYS_SETXATTRAT),
+    asked(SYS_REMOVEXATTRAT),
     asked(libc::SYS_connect),
     asked(libc::SYS_bind),
     asked(libc::SYS_kill),
     asked(libc::SYS_pidfd_send_signal),
 ];
+
+/// Calls that change the attributes of what is open. Nothing about them is refused; they are asked about where what was so
+/// before is kept.
+const KEPT: &[Rule] =
+    &[asked(libc::SYS_fchmod), asked(libc::SYS_fchown), asked(libc::SYS_fsetxattr), asked(libc::SYS_fremovexattr)];
+
+/// Calls that the library does not know by name on every processor; their numbers are the same on all.
+pub(crate) const SYS_FCHMODAT2: libc::c_long = 452;
+pub(crate) const SYS_SETXATTRAT: libc::c_long = 463;
+pub(crate) const SYS_REMOVEXATTRAT: libc::c_long = 466;
 
 /// Calls that change another process: how fast it runs and how much it may use. To change oneself is free.
 const OTHER_PROCESSES: &[(libc::c_long, usize)] = &[
@@ -176,6 +193,9 @@ pub(crate) fn rules(options: FilterOptions) -> Vec<Rule> {
     rules.extend(OTHER_PROCESSES.iter().map(others));
     if options.watched {
         rules.extend(WATCHED.iter().chain(WATCHED_HERE));
+    }
+    if options.watched && options.keeps {
+        rules.extend(KEPT);
     }
     rules
 }

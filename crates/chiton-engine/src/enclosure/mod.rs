@@ -27,6 +27,7 @@ use chiton_guard::Boundary;
 use crate::lock::Lock;
 use crate::protocol::{EnclosedPlan, InternetSockets, NamespaceKind};
 use crate::sandbox::Without;
+use crate::sandbox::keeping::KeepPlan;
 use crate::sandbox::policy::{MadePlace, MissingLayer, NetworkPolicy, SandboxPolicy};
 use crate::sandbox::report::{RefusedAccess, RefusedAction, SandboxReport};
 use network::events::{EventReader, Refusal, Refused};
@@ -50,6 +51,8 @@ pub(crate) struct Enclosure {
     in_use: Option<OwnedFd>,
     /// What cannot be reached inside, where every layer holds.
     boundary: Option<Arc<Boundary>>,
+    /// Where what commands change is kept, if it is.
+    keep: Option<KeepPlan>,
 }
 
 /// How a shell reaches what it shares with its keeper.
@@ -123,11 +126,12 @@ impl Broker {
 }
 
 impl Enclosure {
-    /// Has one prepared. `folder` is where shells hand their state back; a new one below it is made. Of the one `before` it,
+    /// Has one prepared. `folder` is where shells hand their state back; a new one below it is made. `keep` is where what
+    /// commands change is kept. Of the one `before` it,
     /// everything but the mounts goes on: what an earlier command has left running can be reached and signaled.
     pub(crate) fn new(
         policy: &SandboxPolicy,
-        folder: &Path,
+        (folder, keep): (&Path, Option<KeepPlan>),
         without: Without,
         before: Option<&Self>,
         preparing: Preparing<'_>,
@@ -142,6 +146,7 @@ impl Enclosure {
                 hand_back: None,
                 in_use: None,
                 boundary: None,
+                keep: None,
             });
         }
         hand_back::leave_those_of_the_killed(folder);
@@ -172,6 +177,7 @@ impl Enclosure {
             hand_back: Some(order.hand_back),
             in_use: Some(in_use),
             boundary: None,
+            keep,
         };
         if enclosure.weaker().is_empty() {
             enclosure.boundary = Some(Arc::new(enclosure.policy.boundary()));
@@ -237,6 +243,7 @@ impl Enclosure {
                 (_, None) if self.prepared.network.holds() => InternetSockets::Free,
                 (_, None) => InternetSockets::Refused,
             },
+            keep: self.keep.clone().filter(|_| self.prepared.watch.holds()),
         }
     }
 
@@ -337,6 +344,9 @@ impl Enclosure {
             weaker.push("attributes of files outside: watched only".to_owned());
         }
         weaker.extend(self.weaker_network());
+        if self.keep.is_some() && !self.prepared.watch.holds() {
+            weaker.push("undo: off, since nobody sees what commands change".to_owned());
+        }
         weaker
     }
 }

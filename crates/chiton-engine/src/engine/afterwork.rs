@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Engine;
 use crate::capture::collect::Reports;
+use crate::changes;
 use crate::process::ShellKind;
 use crate::process::keeper_process::Keeper;
 use crate::protocol::Report;
@@ -194,6 +195,7 @@ impl Engine {
             if let Some(swept) = sweep::tidy(runs, bytes, limits.retention, limits.spool.in_all, journal) {
                 engine.inner.quota.measured(swept.used);
             }
+            changes::tidy(&engine.inner.config.state_directory, limits.undo);
         };
         match answer {
             AnswerMode::WithState => sweep(),

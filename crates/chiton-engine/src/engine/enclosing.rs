@@ -1,17 +1,22 @@
 //! The sandbox of each session: prepared with its first command, and again where something has appeared that it must cover.
 
+use std::fs;
 use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use chiton_guard::Boundary;
 
 use super::Engine;
+use crate::changes;
 use crate::enclosure::network::broker::BrokerPlan;
 use crate::enclosure::network::resolver::Resolution;
 use crate::enclosure::{Enclosure, Unenclosed};
 use crate::error::StartError;
 use crate::process::sandbox_process;
 use crate::review::Protection;
+use crate::sandbox::KeepLimits;
+use crate::sandbox::keeping::KeepPlan;
 use crate::sandbox::policy::{NetworkPolicy, SandboxPolicy, Widening};
 use crate::session::{ProxyVariables, Session};
 
@@ -72,16 +77,36 @@ impl Engine {
             upstream: config.sandbox_upstream.clone(),
             search: Vec::new(),
         };
+        let keep = self.keep_plan(policy);
+        // What is kept outside of the state directory is nobody's business either.
+        let mut policy = policy.clone();
+        policy.hide.extend(
+            keep.iter().map(|keep| keep.kept.clone()).filter(|kept| !kept.starts_with(&config.state_directory)),
+        );
+        let policy = &policy;
         let preparing =
             |order: &_, joined: &[BorrowedFd<'_>]| sandbox_process::prepare(&config.keeper, order, joined, names);
-        let made =
-            Enclosure::new(policy, &folder, config.sandbox_without, before, &preparing).map_err(|why| match why {
+        let made = Enclosure::new(policy, (&folder, keep), config.sandbox_without, before, &preparing).map_err(
+            |why| match why {
                 Unenclosed::Missing(layers) => {
                     StartError::SandboxMissing { profile: policy.profile.clone(), layers: layers.join(", ") }
                 }
                 Unenclosed::Failed(error) => StartError::Sandbox(error),
-            })?;
+            },
+        )?;
         Ok(Arc::new(made))
+    }
+
+    /// Where what commands change in their workspace is kept, if it is.
+    fn keep_plan(&self, policy: &SandboxPolicy) -> Option<KeepPlan> {
+        let state_directory = &self.inner.config.state_directory;
+        let is_writable = |root: &&PathBuf| policy.write.iter().any(|place| root.starts_with(place));
+        let roots: Vec<PathBuf> =
+            policy.workspace.iter().filter(is_writable).filter_map(|root| fs::canonicalize(root).ok()).collect();
+        let first = roots.first().filter(|_| policy.undo.keeps())?;
+        let logs = state_directory.join(changes::FOLDER);
+        let kept = changes::beside(first, state_directory).unwrap_or_else(|| logs.clone());
+        Some(KeepPlan { roots, logs, kept, limits: KeepLimits::default() })
     }
 
     /// What the guard need not ask about, because it is out of reach in this session. A sandbox that cannot be made is said

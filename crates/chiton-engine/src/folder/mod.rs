@@ -150,6 +150,11 @@ impl RunFolder {
         self.write_text(REQUEST, text, Durability::Cached)
     }
 
+    /// The request as it was written down.
+    pub(crate) fn request_text(&self) -> io::Result<Vec<u8>> {
+        fs::read(self.path.join(REQUEST))
+    }
+
     pub(crate) fn write_start(&self, record: StartRecord) -> io::Result<()> {
         self.write(START, &record, Durability::Cached)
     }

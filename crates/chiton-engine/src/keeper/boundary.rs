@@ -4,23 +4,28 @@
 //!    called from the keeper's loop.
 //! 2. [`read_call`] finds out what the call is about: a path, an address, a process.
 //! 3. What a shell shares with its keeper is given to it here ([`shared`]).
-//! 4. [`judge`] answers the others. What the policy allows goes on; what it does not fails here, and is remembered for the reply.
+//! 4. [`judge`] answers the others. What the policy allows goes on; what it does not fails here, and is remembered for the
+//!    reply.
+//! 5. What a change would lose in the workspace is kept before it goes on ([`keeping`]).
 //!
 //! Mounts and Landlock hold files whatever is answered here: a process that changes a path while it is looked at wins
 //! nothing but a word less. Connections to Unix sockets are made by us, and signals sent by us, so that there is nothing
 //! to win either.
 
 mod judge;
+mod keeping;
 mod loopback;
 mod read_call;
 mod shared;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::changes::Recorder;
 use crate::protocol::EnclosedPlan;
+use crate::sandbox::keeping::KeepPlan;
 use crate::sandbox::report::{RefusedAccess, RefusedAction};
 use crate::sys::seccomp::{AskedCall, CallAnswer, Listener, Placed};
 use judge::Judge;
@@ -44,6 +49,9 @@ pub(super) struct Boundary {
     refused: Vec<RefusedAccess>,
     /// The programs that went to the network, each once.
     connected: Vec<String>,
+    /// What writes down what changes, and where, once there is a command.
+    keep: Option<KeepPlan>,
+    recorder: Option<Recorder>,
 }
 
 /// What was refused.
@@ -63,7 +71,26 @@ impl Boundary {
         leader: i32,
     ) -> Self {
         let judge = Judge::new(plan, folder, leader);
-        Self { listener: Listener::new(listener), judge, leader, to_shell, refused: Vec::new(), connected: Vec::new() }
+        Self {
+            listener: Listener::new(listener),
+            judge,
+            leader,
+            to_shell,
+            refused: Vec::new(),
+            connected: Vec::new(),
+            keep: plan.keep.clone(),
+            recorder: None,
+        }
+    }
+
+    /// The command with this id begins: what changes from now on is its doing.
+    pub(super) fn begin(&mut self, id: &str) {
+        self.recorder = self.keep.take().map(|plan| Recorder::new(plan, id));
+    }
+
+    /// What has written down what changed, where anything did.
+    pub(super) fn recorder(&mut self) -> Option<&mut Recorder> {
+        self.recorder.as_mut().filter(|recorder| recorder.has_begun())
     }
 
     /// Becomes readable when a call waits.
@@ -117,9 +144,18 @@ impl Boundary {
         if matches!(request, Request::Address(..)) {
             self.note_connected(program(call.thread));
         }
-        let (answer, refused) = self.judge.judge(call, request);
+        let meant: Vec<Option<PathBuf>> = match &request {
+            Request::Change(places) => places.iter().map(judge::meant).collect(),
+            _ => Vec::new(),
+        };
+        let (answer, refused) = self.judge.judge(call, &request, &meant);
         if let Some(refused) = refused {
             self.remember(call.thread, refused);
+        } else if let (CallAnswer::GoesOn, Some(recorder), Request::Change(places)) =
+            (answer, &mut self.recorder, &request)
+            && let Some(coming) = keeping::coming(places, &meant)
+        {
+            recorder.before(coming);
         }
         Some(answer)
     }

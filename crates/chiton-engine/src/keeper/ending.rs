@@ -6,6 +6,7 @@
 //!
 //! When a run is over is decided in [`super::lifecycle`].
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use super::boundary::Boundary;
@@ -15,10 +16,11 @@ use super::rationing::Rationing;
 use super::run::KeptRun;
 use super::started_shell;
 use super::unattended::Unattended;
+use crate::changes;
 use crate::folder::Durability;
 use crate::folder::record::StartRecord;
 use crate::protocol::{HandedBack, Report};
-use crate::run::{Ending, Lifetime, Outcome, Received, StopCause, Stream};
+use crate::run::{ChangedFiles, Ending, Lifetime, Outcome, Received, StopCause, Stream};
 use crate::stop;
 
 impl KeptRun {
@@ -37,6 +39,7 @@ impl KeptRun {
             rationing.note_end(&outcome);
         }
         let mut ending = self.summary(outcome, now);
+        ending.changed = self.sum_up_changes();
         if !self.family.lifecycle.is_stopping() {
             // Before the ending is written down, since that names the task.
             let task = LeftoverTask::create(&self.plan, &ending.leftovers, self.output.spool());
@@ -73,6 +76,16 @@ impl KeptRun {
         }
         self.tell_end(&ending);
         self.ending = Some(ending);
+    }
+
+    /// What it did to files so far, where somebody watched; written down for whoever wants to undo it.
+    pub(super) fn sum_up_changes(&mut self) -> Option<ChangedFiles> {
+        let recorder = self.boundary.as_mut()?.recorder()?;
+        let request = self.plan.request.as_deref().map(Cow::Borrowed);
+        let request = request.or_else(|| self.folder.request_text().ok().map(Cow::Owned));
+        let mut changed = changes::sum_up(recorder, request.as_deref())?;
+        changed.mask(|text| self.output.masked_text(text));
+        Some(changed)
     }
 
     /// What the caller receives of the output. In doubt nothing, so that the run is kept.

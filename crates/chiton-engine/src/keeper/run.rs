@@ -101,6 +101,9 @@ pub(super) fn keep(
     let (boundary, rationing, network) = match enclosed {
         Some(mut enclosed) => {
             enclosed.rationing.begin();
+            if let Some(boundary) = &mut enclosed.boundary {
+                boundary.begin(folder.id());
+            }
             (enclosed.boundary, Some(enclosed.rationing), enclosed.network)
         }
         None => (None, None, None),
@@ -175,6 +178,10 @@ impl KeptRun {
     /// Nobody is left: what remains is written down and sent, and everything is closed, in this order.
     fn conclude(mut self, alive: OwnedFd) -> AfterRun {
         let left = self.record_leftovers();
+        // What it left running may have gone on changing files.
+        if left.is_some() {
+            self.sum_up_changes();
+        }
         if self.state.rest_follows() && !self.plan.changes_nothing {
             let state = self.state.take(&self.equipment.shared);
             self.audience.send_caller_and_wait(&Report::State(state));

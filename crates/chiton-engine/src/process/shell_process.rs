@@ -89,7 +89,8 @@ fn start_enclosed(
         NamespaceKind::Network => LinkNameSpaceType::Network,
     });
     let namespaces: Vec<_> = namespaces.iter().map(AsFd::as_fd).zip(kinds).collect();
-    let options = FilterOptions { internet: enclosed.internet, watched: enclosed.watched };
+    let options =
+        FilterOptions { internet: enclosed.internet, watched: enclosed.watched, keeps: enclosed.keep.is_some() };
     let enclosing = Enclosing {
         namespaces: &namespaces,
         directory: (&c_string(&plan.directory)?, plan.directory_id),

@@ -18,12 +18,13 @@ use crate::run::Stream;
 use crate::run::{
     DirectoryId, Ending, InSpool, InputWait, Lifetime, Look, Notify, StopCause, Streams, Typing, Typist, Watch,
 };
+use crate::sandbox::keeping::KeepPlan;
 use crate::sandbox::policy::SandboxPolicy;
 use chiton_terminal::TerminalSize;
 
 /// Raised with every change of a message. The two sides are the same executable, unless it was replaced while a task
 /// ran.
-pub(crate) const VERSION: u8 = 14;
+pub(crate) const VERSION: u8 = 15;
 
 /// The byte that comes with an [`Order`].
 pub(crate) const ORDER: u8 = VERSION;
@@ -113,6 +114,8 @@ pub(crate) struct EnclosedPlan {
     pub(crate) watched: bool,
     /// What becomes of sockets of the internet.
     pub(crate) internet: InternetSockets,
+    /// Where what commands change is kept, if it is.
+    pub(crate) keep: Option<KeepPlan>,
 }
 
 impl EnclosedPlan {

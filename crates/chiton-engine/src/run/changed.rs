@@ -55,6 +55,15 @@ impl ChangedFiles {
         self.made + self.changed + self.removed == 0 && self.not_kept.is_empty()
     }
 
+    /// Takes out of all names what nobody is to read.
+    pub(crate) fn mask(&mut self, masked: impl Fn(Vec<u8>) -> Vec<u8>) {
+        let FirstNames { made, changed, removed } = &mut self.names;
+        let lost = self.not_kept.iter_mut().map(|lost| &mut lost.path);
+        for name in made.iter_mut().chain(changed).chain(removed).chain(lost) {
+            *name = String::from_utf8_lossy(&masked(std::mem::take(name).into_bytes())).into_owned();
+        }
+    }
+
     /// Counts one more file.
     pub(crate) fn add(&mut self, kind: ChangeKind, name: impl FnOnce() -> String) {
         let (count, names) = match kind {

@@ -7,12 +7,14 @@
 //!
 //! How it is done is in `enclosure`.
 
+pub(crate) mod keeping;
 pub mod policy;
 pub mod report;
 pub(crate) mod upstream;
 
 use serde::{Deserialize, Serialize};
 
+pub use keeping::KeepLimits;
 pub use upstream::Upstream;
 
 /// Layers that are left out as if the kernel had none, so that every combination can be tried.

@@ -380,6 +380,7 @@ mod tests {
             crate::enclosure::filter::rules(crate::enclosure::filter::FilterOptions {
                 internet: crate::protocol::InternetSockets::Kept { proxy: 1 },
                 watched,
+                keeps: watched,
             })
         };
         let rule = |call, when, error| Rule { call, when, verdict: Verdict::Fails(error) };

@@ -75,9 +75,10 @@ impl Judge {
         }
     }
 
-    pub(super) fn judge(&self, call: &AskedCall, request: Request) -> Answer {
+    /// `meant` is what the places of a change mean.
+    pub(super) fn judge(&self, call: &AskedCall, request: &Request, meant: &[Option<PathBuf>]) -> Answer {
         let is_missing_socket = matches!(request, Request::Socket(_));
-        let answer = self.judge_request(call, request);
+        let answer = self.judge_request(call, request, meant);
         // The address is read again when a call goes on, and could be another one by then, which nothing else holds.
         if self.proxy.is_some() && call.call == libc::SYS_connect && answer.0 == CallAnswer::GoesOn {
             let error = if is_missing_socket { libc::ENOENT } else { libc::ECONNREFUSED };
@@ -86,17 +87,18 @@ impl Judge {
         answer
     }
 
-    fn judge_request(&self, call: &AskedCall, request: Request) -> Answer {
-        match request {
-            Request::Change(places) => {
-                let judged = places.iter().map(|place| self.judge_change(call, place));
+    fn judge_request(&self, call: &AskedCall, request: &Request, meant: &[Option<PathBuf>]) -> Answer {
+        match *request {
+            Request::Change(ref places) => {
+                let meant = meant.iter().map(Option::as_deref);
+                let judged = places.iter().zip(meant).map(|(place, real)| self.judge_change(call, place, real));
                 match judged.into_iter().find(|judged| !matches!(judged, JudgedChange::Allowed)) {
                     Some(JudgedChange::Refused(refused)) => (CallAnswer::Fails(libc::EACCES), Some(refused)),
                     Some(JudgedChange::RefusedSilently) => (CallAnswer::Fails(libc::EACCES), None),
                     Some(JudgedChange::Allowed) | None => GOES_ON,
                 }
             }
-            Request::Socket(place) => self.connect(call, &place.path),
+            Request::Socket(ref place) => self.connect(call, &place.path),
             Request::Address(address, port) => self.reach(call, address, port),
             Request::Process { target } => change_process(target),
             Request::Signal { target, signal } => self.signal(target, signal),
@@ -104,19 +106,20 @@ impl Judge {
         }
     }
 
-    fn judge_change(&self, call: &AskedCall, place: &Place) -> JudgedChange {
-        let Some(real) = meant(place) else { return JudgedChange::Allowed };
-        if let Some(kept) =
-            self.policy.keep.iter().find(|kept| real.starts_with(kept) || moves_away(place, &real, kept))
+    fn judge_change(&self, call: &AskedCall, place: &Place, real: Option<&Path>) -> JudgedChange {
+        let Some(real) = real.filter(|_| place.change != Change::AttributesOfOpen) else {
+            return JudgedChange::Allowed;
+        };
+        if let Some(kept) = self.policy.keep.iter().find(|kept| real.starts_with(kept) || moves_away(place, real, kept))
         {
-            let shown = if real.starts_with(kept) { &real } else { kept };
+            let shown = if real.starts_with(kept) { real } else { kept };
             let path = shown.display().to_string();
             let refused = Refused { what: RefusedAction::WriteKept, path, rule: "keep", ask: None };
             return JudgedChange::Refused(refused);
         }
         if self.policy.write.iter().chain(&self.shared).any(|root| real.starts_with(root))
-            || is_free(&real)
-            || !could_otherwise(place, &real)
+            || is_free(real)
+            || !could_otherwise(place, real)
         {
             return JudgedChange::Allowed;
         }
@@ -127,7 +130,7 @@ impl Judge {
         if DONE_WITHOUT.iter().any(does_without) {
             return JudgedChange::RefusedSilently;
         }
-        let ask = Some(format!("chiton sandbox allow write {}", shown_for_shell(&real)));
+        let ask = Some(format!("chiton sandbox allow write {}", shown_for_shell(real)));
         let path = real.display().to_string();
         JudgedChange::Refused(Refused { what: RefusedAction::Write, path, rule: "write", ask })
     }
@@ -281,7 +284,7 @@ fn change_process(target: i64) -> Answer {
 
 /// What a process would change, without links. `None` where the kernel will say by itself that it cannot: nothing is
 /// there, or something is there already, or the path means an open file of the process.
-fn meant(place: &Place) -> Option<PathBuf> {
+pub(super) fn meant(place: &Place) -> Option<PathBuf> {
     let path = &place.path;
     let is_own = ["/proc", "/dev/fd", "/dev/pts"].iter().any(|own| path.starts_with(own));
     if is_own && !path.starts_with("/proc/sys") {
@@ -291,20 +294,24 @@ fn meant(place: &Place) -> Option<PathBuf> {
     let beside = || Some(fs::canonicalize(path.parent()?).ok()?.join(name?));
     match place.change {
         Change::Made => beside().filter(|_| fs::symlink_metadata(path).is_err()),
-        Change::Replaced | Change::Moved => match name {
-            // The folder itself, named with a dot at its end.
-            None => fs::canonicalize(path).ok(),
-            Some(_) => beside(),
-        },
-        Change::Attributes => fs::canonicalize(path).ok(),
-        Change::Opened { makes } => fs::canonicalize(path).ok().or_else(|| beside().filter(|_| makes)),
+        Change::Replaced | Change::Moved | Change::Exchanged | Change::Linked | Change::AttributesOfLink => {
+            match name {
+                // The folder itself, named with a dot at its end.
+                None => fs::canonicalize(path).ok(),
+                Some(_) => beside(),
+            }
+        }
+        Change::Attributes | Change::Resized => fs::canonicalize(path).ok(),
+        Change::Opened { makes, .. } => fs::canonicalize(path).ok().or_else(|| beside().filter(|_| makes)),
+        // What the kernel says of an open file has no links in it.
+        Change::AttributesOfOpen => Some(path.clone()),
     }
 }
 
 /// Whether something that is kept would be moved away with the folder that it is in. A folder that is removed has nothing
 /// in it: programs like git try it with every folder, and the kernel says which one is not empty.
 fn moves_away(place: &Place, real: &Path, kept: &Path) -> bool {
-    place.change == Change::Moved && kept.starts_with(real) && kept.exists()
+    matches!(place.change, Change::Moved | Change::Exchanged) && kept.starts_with(real) && kept.exists()
 }
 
 /// Whether everybody may write there.
@@ -319,12 +326,15 @@ fn could_otherwise(place: &Place, real: &Path) -> bool {
     match place.change {
         Change::Made => folder(),
         Change::Opened { .. } if !real.exists() => folder(),
-        Change::Opened { .. } => writable(real),
-        Change::Replaced | Change::Moved => folder() && (real.symlink_metadata().is_ok() || !place.path.exists()),
-        Change::Attributes => fs::metadata(real).is_ok_and(|data| {
-            let user = rustix::process::geteuid().as_raw();
-            user == 0 || std::os::unix::fs::MetadataExt::uid(&data) == user
-        }),
+        Change::Opened { .. } | Change::Resized => writable(real),
+        Change::Replaced | Change::Moved | Change::Exchanged | Change::Linked => {
+            folder() && (real.symlink_metadata().is_ok() || !place.path.exists())
+        }
+        Change::Attributes | Change::AttributesOfLink | Change::AttributesOfOpen => fs::symlink_metadata(real)
+            .is_ok_and(|data| {
+                let user = rustix::process::geteuid().as_raw();
+                user == 0 || std::os::unix::fs::MetadataExt::uid(&data) == user
+            }),
     }
 }
 

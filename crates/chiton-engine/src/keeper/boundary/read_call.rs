@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::loopback::WantedSocket;
 use super::shared;
+use crate::enclosure::filter::{SYS_FCHMODAT2, SYS_REMOVEXATTRAT, SYS_SETXATTRAT};
 use crate::sys::memory;
 use crate::sys::seccomp::AskedCall;
 
@@ -45,14 +46,25 @@ pub(super) struct Place {
 pub(super) enum Change {
     /// Something new comes there, unless something is there.
     Made,
-    /// What is there is opened to be changed; it is made where there is nothing and the flag says so.
-    Opened { makes: bool },
+    /// What is there is opened; it is made where there is nothing and the one flag says so, and its content can be changed
+    /// where the other does.
+    Opened { makes: bool, writes: bool },
     /// What is there goes, or gets other attributes. A link is meant itself.
     Replaced,
     /// It gets another name, with everything in it. A link is meant itself.
     Moved,
+    /// It changes places with another one.
+    Exchanged,
+    /// It gets a second name.
+    Linked,
+    /// Its content becomes shorter or longer; a link is followed.
+    Resized,
     /// Its attributes change; a link is followed.
     Attributes,
+    /// The attributes of a link change.
+    AttributesOfLink,
+    /// The attributes of something change that is open already, in any way.
+    AttributesOfOpen,
 }
 
 /// As many bytes as the kernel takes of a path.
@@ -95,16 +107,51 @@ impl Reader {
                 self.open(number(0), arguments[1], flags)
             }
             libc::SYS_unlinkat => one(place(number(0), 1, Change::Replaced)),
-            libc::SYS_renameat2 => two(place(number(0), 1, Change::Moved), place(number(2), 3, Change::Moved)),
+            libc::SYS_renameat2 => {
+                let exchanges = arguments[4] as u32 & libc::RENAME_EXCHANGE != 0;
+                let change = if exchanges { Change::Exchanged } else { Change::Moved };
+                two(place(number(0), 1, change), place(number(2), 3, change))
+            }
             libc::SYS_mkdirat | libc::SYS_mknodat => one(place(number(0), 1, Change::Made)),
             // What is linked to is not changed by it, but can be by its new name.
-            libc::SYS_linkat => two(place(number(0), 1, Change::Replaced), place(number(2), 3, Change::Made)),
+            libc::SYS_linkat => {
+                let (folder, path, flags) = (number(0), self.path(arguments[1])?, arguments[4] as i32);
+                let source =
+                    if path.as_os_str().is_empty() { self.open_file(folder) } else { self.absolute(folder, &path) };
+                let source = source.map(|path| match flags & libc::AT_SYMLINK_FOLLOW {
+                    0 => path,
+                    _ => self.own_open_file(&path).unwrap_or(path),
+                });
+                let made = place(number(2), 3, Change::Made)?;
+                let linked = source.map(|path| Place { path, change: Change::Linked });
+                Some(Request::Change(linked.into_iter().chain([made]).collect()))
+            }
             libc::SYS_symlinkat => one(place(number(1), 2, Change::Made)),
-            libc::SYS_truncate | libc::SYS_setxattr => one(place(HERE, 0, Change::Attributes)),
-            libc::SYS_lsetxattr => one(place(HERE, 0, Change::Replaced)),
-            // Without a path the times of an open file are meant, which nobody could have opened who may not.
-            libc::SYS_utimensat if arguments[1] == 0 => Some(Request::Other),
-            libc::SYS_fchmodat | libc::SYS_fchownat | libc::SYS_utimensat => {
+            libc::SYS_truncate => one(place(HERE, 0, Change::Resized)),
+            libc::SYS_setxattr | libc::SYS_removexattr => one(place(HERE, 0, Change::Attributes)),
+            libc::SYS_lsetxattr | libc::SYS_lremovexattr => one(place(HERE, 0, Change::AttributesOfLink)),
+            libc::SYS_utimensat if arguments[1] == 0 => self.attributes_of_open(number(0)),
+            libc::SYS_fchmod | libc::SYS_fchown | libc::SYS_fsetxattr | libc::SYS_fremovexattr => {
+                self.attributes_of_open(number(0))
+            }
+            libc::SYS_fchmodat | SYS_FCHMODAT2 | libc::SYS_fchownat | libc::SYS_utimensat => {
+                let flags = match call.call {
+                    libc::SYS_fchownat => arguments[4] as i32,
+                    libc::SYS_fchmodat => 0,
+                    _ => arguments[3] as i32,
+                };
+                if flags & libc::AT_EMPTY_PATH != 0 && self.path(arguments[1])?.as_os_str().is_empty() {
+                    return self.attributes_of_open(number(0));
+                }
+                let is_link = flags & libc::AT_SYMLINK_NOFOLLOW != 0;
+                let change = if is_link { Change::AttributesOfLink } else { Change::Attributes };
+                one(place(number(0), 1, change))
+            }
+            // They take the place of eight calls at once; nobody uses them yet.
+            SYS_SETXATTRAT | SYS_REMOVEXATTRAT => {
+                if self.path(arguments[1])?.as_os_str().is_empty() {
+                    return self.attributes_of_open(number(0));
+                }
                 one(place(number(0), 1, Change::Attributes))
             }
             libc::SYS_socket => {
@@ -144,12 +191,18 @@ impl Reader {
         match call {
             libc::SYS_open => self.open(HERE, arguments[0], arguments[1] as i32),
             libc::SYS_creat => self.open(HERE, arguments[0], libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC),
-            libc::SYS_unlink | libc::SYS_rmdir | libc::SYS_lchown => one(place(0, Change::Replaced)),
+            libc::SYS_unlink | libc::SYS_rmdir => one(place(0, Change::Replaced)),
+            libc::SYS_lchown => one(place(0, Change::AttributesOfLink)),
             libc::SYS_rename => two(place(0, Change::Moved), place(1, Change::Moved)),
-            libc::SYS_link => two(place(0, Change::Replaced), place(1, Change::Made)),
+            libc::SYS_link => two(place(0, Change::Linked), place(1, Change::Made)),
             libc::SYS_symlink => one(place(1, Change::Made)),
             libc::SYS_mkdir | libc::SYS_mknod => one(place(0, Change::Made)),
             libc::SYS_chmod | libc::SYS_chown | libc::SYS_utime | libc::SYS_utimes => one(place(0, Change::Attributes)),
+            libc::SYS_futimesat if arguments[1] == 0 => self.attributes_of_open(i64::from(arguments[0] as i32)),
+            libc::SYS_futimesat => {
+                let path = self.absolute(i64::from(arguments[0] as i32), &self.path(arguments[1])?)?;
+                one(Some(Place { path, change: Change::Attributes }))
+            }
             libc::SYS_renameat => {
                 let at = |folder: usize, path: usize| {
                     let path = self.absolute(i64::from(arguments[folder] as i32), &self.path(arguments[path])?)?;
@@ -177,8 +230,30 @@ impl Reader {
             return Some(Request::Shared { number, flags });
         }
         let makes = flags & (libc::O_CREAT | libc::O_TMPFILE) & !libc::O_DIRECTORY != 0;
-        let path = self.absolute(folder, &path)?;
-        Some(Request::Change(vec![Place { path, change: Change::Opened { makes } }]))
+        let writes = flags & (libc::O_ACCMODE | libc::O_TRUNC) != 0;
+        // One that it can only read may be opened once more, to be written to.
+        let again = self.own_open_file(&path).filter(|file| file.symlink_metadata().is_ok());
+        let path = again.or_else(|| self.absolute(folder, &path))?;
+        Some(Request::Change(vec![Place { path, change: Change::Opened { makes, writes } }]))
+    }
+
+    /// The attributes of a file that the process has open. Nobody could have opened it who may not, so this is for those who
+    /// keep what it was.
+    fn attributes_of_open(&self, descriptor: i64) -> Option<Request> {
+        let path = self.open_file(descriptor)?;
+        Some(Request::Change(vec![Place { path, change: Change::AttributesOfOpen }]))
+    }
+
+    /// Where a file is that the process has open.
+    fn open_file(&self, descriptor: i64) -> Option<PathBuf> {
+        let path = fs::read_link(format!("/proc/{}/fd/{descriptor}", self.thread)).ok()?;
+        path.is_absolute().then_some(path)
+    }
+
+    /// The same by a path such as `/proc/self/fd/3`.
+    fn own_open_file(&self, path: &Path) -> Option<PathBuf> {
+        let name = ["/proc/self/fd", "/dev/fd"].iter().find_map(|folder| path.strip_prefix(folder).ok())?;
+        self.open_file(name.to_str()?.parse().ok()?)
     }
 
     /// So many bytes of its memory.
