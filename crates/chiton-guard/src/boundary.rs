@@ -156,6 +156,34 @@ mod tests {
     }
 
     #[test]
+    fn what_happens_elsewhere_is_still_asked_about() {
+        let elsewhere = [
+            "ssh web-1 rm -rf /home/dev/Documents",
+            "ssh web-1 \"bash -c 'rm -rf /home/dev/Documents'\"",
+            "ssh web-1 'echo x >> /home/dev/.bashrc'",
+            "ssh web-1 <<< 'rm -rf /home/dev/Documents'",
+            "python3 -c 'import os; os.system(\"ssh web-1 rm -rf /home/dev/Documents\")'",
+            "ssh web-1 cat /home/dev/.aws/credentials",
+            "docker exec app rm -rf /home/dev/Documents",
+            "kubectl exec pod -- rm -rf /home/dev/Documents",
+            "vagrant ssh -c 'rm -rf /home/dev/Documents'",
+            "chroot rootfs rm -rf /home/dev/Documents",
+            "systemd-run rm -rf /home/dev/Documents",
+            "psql -h db.example.org -c \"COPY t TO '/etc/cron.d/x'\"",
+        ];
+        assert_eq!(otherwise(&elsewhere, Decision::Ask), []);
+        let here = [
+            "bash -c 'rm -rf ~/Documents'",
+            "sudo rm -rf ~/Documents",
+            "env A=1 nice -n 5 rm -rf ~/Documents",
+            "echo ~/Documents | xargs rm -rf",
+            "python3 -c 'import os; os.system(\"rm -rf /home/dev/Documents\")'",
+            "sqlite3 app.db \"ATTACH '/etc/cron.d/x' AS y\"",
+        ];
+        assert_eq!(otherwise(&here, Decision::Allow), []);
+    }
+
+    #[test]
     fn a_path_that_leads_into_a_writable_place_is_not_held() {
         let context = Context::new("/home/dev", "dev", "/home/dev/project");
         let verdict = || judge("rm -rf ~/Documents", &context);

@@ -177,7 +177,21 @@ pub(crate) struct Machine<'a> {
     bytes: usize,
     depth: usize,
     nesting: Nesting,
+    /// Where what the program at hand starts would run.
+    runs: Place,
+    /// Where the text at hand would run.
+    at: Place,
     pub(crate) exhausted: bool,
+}
+
+/// Whose files a path means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Those that the command itself sees.
+    #[default]
+    Here,
+    /// Perhaps those of another machine, of a container, or of a process that is not a child of the command.
+    Elsewhere,
 }
 
 impl<'a> Machine<'a> {
@@ -209,6 +223,8 @@ impl<'a> Machine<'a> {
             bytes: 0,
             depth: 0,
             nesting: Nesting::default(),
+            runs: Place::Here,
+            at: Place::Here,
             exhausted: false,
         }
     }
@@ -234,7 +250,11 @@ impl<'a> Machine<'a> {
     }
 
     fn add_findings(&mut self, found: Vec<Finding>) {
-        for finding in found {
+        for mut finding in found {
+            // What is within reach of the command says nothing about another machine.
+            if self.at == Place::Elsewhere {
+                finding.needs = None;
+            }
             if !self.findings.contains(&finding) && self.findings.len() < MOST_FINDINGS {
                 self.findings.push(finding);
             }
@@ -291,6 +311,27 @@ impl<'a> Machine<'a> {
         for finding in self.findings.iter_mut().skip(before) {
             finding.alternative = Some(instead.to_owned());
         }
+    }
+
+    /// Does `what` as a program that runs what it is given there.
+    pub(crate) fn starting<T>(&mut self, there: Place, what: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.runs, there);
+        let done = what(self);
+        self.runs = before;
+        done
+    }
+
+    /// Does `what`, which a program has started.
+    pub(crate) fn started<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
+        let (at, runs) = (self.at, self.runs);
+        // Whatever is started elsewhere stays there.
+        if runs == Place::Elsewhere {
+            self.at = Place::Elsewhere;
+        }
+        self.runs = Place::Here;
+        let done = what(self);
+        (self.at, self.runs) = (at, runs);
+        done
     }
 
     /// Does `what`; whatever speaks against it is told with this way to go on.
