@@ -27,7 +27,7 @@ use crate::context::Context;
 use crate::effect::{Certainty, Depth, Effect, Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::{LookedUp, World, Worlds};
-use crate::needs::Needs;
+use crate::needs::{Loss, LossBy, Needs};
 use crate::protected::{self, Places};
 use crate::value::path::{self, Extent, Target};
 use crate::value::{Flow, Text};
@@ -147,6 +147,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) seen: Vec<SeenCommand>,
     pub(crate) touched: Vec<TouchedFile>,
     pub(crate) waits: Vec<WaitingCommand>,
+    /// What the command deletes by name.
+    pub(crate) removes: Vec<Loss>,
     /// What the command itself has written to files.
     pub(crate) files: HashMap<String, Flow>,
     /// Processes that run beside the shell.
@@ -205,6 +207,7 @@ impl<'a> Machine<'a> {
             seen: Vec::new(),
             touched: Vec::new(),
             waits: Vec::new(),
+            removes: Vec::new(),
             files: HashMap::new(),
             processes: Vec::new(),
             directories: BTreeSet::new(),
@@ -365,6 +368,20 @@ impl<'a> Machine<'a> {
         self.does(Effect::Delete { what, depth, certainty: Certainty::Would, doing }, world, span);
         if let Some(path) = what.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref())) {
             self.files.remove(&path);
+            if self.at == Place::Here && self.removes.len() < MOST_FINDINGS {
+                self.removes.push(Loss::removed(path, depth != Depth::Entry));
+            }
+        }
+    }
+
+    /// Does `what`, which overwrites what it is said to delete.
+    pub(crate) fn overwriting(&mut self, what: impl FnOnce(&mut Self)) {
+        let before = self.findings.len();
+        what(self);
+        for finding in self.findings.iter_mut().skip(before) {
+            if let Some(Needs::Lose(losses)) = &mut finding.needs {
+                losses.iter_mut().for_each(|loss| loss.by = LossBy::Writing);
+            }
         }
     }
 
