@@ -121,7 +121,7 @@ impl Counting {
         self.bytes = self.bytes.saturating_add(counted);
         if self.bytes > in_all {
             let most = size(in_all);
-            return Err(format!("it is more than {most}, and no more than that is kept of what one command destroys."));
+            return Err(format!("the command would destroy more than {most}, and no more than that is kept."));
         }
         Ok(())
     }
@@ -177,7 +177,7 @@ mod tests {
         type Row = (&'static [(&'static str, bool)], LossBy, u64, u64, Option<&'static str>);
         let rows: [Row; 12] = [
             (&[("tree", true)], Removing, 0, 900, None),
-            (&[("tree", true)], Removing, 0, 899, Some("it is more than 899 bytes, and no more than that is kept")),
+            (&[("tree", true)], Removing, 0, 899, Some("the command would destroy more than 899 bytes, and no")),
             (&[("tree", false)], Removing, 0, 0, None),
             (&[("tree/link", true)], Removing, 0, 0, None),
             (&[("nothing/at/all", true)], Removing, 0, 0, None),
