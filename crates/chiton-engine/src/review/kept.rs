@@ -113,10 +113,9 @@ impl Counting {
                     "{shown} has {size}, and of a file that is overwritten at most {most} are copied."
                 ));
             }
-            LossBy::Writing => data.len(),
             // Of a file that has other names as well, nothing is lost with this one.
             LossBy::Removing if data.nlink() > 1 => 0,
-            LossBy::Removing => data.len(),
+            LossBy::Writing | LossBy::Removing => data.len(),
         };
         self.bytes = self.bytes.saturating_add(counted);
         if self.bytes > in_all {
@@ -169,12 +168,13 @@ mod tests {
         Loss { path: folder.join(name).to_string_lossy().into_owned(), below, by }
     }
 
+    /// What goes and how, the limits of one copied file and of all, and a part of what is said.
+    type Row = (&'static [(&'static str, bool)], LossBy, u64, u64, Option<&'static str>);
+
     #[test]
     fn only_what_fits_is_said_to_be_kept() {
         use LossBy::{Removing, Writing};
         let folder = tree();
-        // What goes and how, the limits of one copied file and of all, and a part of what is said.
-        type Row = (&'static [(&'static str, bool)], LossBy, u64, u64, Option<&'static str>);
         let rows: [Row; 12] = [
             (&[("tree", true)], Removing, 0, 900, None),
             (&[("tree", true)], Removing, 0, 899, Some("the command would destroy more than 899 bytes, and no")),

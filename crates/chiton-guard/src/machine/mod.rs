@@ -380,7 +380,9 @@ impl<'a> Machine<'a> {
         what(self);
         for finding in self.findings.iter_mut().skip(before) {
             if let Some(Needs::Lose(losses)) = &mut finding.needs {
-                losses.iter_mut().for_each(|loss| loss.by = LossBy::Writing);
+                for loss in losses {
+                    loss.by = LossBy::Writing;
+                }
             }
         }
     }
