@@ -26,9 +26,10 @@ use crate::folder::RunFolder;
 use crate::run::ChangedFiles;
 pub use list::{FileChange, FormerContent};
 pub use recorder::KeepLimits;
-pub(crate) use recorder::{Coming, KeepPlan, Recorder};
+pub(crate) use record::{attributes, set_attributes};
+pub(crate) use recorder::{Coming, KeepPlan, Recorder, copy_content};
 pub use store::KeptChanges;
-pub(crate) use store::{FOLDER, sweep};
+pub(crate) use store::{FOLDER, beside, sweep};
 
 /// Sums up what a command has done so far, and writes down what is there now. `about` is what was asked.
 pub(crate) fn sum_up(recorder: &Recorder, about: Option<&[u8]>) -> Option<ChangedFiles> {
@@ -46,6 +47,12 @@ pub(crate) fn sum_up(recorder: &Recorder, about: Option<&[u8]>) -> Option<Change
     }
     changed.undo = folder.file_name().and_then(|name| name.to_str()).map(str::to_owned);
     Some(changed)
+}
+
+/// Whether somebody has undone what a log holds, or has begun to.
+pub(crate) fn is_undone(store: &Path, id: &str) -> bool {
+    let folder = store.join(id);
+    store::undone(&folder).exists() || store::undoing(&folder).exists()
 }
 
 /// The logs of a state directory.

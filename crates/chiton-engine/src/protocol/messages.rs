@@ -113,6 +113,10 @@ pub(crate) struct EnclosedPlan {
     pub(crate) watched: bool,
     /// What becomes of sockets of the internet.
     pub(crate) internet: InternetSockets,
+    /// Which directory it starts in as seen from inside, where that is another one than outside.
+    pub(crate) directory_id: Option<DirectoryId>,
+    /// Folders that are not what they are outside: what a command does there is for the kernel to judge.
+    pub(crate) previewed: Vec<PathBuf>,
 }
 
 impl EnclosedPlan {
