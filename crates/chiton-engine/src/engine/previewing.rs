@@ -54,7 +54,9 @@ impl Engine {
                     session.await_commit(self.pending(&id, before, change));
                 }
                 if changed.is_empty() {
-                    notices.push(format!("no file would be made, changed or removed; {id} holds what it set"));
+                    notices.push(format!(
+                        "no file would be made, changed or removed; `chiton preview commit {id}` keeps what it set"
+                    ));
                 }
                 ending.changed = Some(changed);
             }

@@ -170,9 +170,10 @@ pub(super) fn conflicts(found: &[(Root, Vec<Found>)], listed: Option<&Listed>) -
                     let was_made = listed.get(&bytes) == Some(&ChangeKind::Made);
                     (at, if was_made { "it would be made, and was made since" } else { "it was changed since" })
                 }
-                Found::Put { at, from, was: None, .. } => {
+                Found::Put { at, from, is, was: None, .. } => {
                     let bytes = ByteString::from(at.as_os_str().as_encoded_bytes());
-                    let was_there = walk::was_copied(from) || listed.get(&bytes) == Some(&ChangeKind::Changed);
+                    // A file that was copied up may have been moved here; a folder cannot be.
+                    let was_there = is.is_dir() && walk::was_copied(from) || listed.get(&bytes) == Some(&ChangeKind::Changed);
                     // What takes the place of a folder is among those that are removed.
                     if !was_there || fs::symlink_metadata(at).is_ok() {
                         continue;

@@ -62,7 +62,10 @@ pub(super) fn build(
 
     // Sorted by their paths, so that a place comes after those above it. One that is given twice is writable.
     let mut places: BTreeMap<PathBuf, Layer> = folders.iter().map(|path| (path.clone(), Layer::Empty)).collect();
-    for path in writable.iter().filter(|path| !is_writable_anyway(path, &writable, &folders)) {
+    // What a preview shows in place of a folder does not let anything through that is inside.
+    let private = preview.map_or(&[][..], |preview| &preview.private);
+    let plain: Vec<PathBuf> = writable.into_iter().filter(|path| !private.contains(path)).collect();
+    for path in plain.iter().filter(|path| !is_writable_anyway(path, &plain, &folders)) {
         places.insert(path.clone(), Layer::Writable(copy(path)?));
     }
     for (path, tree) in preview.map(stand_ins).transpose()?.into_iter().flatten() {
