@@ -286,7 +286,7 @@ impl Previews {
             PreviewStatus::Committed
         } else if let Some(steps) = folder.plan::<Vec<commit::Step>>() {
             PreviewStatus::HalfCommitted { done: commit::progress(folder), of: steps.len() }
-        } else if store::is_running(&self.state_directory, record) {
+        } else if store::is_running(&self.state_directory, folder, record) {
             PreviewStatus::Running
         } else {
             PreviewStatus::Ready

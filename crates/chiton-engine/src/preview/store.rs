@@ -180,11 +180,19 @@ impl PreviewFolder {
         self.write(COMMITTED, undo.as_bytes())
     }
 
-    /// Keeps others from deciding on the same preview meanwhile.
+    /// Keeps others from deciding on the same preview meanwhile. A process that is just being started holds for a moment
+    /// what its parent holds, so somebody who has let go may seem not to have.
     pub(super) fn lock(&self) -> io::Result<File> {
+        const TRIES: usize = 100;
+        const PAUSE: Duration = Duration::from_millis(5);
         let folder = File::open(&self.0)?;
-        rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(folder)
+        for _ in 0..TRIES {
+            if rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
+                return Ok(folder);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Err(io::ErrorKind::WouldBlock.into())
     }
 
     fn read<Entry: DeserializeOwned>(&self, name: &str) -> Option<Entry> {
@@ -247,9 +255,9 @@ pub(super) fn remove_whole(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
-/// Whether the command of a preview still runs.
-pub(super) fn is_running(state_directory: &Path, record: &Record) -> bool {
-    let Some(run) = &record.run else { return false };
+/// Whether the command of a preview still runs. Once that was summed up, nothing of it was left.
+pub(super) fn is_running(state_directory: &Path, folder: &PreviewFolder, record: &Record) -> bool {
+    let Some(run) = record.run.as_ref().filter(|_| !folder.path(LISTED).exists()) else { return false };
     RunFolder::at(&state_directory.join("runs").join(run)).is_ok_and(|run| run.is_held())
 }
 
@@ -266,7 +274,7 @@ pub(crate) fn sweep(state_directory: &Path) -> usize {
         let age = fs::metadata(&folder.0).and_then(|data| data.modified()).map(|time| time.elapsed());
         let is_old = age.is_ok_and(|age| age.is_ok_and(|age| age > KEPT));
         let is_half = folder.is_planned() && folder.committed().is_none();
-        let runs = folder.record().is_ok_and(|record| is_running(state_directory, &record));
+        let runs = folder.record().is_ok_and(|record| is_running(state_directory, &folder, &record));
         if is_old && !is_half && !runs && folder.lock().is_ok() {
             removed += usize::from(folder.remove().is_ok());
         }
