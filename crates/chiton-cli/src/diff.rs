@@ -25,7 +25,13 @@ pub(crate) fn unified(before: &[u8], after: &[u8], names: (&str, &str)) -> Strin
         return String::new();
     }
     if is_binary(before) || is_binary(after) {
-        return format!("Binary files {} and {} differ ({} and {} bytes)\n", names.0, names.1, before.len(), after.len());
+        return format!(
+            "Binary files {} and {} differ ({} and {} bytes)\n",
+            names.0,
+            names.1,
+            before.len(),
+            after.len()
+        );
     }
     let (old, new) = (String::from_utf8_lossy(before), String::from_utf8_lossy(after));
     let (old, new): (Vec<&str>, Vec<&str>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());

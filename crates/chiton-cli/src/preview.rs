@@ -155,8 +155,7 @@ fn ago(preview: &Preview) -> String {
 fn show(previews: &Previews, id: &str, paths: &[PathBuf], form: Form) -> Result<()> {
     let preview = previews.one(id)?;
     let paths = paths.iter().map(std::path::absolute).collect::<std::io::Result<Vec<_>>>()?;
-    let is_wanted =
-        |file: &PreviewedFile| paths.is_empty() || paths.iter().any(|path| file.path.starts_with(path));
+    let is_wanted = |file: &PreviewedFile| paths.is_empty() || paths.iter().any(|path| file.path.starts_with(path));
     let files: Vec<PreviewedFile> = previews.files(id)?.into_iter().filter(is_wanted).collect();
     match form {
         Form::Json { diff } => {
@@ -252,7 +251,10 @@ fn commit(previews: &Previews, id: &str, options: CommitOptions, state: &Path, a
         say!("{}", json!(committed));
         return Ok(());
     }
-    say!("{}", if committed.changed.is_empty() { "no files changed".to_owned() } else { committed.changed.to_string() });
+    say!(
+        "{}",
+        if committed.changed.is_empty() { "no files changed".to_owned() } else { committed.changed.to_string() }
+    );
     match &committed.state {
         CommittedState::Committed => remark("what it changed in its session is committed as well"),
         CommittedState::Discarded(why) => remark(&format!("what it changed in its session is not committed: {why}")),
@@ -277,7 +279,8 @@ fn forget(previews: &Previews, ids: &[String]) -> ExitCode {
 
 /// A text on one line, without anything that a terminal would act on.
 fn plain(text: &str) -> String {
-    let shown = |letter: char| if letter.is_control() { letter.escape_default().to_string() } else { letter.to_string() };
+    let shown =
+        |letter: char| if letter.is_control() { letter.escape_default().to_string() } else { letter.to_string() };
     text.chars().map(shown).collect()
 }
 
@@ -286,7 +289,9 @@ fn for_terminal(text: &str) -> String {
     if !std::io::stdout().is_terminal() {
         return text.to_owned();
     }
-    text.split_inclusive('\n').map(|line| line.strip_suffix('\n').map_or_else(|| plain(line), |line| plain_line(line) + "\n")).collect()
+    text.split_inclusive('\n')
+        .map(|line| line.strip_suffix('\n').map_or_else(|| plain(line), |line| plain_line(line) + "\n"))
+        .collect()
 }
 
 fn plain_line(line: &str) -> String {

@@ -93,7 +93,11 @@ fn manifest(root: &Path) -> BTreeMap<String, String> {
             format!("-> {}", fs::read_link(path).unwrap().display())
         } else if data.is_file() {
             let bytes = fs::read(path).unwrap();
-            format!("{} bytes {:016x}", bytes.len(), bytes.iter().fold(0u64, |sum, byte| sum.rotate_left(5) ^ u64::from(*byte)))
+            format!(
+                "{} bytes {:016x}",
+                bytes.len(),
+                bytes.iter().fold(0u64, |sum, byte| sum.rotate_left(5) ^ u64::from(*byte))
+            )
         } else {
             format!("special {}", data.rdev())
         };
@@ -131,7 +135,8 @@ fn attributes(path: &Path) -> String {
 
 /// Two trees are the same, but for what git writes down of the files that it has seen.
 fn assert_same(one: &BTreeMap<String, String>, other: &BTreeMap<String, String>, name: &str) {
-    let paths: BTreeSet<&String> = one.keys().chain(other.keys()).filter(|path| !path.ends_with(".git/index")).collect();
+    let paths: BTreeSet<&String> =
+        one.keys().chain(other.keys()).filter(|path| !path.ends_with(".git/index")).collect();
     let differ: Vec<_> = paths.into_iter().filter(|path| one.get(*path) != other.get(*path)).collect();
     let shown: Vec<_> = differ.iter().map(|path| (path, one.get(*path), other.get(*path))).collect();
     assert!(differ.is_empty(), "{name}: {shown:#?}");
@@ -282,14 +287,26 @@ const COMMANDS: &[(&str, &str)] = &[
     ("move files", "mv big sub/large; mv sub/two two; mv run.sh go.sh"),
     ("move a new folder", "mkdir -p n/m; echo 1 > n/m/1; mv n sub/n; mkdir o; mv sub/n o"),
     ("exchange", "mv big t; mv run.sh big; mv t run.sh"),
-    ("tar", "tar cf all.tar --exclude=hidden --exclude=all.tar . && mkdir out && tar xf all.tar -C out ./sub ./link && rm all.tar"),
+    (
+        "tar",
+        "tar cf all.tar --exclude=hidden --exclude=all.tar . && mkdir out && tar xf all.tar -C out ./sub ./link && rm all.tar",
+    ),
     ("make", "printf 'all: x.o\\nx.o: sub/two\\n\\tcp sub/two x.o\\n' > Makefile; make -s; make -s"),
-    ("git", "export GIT_AUTHOR_DATE=2020-01-01T00:00:00Z GIT_COMMITTER_DATE=2020-01-01T00:00:00Z; mkdir repo; cd repo; git init -q .; git config user.email a@b; git config user.name a; echo 1 > f; git add f; \
+    (
+        "git",
+        "export GIT_AUTHOR_DATE=2020-01-01T00:00:00Z GIT_COMMITTER_DATE=2020-01-01T00:00:00Z; mkdir repo; cd repo; git init -q .; git config user.email a@b; git config user.name a; echo 1 > f; git add f; \
              git commit -qm one; git checkout -qb other; echo 2 > f; git commit -qam two; \
-             git checkout -q -; git log --format=%s"),
-    ("sqlite", "if command -v sqlite3 > /dev/null; then sqlite3 data.db 'create table t(a); insert into t values (1)'; fi; echo x > y"),
+             git checkout -q -; git log --format=%s",
+    ),
+    (
+        "sqlite",
+        "if command -v sqlite3 > /dev/null; then sqlite3 data.db 'create table t(a); insert into t values (1)'; fi; echo x > y",
+    ),
     ("names", "touch 'a b' $'c\\nd' 'e:f,g' '*' -- -h; mkdir -p \"$(printf 'd%.0s' {1..200})\""),
-    ("truncate", "truncate -s 10 big; truncate -s 1M sparse; dd if=/dev/zero of=big bs=1 count=1 seek=5 conv=notrunc status=none"),
+    (
+        "truncate",
+        "truncate -s 10 big; truncate -s 1M sparse; dd if=/dev/zero of=big bs=1 count=1 seek=5 conv=notrunc status=none",
+    ),
     ("read-only folder", "mkdir ro; echo x > ro/x; chmod 555 ro; chmod 500 sub/deep"),
     ("pipes", "mkfifo sub/p; rm pipe; mkfifo pipe"),
     ("here", "rm -rf ./sub ./gone ./empty file hard link big run.sh pipe; echo only > left"),
@@ -337,7 +354,13 @@ const CONFLICTS: &[(&str, &str, &str, &str, &str)] = &[
     ("a folder removed, and made in", "rm -r gone", "echo b > gone/b/new", "gone/b/new", "changed since"),
     ("a folder removed, and changed in", "rm -r gone", "echo b >> gone/b/c", "gone/b/c", "changed since"),
     ("a folder removed, and removed in", "rm -r gone", "rm gone/b/c", "gone/b", "removed or changed since"),
-    ("a folder replaced, and made in", "rm -r gone; mkdir gone; echo n > gone/n", "echo b > gone/new", "gone/new", "since"),
+    (
+        "a folder replaced, and made in",
+        "rm -r gone; mkdir gone; echo n > gone/n",
+        "echo b > gone/new",
+        "gone/new",
+        "since",
+    ),
     ("a mode changed, and changed", "chmod 700 sub", "chmod 711 sub", "sub", "since"),
     ("made in a folder that is removed", "echo a > sub/deep/new", "rm -r sub/deep", "sub/deep", "removed since"),
     ("made in a folder that is a link now", "echo a > empty/new", "rmdir empty; ln -s /etc empty", "empty", "since"),
@@ -619,7 +642,12 @@ fn commands_that_fail_are_previewed_like_others() {
         assert_eq!(slow.changed.as_ref().unwrap().names.made, ["slow"], "{}", said(&slow));
         assert_eq!(place.previews().all().len(), 2);
         let nothing = place.preview("cat file; test -e new").await;
-        assert_eq!((nothing.outcome.clone(), nothing.changed.is_none()), (Outcome::Exited(1), true), "{}", said(&nothing));
+        assert_eq!(
+            (nothing.outcome.clone(), nothing.changed.is_none()),
+            (Outcome::Exited(1), true),
+            "{}",
+            said(&nothing)
+        );
         assert_eq!(place.previews().all().len(), 2, "one that would change nothing leaves nothing");
     });
 }

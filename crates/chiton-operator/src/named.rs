@@ -25,7 +25,8 @@ impl NamedSessions {
     /// The session `name` as it was left, or one that starts from `base` where there is none yet.
     pub fn open(&self, name: &str, base: &FreshState) -> Result<Session, StoreError> {
         let state = self.store.load(name, &base.state)?;
-        let mut session = Session::new(FreshState { state, inherited: base.inherited.clone() }).named(name).stored_in(&self.store);
+        let mut session =
+            Session::new(FreshState { state, inherited: base.inherited.clone() }).named(name).stored_in(&self.store);
         // A folder that cannot be written is reported when there is something to write.
         if let Ok(began) = self.store.begin(name, &base.state) {
             session = session.begun_at(began);

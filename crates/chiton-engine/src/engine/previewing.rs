@@ -61,7 +61,9 @@ impl Engine {
                 ending.changed = Some(changed);
             }
             Ok(None) => notices.push("this was a preview: nothing would be changed".to_owned()),
-            Err(error) => notices.push(format!("what it would change is held back in {id}, and cannot be told: {error}")),
+            Err(error) => {
+                notices.push(format!("what it would change is held back in {id}, and cannot be told: {error}"))
+            }
         }
         commit.notice = (!notices.is_empty()).then(|| notices.join("; "));
         commit
@@ -78,19 +80,17 @@ impl Engine {
         match killed {
             Ok(_) => {
                 ending.leftovers.clear();
-                Some(format!("it left running, which was stopped, since a preview ends with its command: {}", names.join(", ")))
+                Some(format!(
+                    "it left running, which was stopped, since a preview ends with its command: {}",
+                    names.join(", ")
+                ))
             }
             Err(error) => Some(format!("what it left running could not be stopped: {error}")),
         }
     }
 
     /// What the command changed in its shell, which is not committed.
-    fn previewed_state(
-        &self,
-        ended: &PreviewEnd<'_>,
-        ending: &Ending,
-        state: HandedBack,
-    ) -> (Option<Change>, Commit) {
+    fn previewed_state(&self, ended: &PreviewEnd<'_>, ending: &Ending, state: HandedBack) -> (Option<Change>, Commit) {
         let PreviewEnd { session, start, shell, .. } = ended;
         let text = match state {
             HandedBack::Unchanged { statuses } => {

@@ -173,7 +173,8 @@ pub(super) fn conflicts(found: &[(Root, Vec<Found>)], listed: Option<&Listed>) -
                 Found::Put { at, from, is, was: None, .. } => {
                     let bytes = ByteString::from(at.as_os_str().as_encoded_bytes());
                     // A file that was copied up may have been moved here; a folder cannot be.
-                    let was_there = is.is_dir() && walk::was_copied(from) || listed.get(&bytes) == Some(&ChangeKind::Changed);
+                    let was_there =
+                        is.is_dir() && walk::was_copied(from) || listed.get(&bytes) == Some(&ChangeKind::Changed);
                     // What takes the place of a folder is among those that are removed.
                     if !was_there || fs::symlink_metadata(at).is_ok() {
                         continue;

@@ -98,7 +98,10 @@ pub enum PreviewError {
     )]
     HalfCommitted(String),
     /// Others have changed what it would change.
-    #[error("{id} is not committed, because others have changed since what it would change:\n{}\n--force commits it all the same, and `chiton undo {id}` puts back what it replaces", in_lines(conflicts))]
+    #[error(
+        "{id} is not committed, because others have changed since what it would change:\n{}\n--force commits it all the same, and `chiton undo {id}` puts back what it replaces",
+        in_lines(conflicts)
+    )]
     Conflicts {
         /// Which preview.
         id: String,

@@ -136,7 +136,11 @@ impl OpenPreview {
     }
 
     /// Its command has ended: what it would change. Of one that would change nothing, nothing is left, and `None` is given.
-    pub(crate) fn finish(mut self, state: Option<&PreviewedState>, changes_state: bool) -> io::Result<Option<ChangedFiles>> {
+    pub(crate) fn finish(
+        mut self,
+        state: Option<&PreviewedState>,
+        changes_state: bool,
+    ) -> io::Result<Option<ChangedFiles>> {
         let found = list::look(&self.record)?;
         let files = list::files(&found)?;
         let has_steps = found.iter().any(|(_, found)| !found.is_empty());

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::{ByteString, path_as_bytes};
-use crate::folder::{RunFolder, make_own};
+use crate::folder::{Durability, RunFolder, make_own};
 use crate::run::{ChangeKind, DirectoryId};
 use crate::state::ShellState;
 
@@ -140,7 +140,7 @@ impl PreviewFolder {
     }
 
     pub(super) fn write_record(&self, record: &Record) -> io::Result<()> {
-        self.write(RECORD, &serde_json::to_vec_pretty(record)?)
+        self.write(RECORD, &serde_json::to_vec_pretty(record)?, Durability::Cached)
     }
 
     pub(super) fn state(&self) -> Option<PreviewedState> {
@@ -148,7 +148,7 @@ impl PreviewFolder {
     }
 
     pub(super) fn write_state(&self, state: &PreviewedState) -> io::Result<()> {
-        self.write(STATE, &serde_json::to_vec_pretty(state)?)
+        self.write(STATE, &serde_json::to_vec_pretty(state)?, Durability::Cached)
     }
 
     pub(super) fn listed(&self) -> Option<Listed> {
@@ -156,7 +156,7 @@ impl PreviewFolder {
     }
 
     pub(super) fn write_listed(&self, listed: &Listed) -> io::Result<()> {
-        self.write(LISTED, &encoded(listed)?)
+        self.write(LISTED, &encoded(listed)?, Durability::Cached)
     }
 
     pub(super) fn plan<Plan: DeserializeOwned>(&self) -> Option<Plan> {
@@ -164,7 +164,7 @@ impl PreviewFolder {
     }
 
     pub(super) fn write_plan(&self, plan: &impl Serialize) -> io::Result<()> {
-        self.write(PLAN, &encoded(plan)?)
+        self.write(PLAN, &encoded(plan)?, Durability::Synced)
     }
 
     pub(super) fn is_planned(&self) -> bool {
@@ -177,7 +177,7 @@ impl PreviewFolder {
     }
 
     pub(super) fn write_committed(&self, undo: &str) -> io::Result<()> {
-        self.write(COMMITTED, undo.as_bytes())
+        self.write(COMMITTED, undo.as_bytes(), Durability::Synced)
     }
 
     /// Keeps others from deciding on the same preview meanwhile. A process that is just being started holds for a moment
@@ -199,11 +199,14 @@ impl PreviewFolder {
         postcard::from_bytes(&fs::read(self.path(name)).ok()?).ok()
     }
 
-    /// Old or new, never half, and on the disk.
-    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    /// Old or new, never half.
+    fn write(&self, name: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
         let beside = self.path(&format!("{name}.new"));
         let mut file = File::create(&beside)?;
         file.write_all(bytes)?;
+        if durability == Durability::Cached {
+            return fs::rename(beside, self.path(name));
+        }
         file.sync_data()?;
         fs::rename(beside, self.path(name))?;
         File::open(&self.0)?.sync_all()

@@ -39,9 +39,9 @@ pub use inherited::{FreshState, Inherited};
 use login::LoginEnvironment;
 pub(crate) use proxies::ProxyVariables;
 pub(crate) use standing::Standing;
-use store::SessionStore;
 use start::Begun;
 pub(crate) use start::{StartingPoint, begin, begin_next};
+use store::SessionStore;
 
 /// One shell as an agent knows it: what a command changes is there for the next one.
 ///
@@ -206,7 +206,12 @@ impl Session {
     #[must_use]
     pub fn branch(&self) -> Self {
         let number = self.inner.shared.afterwork.branch();
-        let branch = Branch { number, current: Lock::new(self.state()), late_notices: Lock::default(), previewed: Lock::default() };
+        let branch = Branch {
+            number,
+            current: Lock::new(self.state()),
+            late_notices: Lock::default(),
+            previewed: Lock::default(),
+        };
         self.clone().with(|inner| {
             let left = std::mem::replace(&mut inner.branch, Arc::new(branch));
             inner.trunk.get_or_insert(left);

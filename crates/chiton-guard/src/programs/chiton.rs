@@ -181,7 +181,11 @@ fn verb(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran
         "sandbox" => sandbox(machine, call, &options, operands),
         "preview" => preview(machine, call, operands),
         "undo" if !options.has(&["dry-run"]) => {
-            weakens(machine, call.span, "This puts files back in the name of a person, who does that in a terminal of their own.");
+            weakens(
+                machine,
+                call.span,
+                "This puts files back in the name of a person, who does that in a terminal of their own.",
+            );
         }
         "audit" => {
             let removes = operands.first().is_some_and(|word| !word.text.is("verify"));
@@ -447,11 +451,7 @@ fn preview(machine: &mut Machine<'_>, call: &Call, operands: &[Arg]) {
     match verb.text.as_known().as_deref() {
         Some("list" | "show" | "help") => {}
         Some("drop") => meddles(machine, call, "This forgets what somebody may want to look at."),
-        _ => weakens(
-            machine,
-            call.span,
-            "This makes a preview real. A person does that, in a terminal of their own.",
-        ),
+        _ => weakens(machine, call.span, "This makes a preview real. A person does that, in a terminal of their own."),
     }
 }
 
