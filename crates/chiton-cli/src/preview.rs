@@ -120,7 +120,9 @@ enum Form {
 
 fn list(all: &[Preview], json: bool) {
     if json {
-        all.iter().for_each(|preview| say!("{}", json!(preview)));
+        for preview in all {
+            say!("{}", json!(preview));
+        }
         return;
     }
     if all.is_empty() {

@@ -82,7 +82,7 @@ pub(crate) fn notify(words: &[String]) -> Option<Notify> {
 
 /// Whether standard input is a pipe or a file in which something waits to be read. Nothing of it is read.
 pub(crate) fn has_input() -> bool {
-    let stdin = std::io::stdin();
+    let stdin = io::stdin();
     let Ok(data) = rustix::fs::fstat(&stdin) else { return false };
     match FileType::from_raw_mode(data.st_mode) {
         FileType::Fifo | FileType::Socket => rustix::io::ioctl_fionread(&stdin).is_ok_and(|bytes| bytes > 0),

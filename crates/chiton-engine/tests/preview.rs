@@ -1,5 +1,6 @@
 //! A command can be tried first: nothing changes until somebody commits it, and then everything does.
 #![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "plain bash is what previews are compared with")]
 
 mod harness;
 
@@ -119,7 +120,9 @@ fn manifest(root: &Path) -> BTreeMap<String, String> {
         if data.is_dir() {
             let mut entries: Vec<PathBuf> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
             entries.sort();
-            entries.iter().for_each(|entry| add(root, entry, links, all));
+            for entry in &entries {
+                add(root, entry, links, all);
+            }
         }
     }
     let mut all = BTreeMap::new();

@@ -62,7 +62,7 @@ impl Engine {
             }
             Ok(None) => notices.push("this was a preview: nothing would be changed".to_owned()),
             Err(error) => {
-                notices.push(format!("what it would change is held back in {id}, and cannot be told: {error}"))
+                notices.push(format!("what it would change is held back in {id}, and cannot be told: {error}"));
             }
         }
         commit.notice = (!notices.is_empty()).then(|| notices.join("; "));

@@ -185,7 +185,7 @@ fn roots(policy: &SandboxPolicy) -> Result<Vec<PathBuf>, NoPreview> {
 
 /// Whether a folder can be overlaid, as far as that is known before.
 fn check(root: &Path, state_directory: &Path, mounts: &[u8]) -> Result<(), NoPreview> {
-    const OVERLAY: i64 = 0x794c_7630;
+    const OVERLAY: rustix::fs::FsWord = 0x794c_7630;
     let shown = root.display();
     if let Some(inside) = mounts_below(root, mounts).next() {
         return because(format!("{} is mounted inside of {shown}", inside.display()));
@@ -194,7 +194,7 @@ fn check(root: &Path, state_directory: &Path, mounts: &[u8]) -> Result<(), NoPre
     if state.starts_with(root) {
         return because(format!("what Chiton keeps, {}, is inside of {shown}", state.display()));
     }
-    if i64::try_from(rustix::fs::statfs(root).map_err(io::Error::from)?.f_type).is_ok_and(|kind| kind == OVERLAY) {
+    if rustix::fs::statfs(root).map_err(io::Error::from)?.f_type == OVERLAY {
         return because(format!("{shown} is on an overlay itself, as in a container; a volume can be previewed"));
     }
     Ok(())
@@ -213,16 +213,9 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut rest = text;
     while let [first, behind @ ..] = rest {
         let digits = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()).filter(|_| *first == b'\\') {
-            Some(byte) => {
-                plain.push(byte);
-                rest = &behind[3..];
-            }
-            None => {
-                plain.push(*first);
-                rest = behind;
-            }
-        }
+        let escaped = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()).filter(|_| *first == b'\\');
+        plain.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &behind[3..] } else { behind };
     }
     plain
 }

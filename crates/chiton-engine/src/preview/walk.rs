@@ -87,13 +87,11 @@ impl Walk {
         let is = fs::symlink_metadata(upper)?;
         let was = fs::symlink_metadata(lower).ok();
         if is_whiteout(&is) {
-            return match was {
-                Some(_) => self.removed(lower),
-                None => {
-                    self.found.push(Found::Gone { at: lower.to_owned() });
-                    Ok(())
-                }
-            };
+            if was.is_some() {
+                return self.removed(lower);
+            }
+            self.found.push(Found::Gone { at: lower.to_owned() });
+            return Ok(());
         }
         match was {
             Some(was) if was.is_dir() && is.is_dir() => return self.folder(upper, lower, is, was),
