@@ -38,6 +38,8 @@ pub(crate) fn work(folder: &Path) -> SandboxPolicy {
         workspace: vec![folder.to_owned()],
         write,
         made: Vec::new(),
+        temporary: Vec::new(),
+        caches: Vec::new(),
         hide: below(&hidden).into_iter().chain([folder.join("state"), PathBuf::from("/etc/shadow")]).collect(),
         keep: vec![folder.join(".git/hooks"), folder.join(".vscode/tasks.json")],
         network: NetworkPolicy::Open,

@@ -7,6 +7,7 @@ mod check;
 mod clean;
 mod consent;
 mod dialects;
+mod diff;
 mod doctor;
 mod duration;
 mod env;
@@ -18,6 +19,7 @@ mod logs;
 mod mcp;
 mod messages;
 mod passphrase;
+mod preview;
 mod protection_arguments;
 mod ps;
 mod release;
@@ -85,6 +87,7 @@ enum Verb {
     Attach(attach::AttachArguments),
     Export(export::ExportArguments),
     Shot(export::ShotArguments),
+    Preview(preview::PreviewArguments),
     Release(release::ReleaseArguments),
     Kill(kill::KillArguments),
     Clean(clean::CleanArguments),
@@ -156,6 +159,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Attach(arguments) => on_runtime(attach::attach(arguments, &settings, &state?)),
         Verb::Export(arguments) => export::export(&arguments, &state?),
         Verb::Shot(arguments) => on_runtime(export::shot(arguments, &state?)),
+        Verb::Preview(arguments) => preview::preview(&arguments, &state?),
         Verb::Release(arguments) => on_runtime(release::release(arguments, &settings, &state?)),
         Verb::Kill(arguments) => on_runtime(kill::kill(arguments, &settings, &state?)),
         Verb::Clean(arguments) => clean::clean(&arguments, &settings, &state?),

@@ -5,6 +5,7 @@ mod audit;
 mod commit;
 mod enclosing;
 mod ports;
+mod previewing;
 mod stages;
 mod typing;
 mod widening;
@@ -20,7 +21,7 @@ use crate::audit::Journal;
 use crate::bytes::ByteString;
 use crate::consent::Consents;
 use crate::control::RunControl;
-use crate::error::{EngineError, StartError};
+use crate::error::{EngineError, RequestError, StartError};
 use crate::folder;
 use crate::keeper;
 use crate::limits::Limits;
@@ -28,7 +29,7 @@ use crate::lock::Lock;
 use crate::owner::Owner;
 use crate::process::Shell;
 use crate::render;
-use crate::request::{self, CommandRequest};
+use crate::request::{self, CommandRequest, PreviewMode};
 use crate::response::{DryRun, RefusedCommand, Response};
 use crate::review::{Guard, Verdicts};
 use crate::run::{Listener, Notify};
@@ -240,6 +241,9 @@ impl Engine {
     /// As for [`Engine::run`], and when the session has as many tasks as it may have. Nothing is started then. A
     /// refusal by the guard is a response, so it comes as one.
     pub async fn start(&self, session: &Session, mut request: CommandRequest) -> Result<StartedTask, EngineError> {
+        if request.preview == PreviewMode::On {
+            return Err(RequestError::PreviewGoesOn("running in the background").into());
+        }
         let call = self.call(session, &request);
         // From its first moment: this process may be gone in the next one.
         request.lifetime = request.task_lifetime.into();

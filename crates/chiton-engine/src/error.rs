@@ -56,6 +56,9 @@ pub enum RequestError {
     /// Two inputs.
     #[error("a command in a terminal reads what is typed there: leave the other input out, and type it")]
     InputAndTerminal,
+    /// A preview that nobody would wait for.
+    #[error("a preview is what there is when the command has ended, so it goes without {0}. Nothing was started")]
+    PreviewGoesOn(&'static str),
 }
 
 /// A port that cannot be given to the name that a command has for it.
@@ -177,6 +180,9 @@ pub enum StartError {
         /// What is missing, and what the kernel says.
         layers: String,
     },
+    /// Nothing can be previewed here.
+    #[error("this cannot be previewed, so the command was not run: {0}")]
+    Preview(String),
     /// What is not written down is not run, and it cannot be written down.
     #[error("{0}")]
     Journal(String),

@@ -38,6 +38,7 @@ mod sys;
 pub mod changes;
 mod enclosure;
 mod folder;
+pub mod preview;
 mod process;
 mod protocol;
 pub mod state;
@@ -80,7 +81,7 @@ pub use limits::{Limits, WarmLimits};
 pub use lock::Lock;
 pub use owner::{Owner, ServerProcess};
 pub use process::Shell;
-pub use request::{AnswerMode, CommandInput, CommandRequest, EnvironmentChange, OnTimeout, TaskLifetime};
+pub use request::{AnswerMode, CommandInput, CommandRequest, EnvironmentChange, OnTimeout, PreviewMode, TaskLifetime};
 pub use response::{DryRun, RELEASED, RefusedCommand, Response, RunReport, StateReport};
 pub use run::{
     ChangeKind, ChangedFiles, Ending, FirstNames, InputWait, Leftover, Lifetime, Listener, Look, NotKept, Notify,

@@ -66,6 +66,8 @@ pub struct CommandRequest {
     pub on_timeout: OnTimeout,
     /// What ends a run that outlives its call.
     pub task_lifetime: TaskLifetime,
+    /// What becomes of what it does to files.
+    pub preview: PreviewMode,
     /// What it is for, for people who look at it later.
     pub description: Option<String>,
     /// Who can ask a person, where the guard wants that.
@@ -147,6 +149,17 @@ pub enum OnTimeout {
     HandBack,
 }
 
+/// What becomes of what a command does to files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PreviewMode {
+    /// It happens.
+    #[default]
+    Off,
+    /// It is held back, and so is what the command changes in its session, until a person commits it
+    /// ([`crate::preview::Previews::commit`]). This takes a sandbox, and a few milliseconds.
+    On,
+}
+
 /// What ends a run that outlives its call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TaskLifetime {
@@ -219,10 +232,28 @@ pub(crate) fn accept(
     if request.silence == Some(Duration::ZERO) {
         return Err(RequestError::ZeroSilence);
     }
+    if request.preview == PreviewMode::On {
+        prepare_preview(&mut request)?;
+    }
     if let Some(size) = request.terminal {
         prepare_terminal(&mut request, size)?;
     }
     Ok(AcceptedRequest(request))
+}
+
+/// A preview is what there is at the end, so somebody has to wait for that.
+fn prepare_preview(request: &mut CommandRequest) -> Result<(), RequestError> {
+    let outlives = [
+        (request.wait.is_some(), "a time to wait"),
+        (request.on_timeout == OnTimeout::HandBack, "going on after its time"),
+        (request.until_input, "handing it back when it waits for input"),
+        (matches!(request.input, CommandInput::Open), "input that is left open"),
+    ];
+    if let Some((_, what)) = outlives.into_iter().find(|(is_so, _)| *is_so) {
+        return Err(RequestError::PreviewGoesOn(what));
+    }
+    request.answer = AnswerMode::WithState;
+    Ok(())
 }
 
 /// A terminal is input and output in one, and programs have to know its kind.

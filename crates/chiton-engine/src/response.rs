@@ -230,7 +230,7 @@ pub(crate) fn compose(parts: RunParts<'_>) -> RunReport {
         protection,
         refused: ending.refused,
         exhausted: ending.exhausted,
-        changed: ending.changed.filter(|changed| !changed.is_empty()),
+        changed: ending.changed.filter(|changed| !changed.is_empty() || changed.preview.is_some()),
     }
 }
 

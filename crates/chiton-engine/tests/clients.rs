@@ -589,6 +589,8 @@ impl Place {
                 workspace: vec![root.clone()],
                 write: vec![root.clone()],
                 made: Vec::new(),
+                temporary: Vec::new(),
+                caches: Vec::new(),
                 hide: Vec::new(),
                 keep: Vec::new(),
                 // The server is on this machine, where no name may lead unless its address is listed.

@@ -336,6 +336,8 @@ fn policy(outside: &Outside) -> SandboxPolicy {
         workspace: vec![outside.path("work")],
         write: vec![outside.path("work")],
         made: Vec::new(),
+        temporary: Vec::new(),
+        caches: Vec::new(),
         hide: vec![outside.path("secret")],
         keep: Vec::new(),
         network: NetworkPolicy::Open,

@@ -96,6 +96,8 @@ fn sandbox(config: &EngineConfig) -> SandboxPolicy {
         write: workspace.iter().cloned().chain(["/tmp", "/dev/shm"].map(PathBuf::from)).collect(),
         workspace,
         made: Vec::new(),
+        temporary: Vec::new(),
+        caches: Vec::new(),
         hide: vec![config.state_directory.clone(), "/root/.ssh".into()],
         keep: Vec::new(),
         network: NetworkPolicy::Open,

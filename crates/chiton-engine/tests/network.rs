@@ -33,6 +33,8 @@ fn policy(root: &Path, port: u16) -> SandboxPolicy {
         workspace: vec![root.to_owned()],
         write: vec![root.to_owned()],
         made: Vec::new(),
+        temporary: Vec::new(),
+        caches: Vec::new(),
         hide: Vec::new(),
         keep: Vec::new(),
         network: NetworkPolicy::Named(vec![rule("allowed.test"), rule("127.0.0.1"), rule("rebind.test")]),

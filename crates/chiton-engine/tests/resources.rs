@@ -44,6 +44,8 @@ fn place(limits: SandboxLimits) -> Place {
         workspace: vec![root.clone()],
         write: vec![root.clone()],
         made: Vec::new(),
+        temporary: Vec::new(),
+        caches: Vec::new(),
         hide: Vec::new(),
         keep: Vec::new(),
         network: NetworkPolicy::Open,

@@ -27,6 +27,8 @@ fn policy(root: &Path) -> SandboxPolicy {
         workspace: vec![root.join("work")],
         write: vec![root.join("work")],
         made: Vec::new(),
+        temporary: Vec::new(),
+        caches: Vec::new(),
         hide: vec![root.join("secret"), root.join("key")],
         keep: vec![root.join("work/.git/hooks")],
         network: NetworkPolicy::Open,

@@ -51,6 +51,8 @@ fn place(guard: Option<Guard>) -> Place {
         workspace: vec![root.join("work")],
         write: vec![root.join("work")],
         made: Vec::new(),
+        temporary: Vec::new(),
+        caches: Vec::new(),
         hide: Vec::new(),
         keep: vec![root.join("work/hooks")],
         network: NetworkPolicy::Open,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use chiton_engine::error::StoreError;
+use chiton_engine::preview::{CommittedState, PreviewedState};
 use chiton_engine::session::store::SessionStore;
 use chiton_engine::{FreshState, Session, ShellState};
 
@@ -24,7 +25,8 @@ impl NamedSessions {
     /// The session `name` as it was left, or one that starts from `base` where there is none yet.
     pub fn open(&self, name: &str, base: &FreshState) -> Result<Session, StoreError> {
         let state = self.store.load(name, &base.state)?;
-        let mut session = Session::new(FreshState { state, inherited: base.inherited.clone() }).named(name);
+        let mut session =
+            Session::new(FreshState { state, inherited: base.inherited.clone() }).named(name).stored_in(&self.store);
         // A folder that cannot be written is reported when there is something to write.
         if let Ok(began) = self.store.begin(name, &base.state) {
             session = session.begun_at(began);
@@ -43,6 +45,20 @@ impl NamedSessions {
     pub fn note_secrets(&self, session: &Session, before: &ShellState) -> Result<(), StoreError> {
         let Some(name) = session.name() else { return Ok(()) };
         self.store.note_secrets(name, before, &session.secrets())
+    }
+
+    /// Takes over what a command changed that was only tried, once a person has committed it; not where the session has
+    /// changed since.
+    pub fn take_over(&self, previewed: &PreviewedState) -> CommittedState {
+        let PreviewedState { session, mark, from, to } = previewed;
+        if self.store.mark(session) != *mark {
+            return CommittedState::Discarded(format!("the session {session} has changed since"));
+        }
+        let real_cwd = to.cwd.canonicalize().unwrap_or_default();
+        match self.store.save(session, from, &ShellState { real_cwd, ..to.clone() }) {
+            Ok(()) => CommittedState::Committed,
+            Err(error) => CommittedState::Discarded(error.to_string()),
+        }
     }
 
     /// Writes down what changed in `session` since `before`. Does nothing for a session without a name.

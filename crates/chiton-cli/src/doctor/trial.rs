@@ -97,6 +97,8 @@ pub(super) fn sandbox(state: &Path) -> Result<SandboxReport> {
         workspace: Vec::new(),
         write: vec!["/tmp".into()],
         made: Vec::new(),
+        temporary: Vec::new(),
+        caches: Vec::new(),
         hide: vec![state.to_owned()],
         keep: Vec::new(),
         network: NetworkPolicy::Off,

@@ -15,7 +15,8 @@ use chiton_engine::limits::ViewLimits;
 use chiton_engine::shell::quote::append_single_quoted;
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{
-    ByteString, CommandInput, CommandRequest, EnvironmentChange, Lifetime, OnTimeout, Streams, TaskLifetime,
+    ByteString, CommandInput, CommandRequest, EnvironmentChange, Lifetime, OnTimeout, PreviewMode, Streams,
+    TaskLifetime,
 };
 use clap::{Args, ValueEnum};
 
@@ -43,6 +44,7 @@ Examples:
   chiton run 'python3 -m http.server &'               returns at once and says what it left running
   chiton run --background 'npm run dev'               a task: see `chiton ps`, `chiton logs`, `chiton wait`, `chiton kill`
   chiton run --pty 'vim notes.txt'                    in a terminal: yours, if there is one
+  chiton run --preview './upgrade.sh'                 see what it would change first; see `chiton preview`
   chiton run --limit memory=2G --limit cpu=5m 'make'  stop what takes too much
   chiton run --wait 50s 'cargo test'                  wait 50 s; if it is not done by then, hand back its id")]
 pub(crate) struct RunArguments {
@@ -80,6 +82,10 @@ pub(crate) struct RunArguments {
     /// to stay free on the disk; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = limit_argument)]
     limit: Vec<(LimitName, Amount)>,
+    /// Only try it: what it changes in the workspace and in its session is held back, until `chiton preview commit`. In the
+    /// sandbox work, unless another one is named
+    #[arg(long, conflicts_with_all = ["background", "wait"])]
+    pub(super) preview: bool,
     /// What the command reads: a file, or - for our own standard input [default: nothing]
     #[arg(long, value_name = "FILE|-")]
     stdin: Option<PathBuf>,
@@ -229,6 +235,7 @@ pub(super) fn request(arguments: &RunArguments) -> Result<CommandRequest> {
     request.input = input(arguments)?;
     request.streams = if arguments.merge { Streams::Merged } else { Streams::Separate };
     request.lifetime = arguments.lifetime.into();
+    request.preview = if arguments.preview { PreviewMode::On } else { PreviewMode::Off };
     request.wait = arguments.wait;
     request.approver = Some(Arc::new(Terminal));
     request.on_timeout = match arguments.on_timeout {

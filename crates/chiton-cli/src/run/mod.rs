@@ -95,7 +95,8 @@ fn engine(arguments: &RunArguments, settings: &Settings, state_directory: &Path)
     let directory = surroundings::working_directory()?;
     config.guard = protection.guard(settings, &directory, state_directory)?;
     let served = arguments.directory().map_or(Ok(directory), std::path::absolute)?;
-    config.sandbox = protection.sandbox(settings, Asker::Run, &served, &[], state_directory, arguments.limits())?;
+    let asker = if arguments.preview { Asker::Preview } else { Asker::Run };
+    config.sandbox = protection.sandbox(settings, asker, &served, &[], state_directory, arguments.limits())?;
     // A person types `chiton run --env` themself.
     config.environment.caller = CallerKind::Person;
     Ok(Engine::new(config)?)

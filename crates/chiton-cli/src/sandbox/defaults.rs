@@ -7,6 +7,8 @@ use super::profiles::{OFF, WORK};
 pub(crate) enum Asker<'a> {
     /// `chiton run`: a person at a terminal, or a script of theirs.
     Run,
+    /// `chiton run --preview`, which takes a sandbox.
+    Preview,
     /// `chiton mcp` and `chiton call` with this tool surface.
     Dialect(&'a str),
 }
@@ -39,6 +41,7 @@ pub(crate) fn default_profile(asker: Asker<'_>) -> &'static str {
     match asker {
         // A person who wants one says so in the settings.
         Asker::Run => OFF,
+        Asker::Preview => WORK,
         // A new dialect is an agent's until somebody says otherwise.
         Asker::Dialect(name) => DIALECTS.iter().find(|row| row.dialect == name).map_or(WORK, |row| row.profile),
     }
@@ -57,6 +60,7 @@ mod tests {
         assert_eq!(rows, known, "every dialect has its row");
         for (asker, profile) in [
             (Asker::Run, "off"),
+            (Asker::Preview, "work"),
             (Asker::Dialect("native"), "work"),
             (Asker::Dialect("claude"), "work"),
             (Asker::Dialect("opencode-cli"), "work"),

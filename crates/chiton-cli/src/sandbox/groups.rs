@@ -114,6 +114,8 @@ const fn hook(path: &'static str, why: &'static str) -> HookRow {
 }
 
 pub(crate) const WORKSPACE: &str = "@workspace";
+pub(crate) const TEMPORARY: &str = "@tmp";
+pub(crate) const CACHED: &str = "@caches";
 
 pub(crate) fn find(name: &str) -> Option<&'static Group> {
     GROUPS.iter().find(|group| group.name == name)
@@ -126,9 +128,9 @@ pub(crate) const GROUPS: &[Group] = &[
         about: "the directory served, the client's roots, --add-dir, and their git directory",
         members: Members::Workspace,
     },
-    Group { name: "@tmp", keys: &[Key::Write], about: "temporary files", members: Members::Places(TMP) },
+    Group { name: TEMPORARY, keys: &[Key::Write], about: "temporary files", members: Members::Places(TMP) },
     Group {
-        name: "@caches",
+        name: CACHED,
         keys: &[Key::Write],
         about: "what package managers and compilers download and keep",
         members: Members::Places(CACHES),

@@ -118,6 +118,8 @@ pub(crate) fn settle(
         workspace: workspace.roots.clone(),
         write: paths(Key::Write),
         made: work.made(&entries),
+        temporary: writable_of(&entries, super::groups::TEMPORARY),
+        caches: writable_of(&entries, super::groups::CACHED),
         hide: paths(Key::Hide),
         keep: paths(Key::Keep),
         network: network(&entries, profile.steps(Key::Network)),
@@ -140,6 +142,8 @@ pub(crate) fn limits_alone(limits: SandboxLimits, workspace: &Workspace) -> Sand
         workspace: workspace.roots.clone(),
         write: vec![PathBuf::from("/")],
         made: Vec::new(),
+        temporary: Vec::new(),
+        caches: Vec::new(),
         hide: Vec::new(),
         keep: Vec::new(),
         network: NetworkPolicy::Open,
@@ -149,6 +153,12 @@ pub(crate) fn limits_alone(limits: SandboxLimits, workspace: &Workspace) -> Sand
         missing: MissingLayer::Refuse,
         undo: UndoPolicy::Off,
     }
+}
+
+/// What may be written because of one group.
+fn writable_of(entries: &[SettledEntry], group: &str) -> Vec<PathBuf> {
+    let of_group = entries.iter().filter(|entry| entry.key == Key::Write && entry.entry == group);
+    of_group.filter_map(|entry| entry.value.path().map(Path::to_owned)).collect()
 }
 
 fn network(entries: &[SettledEntry], steps: &[Step]) -> NetworkPolicy {

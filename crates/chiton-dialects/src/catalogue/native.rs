@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use chiton_engine::tasks::{Part, WantedPort};
 use chiton_engine::terminal::TerminalSize;
-use chiton_engine::{CommandInput, EnvironmentChange, OnTimeout, Signal, Streams, TaskLifetime, Typing};
+use chiton_engine::{CommandInput, EnvironmentChange, OnTimeout, PreviewMode, Signal, Streams, TaskLifetime, Typing};
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
@@ -187,6 +187,10 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
     if arguments.choice("on_timeout", &tools::ON_TIMEOUT)? == Some("background") {
         run.request.on_timeout = OnTimeout::HandBack;
     }
+    if arguments.flag("preview")? {
+        run.request.preview = PreviewMode::On;
+    }
+    let is_preview = run.request.preview == PreviewMode::On;
     let handed_back = wait.is_some() || run.request.on_timeout == OnTimeout::HandBack;
     run.selection = selection(arguments)?;
     if arguments.switch("compact")? == Some(false) {
@@ -222,6 +226,11 @@ fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action,
             "goes without run_in_background, and so do head and tail: BashOutput has them",
         ),
         ("filter", selects && run.request.terminal.is_some(), "goes without pty, and so do head and tail"),
+        (
+            "preview",
+            is_preview && (background || handed_back || run.request.terminal.is_some()),
+            "goes without run_in_background, wait, on_timeout 'background' and pty: it is what there is at the end",
+        ),
     ];
     if let Some((name, _, problem)) = contradictions.into_iter().find(|(_, holds, _)| *holds) {
         return Err(CallError::BadValue { name, problem: problem.to_owned() });

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, SeekFrom, Timespec, Timestamps
 use super::record::{self, FileFacts, FileKind, Former, Kept};
 
 /// Copies the content of a file, with the holes that it has.
-pub(super) fn copy_content(from: &File, to: &File, bytes: u64) -> io::Result<()> {
+pub(crate) fn copy_content(from: &File, to: &File, bytes: u64) -> io::Result<()> {
     let mut place = 0;
     while place < bytes {
         // A file system that knows no holes says that all of it is data.

@@ -32,7 +32,9 @@ use crate::run::ChangedFiles;
 pub use crate::sandbox::KeepLimits;
 use crate::sandbox::keeping::KeepPlan;
 use conflicts::Conflicts;
+pub(crate) use files::copy_content;
 pub use list::{FileChange, FormerContent};
+pub(crate) use record::{attributes, set_attributes};
 pub(crate) use recorder::{Coming, Recorder};
 pub(crate) use store::{FOLDER, beside, tidy};
 
@@ -52,6 +54,12 @@ pub(crate) fn sum_up(recorder: &Recorder, about: Option<&[u8]>) -> Option<Change
     }
     changed.undo = folder.file_name().and_then(|name| name.to_str()).map(str::to_owned);
     Some(changed)
+}
+
+/// Whether somebody has undone what a log holds, or has begun to.
+pub(crate) fn is_undone(store: &Path, id: &str) -> bool {
+    let folder = store.join(id);
+    store::undone(&folder).exists() || store::undoing(&folder).exists()
 }
 
 /// The logs of a state directory.
@@ -307,7 +315,7 @@ impl ChangeLogs {
     }
 
     /// Where what an undoing changes is kept.
-    fn keep_plan(&self, roots: &[PathBuf]) -> KeepPlan {
+    pub(crate) fn keep_plan(&self, roots: &[PathBuf]) -> KeepPlan {
         let kept = roots.first().and_then(|root| beside(root, &self.state_directory));
         KeepPlan {
             roots: roots.to_vec(),
@@ -429,4 +437,9 @@ fn new_id() -> io::Result<String> {
     let mut random = [0; 4];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
     Ok(format!("undo_{:08x}", u32::from_ne_bytes(random)))
+}
+
+/// How long ago something was that is said in milliseconds since 1970.
+pub fn age(began_ms: u64) -> Duration {
+    Duration::from_millis(store::now_ms().saturating_sub(began_ms))
 }

@@ -32,7 +32,7 @@ use crate::sandbox::keeping::KeepPlan;
 use crate::sandbox::policy::{MadePlace, MissingLayer, NetworkPolicy, SandboxPolicy};
 use crate::sandbox::report::{RefusedAccess, RefusedAction, SandboxReport};
 use network::events::{EventReader, Refusal, Refused};
-use prepare::{Layer, PrepareOrder, Prepared};
+use prepare::{Layer, PrepareOrder, Prepared, PreviewView};
 
 /// Namespaces and rules that shells are put into.
 #[derive(Debug)]
@@ -54,6 +54,8 @@ pub(crate) struct Enclosure {
     boundary: Option<Arc<Boundary>>,
     /// Where what commands change is kept, if it is.
     keep: Option<KeepPlan>,
+    /// Folders that are not what they are outside.
+    previewed: Vec<PathBuf>,
 }
 
 /// How a shell reaches what it shares with its keeper.
@@ -72,6 +74,8 @@ pub(crate) enum HandBack {
 pub(crate) enum Unenclosed {
     /// The kernel lacks layers that the policy insists on.
     Missing(Vec<String>),
+    /// There are no mounts of its own, without which nothing can be previewed; this is why.
+    NoPreview(String),
     /// Something else went wrong.
     Failed(io::Error),
 }
@@ -135,6 +139,7 @@ impl Enclosure {
         (folder, keep): (&Path, Option<KeepPlan>),
         without: Without,
         before: Option<&Self>,
+        preview: Option<PreviewView>,
         preparing: Preparing<'_>,
     ) -> Result<Self, Unenclosed> {
         if policy.is_limits_alone() {
@@ -148,6 +153,7 @@ impl Enclosure {
                 in_use: None,
                 boundary: None,
                 keep: None,
+                previewed: Vec::new(),
             });
         }
         hand_back::leave_those_of_the_killed(folder);
@@ -158,7 +164,7 @@ impl Enclosure {
         // Places are covered by what they really are, and so this one has to be found again by that.
         let hand_back = fs::canonicalize(hand_back)?;
         made::make(&policy.made, &hand_back);
-        let order = PrepareOrder { policy: policy.clone(), hand_back, without };
+        let order = PrepareOrder { policy: policy.clone(), hand_back, without, preview };
         let before = before.filter(|before| before.can_go_on(policy));
         let goes_on = before.map(Self::namespaces_of_session).filter(|namespaces| !namespaces.is_empty());
         let joined = goes_on.and_then(|namespaces| preparing(&order, &namespaces).ok());
@@ -179,7 +185,11 @@ impl Enclosure {
             in_use: Some(in_use),
             boundary: None,
             keep,
+            previewed: order.preview.iter().flat_map(PreviewView::places).collect(),
         };
+        if let (Some(_), Layer::Missing(why)) = (&order.preview, &enclosure.prepared.namespaces) {
+            return Err(Unenclosed::NoPreview(why.clone()));
+        }
         if enclosure.weaker().is_empty() {
             enclosure.boundary = Some(Arc::new(enclosure.boundary_of(&enclosure.policy)));
         }
@@ -255,6 +265,8 @@ impl Enclosure {
                 (_, None) => InternetSockets::Refused,
             },
             keep: self.keep.clone().filter(|_| self.prepared.watch.holds()),
+            directory_id: self.prepared.directory,
+            previewed: self.previewed.clone(),
         }
     }
 
@@ -419,7 +431,7 @@ impl Drop for Enclosure {
 }
 
 /// A policy whose paths are without links as far as they exist.
-fn settled(policy: &SandboxPolicy) -> SandboxPolicy {
+pub(crate) fn settled(policy: &SandboxPolicy) -> SandboxPolicy {
     fn real(path: &Path) -> PathBuf {
         fs::canonicalize(path).unwrap_or_else(|_| match (path.parent(), path.file_name()) {
             (Some(parent), Some(name)) => real(parent).join(name),
@@ -427,7 +439,8 @@ fn settled(policy: &SandboxPolicy) -> SandboxPolicy {
         })
     }
     let mut settled = policy.clone();
-    for paths in [&mut settled.write, &mut settled.workspace, &mut settled.keep, &mut settled.sockets] {
+    let places = [&mut settled.write, &mut settled.workspace, &mut settled.temporary, &mut settled.caches];
+    for paths in places.into_iter().chain([&mut settled.keep, &mut settled.sockets]) {
         for path in paths {
             *path = real(path);
         }

@@ -9,6 +9,7 @@
 //! Nothing here decides what is allowed: the policy says it, and its paths are taken as they are.
 
 mod datagrams;
+mod overlay;
 mod rules;
 mod view;
 
@@ -23,6 +24,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space}
 use serde::{Deserialize, Serialize};
 
 use super::network::{self, inside, inside::Sockets};
+use crate::run::DirectoryId;
 use crate::sandbox::Without;
 use crate::sandbox::policy::{NetworkPolicy, SandboxPolicy};
 use crate::sys::namespaces::{Forked, fork, leave, unshare};
@@ -38,6 +40,38 @@ pub(crate) struct PrepareOrder {
     pub(crate) hand_back: PathBuf,
     /// Layers to do without.
     pub(crate) without: Without,
+    /// What is shown in place of what is there, for a command that is only tried.
+    pub(crate) preview: Option<PreviewView>,
+}
+
+/// What a preview shows in place of what is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PreviewView {
+    pub(crate) overlays: Vec<Overlay>,
+    /// Folders in which whatever is written is seen by the command alone, and is gone with it.
+    pub(crate) private: Vec<PathBuf>,
+    /// Folders of ours that hold what is written. They look empty.
+    pub(crate) own: Vec<PathBuf>,
+    /// Where the command starts, and which directory that is outside.
+    pub(crate) directory: (PathBuf, DirectoryId),
+}
+
+impl PreviewView {
+    /// The folders that are not what they are outside.
+    pub(super) fn places(&self) -> impl Iterator<Item = PathBuf> {
+        let overlaid = self.overlays.iter().map(|overlay| &overlay.root);
+        overlaid.chain(&self.private).cloned()
+    }
+}
+
+/// A folder that looks as if it was written to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Overlay {
+    pub(crate) root: PathBuf,
+    /// What is written goes here.
+    pub(crate) upper: PathBuf,
+    /// What the kernel needs besides, on the same file system.
+    pub(crate) work: PathBuf,
 }
 
 /// What was prepared. The descriptors come with it, in this order: users, mounts, messages, the network, rules.
@@ -56,6 +90,8 @@ pub(crate) struct Prepared {
     pub(crate) absent: Vec<PathBuf>,
     /// What holds less than the policy says, and why.
     pub(crate) weaker: Vec<String>,
+    /// In a preview, which directory the command starts in: seen from inside it is another one.
+    pub(crate) directory: Option<DirectoryId>,
 }
 
 /// Whether a layer is there.
@@ -222,8 +258,10 @@ fn inside(
         return Err("the users of a namespace cannot be mapped".to_owned());
     }
 
-    let view =
-        view::build(&order.policy, &order.hand_back, &found.datagrams).map_err(say("mounts cannot be changed"))?;
+    let preview = order.preview.as_ref();
+    let view = view::build(&order.policy, &order.hand_back, &found.datagrams, preview)
+        .map_err(say("mounts cannot be changed"))?;
+    let directory = preview.map(|preview| directory_inside(&preview.directory.0)).transpose()?;
     let open = |kind: &str| {
         let path = format!("/proc/self/ns/{kind}");
         rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(io::Error::from)
@@ -241,6 +279,7 @@ fn inside(
         namespaces: Layer::Holds,
         network: network_layer(order, network, found),
         absent: view.absent,
+        directory,
         ..Prepared::default()
     };
     let is_new = joined.is_empty();
@@ -252,6 +291,14 @@ fn inside(
         None => Ok(()),
     });
     handed_over.map_err(say("the sandbox cannot be handed over"))
+}
+
+/// Which directory a path leads to in the mounts that were just made.
+fn directory_inside(path: &Path) -> Result<DirectoryId, String> {
+    let found = rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .and_then(rustix::fs::fstat)
+        .map_err(|error| format!("{} is not there inside of a preview: {error}", path.display()))?;
+    Ok((found.st_dev, found.st_ino))
 }
 
 /// New namespaces, or those of a session and new mounts.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::Engine;
 use crate::capture::collect::Reports;
 use crate::changes;
+use crate::preview;
 use crate::process::ShellKind;
 use crate::process::keeper_process::Keeper;
 use crate::protocol::Report;
@@ -192,6 +193,7 @@ impl Engine {
             let limits = &engine.inner.config.limits;
             let runs = engine.inner.tasks.folder();
             let journal = engine.inner.config.audit.as_ref();
+            preview::sweep(&engine.inner.config.state_directory);
             if let Some(swept) = sweep::tidy(runs, bytes, limits.retention, limits.spool.in_all, journal) {
                 engine.inner.quota.measured(swept.used);
             }

@@ -53,6 +53,23 @@ impl Engine {
         shell: ShellKind,
         text: &[u8],
     ) -> Commit {
+        match self.read_state(session, start, shell, text) {
+            Ok((change, commit)) => {
+                session.commit(&change);
+                Commit { cwd: session.state().cwd.clone(), ..commit }
+            }
+            Err(discarded) => *discarded,
+        }
+    }
+
+    /// What the shell changed, as it printed that as `text`, and what is said of it. It is not committed yet.
+    pub(super) fn read_state(
+        &self,
+        session: &Session,
+        start: &StartingPoint,
+        shell: ShellKind,
+        text: &[u8],
+    ) -> Result<(Change, Commit), Box<Commit>> {
         let handed_back = match shell {
             ShellKind::Bash => bash::dump::read(text, &start.state).map(|back| (back.state, back.pipe_status)),
             ShellKind::Posix => posix::read(text, &start.state).map(|state| (state, Vec::new())),
@@ -61,7 +78,7 @@ impl Engine {
             let why = "the shell handed no state back: it was replaced (exec), it lists what it reads (set -v), its \
                        exit trap was set past ours (command trap, posix mode), or its state is larger than what is \
                        carried";
-            return Commit::new(StateReport::Discarded(why.to_owned()), session);
+            return Err(Box::new(Commit::new(StateReport::Discarded(why.to_owned()), session)));
         };
 
         state.real_cwd = if state.cwd == start.state.cwd {
@@ -80,7 +97,7 @@ impl Engine {
 
         let change = Change::between(&start.state, state);
         let report = if change.is_empty() { StateReport::Unchanged } else { StateReport::Committed };
-        session.commit(&change);
-        Commit { pipe_status, not_carried, notice, ..Commit::new(report, session) }
+        let commit = Commit { pipe_status, not_carried, notice, ..Commit::new(report, session) };
+        Ok((change, commit))
     }
 }

@@ -11,14 +11,17 @@ use super::Engine;
 use crate::changes;
 use crate::enclosure::network::broker::BrokerPlan;
 use crate::enclosure::network::resolver::Resolution;
+use crate::enclosure::prepare::PreviewView;
 use crate::enclosure::{Enclosure, Unenclosed};
 use crate::error::StartError;
+use crate::preview::{NoPreview, OpenPreview};
 use crate::process::sandbox_process;
 use crate::review::Protection;
 use crate::sandbox::KeepLimits;
 use crate::sandbox::keeping::KeepPlan;
 use crate::sandbox::policy::{NetworkPolicy, SandboxPolicy, Widening};
-use crate::session::{ProxyVariables, Session};
+use crate::secrets::ResolvedCommand;
+use crate::session::{ProxyVariables, Session, StartingPoint};
 
 /// The folder, in the state directory, in which sandboxed shells hand their state back.
 const FOLDER: &str = "sandbox";
@@ -39,7 +42,7 @@ impl Engine {
             return Ok(Some(Arc::clone(enclosure)));
         }
         let former = session.former_enclosure().lock().take();
-        let made = self.make_enclosure(&policy.widened(session.widened()), former.as_deref())?;
+        let made = self.make_enclosure(&policy.widened(session.widened()), former.as_deref(), None)?;
         session.set_proxies(match (made.proxy(), &policy.network, &self.inner.config.sandbox_upstream) {
             (Some(port), ..) => ProxyVariables::Ours(port),
             (None, NetworkPolicy::Named(_), Some(upstream)) => ProxyVariables::Without(upstream.clone()),
@@ -58,13 +61,44 @@ impl Engine {
             Some(policy) if !widened.is_empty() => {
                 let all = session.widened().into_iter().chain(widened.iter().cloned());
                 let usual = self.enclosure(session)?;
-                Ok(Some(self.make_enclosure(&policy.widened(all), usual.as_deref())?))
+                Ok(Some(self.make_enclosure(&policy.widened(all), usual.as_deref(), None)?))
             }
             _ => self.enclosure(session),
         }
     }
 
-    fn make_enclosure(&self, policy: &SandboxPolicy, before: Option<&Enclosure>) -> Result<Arc<Enclosure>, StartError> {
+    /// What a command is held in that is only tried, and what becomes of what it writes there.
+    pub(super) fn preview_for(
+        &self,
+        session: &Session,
+        command: &ResolvedCommand,
+        start: &StartingPoint,
+    ) -> Result<(OpenPreview, Arc<Enclosure>), StartError> {
+        let config = &self.inner.config;
+        let why_not = "a preview takes a sandbox, which shows the command a workspace of its own, and there is none; \
+                       --sandbox work is one";
+        let policy = config.sandbox.as_ref().filter(|policy| !policy.is_limits_alone());
+        let policy = policy.ok_or_else(|| StartError::Preview(why_not.to_owned()))?;
+        let all = session.widened().into_iter().chain(command.grounds().widened.iter().cloned());
+        let usual = self.enclosure(session)?;
+
+        let text = self.inner.known.masked(&command.request().command);
+        let directory = (start.state.cwd.clone(), start.directory_id);
+        let opened = OpenPreview::new(&policy.widened(all), &config.state_directory, text, directory);
+        let (preview, policy, view) = opened.map_err(|why| match why {
+            NoPreview::Because(why) => StartError::Preview(why),
+            NoPreview::Failed(error) => StartError::Preview(error.to_string()),
+        })?;
+        let enclosure = self.make_enclosure(&policy, usual.as_deref(), Some(view))?;
+        Ok((preview, enclosure))
+    }
+
+    fn make_enclosure(
+        &self,
+        policy: &SandboxPolicy,
+        before: Option<&Enclosure>,
+        preview: Option<PreviewView>,
+    ) -> Result<Arc<Enclosure>, StartError> {
         let config = &self.inner.config;
         let folder = config.state_directory.join(FOLDER);
         let names = || BrokerPlan {
@@ -77,7 +111,8 @@ impl Engine {
             upstream: config.sandbox_upstream.clone(),
             search: Vec::new(),
         };
-        let keep = self.keep_plan(policy);
+        // What a preview changes, it changes nowhere yet.
+        let keep = if preview.is_none() { self.keep_plan(policy) } else { None };
         // What is kept outside of the state directory is nobody's business either.
         let mut policy = policy.clone();
         policy.hide.extend(
@@ -86,14 +121,14 @@ impl Engine {
         let policy = &policy;
         let preparing =
             |order: &_, joined: &[BorrowedFd<'_>]| sandbox_process::prepare(&config.keeper, order, joined, names);
-        let made = Enclosure::new(policy, (&folder, keep), config.sandbox_without, before, &preparing).map_err(
-            |why| match why {
-                Unenclosed::Missing(layers) => {
-                    StartError::SandboxMissing { profile: policy.profile.clone(), layers: layers.join(", ") }
-                }
-                Unenclosed::Failed(error) => StartError::Sandbox(error),
-            },
-        )?;
+        let made = Enclosure::new(policy, (&folder, keep), config.sandbox_without, before, preview, &preparing);
+        let made = made.map_err(|why| match why {
+            Unenclosed::Missing(layers) => {
+                StartError::SandboxMissing { profile: policy.profile.clone(), layers: layers.join(", ") }
+            }
+            Unenclosed::NoPreview(why) => StartError::Preview(why),
+            Unenclosed::Failed(error) => StartError::Sandbox(error),
+        })?;
         Ok(Arc::new(made))
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::MutexGuard;
 
 use super::afterwork::FollowUp;
+use super::previewing::PreviewEnd;
 use super::{Engine, EngineInner, StartedTask};
 use crate::audit::AuditEntry;
 use crate::bytes::ByteString;
@@ -14,10 +15,11 @@ use crate::control::RunControl;
 use crate::enclosure::Enclosure;
 use crate::error::{EngineError, PortError, RequestError, SessionError, StartError};
 use crate::folder::record::RequestRecord;
+use crate::preview::OpenPreview;
 use crate::process::{Shell, ShellKind};
 use crate::protocol::HandedBack;
 use crate::render::{Completeness, TextView, Views};
-use crate::request::{AcceptedRequest, AnswerMode, CommandInput, CommandRequest, TaskLifetime};
+use crate::request::{AcceptedRequest, AnswerMode, CommandInput, CommandRequest, PreviewMode, TaskLifetime};
 use crate::response::{self, Commit, DryRun, RefusedCommand, RunParts, RunReport, StateReport};
 use crate::review::would_wait::Printed;
 use crate::review::{self, ApprovedCommand, NotAsJudged, Refusal, Reviewed, Reviewers};
@@ -121,6 +123,8 @@ pub(super) struct Attempt {
     can_repeat: bool,
     /// What it is held in.
     enclosure: Option<Arc<Enclosure>>,
+    /// What becomes of what it writes, where it is only tried.
+    preview: Option<OpenPreview>,
 }
 
 /// A run whose end was reported, or that was handed back alive.
@@ -134,6 +138,7 @@ pub(super) struct Ended {
     released: bool,
     reports: Reports,
     enclosure: Option<Arc<Enclosure>>,
+    preview: Option<OpenPreview>,
 }
 
 impl Ended {
@@ -162,6 +167,7 @@ impl Engine {
         widened: Arc<[Widening]>,
     ) -> Result<ApprovedCommand, NotRun> {
         session.ready().await;
+        session.take_over_committed();
         if let Some(login) = &self.inner.config.login {
             self.inner.known.learn(session.log_in(login, &self.inner.config.environment).await);
         }
@@ -225,8 +231,10 @@ impl Engine {
         start: &StartingPoint,
         attendance: Attendance,
     ) -> Result<Attempt, StartError> {
-        let can_repeat = self.is_warm() && matches!(command.request().input, CommandInput::Nothing);
-        let attempt = self.launch_in(session, command, start, attendance, ShellChoice::WaitingOrNew).await?;
+        let is_preview = command.request().preview == PreviewMode::On;
+        let can_repeat = self.is_warm() && !is_preview && matches!(command.request().input, CommandInput::Nothing);
+        let choice = if is_preview { ShellChoice::New } else { ShellChoice::WaitingOrNew };
+        let attempt = self.launch_in(session, command, start, attendance, choice).await?;
         Ok(Attempt { can_repeat, ..attempt })
     }
 
@@ -254,7 +262,13 @@ impl Engine {
     ) -> Result<Attempt, StartError> {
         let EngineInner { config, tasks, known, quota, .. } = &*self.inner;
         let announce = |command: &ResolvedCommand, record: &RequestRecord| self.write_start(session, command, record);
-        let enclosure = self.enclosure_for(session, &command.grounds().widened)?;
+        let (mut preview, enclosure) = match command.request().preview {
+            PreviewMode::Off => (None, self.enclosure_for(session, &command.grounds().widened)?),
+            PreviewMode::On => {
+                let (preview, enclosure) = self.preview_for(session, command, start)?;
+                (Some(preview), Some(enclosure))
+            }
+        };
         let settings = LaunchSettings {
             keeper: &config.keeper,
             floor: self.inner.floor.as_deref(),
@@ -274,7 +288,10 @@ impl Engine {
             notify: config.notify.as_ref(),
         };
         let (run, launched) = spawn::launch(command, start, settings).await?;
-        Ok(Attempt { run, launched, can_repeat: false, enclosure })
+        if let Some(preview) = &mut preview {
+            preview.runs_as(run.folder.id()).map_err(|error| StartError::Preview(error.to_string()))?;
+        }
+        Ok(Attempt { run, launched, can_repeat: false, enclosure, preview })
     }
 
     /// Stage 6: the command runs, and what it prints is taken.
@@ -289,14 +306,14 @@ impl Engine {
     ) -> Result<(Ended, Captured), StartError> {
         let view = command.request().view.unwrap_or(self.inner.config.limits.view);
         loop {
-            let Attempt { run, launched, can_repeat, enclosure } = attempt;
+            let Attempt { run, launched, can_repeat, enclosure, preview } = attempt;
             match collect(launched, command.request(), &run.folder, view, listener, control).await {
                 Ok(Some(collected)) => {
                     let Collected { pid, warm, ending, state, captured, waits, released, reports } = collected;
                     if ending.outcome == Outcome::Lost {
                         run.write_record();
                     }
-                    let ended = Ended { run, pid, warm, ending, state, waits, released, reports, enclosure };
+                    let ended = Ended { run, pid, warm, ending, state, waits, released, reports, enclosure, preview };
                     return Ok((ended, captured));
                 }
                 Ok(None) => {}
@@ -316,12 +333,25 @@ impl Engine {
         ended: Ended,
         views: Views,
     ) -> RunReport {
-        let Ended { mut run, pid, warm, mut ending, state, waits, released, reports, enclosure } = ended;
+        let Ended { mut run, pid, warm, mut ending, state, waits, released, reports, enclosure, preview } = ended;
         run.keep();
         let shell = self.shell_of(request).kind();
-        let commit = self.commit(session, &start, shell, &ending, state);
+        if let Some(enclosure) = &enclosure {
+            ending.refused.extend(enclosure.refused_names(ending.connected.as_deref()));
+        }
+        let (commit, reports) = match preview {
+            None => {
+                let commit = self.commit(session, &start, shell, &ending, state);
+                (commit, hold(session, request, &run, &ending, reports).await)
+            }
+            Some(preview) => {
+                // Its keeper goes as well: nothing waits in a sandbox that was made for one command.
+                drop((reports, enclosure));
+                let ended = PreviewEnd { session, start: &start, shell, run: run.folder.id() };
+                (self.end_preview(preview, ended, &mut ending, state).await, None)
+            }
+        };
         let owed = owed_by(session, request, &commit, warm);
-        let reports = hold(session, request, &run, &ending, reports).await;
         let owed = owed.filter(|_| reports.is_some());
 
         let mention = mention_missed(session, request, &start, &ending, &views);
@@ -345,9 +375,6 @@ impl Engine {
             let (session, start, running) = (session.clone(), start.clone(), run.running.take());
             FollowUp { session, start, shell, running, reports, owed }
         });
-        if let Some(enclosure) = enclosure {
-            ending.refused.extend(enclosure.refused_names(ending.connected.as_deref()));
-        }
         let response = response::compose(RunParts {
             run_id: run.folder.id(),
             pid,

@@ -93,7 +93,7 @@ fn start_enclosed(
         FilterOptions { internet: enclosed.internet, watched: enclosed.watched, keeps: enclosed.keep.is_some() };
     let enclosing = Enclosing {
         namespaces: &namespaces,
-        directory: (&c_string(&plan.directory)?, plan.directory_id),
+        directory: (&c_string(&plan.directory)?, enclosed.directory_id.unwrap_or(plan.directory_id)),
         ruleset: rules.as_ref().map(AsFd::as_fd),
         filter: Filter::new(&filter::rules(options)),
         confines: enclosed.confines,

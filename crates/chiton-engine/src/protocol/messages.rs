@@ -116,6 +116,10 @@ pub(crate) struct EnclosedPlan {
     pub(crate) internet: InternetSockets,
     /// Where what commands change is kept, if it is.
     pub(crate) keep: Option<KeepPlan>,
+    /// Which directory it starts in as seen from inside, where that is another one than outside.
+    pub(crate) directory_id: Option<DirectoryId>,
+    /// Folders that are not what they are outside: what a command does there is for the kernel to judge.
+    pub(crate) previewed: Vec<PathBuf>,
 }
 
 impl EnclosedPlan {

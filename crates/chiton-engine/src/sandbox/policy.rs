@@ -19,6 +19,11 @@ pub struct SandboxPolicy {
     /// Places of `write` that programs make by themselves: made where they are missing, removed at the end if they stayed
     /// empty.
     pub made: Vec<MadePlace>,
+    /// Places of `write` that are for temporary files: in a preview, what is written there is nobody else's and is gone with
+    /// it.
+    pub temporary: Vec<PathBuf>,
+    /// Places of `write` that programs fill by themselves and could fill again: a preview changes them as any command does.
+    pub caches: Vec<PathBuf>,
     /// Files and folders that look empty.
     pub hide: Vec<PathBuf>,
     /// Files and folders inside of `write` that may be read and not be changed, made or removed.

@@ -41,6 +41,7 @@ pub(crate) use proxies::ProxyVariables;
 pub(crate) use standing::Standing;
 use start::Begun;
 pub(crate) use start::{StartingPoint, begin, begin_next};
+use store::SessionStore;
 
 /// One shell as an agent knows it: what a command changes is there for the next one.
 ///
@@ -61,6 +62,8 @@ struct SessionInner {
     /// Shells that wait for its next commands.
     pool: Arc<Pool>,
     origin: Origin,
+    /// Where it is written down, where it has a name.
+    store: Option<SessionStore>,
 }
 
 /// A state that goes its own way.
@@ -70,6 +73,28 @@ struct Branch {
     current: Lock<Arc<ShellState>>,
     /// What belongs to answers that have left already.
     late_notices: Lock<Vec<String>>,
+    /// What commands would have changed that were only tried.
+    previewed: Lock<Vec<PendingState>>,
+}
+
+/// What a command would change in its session, once a person has committed what it did to files.
+#[derive(Debug)]
+pub(crate) struct PendingState {
+    /// The preview, and whether that was committed.
+    pub(crate) preview: String,
+    pub(crate) is_committed: IsCommitted,
+    /// What the state was when the command began.
+    pub(crate) before: Arc<ShellState>,
+    pub(crate) change: Change,
+}
+
+/// Tells whether a preview was committed, or that it is gone.
+pub(crate) struct IsCommitted(pub(crate) Box<dyn Fn() -> Option<bool> + Send>);
+
+impl std::fmt::Debug for IsCommitted {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("IsCommitted")
+    }
 }
 
 impl Branch {
@@ -120,6 +145,7 @@ impl Session {
             number: BranchNumber::default(),
             current: Lock::new(Arc::new(state)),
             late_notices: Lock::default(),
+            previewed: Lock::default(),
         };
         let inner = SessionInner {
             origin: Origin::of(&inherited),
@@ -129,6 +155,7 @@ impl Session {
             trunk: None,
             shared: Arc::new(Shared { inherited: Lock::new(inherited), ..Shared::default() }),
             pool: Arc::default(),
+            store: None,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -143,6 +170,17 @@ impl Session {
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         self.with(|inner| inner.name = Some(name.into()))
+    }
+
+    /// The same, which is written down here under its name.
+    #[must_use]
+    pub fn stored_in(self, store: &SessionStore) -> Self {
+        self.with(|inner| inner.store = Some(store.clone()))
+    }
+
+    /// What is written down of it, as one word that changes with that.
+    pub(crate) fn stored_mark(&self) -> Option<String> {
+        self.inner.store.as_ref()?.mark(self.name()?)
     }
 
     /// The same, begun at an earlier time by another process.
@@ -168,7 +206,12 @@ impl Session {
     #[must_use]
     pub fn branch(&self) -> Self {
         let number = self.inner.shared.afterwork.branch();
-        let branch = Branch { number, current: Lock::new(self.state()), late_notices: Lock::default() };
+        let branch = Branch {
+            number,
+            current: Lock::new(self.state()),
+            late_notices: Lock::default(),
+            previewed: Lock::default(),
+        };
         self.clone().with(|inner| {
             let left = std::mem::replace(&mut inner.branch, Arc::new(branch));
             inner.trunk.get_or_insert(left);
@@ -247,6 +290,33 @@ impl Session {
         }
         let mut current = self.inner.branch.current.lock();
         *current = Arc::new(change.apply(&current));
+    }
+
+    /// Has what a command changed taken over when its preview is committed.
+    pub(crate) fn await_commit(&self, pending: PendingState) {
+        self.inner.branch.previewed.lock().push(pending);
+    }
+
+    /// Takes over what was changed by commands whose previews a person has committed meanwhile, if nothing else has changed
+    /// the state since.
+    pub(crate) fn take_over_committed(&self) {
+        let mut waiting = self.inner.branch.previewed.lock();
+        if waiting.is_empty() {
+            return;
+        }
+        let (decided, undecided) = waiting.drain(..).partition(|pending| (pending.is_committed.0)() != Some(false));
+        *waiting = undecided;
+        let committed = Vec::into_iter(decided).filter(|pending| (pending.is_committed.0)() == Some(true));
+        for PendingState { preview, before, mut change, .. } in committed {
+            if *self.state() == *before {
+                change.find_directory();
+                self.commit(&change);
+                self.say_later(format!("{preview} was committed, and with it what it changed in this session"));
+            } else {
+                let why = "which has changed since";
+                self.say_later(format!("{preview} was committed, but not what it changed in this session, {why}"));
+            }
+        }
     }
 
     /// Goes to another directory: the own one is gone, and the next command begins by going there.

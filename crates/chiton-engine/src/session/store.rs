@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
+use crate::bytes::ByteString;
 use crate::error::StoreError;
 use crate::folder::make_own;
 use crate::state::ShellState;
@@ -81,6 +82,15 @@ impl SessionStore {
             return Ok(());
         }
         self.change(name, from, |written| written.secrets.extend(used.iter().cloned()))
+    }
+
+    /// What is written down of the session `name`, as one word that changes with that; `None` where there is nothing.
+    pub fn mark(&self, name: &str) -> Option<String> {
+        let written = self.read(name).ok()??;
+        let removed = written.removed.into_iter().map(|name| (name, ByteString::default()));
+        let state = written.state.content_hash();
+        let removed = ShellState::fresh("/", removed, 0).content_hash();
+        Some(format!("{state}{removed}"))
     }
 
     /// Saves what a command changed in the session `name`: added to what is written there by now, so that two processes

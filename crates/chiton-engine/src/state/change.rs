@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::shell_state::ShellState;
+use super::shell_state::{ShellState, Value, Variable};
 
 /// The keys a command changed, with their new content; `None` where it removed one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,23 @@ impl Change {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.from == self.to
+    }
+
+    /// The same without any value that the command did not set: what can be written down.
+    pub(crate) fn without_former_values(&self) -> (ShellState, ShellState) {
+        let (mut from, mut to) = (self.from.clone(), self.to.clone());
+        to.variables.retain(|name, value| from.variables.get(name) != Some(value));
+        let removed = |name: &String| !self.to.variables.contains_key(name);
+        let gone = || Variable { attributes: String::new(), value: Value::Unset };
+        from.variables = from.variables.into_keys().filter(removed).map(|name| (name, gone())).collect();
+        (from, to)
+    }
+
+    /// Finds out what the directory really is that it leads to: it may have come to be only now.
+    pub(crate) fn find_directory(&mut self) {
+        if self.to.cwd != self.from.cwd {
+            self.to.real_cwd = self.to.cwd.canonicalize().unwrap_or_default();
+        }
     }
 
     /// `current` with just these changes made to it.
@@ -58,7 +75,6 @@ fn merge<K: Ord + Clone, V: PartialEq + Clone>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::{Value, Variable};
 
     fn state(pairs: &[(&str, &str)]) -> ShellState {
         let environment = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));

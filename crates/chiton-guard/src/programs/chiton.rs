@@ -52,6 +52,17 @@ pub(super) const ROWS: &[Program] = &[
             allows("chiton run --sandbox offline --limit memory=2G 'make test'"),
             allows("CHITON_SANDBOX_PROFILE=offline chiton run 'make test'"),
             denies("chiton run --limit memory=2G 'rm -rf /'", "delete-root"),
+            denies("chiton preview commit preview_1a2b3c4d", "chiton"),
+            denies("chiton preview --state-dir /x commit preview_1a2b3c4d", "chiton"),
+            denies("chiton preview \"$VERB\" preview_1a2b3c4d", "chiton"),
+            asks("chiton preview drop preview_1a2b3c4d", "chiton"),
+            allows("chiton preview list"),
+            allows("chiton preview show preview_1a2b3c4d --diff src"),
+            allows("chiton run --preview 'make test'"),
+            denies("chiton run --preview 'rm -rf /'", "delete-root"),
+            denies("chiton undo shell_1a2b3c4d", "chiton"),
+            allows("chiton undo shell_1a2b3c4d --dry-run"),
+            allows("chiton changes shell_1a2b3c4d"),
             allows("chiton sandbox list"),
             allows("chiton sandbox show work --json"),
             allows("chiton sandbox allow write ~/data --dry-run"),
@@ -126,7 +137,7 @@ const CHITON: Grammar = Grammar {
         "cwd", "workspace", "name", "file", "sandbox", "add-dir", "limit", "profile",
     ],
     // Spelled out, so that no abbreviation of another option is taken for them.
-    flags: &["no-audit", "undo", "all", "dry-run", "help", "http-allow-remote"],
+    flags: &["no-audit", "undo", "all", "dry-run", "help", "http-allow-remote", "preview"],
     ..Grammar::PLAIN
 };
 
@@ -168,6 +179,14 @@ fn verb(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran
         "release" => meddles(machine, call, "This hands back a call in the name of a person."),
         "clean" => meddles(machine, call, "This removes the output and the records of commands that have ended."),
         "sandbox" => sandbox(machine, call, &options, operands),
+        "preview" => preview(machine, call, operands),
+        "undo" if !options.has(&["dry-run"]) => {
+            weakens(
+                machine,
+                call.span,
+                "This puts files back in the name of a person, who does that in a terminal of their own.",
+            );
+        }
         "audit" => {
             let removes = operands.first().is_some_and(|word| !word.text.is("verify"));
             if removes {
@@ -423,6 +442,16 @@ fn sandbox(machine: &mut Machine<'_>, call: &Call, options: &Options, operands: 
             call.span,
             "This lets commands out of the sandbox. A person does that, in a terminal of their own.",
         ),
+    }
+}
+
+/// `preview VERB`: what was held back until a person has seen it is for that person to commit.
+fn preview(machine: &mut Machine<'_>, call: &Call, operands: &[Arg]) {
+    let Some(verb) = operands.first() else { return };
+    match verb.text.as_known().as_deref() {
+        Some("list" | "show" | "help") => {}
+        Some("drop") => meddles(machine, call, "This forgets what somebody may want to look at."),
+        _ => weakens(machine, call.span, "This makes a preview real. A person does that, in a terminal of their own."),
     }
 }
 

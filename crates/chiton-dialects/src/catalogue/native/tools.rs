@@ -45,6 +45,10 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
             ("run_in_background", boolean("Come back at once with its id; no timeout if left out.")),
             ("watch", string("In the background: as in BashOutput.")),
             ("wait_for_port", integer(0, "In the background: come back when it listens on this port (0: any).")),
+            (
+                "preview",
+                boolean("Only try it: the reply says which files would change; a person commits or drops that."),
+            ),
             ("workdir", string("Directory for this call alone.")),
             ("env", variables("Variables for this call alone.")),
             ("stdin", string("What it reads; without it, nothing.")),

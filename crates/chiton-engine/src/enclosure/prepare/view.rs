@@ -7,6 +7,8 @@
 //!    files are covered by one that nobody may read.
 //! 4. What is kept inside of a writable place is made read-only.
 //!
+//! For a preview, overlays take the places of the writable ones that are no caches ([`overlay`]).
+//!
 //! A command cannot take any of it away: changing mounts needs rights that it does not have, and Landlock and the filter
 //! refuse it as well.
 
@@ -21,7 +23,7 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount, open_tree,
 };
 
-use super::open_place;
+use super::{PreviewView, open_place, overlay};
 use crate::sandbox::policy::SandboxPolicy;
 use crate::sys::namespaces::{Depth, make_read_only};
 
@@ -33,7 +35,7 @@ pub(super) struct View {
 
 /// Something that is put over a place.
 enum Layer {
-    /// The mounts that were there, as they were before everything was made read-only.
+    /// The mounts that were there, as they were before everything was made read-only; or what stands for them.
     Writable(OwnedFd),
     /// An empty folder.
     Empty,
@@ -41,12 +43,18 @@ enum Layer {
 
 /// Builds the view, in a mount namespace of this process's own. `covered` are files that are hidden besides those of the
 /// policy, as they are now.
-pub(super) fn build(policy: &SandboxPolicy, hand_back: &Path, covered: &[PathBuf]) -> io::Result<View> {
+pub(super) fn build(
+    policy: &SandboxPolicy,
+    hand_back: &Path,
+    covered: &[PathBuf],
+    preview: Option<&PreviewView>,
+) -> io::Result<View> {
     // What is mounted outside later appears here too; what is mounted here stays here.
     mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
 
     let mut absent = Vec::new();
-    let hidden: Vec<PathBuf> = policy.hide.iter().filter_map(|path| real(path, &mut absent)).collect();
+    let own = preview.into_iter().flat_map(|preview| &preview.own);
+    let hidden: Vec<PathBuf> = policy.hide.iter().chain(own).filter_map(|path| real(path, &mut absent)).collect();
     let mut writable: Vec<PathBuf> = policy.write.iter().filter_map(|path| real(path, &mut absent)).collect();
     writable.push(hand_back.to_owned());
     let kept: Vec<PathBuf> = policy.keep.iter().filter_map(|path| real(path, &mut absent)).collect();
@@ -54,13 +62,20 @@ pub(super) fn build(policy: &SandboxPolicy, hand_back: &Path, covered: &[PathBuf
 
     // Sorted by their paths, so that a place comes after those above it. One that is given twice is writable.
     let mut places: BTreeMap<PathBuf, Layer> = folders.iter().map(|path| (path.clone(), Layer::Empty)).collect();
-    for path in writable.iter().filter(|path| !is_writable_anyway(path, &writable, &folders)) {
+    // What a preview shows in place of a folder does not let anything through that is inside.
+    let private = preview.map_or(&[][..], |preview| &preview.private);
+    let plain: Vec<PathBuf> = writable.into_iter().filter(|path| !private.contains(path)).collect();
+    for path in plain.iter().filter(|path| !is_writable_anyway(path, &plain, &folders)) {
         places.insert(path.clone(), Layer::Writable(copy(path)?));
+    }
+    for (path, tree) in preview.map(stand_ins).transpose()?.into_iter().flatten() {
+        places.insert(path, Layer::Writable(tree));
     }
     make_read_only(open_place(Path::new("/"))?.as_fd(), Depth::All)?;
 
     let mut covers = Vec::new();
     for (path, layer) in &places {
+        make_room(path, preview)?;
         match layer {
             Layer::Writable(tree) => put(tree.as_fd(), path)?,
             Layer::Empty => covers.push(cover(path, &places)?),
@@ -76,6 +91,25 @@ pub(super) fn build(policy: &SandboxPolicy, hand_back: &Path, covered: &[PathBuf
         put(tree.as_fd(), path)?;
     }
     Ok(View { absent })
+}
+
+/// What a preview puts in place of writable folders.
+fn stand_ins(preview: &PreviewView) -> io::Result<Vec<(PathBuf, OwnedFd)>> {
+    let mut made = Vec::new();
+    for overlay in &preview.overlays {
+        made.push((overlay.root.clone(), overlay::make(overlay)?));
+    }
+    for folder in &preview.private {
+        made.push((folder.clone(), overlay::make_private(folder)?));
+    }
+    Ok(made)
+}
+
+/// Makes a place for a mount, where a folder for temporary files turned out to be empty.
+fn make_room(path: &Path, preview: Option<&PreviewView>) -> io::Result<()> {
+    let private = preview.into_iter().flat_map(|preview| &preview.private);
+    let is_inside = private.into_iter().any(|folder| path.starts_with(folder) && path != folder);
+    if is_inside && !path.exists() { fs::create_dir_all(path) } else { Ok(()) }
 }
 
 /// Whether a place is in a writable one, with nothing hidden in between.

@@ -30,6 +30,8 @@ pub(super) struct Judge {
     leader: i32,
     /// The port of the proxy, where that is the only way out.
     proxy: Option<u16>,
+    /// Folders that are not what they are outside, where we look.
+    previewed: Vec<PathBuf>,
 }
 
 /// Devices that every program may write to.
@@ -72,6 +74,7 @@ impl Judge {
                 .filter(|found| namespace(rustix::process::getpid().as_raw_nonzero().get()).as_ref() != Some(found)),
             leader,
             proxy: if let InternetSockets::Kept { proxy } = plan.internet { Some(proxy) } else { None },
+            previewed: plan.previewed.clone(),
         }
     }
 
@@ -107,6 +110,9 @@ impl Judge {
     }
 
     fn judge_change(&self, call: &AskedCall, place: &Place, real: Option<&Path>) -> JudgedChange {
+        if self.is_previewed(&place.path) {
+            return JudgedChange::Allowed;
+        }
         let Some(real) = real.filter(|_| place.change != Change::AttributesOfOpen) else {
             return JudgedChange::Allowed;
         };
@@ -133,6 +139,13 @@ impl Judge {
         let ask = Some(format!("chiton sandbox allow write {}", shown_for_shell(real)));
         let path = real.display().to_string();
         JudgedChange::Refused(Refused { what: RefusedAction::Write, path, rule: "write", ask })
+    }
+
+    /// Whether a path leads to what only the command sees. What is there now is not what it sees, so the kernel decides: the
+    /// mounts of a preview hold everything, and what is kept is read-only there.
+    fn is_previewed(&self, path: &Path) -> bool {
+        let is_in = |places: &[PathBuf]| places.iter().any(|place| path.starts_with(place));
+        is_in(&self.previewed) && !is_in(&self.policy.keep)
     }
 
     /// Connects on behalf of the process: what was judged is what it is connected to.
