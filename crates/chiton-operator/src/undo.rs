@@ -28,7 +28,7 @@ pub(crate) async fn undo(state_directory: &Path, id: &str, tasks: &ClientTasks) 
             tokio::task::spawn_blocking(move || logs.undo(&id, UndoOptions::default())).await.map_err(system)?;
         match undone {
             Ok(undone) => return Ok(Done::Undone(Box::new(undone))),
-            Err(ChangesError::Running(id)) if !left.is_zero() && has_ended(&id, tasks) => {
+            Err(ChangesError::Running(id)) if !left.is_zero() && is_answered(&id, tasks) => {
                 left = left.saturating_sub(PAUSE);
                 tokio::time::sleep(PAUSE).await;
             }
@@ -38,8 +38,9 @@ pub(crate) async fn undo(state_directory: &Path, id: &str, tasks: &ClientTasks) 
     }
 }
 
-fn has_ended(id: &str, tasks: &ClientTasks) -> bool {
-    tasks.all().get(id).is_ok_and(|task| !task.status.is_running())
+/// Whether a call waited for it: then its answer may have come before its records.
+fn is_answered(id: &str, tasks: &ClientTasks) -> bool {
+    tasks.all().get(id).map_or(true, |task| !task.background)
 }
 
 /// What others have started, they undo.

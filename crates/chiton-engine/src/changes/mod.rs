@@ -56,6 +56,9 @@ pub(crate) fn sum_up(recorder: &Recorder, about: Option<&[u8]>) -> Option<Change
     Some(changed)
 }
 
+/// A beginning of the number of an id with fewer digits than this is too likely to be something else.
+const FEWEST_DIGITS: usize = 4;
+
 /// The logs of a state directory.
 #[derive(Clone, Debug)]
 pub struct ChangeLogs {
@@ -238,16 +241,20 @@ impl ChangeLogs {
     }
 
     /// The id that is meant by this beginning of one, where no other begins so. What is in front of its number may be left
-    /// out.
+    /// out, where enough of that is given: `c` is more likely to be the name of a file.
     pub fn find(&self, beginning: &str) -> Option<String> {
         if self.folder(beginning).is_ok() {
             return Some(beginning.to_owned());
         }
+        let is_long_enough = match beginning.split_once('_') {
+            Some((_, number)) => !number.is_empty(),
+            None => beginning.len() >= FEWEST_DIGITS,
+        };
         let number = |id: &str| id.split_once('_').map(|(_, number)| number.to_owned());
         let is_meant =
             |id: &String| id.starts_with(beginning) || number(id).is_some_and(|it| it.starts_with(beginning));
         let mut matching = self.ids().filter(is_meant).filter(|id| self.folder(id).is_ok());
-        let found = matching.next().filter(|_| !beginning.is_empty())?;
+        let found = matching.next().filter(|_| is_long_enough)?;
         matching.next().is_none().then_some(found)
     }
 
