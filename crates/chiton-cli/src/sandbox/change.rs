@@ -1,12 +1,9 @@
 //! `chiton sandbox allow` and `deny`: one line of the settings, with everything else in the file left as it is.
 
-use std::env;
 use std::fs;
-use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use chiton_engine::ancestry;
 use clap::{Args, ValueEnum};
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike};
 
@@ -17,6 +14,7 @@ use super::settle::{SettledEntry, Value};
 use super::show::{Here, here};
 use super::workspace::too_wide;
 use crate::messages::{put, remark};
+use crate::person;
 use crate::settings::{self, Settings};
 use crate::setup::file::{SettingsFile, WriteResult};
 use crate::setup::preview::difference;
@@ -69,7 +67,8 @@ pub(super) enum Direction {
 
 pub(super) fn change(wanted: &ChangeArguments, direction: Direction, settings: &Settings, state: &Path) -> Result<()> {
     if !wanted.dry_run {
-        is_a_person()?;
+        // What an agent may do is not the agent's to say.
+        person::required("changes the sandbox")?;
     }
     let name = wanted.profile.as_deref().or(settings.sandbox.profile.as_deref()).unwrap_or(WORK);
     ensure!(name != OFF, "the profile is off, which allows everything: name another one with --profile");
@@ -110,14 +109,6 @@ pub(super) fn change(wanted: &ChangeArguments, direction: Direction, settings: &
     }
     ensure!(file.replace(&after)? == WriteResult::Done, "{} has changed meanwhile; try again", path.display());
     remark("running servers take it at their next start");
-    Ok(())
-}
-
-/// What an agent may do is not the agent's to say.
-fn is_a_person() -> Result<()> {
-    let marked = env::var_os("CHITON").is_some_and(|value| value == "1") && !io::stdin().is_terminal();
-    let inside = marked || ancestry::floor().map_or(true, |floor| floor.is_some());
-    ensure!(!inside, "this runs inside a command of Chiton: a person changes the sandbox, in a terminal of their own");
     Ok(())
 }
 
