@@ -23,7 +23,7 @@ Chores of the project.
                        --agents [CLIENT] [SCENARIO]   instead: the real agents (Claude Code, Codex, Gemini CLI, opencode)
                        with a model that plays a script; minutes, and about 1.3 GB of npm packages at first
   cargo xtask bench    how fast and how large it is, beside plain bash; under 3 minutes after the build
-                       [latency] [throughput] [memory] [parts] [growth] [counts]   only these
+                       [latency] [throughput] [memory] [sandbox] [undo] [parts] [growth] [counts]   only these
                        --save     also into docs/performance.md, its plots, and the counts that are checked in
                        --state DIR  keep state there meanwhile, for instance on another file system
                        --check    fail where an instruction count has changed by more than 5 %

@@ -7,14 +7,15 @@ use anyhow::{Result, bail};
 
 use crate::measure::timed;
 use crate::table::{Row, Section};
-use crate::{latency, memory, parts, sandbox, throughput};
+use crate::{latency, memory, parts, sandbox, throughput, undo};
 
 /// The parts that give rows, by name.
-pub(crate) const PARTS: [(&str, &str); 5] = [
+pub(crate) const PARTS: [(&str, &str); 6] = [
     ("latency", "How long a call takes"),
     ("throughput", "Many commands, much output"),
     ("memory", "At rest"),
     ("sandbox", "What the sandbox costs"),
+    ("undo", "What undo costs"),
     ("parts", "Parts by themselves"),
 ];
 
@@ -65,6 +66,9 @@ impl Bench {
                 add("calls", &|| sandbox::calls(self))?;
                 add("projects", &|| sandbox::projects(self))?;
                 add("others", &|| sandbox::others(self))?;
+            }
+            "undo" => {
+                add("work", &|| undo::work(self))?;
             }
             "memory" => {
                 add("idle", &|| memory::idle(self))?;

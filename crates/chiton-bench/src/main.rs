@@ -23,6 +23,7 @@ mod server;
 mod subject;
 mod table;
 mod throughput;
+mod undo;
 
 use std::env;
 use std::fs;

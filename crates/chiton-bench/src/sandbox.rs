@@ -45,24 +45,34 @@ pub(crate) fn work(folder: &Path) -> SandboxPolicy {
         expose: Vec::new(),
         limits: SandboxLimits { memory: Some(16 << 30), processes: Some(4096), ..SandboxLimits::default() },
         missing: MissingLayer::Refuse,
-        undo: UndoPolicy::Off,
+        undo: UndoPolicy::Keep,
     }
 }
 
-/// An engine with a sandbox and one without, and a session of each.
-struct Pair {
-    inside: (Subject, Session),
-    outside: (Subject, Session),
+/// An engine with a sandbox and one without, or with another one, and a session of each.
+pub(crate) struct Pair {
+    pub(crate) inside: (Subject, Session),
+    pub(crate) outside: (Subject, Session),
 }
 
 impl Pair {
     fn new(bench: &Bench, name: &str, adjust: impl Fn(&mut EngineConfig)) -> Result<Self> {
-        let make = |name: String, has_sandbox: bool| -> Result<(Subject, Session)> {
+        Self::with(bench, name, |_| None, adjust)
+    }
+
+    /// The one that ours stands beside has the sandbox that `other` makes of ours.
+    pub(crate) fn with(
+        bench: &Bench,
+        name: &str,
+        other: impl Fn(SandboxPolicy) -> Option<SandboxPolicy>,
+        adjust: impl Fn(&mut EngineConfig),
+    ) -> Result<Self> {
+        let make = |name: String, is_ours: bool| -> Result<(Subject, Session)> {
             let folder = bench.folder(&name);
             fs::create_dir_all(&folder)?;
             let policy = work(&folder.canonicalize()?);
             let subject = Subject::with(&folder, Protection::Usual, |config| {
-                config.sandbox = has_sandbox.then_some(policy);
+                config.sandbox = if is_ours { Some(policy) } else { other(policy) };
                 adjust(config);
             })?;
             let session = subject.session()?;
@@ -79,17 +89,34 @@ impl Pair {
 
     /// The processor time of a command in both, in turns, with that of their keepers.
     fn cost(&self, prepare: &str, command: &str) -> Result<(Samples, Samples)> {
-        let cost = |(subject, session): &(Subject, Session)| -> Result<f64> {
-            subject.run(session, prepare, Answer::WithState)?;
-            let text = format!("( {command} ) >log 2>&1 || {{ tail -3 log; exit 1; }}; cat /proc/$PPID/stat");
-            let report = subject.run(session, &text, Answer::WithState)?;
-            let usage = report.usage.context("what it used is not known")?;
-            #[expect(clippy::cast_precision_loss, reason = "seconds for people")]
-            let own = (usage.user_us + usage.system_us) as f64 / 1e6;
-            Ok(own + keeper_seconds(&report.stdout.to_text())?)
-        };
+        let cost = |one: &(Subject, Session)| Ok(cost(one, prepare, command)?.processor);
         Turns::new(WORK, 1).measure(|| cost(&self.inside), || cost(&self.outside))
     }
+}
+
+/// What a command took, in seconds.
+pub(crate) struct Cost {
+    /// With its keeper's.
+    pub(crate) processor: f64,
+    pub(crate) wall: f64,
+    /// The id of its run.
+    pub(crate) id: String,
+}
+
+/// What a command takes after another one.
+pub(crate) fn cost((subject, session): &(Subject, Session), prepare: &str, command: &str) -> Result<Cost> {
+    subject.run(session, prepare, Answer::WithState)?;
+    let before = "set -- $(cat /proc/$PPID/stat)";
+    let text =
+        format!("{before}; ( {command} ) >log 2>&1 || {{ tail -3 log; exit 1; }}; echo $*; cat /proc/$PPID/stat");
+    let (wall, report) = timed(|| subject.run(session, &text, Answer::WithState))?;
+    let usage = report.usage.context("what it used is not known")?;
+    #[expect(clippy::cast_precision_loss, reason = "seconds for people")]
+    let own = (usage.user_us + usage.system_us) as f64 / 1e6;
+    let said = report.stdout.to_text();
+    let (first, last) = said.split_once('\n').context("what its keeper used is not known")?;
+    let keeper = keeper_seconds(last)? - keeper_seconds(first)?;
+    Ok(Cost { processor: own + keeper, wall, id: report.run_id })
 }
 
 /// The processor time that a line of `/proc/PID/stat` says.
@@ -149,7 +176,7 @@ pub(crate) fn projects(bench: &Bench) -> Result<Vec<Row>> {
 }
 
 /// The source of a crate among those that cargo has fetched.
-fn source_of(name: &str) -> Option<PathBuf> {
+pub(crate) fn source_of(name: &str) -> Option<PathBuf> {
     let home = env::var_os("CARGO_HOME")
         .map(PathBuf::from)
         .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")))?;

@@ -94,7 +94,9 @@ fn list(arguments: &ChangesArguments, known: &Known) -> Result<()> {
     let logs = known.logs.all();
     let (part, rest) = arguments.part(&logs, COMMANDS);
     if arguments.json {
-        part.iter().for_each(|log| say!("{}", as_json(log)));
+        for log in part {
+            say!("{}", as_json(log));
+        }
         return Ok(());
     }
     if logs.is_empty() {
@@ -107,7 +109,9 @@ fn list(arguments: &ChangesArguments, known: &Known) -> Result<()> {
     if part.iter().all(|log| log.roots == part[0].roots) {
         let place = heads.len() - 2;
         heads.remove(place);
-        rows.iter_mut().for_each(|row| drop(row.remove(place)));
+        for row in &mut rows {
+            row.remove(place);
+        }
     }
     leave_out(SPARE, &mut heads, &mut rows);
     write!(std::io::stdout().lock(), "{}", lay_out(&heads, &rows))?;
@@ -222,9 +226,8 @@ fn difference(change: &FileChange, name: &str) -> String {
 
 /// The content of a file, if it is one and not too large. Nothing is waited for, whatever is there by now.
 fn read(path: &Path) -> Content {
-    let data = match fs::symlink_metadata(path) {
-        Ok(data) => data,
-        Err(_) => return Content::Unknown("it is not there any more".to_owned()),
+    let Ok(data) = fs::symlink_metadata(path) else {
+        return Content::Unknown("it is not there any more".to_owned());
     };
     if data.is_symlink() {
         let target = fs::read_link(path).unwrap_or_default();

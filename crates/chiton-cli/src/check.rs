@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 use chiton_engine::Shell;
 use chiton_engine::guard::{Boundary, CheckedPolicy, Context, Decision, Mode, Verdict, judge_with, rules};
-use chiton_engine::review::{is_rejected, leads_to};
+use chiton_engine::review::{MachineFiles, is_rejected};
 use clap::{Args, ValueEnum};
 
 use crate::sandbox::{Asker, SandboxArguments};
@@ -35,6 +35,7 @@ Examples:
   chiton check --session api 'rm -rf \"$OUT\"'
   chiton check --guard strict 'make install'
   chiton check --sandbox work 'echo x >> ~/.profile'
+  chiton check --sandbox work 'git reset --hard'
   chiton check --stdin 'rm -rf /' bash
   chiton check --env 'OUT=/' 'rm -rf $OUT'
   jq -R . commands.txt | chiton check --batch
@@ -45,8 +46,8 @@ object with \"command\" and, as you like, \"id\", \"cwd\", \"home\", \"user\",
 JSON, in the same order, with its \"id\".
 
 In a sandbox (--sandbox, or `profile` in the settings), what the profile holds
-is allowed, and the verdict says so. It is assumed that every layer is there;
-`chiton doctor` tries them.")]
+is allowed, and so is what `chiton undo` can put back; the verdict says so. It
+is assumed that every layer is there; `chiton doctor` tries them.")]
 pub(crate) struct CheckArguments {
     #[arg(
         value_name = "COMMAND",
@@ -166,7 +167,7 @@ impl Judge<'_> {
     fn judge(&self, command: &[u8], context: &Context, policy: &CheckedPolicy) -> Judged {
         let mut judged = Judged::new(command, context, policy);
         if let Some(boundary) = &self.boundary {
-            judged.verdict = boundary.lift(judged.verdict, &leads_to);
+            judged.verdict = boundary.lift(judged.verdict, &MachineFiles);
         }
         judged
     }

@@ -180,7 +180,7 @@ mod tests {
             let expected = if shown.is_empty() { String::new() } else { format!("--- old\n+++ new\n{shown}") };
             assert_eq!(unified(old.as_bytes(), new.as_bytes(), "old", "new"), expected, "{old:?} {new:?}");
         }
-        let far: String = (0..30).map(|line| format!("{line}\n")).collect();
+        let far = (0..30).map(|line| format!("{line}\n")).collect::<Vec<_>>().concat();
         let edited = far.replace("3\n4\n", "3\nx\n4\n").replace("27\n", "");
         let shown = unified(far.as_bytes(), edited.as_bytes(), "old", "new");
         assert_eq!(shown.matches("@@ -").count(), 2, "{shown}");
@@ -201,7 +201,7 @@ mod tests {
     fn applying_the_changes_gives_the_new_text() {
         let mut seed = 7;
         for _ in 0..2000 {
-            let mut text = |seed: &mut u64| -> Vec<&'static [u8]> {
+            let text = |seed: &mut u64| -> Vec<&'static [u8]> {
                 (0..next(seed) % 12).map(|_| [b"a\n" as &[u8], b"b\n", b"c\n"][(next(seed) % 3) as usize]).collect()
             };
             let (old, new) = (text(&mut seed), text(&mut seed));
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn texts_that_have_nothing_in_common_do_not_take_for_ever() {
-        let text = |word: &str| (0..20_000).map(|line| format!("{word}{line}\n")).collect::<String>();
+        let text = |word: &str| (0..20_000).map(|line| format!("{word}{line}\n")).collect::<Vec<_>>().concat();
         let shown = unified(text("a").as_bytes(), text("b").as_bytes(), "old", "new");
         assert_eq!(shown.matches("\n-a").count(), 20_000);
     }

@@ -31,6 +31,8 @@ pub(crate) struct ProfileSettings {
     pub(crate) expose: Option<Vec<Word>>,
     pub(crate) limits: LimitSettings,
     pub(crate) missing: Option<MissingSetting>,
+    /// `keep`, `ask` or `off`.
+    pub(crate) undo: Option<UndoSetting>,
 }
 
 /// How much commands may use.
@@ -70,6 +72,15 @@ pub(crate) enum MissingSetting {
     Refuse,
     /// It runs, and its reply names what is weaker.
     Say,
+}
+
+/// What becomes of what commands destroy, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "write \"keep\", \"ask\" or \"off\", in quotes")]
+pub(crate) enum UndoSetting {
+    Word(String),
+    /// Easily written, and no answer to the question.
+    Switch(bool),
 }
 
 impl From<MissingSetting> for MissingLayer {

@@ -153,7 +153,9 @@ fn folders(roots: &[PathBuf]) -> String {
 fn list(json: bool, all: &Checkpoints) -> Result<()> {
     let found = all.all();
     if json {
-        found.iter().for_each(|checkpoint| say!("{}", as_json(all, checkpoint)));
+        for checkpoint in &found {
+            say!("{}", as_json(all, checkpoint));
+        }
         return Ok(());
     }
     if found.is_empty() {

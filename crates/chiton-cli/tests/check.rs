@@ -40,6 +40,46 @@ fn a_verdict_is_told_in_words_and_by_the_exit_code() {
     }
 }
 
+/// The settings of a profile, a command in a repository with changes, a part of what is said, exit code.
+const IN_A_SANDBOX: [(&str, &str, &str, i32); 7] = [
+    ("", "git reset --hard", "allow [git-discard]: Can be undone: This would lose 1 changed file: a.", 0),
+    ("", "git clean -fdx", "allow [git-discard]: Can be undone: This deletes every file", 0),
+    ("", "rm -rf .", "allow [delete-workspace]: Can be undone: ", 0),
+    ("", "git reset --hard && git push --force", "ask [publish]", 10),
+    ("", "shred *", "It could not be undone: ", 10),
+    ("undo = 'ask'", "git reset --hard", "ask [git-discard]: This would lose 1 changed file: a.", 10),
+    ("undo = 'off'", "rm -rf .", "ask [delete-workspace]", 10),
+];
+
+#[test]
+fn what_can_be_undone_is_allowed_in_a_sandbox_that_keeps_it() {
+    let place = Place::new();
+    let project = place.folder.path().join("project");
+    std::fs::create_dir_all(&project).unwrap();
+    let git = |arguments: &[&str]| {
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
+        let output = place.command_of("git").current_dir(&project).args(identity).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    };
+    git(&["init", "-q"]);
+    std::fs::write(project.join("a"), "one").unwrap();
+    git(&["add", "."]);
+    git(&["commit", "-qm", "one"]);
+    std::fs::write(project.join("a"), "two").unwrap();
+    // Larger than what is copied before it is overwritten; it takes no room on the disk.
+    std::fs::File::create(project.join("large")).unwrap().set_len(200 << 20).unwrap();
+
+    let config = place.folder.path().join("config.toml");
+    for (settings, command, part, code) in IN_A_SANDBOX {
+        std::fs::write(&config, format!("[sandbox.profiles.own]\n{settings}\n")).unwrap();
+        let arguments = ["--config", config.to_str().unwrap(), "check", "--sandbox", "own", command];
+        let output = place.command().current_dir(&project).args(arguments).output().unwrap();
+        let shown = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(code), "{settings} {command}: {shown}{}", text(&output.stderr));
+        assert!(shown.contains(part), "{settings} {command}: {shown}");
+    }
+}
+
 #[test]
 fn the_place_is_underlined() {
     let output = Place::new().call(&["check", "echo ok && rm -rf /etc # x"]);

@@ -36,16 +36,17 @@ fn profiles_are_listed_and_shown_with_where_each_entry_comes_from() {
     let shown = text(&chiton(&place, &["sandbox", "show"]).stdout);
     for word in [
         "profile work", "~/project", "@workspace: the workspace", "missing = \"say\"", "processes", "network",
-        "--all shows them",
+        "--all shows them", "undo: what commands remove", "(undo = \"keep\")",
     ] {
         assert!(shown.contains(word), "{word}: {shown}");
     }
     let output = chiton(&place, &["sandbox", "show", "named", "--json"]);
     let shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
     assert_eq!(
-        (&shown["profile"], &shown["reaches"], &shown["missing"]),
-        (&"named".into(), &"named".into(), &"refuse".into())
+        (&shown["profile"], &shown["reaches"], &shown["missing"], &shown["undo"]),
+        (&"named".into(), &"named".into(), &"refuse".into(), &"keep".into())
     );
+    assert_eq!(shown["undo_in"], shown["workspace"]);
     let hidden = shown["hide"].as_array().unwrap();
     let own = |entry: &Value| entry["from"] == "always" && entry["value"].as_str().unwrap().ends_with("/state/chiton");
     assert!(hidden.iter().any(own), "{hidden:?}");

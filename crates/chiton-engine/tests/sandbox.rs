@@ -95,6 +95,21 @@ fn work_inside_goes_on_as_always_and_state_comes_back() {
 }
 
 #[test]
+fn nobody_but_the_shell_itself_hands_state_back() {
+    runtime().block_on(async {
+        let place = place(|_| {}, Without::default());
+        // A subshell is the shell; another bash, or another program, is not.
+        let script = "for n in 10 11 12; do for how in '>' '<>'; do \
+                      bash -c \"exec 9$how/proc/$PPID/fd/$n\" && echo bash got $n; \
+                      sh -c \"exec 9$how/proc/$PPID/fd/$n\" && echo sh got $n; done; done 2>/dev/null; X=kept; (cd /; exit 0)";
+        let report = place.run(script).await;
+        assert_eq!(report.stdout.to_text(), "", "{}", said(&report));
+        let next = place.run("echo $X; pwd").await;
+        assert_eq!(next.stdout.to_text(), format!("kept\n{}/work\n", place.root.display()), "{}", said(&next));
+    });
+}
+
+#[test]
 fn what_is_outside_is_not_changed_and_the_reply_says_what_was_refused() {
     runtime().block_on(async {
         let place = place(|_| {}, Without::default());

@@ -108,6 +108,9 @@ pub trait Surroundings: fmt::Debug + Send + Sync {
 pub struct Uncommitted {
     /// The top of the worktree.
     pub root: PathBuf,
+    /// Where git keeps its index, branches and stashes: in one directory, or in two for a worktree beside its repository.
+    /// Empty where that is not known.
+    pub git_directories: Vec<PathBuf>,
     /// Files that git knows and that were changed, in order.
     pub changed: Vec<String>,
     /// Those of them whose index holds every change.

@@ -26,9 +26,9 @@ mod value;
 pub mod variables;
 mod verdict;
 
-pub use boundary::Boundary;
+pub use boundary::{Boundary, Files};
 pub use context::{Context, Held, Input, OwnPlaces, OwnProcess, Scope, Surroundings, Uncommitted};
-pub use needs::Needs;
+pub use needs::{Loss, LossBy, Needs};
 pub use policy::{CheckedPolicy, GuardPolicy, HumanRule, Mode, PolicyError, judge_with};
 pub use programs::{Example, KnownProgram, programs};
 pub use verdict::{
@@ -139,7 +139,8 @@ impl Machine<'_> {
 
     fn finish(mut self) -> Verdict {
         let rests_on = self.rested_on();
-        Verdict { rests_on, ..conclude(self.findings, self.seen, self.touched, self.waits) }
+        let removes = std::mem::take(&mut self.removes);
+        Verdict { rests_on, removes, ..conclude(self.findings, self.seen, self.touched, self.waits) }
     }
 }
 

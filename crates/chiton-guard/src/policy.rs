@@ -224,8 +224,8 @@ fn refine(verdict: Verdict, context: &Context, policy: &GuardPolicy) -> Verdict 
             findings.push(finding);
         }
     }
-    let rests_on = verdict.rests_on;
-    Verdict { rests_on, ..conclude(findings, verdict.commands, verdict.files, verdict.waits) }
+    let (rests_on, removes) = (verdict.rests_on, verdict.removes);
+    Verdict { rests_on, removes, ..conclude(findings, verdict.commands, verdict.files, verdict.waits) }
 }
 
 pub(crate) use permit::{fill as fill_permits, together as permit_of};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::needs::Needs;
+use crate::needs::{Loss, Needs};
 use crate::rules::Rule;
 use chiton_shell::tree::Span;
 
@@ -62,6 +62,9 @@ pub struct Verdict {
     /// What of the session and of the machine it depends on.
     #[serde(skip)]
     pub rests_on: RestsOn,
+    /// What it deletes by name, whether anything speaks against that or not.
+    #[serde(skip)]
+    pub removes: Vec<Loss>,
 }
 
 /// What a verdict depends on besides the text: if one of these changes, the command has to be judged again.

@@ -38,6 +38,7 @@ impl Surroundings for Around {
         let root = PathBuf::from("/home/dev/project");
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         path.starts_with(&root).then(|| Uncommitted {
+            git_directories: vec![root.join(".git")],
             root,
             changed: names(&["src/a.rs", "src/b.rs"]),
             staged: names(&["src/b.rs"]),

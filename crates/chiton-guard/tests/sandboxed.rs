@@ -1,15 +1,30 @@
 //! What a sandbox beneath them makes of the questions of the corpus.
 //!
-//! 1. Every row that is asked about is judged again with the boundary of the profile `work`.
-//! 2. What is lifted has to be something that such a boundary holds; kinds that it cannot hold are named here.
+//! 1. Every row that is asked about is judged again with the boundary of the profile `work`, without and with undo.
+//! 2. What is lifted has to be something that such a boundary holds, or that can be put back; kinds of which neither is true
+//!    are named here.
 //! 3. The counts are printed, and `docs/sandbox.md` has them.
+#![cfg(test)]
 
 mod guard_cases;
 
 use std::collections::BTreeMap;
 
-use chiton_guard::{Boundary, Context, Decision, judge};
+use chiton_guard::{Boundary, Context, Decision, Files, Loss, judge};
 use guard_cases::cases;
+
+/// A machine without links, on which everything can be kept.
+struct Plain;
+
+impl Files for Plain {
+    fn leads_to(&self, path: &str) -> String {
+        path.to_owned()
+    }
+
+    fn cannot_be_kept(&self, _: &[Loss]) -> Option<String> {
+        None
+    }
+}
 
 /// What `work` allows in a project of an ordinary home directory, in short.
 fn work() -> Boundary {
@@ -29,7 +44,7 @@ fn work() -> Boundary {
         "/home/dev/project",
         &[".git/hooks", ".vscode/tasks.json", ".mcp.json", ".claude/settings.json", ".envrc"],
     );
-    Boundary { profile: "work".to_owned(), write, keep, hide, holds_machine: true }
+    Boundary { profile: "work".to_owned(), write, keep, hide, undo: Vec::new(), holds_machine: true }
 }
 
 /// Rules about what happens in the workspace, on other machines, or by code that nobody knows: a sandbox does not hold it.
@@ -38,32 +53,57 @@ const NEVER_HELD: [&str; 14] = [
     "environment", "git-discard", "hidden-run", "publish", "remote-data", "syntax", "unknown-run",
 ];
 
+/// Rules about what putting files back does not undo.
+const NEVER_UNDONE: [&str; 24] = [
+    "accounts", "chiton", "code", "container-escape", "credentials", "decoded-run", "delete-parent", "delete-root",
+    "disk", "download-run", "environment", "exfiltration", "firewall", "fork-bomb", "hidden-run", "kernel",
+    "permissions", "persistence", "power", "publish", "remote-data", "remote-shell", "syntax", "unknown-run",
+];
+
+/// How many questions there are, how many a sandbox answers, and how many more with undo.
+#[derive(Default)]
+struct Count {
+    asked: usize,
+    held: usize,
+    undone: usize,
+}
+
 #[test]
-fn a_sandbox_answers_questions_about_what_it_holds_and_no_others() {
+fn a_sandbox_answers_questions_about_what_it_holds_or_undoes_and_no_others() {
     let context = Context::new("/home/dev", "dev", "/home/dev/project");
-    let boundary = work();
-    let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let (holding, undoing) = (work(), Boundary { undo: vec!["/home/dev/project".to_owned()], ..work() });
+    let mut counts: BTreeMap<String, Count> = BTreeMap::new();
     for case in cases() {
         let outside = judge(&case.command, &context);
-        let inside = boundary.lift(outside.clone(), &str::to_owned);
+        let [inside, undone] = [&holding, &undoing].map(|boundary| boundary.lift(outside.clone(), &Plain));
         if outside.decision != Decision::Ask {
-            assert_eq!(inside, outside, "{}: only a question can be lifted", case.id);
+            assert_eq!([&inside, &undone], [&outside; 2], "{}: only a question can be lifted", case.id);
             continue;
         }
-        let rule = outside.rule.clone().unwrap_or_default();
         let is_held = inside.decision == Decision::Allow;
-        let count = counts.entry(rule.clone()).or_default();
-        *count = (count.0 + 1, count.1 + usize::from(is_held));
-        let never = |rule: &str| NEVER_HELD.contains(&rule);
-        let about_others = outside.findings.iter().find(|finding| never(&finding.rule));
-        if let Some(finding) = about_others.filter(|_| is_held) {
-            panic!("{}: held, although {}: {}", case.id, finding.rule, case.command.escape_debug());
+        let is_undone = !is_held && undone.decision == Decision::Allow;
+        assert!(!is_held || inside == undone, "{}: what is held needs no undo", case.id);
+
+        let count = counts.entry(outside.rule.clone().unwrap_or_default()).or_default();
+        count.asked += 1;
+        count.held += usize::from(is_held);
+        count.undone += usize::from(is_undone);
+        let about = |rules: &[&str]| outside.findings.iter().find(|finding| rules.contains(&&*finding.rule));
+        let wrongly = if is_held { about(&NEVER_HELD) } else { about(&NEVER_UNDONE).filter(|_| is_undone) };
+        if let Some(finding) = wrongly {
+            panic!("{}: lifted, although {}: {}", case.id, finding.rule, case.command.escape_debug());
         }
     }
-    let (asked, held) = counts.values().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
-    for (rule, (asked, held)) in &counts {
-        println!("{rule}: {held} of {asked}");
+
+    let all = counts.values().fold(Count::default(), |sum, count| Count {
+        asked: sum.asked + count.asked,
+        held: sum.held + count.held,
+        undone: sum.undone + count.undone,
+    });
+    for (rule, Count { asked, held, undone }) in &counts {
+        println!("{rule}: {held} of {asked}, with undo {undone} more");
     }
-    println!("all: {held} of {asked} questions go away");
-    assert!(held * 4 > asked, "only {held} of {asked} questions go away");
+    println!("all: {} of {} questions go away, with undo {} more", all.held, all.asked, all.undone);
+    assert!(all.held * 4 > all.asked, "only {} of {} questions go away", all.held, all.asked);
+    assert!(all.undone > 0, "undo answers nothing");
 }

@@ -18,6 +18,7 @@ mod paths;
 mod profiles;
 mod settle;
 mod show;
+mod undo;
 mod upstream;
 mod workspace;
 
@@ -70,7 +71,9 @@ In the settings:
   extends = \"offline\"             # without it: work
   write = [\"~/data\", \"!@caches\"]  # adds to what is extended; ! takes away, !* everything; [] means nothing
   limits = { memory = \"8G\", processes = 2000, cpu = \"10m\", file = \"10G\", open_files = 4096, free = \"1G\" }
-  missing = \"refuse\"              # where the kernel lacks something; or say")]
+  missing = \"refuse\"              # where the kernel lacks something; or say
+  undo = \"ask\"                    # what commands destroy in the workspace: keep it (keep), keep it and let the guard
+                                  # ask all the same (ask), or off; without it: keep")]
 pub(crate) struct SandboxVerbArguments {
     #[command(subcommand)]
     verb: SandboxVerb,

@@ -7,7 +7,7 @@ use chiton_engine::sandbox::policy::{MissingLayer, UndoPolicy};
 
 use super::entry::{self, Key};
 use super::limits::{Amount, LimitName};
-use super::nearest;
+use super::{nearest, undo};
 use crate::sandbox_settings::{ProfileSettings, SandboxSettings};
 
 /// A profile that everybody has.
@@ -92,8 +92,7 @@ pub(crate) struct Composed {
     pub(crate) limits: BTreeMap<LimitName, (Amount, String)>,
     /// Where a profile of the settings says so.
     pub(crate) missing: Option<MissingLayer>,
-    /// The same.
-    pub(crate) undo: Option<UndoPolicy>,
+    pub(crate) undo: UndoPolicy,
 }
 
 impl Composed {
@@ -113,7 +112,7 @@ impl Composed {
             lists: row.lists.iter().map(|(key, list)| (*key, list.iter().map(add).collect())).collect(),
             limits: row.limits.iter().map(limit).collect(),
             missing: None,
-            undo: None,
+            undo: UndoPolicy::Keep,
         }
     }
 
@@ -145,6 +144,10 @@ impl Composed {
             self.limits.insert(limit, (amount, format!("profile {name}")));
         }
         self.missing = profile.missing.map(MissingLayer::from).or(self.missing);
+        if let Some(setting) = &profile.undo {
+            let within = || format!("sandbox.profiles.{name}.undo");
+            self.undo = undo::parse(setting).with_context(within)?;
+        }
         Ok(())
     }
 }

@@ -128,7 +128,7 @@ pub(crate) fn settle(
             .collect(),
         limits,
         missing,
-        undo: profile.undo.unwrap_or(UndoPolicy::Keep),
+        undo: profile.undo,
     };
     Ok(Settled { policy, entries, notes: work.notes })
 }

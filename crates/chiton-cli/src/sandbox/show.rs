@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy};
+use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxPolicy, UndoPolicy};
 use serde_json::{Map, Value as Json, json};
 
 use super::arguments::{Choice, ChosenBy, around};
 use super::entry::Key;
 use super::groups::{GROUPS, Group};
+use super::paths::shown;
 use super::profiles::{self, BUILT_IN, Composed, OFF, WORK};
 use super::settle::{self, Settled, SettledEntry, settle};
+use super::undo;
 use super::workspace::Workspace;
 use crate::messages::{put, say};
 use crate::sandbox_settings::SandboxSettings;
@@ -41,13 +43,22 @@ pub(super) fn list(settings: &SandboxSettings, json: bool) {
     };
     let named = settings.profile.as_deref();
     let names = profiles::names(settings);
+    // What is wrong with a profile was said when the settings were read.
+    let undo = |name: &str| profiles::compose(settings, name).ok().flatten().map(|profile| profile.undo);
     if json {
-        let row = |name: &&str| json!({"name": name, "about": about(name), "named_by_settings": named == Some(*name)});
+        let row = |name: &&str| {
+            let undo = undo(name).map(undo::word);
+            json!({"name": name, "about": about(name), "undo": undo, "named_by_settings": named == Some(*name)})
+        };
         say!("{}", Json::Array(names.iter().map(row).collect()));
         return;
     }
     let mark = |name: &str| if named == Some(name) { format!("{name} *") } else { name.to_owned() };
-    let rows: Vec<Vec<String>> = names.iter().map(|name| vec![mark(name), about(name)]).collect();
+    let otherwise = |name: &str| match undo(name) {
+        None | Some(UndoPolicy::Keep) => String::new(),
+        Some(policy) => format!("; undo: {}", undo::word(policy)),
+    };
+    let rows: Vec<Vec<String>> = names.iter().map(|name| vec![mark(name), about(name) + &otherwise(name)]).collect();
     put(format_args!("{}", lay_out(&["NAME", "COMMANDS"], &rows)));
     if named.is_some() {
         say!("\n* named by the settings");
@@ -125,6 +136,8 @@ fn as_json(here: &Here) -> Json {
     };
     object.insert("limits".into(), Json::Object(limits.iter().map(limit).collect()));
     object.insert("missing".into(), missing_word(settled.policy.missing).into());
+    object.insert("undo".into(), undo::word(settled.policy.undo).into());
+    object.insert("undo_in".into(), json!(settled.policy.kept_roots()));
     object.insert("notes".into(), json!(settled.notes));
     Json::Object(object)
 }
@@ -139,6 +152,17 @@ fn heading(key: Key) -> &'static str {
         Key::Sockets => "sockets: may be connected to",
         Key::Expose => "expose: ports that are reachable from outside",
     }
+}
+
+fn undo_as_text(policy: &SandboxPolicy, home: Option<&Path>) -> String {
+    let mut text = format!("\nundo: {} (undo = \"{}\")\n", undo::about(policy.undo), undo::word(policy.undo));
+    for root in policy.kept_roots() {
+        text.push_str(&format!("  {}\n", shown(&root, home)));
+    }
+    if policy.undo.keeps() && policy.kept_roots().is_empty() {
+        text.push_str("  nowhere: no folder of the workspace may be changed\n");
+    }
+    text
 }
 
 fn as_text(here: &Here, all: bool) -> String {
@@ -183,6 +207,7 @@ fn as_text(here: &Here, all: bool) -> String {
             count => text.push_str(&format!("  and {count} that are not there now; --all shows them\n")),
         }
     }
+    text.push_str(&undo_as_text(policy, home.as_deref()));
     text.push_str("\nlimits\n");
     for (name, value, from) in settle::limits(profile, policy) {
         text.push_str(&format!("  {:12}{}  {from}\n", name.key(), name.shown(value)));

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxPolicy};
+use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxPolicy, UndoPolicy};
 use tempfile::TempDir;
 
 use super::arguments::{Choice, ChosenBy};
@@ -216,6 +216,12 @@ fn what_cannot_be_is_refused_with_what_was_probably_meant() {
         ("[sandbox.profiles.own]\nlimits = { memroy = '8G' }", &["did you mean sandbox.profiles.own.limits.memory?"]),
         ("[sandbox.profiles.own]\nlimits = { cpu = 10 }", &["limits.cpu", "30s or 10m"]),
         ("[sandbox.profiles.own]\nmissing = 'ignore'", &["line 2", "refuse"]),
+        ("[sandbox.profiles.own]\nundo = 'kept'", &["profiles.own.undo", "'kept' is not known", "did you mean keep?"]),
+        ("[sandbox.profiles.own]\nundo = 'no'", &["'no' is not known; there are: keep, ask, off"]),
+        ("[sandbox.profiles.own]\nundo = true", &["profiles.own.undo", "write \"keep\"", "\"ask\""]),
+        ("[sandbox.profiles.own]\nundo = false", &["profiles.own.undo", "write \"off\""]),
+        ("[sandbox.profiles.own]\nundo = 1", &["line 2", "write \"keep\", \"ask\" or \"off\""]),
+        ("[sandbox.profiles.own]\nundos = 'keep'", &["did you mean sandbox.profiles.own.undo?"]),
         ("[sandbox.profiles.'a b']\n", &["letters, digits"]),
     ];
     for (text, words) in cases {
@@ -245,6 +251,32 @@ fn limits_ports_and_missing_are_what_the_last_profile_says() {
     let composed = profiles::compose(&Settings::default().sandbox, "work").unwrap().unwrap();
     let nobody = Choice { name: "work".to_owned(), by: ChosenBy::Default };
     assert_eq!(nobody.missing(&composed), MissingLayer::Say, "nobody relies on a default");
+}
+
+#[test]
+fn undo_is_what_the_last_profile_says_and_the_guard_knows_where() {
+    let machine = Machine::new();
+    let project = vec![machine.project.clone()];
+    // The settings of the profile, what becomes of them, where things are kept, and whether the guard need not ask there.
+    let cases: [(&str, UndoPolicy, &[PathBuf], bool); 6] = [
+        ("", UndoPolicy::Keep, &project, true),
+        ("undo = 'keep'", UndoPolicy::Keep, &project, true),
+        ("undo = 'ask'", UndoPolicy::KeepAndAsk, &project, false),
+        ("undo = 'off'", UndoPolicy::Off, &[], false),
+        ("extends = 'read-only'", UndoPolicy::Keep, &[], false),
+        ("write = ['!@workspace']", UndoPolicy::Keep, &[], false),
+    ];
+    for (settings, undo, kept, is_left_to_undo) in cases {
+        let policy = machine.policy(&format!("[sandbox.profiles.own]\n{settings}"), "own");
+        assert_eq!((policy.undo, policy.kept_roots().as_slice()), (undo, kept), "{settings}");
+        let texts: Vec<String> = kept.iter().map(|path| path.display().to_string()).collect();
+        assert_eq!(policy.boundary().undo, if is_left_to_undo { texts } else { Vec::new() }, "{settings}");
+    }
+    for built_in in BUILT_IN {
+        assert_eq!(machine.policy("", built_in.name).undo, UndoPolicy::Keep, "{}", built_in.name);
+    }
+    let settings = "[sandbox.profiles.base]\nundo = 'ask'\n[sandbox.profiles.own]\nextends = 'base'";
+    assert_eq!(machine.policy(settings, "own").undo, UndoPolicy::KeepAndAsk);
 }
 
 #[test]

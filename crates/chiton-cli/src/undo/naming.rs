@@ -105,7 +105,7 @@ impl Known {
             return error;
         }
         match self.tasks.get(word) {
-            Ok(task) => self.why_not_of(&task),
+            Ok(task) => why_not_of(&task),
             Err(error) if error.removed.is_some() => {
                 anyhow!("what it changed is not kept any more, if it changed anything: {error}")
             }
@@ -117,26 +117,6 @@ impl Known {
                 let word: String = word.chars().take(64).collect();
                 anyhow!("no command is known by '{}'{near}", word.escape_debug())
             }
-        }
-    }
-
-    fn why_not_of(&self, task: &Task) -> anyhow::Error {
-        let id = &task.id;
-        if task.status.is_running() {
-            return anyhow!("{id} still runs, and has changed no file of its workspace so far");
-        }
-        if task.protection.as_ref().is_none_or(|protection| protection.sandbox.is_none()) {
-            return anyhow!(
-                "{id} ran without a sandbox, so nobody wrote down what it changed; `chiton run --sandbox work` does, and \
-                 so does `chiton mcp`"
-            );
-        }
-        match task.changed.as_ref().and_then(|changed| changed.undo.as_ref()) {
-            Some(_) => anyhow!(
-                "what {id} changed is not kept any more: it was too long ago, or too much has changed since ([retention] \
-                 undo_age and undo_bytes say how long and how much)"
-            ),
-            None => anyhow!("{id} changed no file of its workspace, so there is nothing to undo"),
         }
     }
 
@@ -164,6 +144,27 @@ impl Known {
             )),
             None => None,
         }
+    }
+}
+
+/// Why a run that is known has no log.
+fn why_not_of(task: &Task) -> anyhow::Error {
+    let id = &task.id;
+    if task.status.is_running() {
+        return anyhow!("{id} still runs, and has changed no file of its workspace so far");
+    }
+    if task.protection.as_ref().is_none_or(|protection| protection.sandbox.is_none()) {
+        return anyhow!(
+            "{id} ran without a sandbox, so nobody wrote down what it changed; `chiton run --sandbox work` does, and \
+             so does `chiton mcp`"
+        );
+    }
+    match task.changed.as_ref().and_then(|changed| changed.undo.as_ref()) {
+        Some(_) => anyhow!(
+            "what {id} changed is not kept any more: it was too long ago, or too much has changed since ([retention] \
+             undo_age and undo_bytes say how long and how much)"
+        ),
+        None => anyhow!("{id} changed no file of its workspace, so there is nothing to undo"),
     }
 }
 

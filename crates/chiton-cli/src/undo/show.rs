@@ -139,11 +139,11 @@ fn state(outcome: &StateOutcome, id: &str) {
     match outcome {
         StateOutcome::NotAsked => {}
         StateOutcome::Unknown => {
-            remark(&format!("{id} changed nothing in a session that has a name, so no state was taken back"))
+            remark(&format!("{id} changed nothing in a session that has a name, so no state was taken back"));
         }
         StateOutcome::TakenBack(session) => remark(&format!("what {id} changed in session {session} is taken back")),
         StateOutcome::Failed(why) => {
-            complain(&format!("what {id} changed in its session could not be taken back: {why}"))
+            complain(&format!("what {id} changed in its session could not be taken back: {why}"));
         }
     }
 }

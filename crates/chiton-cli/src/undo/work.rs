@@ -1,22 +1,14 @@
 //! Undoing several commands: first what it would come to, then, the newest first, one after the other.
 
 use std::path::Path;
-use std::thread;
-use std::time::Duration;
 
 use anyhow::Result;
-use chiton_engine::Tasks;
-use chiton_engine::changes::{ChangeLog, ChangeLogs, ChangesError, UndoOptions, Undone, Untouched};
+use chiton_engine::changes::{ChangeLog, ChangeLogs, UndoOptions, Undone, Untouched};
 use chiton_engine::session::store::SessionChange;
 use chiton_operator::NamedSessions;
 use serde_json::{Value, json};
 
 use super::naming::Known;
-
-/// How long the keeper of a command that has ended may take to let go of it.
-const LETTING_GO: Duration = Duration::from_secs(2);
-/// How often that is looked at.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// One command that is to be undone.
 pub(crate) struct Step {
@@ -80,7 +72,7 @@ pub(crate) fn plan(known: &Known, logs: Vec<ChangeLog>, force: bool) -> Result<V
     let mut steps = Vec::new();
     for log in logs {
         let options = UndoOptions { dry_run: true, force, ..UndoOptions::default() };
-        let mut plan = once_let_go(known, &log.id, options)?;
+        let mut plan = known.logs.undo(&log.id, options)?;
         // What one of the others has changed since is as it was, once that one is undone. So is all that an undoing of this
         // very command did, of which the engine does not say by whom it was done.
         let is_half_undone = all.iter().any(|(_, undoes)| undoes.as_ref() == Some(&log.id));
@@ -89,7 +81,7 @@ pub(crate) fn plan(known: &Known, logs: Vec<ChangeLog>, force: bool) -> Result<V
         let before = plan.left_alone.len();
         plan.left_alone.retain(|file| !settled(file));
         if plan.left_alone.is_empty() && before > 0 {
-            plan = once_let_go(known, &log.id, UndoOptions { force: true, ..options })?;
+            plan = known.logs.undo(&log.id, UndoOptions { force: true, ..options })?;
         }
         steps.push(Step { log, plan, done: None, state: StateOutcome::NotAsked });
     }
@@ -100,27 +92,9 @@ pub(crate) fn plan(known: &Known, logs: Vec<ChangeLog>, force: bool) -> Result<V
 pub(crate) fn carry_out(known: &Known, steps: &mut [Step], force: bool, stop_after: Option<usize>) -> Result<()> {
     for step in steps {
         let options = UndoOptions { force, stop_after, ..UndoOptions::default() };
-        step.done = Some(once_let_go(known, &step.log.id, options)?);
+        step.done = Some(known.logs.undo(&step.log.id, options)?);
     }
     Ok(())
-}
-
-/// A command that has ended is there for a moment longer: its keeper writes down the rest.
-fn once_let_go(known: &Known, id: &str, options: UndoOptions) -> Result<Undone, ChangesError> {
-    let mut left = LETTING_GO;
-    loop {
-        match known.logs.undo(id, options) {
-            Err(ChangesError::Running(_)) if !left.is_zero() && has_ended(&known.tasks, id) => {
-                left = left.saturating_sub(PAUSE);
-                thread::sleep(PAUSE);
-            }
-            result => return result,
-        }
-    }
-}
-
-fn has_ended(tasks: &Tasks, id: &str) -> bool {
-    tasks.get(id).is_ok_and(|task| !task.status.is_running())
 }
 
 /// Takes back what these commands changed in their sessions, in the same order.

@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -318,7 +319,7 @@ impl ChangeLogs {
         if let Some(by) = undone_by(&folder) {
             return Err(self.undone_already(id, by));
         }
-        if self.is_running(id) {
+        if RunFolder::at(&self.runs.join(id)).is_ok_and(|run| goes_on(&run)) {
             return Err(ChangesError::Running(id.to_owned()));
         }
         let _alone = store::lock(&folder).map_err(failed)?.ok_or_else(|| ChangesError::Busy(id.to_owned()))?;
@@ -457,6 +458,20 @@ impl ChangeLogs {
         let later = all.iter().filter(|log| log.undone.is_none() && log.began_ms >= began_ms);
         later.filter(|log| !log.undoes.as_ref().is_some_and(is_undone)).map(|log| log.id.clone()).collect()
     }
+}
+
+/// Whether anything of a run is left. Its answer comes a moment before its keeper is done with it.
+fn goes_on(run: &RunFolder) -> bool {
+    const MOMENT: Duration = Duration::from_secs(1);
+    const STEP: Duration = Duration::from_millis(2);
+    let since = Instant::now();
+    while run.is_held() {
+        if !run.has_ending() && since.elapsed() > 10 * STEP || since.elapsed() > MOMENT {
+            return true;
+        }
+        std::thread::sleep(STEP);
+    }
+    false
 }
 
 /// The files that a command changed, as it left them.

@@ -18,6 +18,7 @@ pub(crate) mod prepare;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -180,7 +181,7 @@ impl Enclosure {
             keep,
         };
         if enclosure.weaker().is_empty() {
-            enclosure.boundary = Some(Arc::new(enclosure.policy.boundary()));
+            enclosure.boundary = Some(Arc::new(enclosure.boundary_of(&enclosure.policy)));
         }
         let missing = enclosure.missing();
         if policy.missing == MissingLayer::Refuse && !missing.is_empty() {
@@ -219,6 +220,16 @@ impl Enclosure {
     /// What the guard need not ask about. There is none where a layer is weaker than the policy says.
     pub(crate) fn boundary(&self) -> Option<&Arc<Boundary>> {
         self.boundary.as_ref()
+    }
+
+    /// What a policy puts out of reach, and what can be undone. Where a place is on another file system than what is kept,
+    /// everything would have to be copied, and too much may be lost: what destroys it is asked about.
+    pub(crate) fn boundary_of(&self, policy: &SandboxPolicy) -> Boundary {
+        let device = |path: &Path| Some(fs::metadata(path.ancestors().find(|path| path.exists())?).ok()?.dev());
+        let kept = self.keep.as_ref().and_then(|keep| device(&keep.kept));
+        let mut boundary = policy.boundary();
+        boundary.undo.retain(|root| kept.is_some() && device(Path::new(root)) == kept);
+        boundary
     }
 
     /// What a shell needs to be put into it.

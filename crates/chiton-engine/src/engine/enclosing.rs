@@ -100,10 +100,8 @@ impl Engine {
     /// Where what commands change in their workspace is kept, if it is.
     fn keep_plan(&self, policy: &SandboxPolicy) -> Option<KeepPlan> {
         let state_directory = &self.inner.config.state_directory;
-        let is_writable = |root: &&PathBuf| policy.write.iter().any(|place| root.starts_with(place));
-        let roots: Vec<PathBuf> =
-            policy.workspace.iter().filter(is_writable).filter_map(|root| fs::canonicalize(root).ok()).collect();
-        let first = roots.first().filter(|_| policy.undo.keeps())?;
+        let roots: Vec<PathBuf> = policy.kept_roots().iter().filter_map(|root| fs::canonicalize(root).ok()).collect();
+        let first = roots.first()?;
         let logs = state_directory.join(changes::FOLDER);
         let kept = changes::beside(first, state_directory).unwrap_or_else(|| logs.clone());
         Some(KeepPlan { roots, logs, kept, limits: KeepLimits::default() })
@@ -112,12 +110,14 @@ impl Engine {
     /// What the guard need not ask about, because it is out of reach in this session. A sandbox that cannot be made is said
     /// when the command is to start.
     pub(super) fn boundary(&self, session: &Session, widened: &[Widening]) -> Option<Arc<Boundary>> {
-        let usual = self.enclosure(session).ok()??.boundary().cloned()?;
+        let enclosure = self.enclosure(session).ok()??;
+        let usual = enclosure.boundary().cloned()?;
         if widened.is_empty() {
             return Some(usual);
         }
         let policy = self.inner.config.sandbox.as_ref()?;
-        Some(Arc::new(policy.widened(session.widened().into_iter().chain(widened.iter().cloned())).boundary()))
+        let wider = policy.widened(session.widened().into_iter().chain(widened.iter().cloned()));
+        Some(Arc::new(enclosure.boundary_of(&wider)))
     }
 
     /// The same, made anew where it does not cover everything any more. Behind an answer: it looks at many paths.

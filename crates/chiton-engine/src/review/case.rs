@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use chiton_guard::{Boundary, Context, Input, Surroundings, Uncommitted, Verdict, judge_script, unparsed};
 
 use super::Guard;
+use super::kept::MachineFiles;
 use super::surroundings::MachineSurroundings;
 use crate::request::{CommandInput, EnvironmentChange, ParsedCommand};
 use crate::session::{Origin, Standing};
@@ -147,21 +148,8 @@ impl Guard {
         };
         let verdict = self.policy.refine(verdict, &context);
         match case.boundary {
-            Some(boundary) => boundary.lift(verdict, &leads_to),
+            Some(boundary) => boundary.lift(verdict, &MachineFiles),
             None => verdict,
         }
     }
-}
-
-/// Where a path leads, as far as it exists.
-pub fn leads_to(path: &str) -> String {
-    let path = Path::new(path);
-    let real = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
-    let Some((existing, real)) = real else { return path.to_string_lossy().into_owned() };
-    match path.strip_prefix(existing) {
-        Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
-        _ => real,
-    }
-    .to_string_lossy()
-    .into_owned()
 }

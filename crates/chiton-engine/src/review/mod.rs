@@ -4,6 +4,7 @@ mod bound;
 mod case;
 mod dry_run;
 mod input;
+mod kept;
 mod leaving;
 mod scope;
 mod surroundings;
@@ -20,11 +21,11 @@ use std::sync::Arc;
 use crate::consent::{Answer, Bound, Consents, Question, QuestionKind};
 pub use crate::run::Protection;
 use case::Case;
-pub use case::leads_to;
 use chiton_guard::{
     Boundary, CheckedPolicy, Context, Decision, Finding, GuardPolicy, Input, Mode, Verdict, WaitingCommand,
 };
 use chiton_shell::tree::Span;
+pub use kept::MachineFiles;
 pub(crate) use leaving::leaves_for;
 use serde::Serialize;
 pub use surroundings::MachineSurroundings;
@@ -141,7 +142,7 @@ pub(crate) struct Grounds {
     pub(crate) use_of_text: UseOfText,
     /// What a person has just allowed it beyond its sandbox's profile.
     pub(crate) widened: Arc<[Widening]>,
-    /// What it would do that need not be asked about, because the sandbox holds it.
+    /// What it would do that need not be asked about, because the sandbox holds it or it can be undone.
     pub(crate) held: Option<String>,
 }
 

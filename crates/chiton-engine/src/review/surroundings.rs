@@ -133,7 +133,11 @@ impl MachineSurroundings {
             ("core.sshCommand", "false"),
             ("protocol.allow", "never"),
         ];
-        let unknown = || Some(Uncommitted { root: root.to_owned(), is_unknown: true, ..Uncommitted::default() });
+        let git_directories = git_directories(root);
+        let unknown = || {
+            let git_directories = git_directories.clone();
+            Some(Uncommitted { root: root.to_owned(), git_directories, is_unknown: true, ..Uncommitted::default() })
+        };
         let end = Instant::now() + GIT_LIMIT;
         let mut settings: Vec<(String, String)> =
             OFF.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -155,7 +159,9 @@ impl MachineSurroundings {
             ["status", "--porcelain=v1", "-z", "--untracked-files=normal", "--ignore-submodules=all", "--no-renames"];
         match self.git(root, &status, &settings, end) {
             Git::Said(status) => {
-                let work = Uncommitted { has_stash: has_stash(root), ..read_status(root, &status) };
+                let has_stash = has_stash(&git_directories);
+                let work =
+                    Uncommitted { has_stash, git_directories: git_directories.clone(), ..read_status(root, &status) };
                 let has_any = !work.changed.is_empty() || !work.untracked.is_empty() || work.has_stash;
                 has_any.then_some(work)
             }
@@ -221,19 +227,27 @@ fn read_status(root: &Path, status: &[u8]) -> Uncommitted {
     work
 }
 
-/// Whether the repository of the worktree at `root` has stashed work.
-fn has_stash(root: &Path) -> bool {
+/// Where git keeps what belongs to the worktree at `root`, and what belongs to its repository, where that is another place.
+fn git_directories(root: &Path) -> Vec<PathBuf> {
     let git = root.join(".git");
     // A worktree beside the repository has a file here that names its own directory.
-    let directory = match fs::read_to_string(&git) {
+    let own = match fs::read_to_string(&git) {
         Ok(text) => text.strip_prefix("gitdir: ").map(|place| root.join(place.trim_end())),
         Err(_) => Some(git),
     };
-    let Some(directory) = directory else { return false };
-    let common = fs::read_to_string(directory.join("commondir"));
-    let common = common.map_or_else(|_| directory.clone(), |place| directory.join(place.trim_end()));
-    common.join("refs/stash").exists()
-        || fs::read_to_string(common.join("packed-refs")).is_ok_and(|refs| refs.contains(" refs/stash\n"))
+    let Some(own) = own else { return Vec::new() };
+    match fs::read_to_string(own.join("commondir")) {
+        Ok(place) => vec![own.join(place.trim_end()), own],
+        Err(_) => vec![own],
+    }
+}
+
+/// Whether a repository has stashed work.
+fn has_stash(git_directories: &[PathBuf]) -> bool {
+    git_directories.iter().any(|directory| {
+        directory.join("refs/stash").exists()
+            || fs::read_to_string(directory.join("packed-refs")).is_ok_and(|refs| refs.contains(" refs/stash\n"))
+    })
 }
 
 /// What is in a file, as far as it is judged; empty where there is none.

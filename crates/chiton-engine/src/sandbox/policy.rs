@@ -73,7 +73,15 @@ impl SandboxPolicy {
         )
     }
 
-    /// What cannot be reached inside, as the guard has to know it. It is true only where every layer holds.
+    /// The folders in which what commands change and remove is kept: those of the workspace that can be changed.
+    pub fn kept_roots(&self) -> Vec<PathBuf> {
+        let is_writable = |root: &&PathBuf| self.write.iter().any(|place| root.starts_with(place));
+        let is_kept = |root: &&PathBuf| self.undo.keeps() && is_writable(root);
+        self.workspace.iter().filter(is_kept).cloned().collect()
+    }
+
+    /// What cannot be reached inside, and what can be undone, as the guard has to know it. It is true only where every layer
+    /// holds.
     pub fn boundary(&self) -> Boundary {
         let texts = |paths: &[PathBuf]| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let serves = |socket: &PathBuf| MACHINE_SERVICES.iter().any(|service| Path::new(service).starts_with(socket));
@@ -82,6 +90,7 @@ impl SandboxPolicy {
             write: texts(&self.write),
             keep: texts(&self.keep),
             hide: texts(&self.hide),
+            undo: if self.undo == UndoPolicy::Keep { texts(&self.kept_roots()) } else { Vec::new() },
             holds_machine: !self.is_limits_alone() && !self.sockets.iter().chain(&self.write).any(serves),
         }
     }

@@ -2,9 +2,9 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::AsRawFd;
 
-use rustix::ioctl::opcode;
+use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 
 /// What the ioctls of btrfs are told apart from others by.
 const MAGIC: u8 = 0x94;
@@ -14,6 +14,10 @@ const READ_ONLY: u64 = 1 << 1;
 const FILE_SYSTEM: u64 = 0x9123_683e;
 /// The number of the folder at the top of every subvolume.
 const TOP: u64 = 256;
+
+const SNAPSHOT: Opcode = opcode::write::<NewSnapshot>(MAGIC, 23);
+const REMOVE: Opcode = opcode::write::<Name>(MAGIC, 15);
+const SET_FLAGS: Opcode = opcode::write::<u64>(MAGIC, 26);
 
 /// `struct btrfs_ioctl_vol_args_v2`
 #[repr(C)]
@@ -48,19 +52,19 @@ pub(crate) fn snapshot(source: &File, folder: &File, name: &str) -> io::Result<(
         name: [0; 4040],
     };
     fill(&mut wanted.name, name)?;
-    call(folder, opcode::write::<NewSnapshot>(MAGIC, 23), &wanted)
+    call::<SNAPSHOT, _>(folder, wanted)
 }
 
 /// Removes a snapshot with everything in it. That is for root alone, unless the file system is mounted otherwise.
 pub(crate) fn remove(folder: &File, name: &str) -> io::Result<()> {
     let mut wanted = Name { unused: 0, name: [0; 4088] };
     fill(&mut wanted.name, name)?;
-    call(folder, opcode::write::<Name>(MAGIC, 15), &wanted)
+    call::<REMOVE, _>(folder, wanted)
 }
 
 /// Lets its owner write to a snapshot, and so empty it.
 pub(crate) fn make_writable(snapshot: &File) -> io::Result<()> {
-    call(snapshot, opcode::write::<u64>(MAGIC, 26), &0u64)
+    call::<SET_FLAGS, _>(snapshot, 0u64)
 }
 
 fn fill(place: &mut [u8], name: &str) -> io::Result<()> {
@@ -72,11 +76,9 @@ fn fill(place: &mut [u8], name: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn call<Argument>(folder: &File, number: rustix::ioctl::Opcode, argument: &Argument) -> io::Result<()> {
-    let folder: BorrowedFd<'_> = std::os::fd::AsFd::as_fd(folder);
-    // SAFETY: the number says that the kernel reads an argument of this very type, of which every byte is set.
-    let result = unsafe { libc::ioctl(folder.as_raw_fd(), number as _, std::ptr::from_ref(argument)) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+fn call<const NUMBER: Opcode, Argument>(folder: &File, argument: Argument) -> io::Result<()> {
+    // SAFETY: each number was made from the type of its argument, of which the kernel only reads, and every byte is set.
+    Ok(unsafe { ioctl(folder, Setter::<NUMBER, Argument>::new(argument)) }?)
 }
 
 #[cfg(test)]
@@ -85,9 +87,9 @@ mod tests {
 
     #[test]
     fn the_numbers_are_those_of_the_kernel() {
-        assert_eq!(opcode::write::<NewSnapshot>(MAGIC, 23) & 0xffff_ffff, 0x5000_9417);
-        assert_eq!(opcode::write::<Name>(MAGIC, 15) & 0xffff_ffff, 0x5000_940f);
-        assert_eq!(opcode::write::<u64>(MAGIC, 26) & 0xffff_ffff, 0x4008_941a);
+        assert_eq!(SNAPSHOT, 0x5000_9417);
+        assert_eq!(REMOVE, 0x5000_940f);
+        assert_eq!(SET_FLAGS, 0x4008_941a);
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::context::Context;
 use crate::effect::{Certainty, Depth, Effect, Kind, Writing};
 use crate::machine::command::Call;
 use crate::machine::state::{LookedUp, World, Worlds};
-use crate::needs::Needs;
+use crate::needs::{Loss, LossBy, Needs};
 use crate::protected::{self, Places};
 use crate::value::path::{self, Extent, Target};
 use crate::value::{Flow, Text};
@@ -147,6 +147,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) seen: Vec<SeenCommand>,
     pub(crate) touched: Vec<TouchedFile>,
     pub(crate) waits: Vec<WaitingCommand>,
+    /// What the command deletes by name.
+    pub(crate) removes: Vec<Loss>,
     /// What the command itself has written to files.
     pub(crate) files: HashMap<String, Flow>,
     /// Processes that run beside the shell.
@@ -177,7 +179,21 @@ pub(crate) struct Machine<'a> {
     bytes: usize,
     depth: usize,
     nesting: Nesting,
+    /// Where what the program at hand starts would run.
+    runs: Place,
+    /// Where the text at hand would run.
+    at: Place,
     pub(crate) exhausted: bool,
+}
+
+/// Whose files a path means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Those that the command itself sees.
+    #[default]
+    Here,
+    /// Perhaps those of another machine, of a container, or of a process that is not a child of the command.
+    Elsewhere,
 }
 
 impl<'a> Machine<'a> {
@@ -191,6 +207,7 @@ impl<'a> Machine<'a> {
             seen: Vec::new(),
             touched: Vec::new(),
             waits: Vec::new(),
+            removes: Vec::new(),
             files: HashMap::new(),
             processes: Vec::new(),
             directories: BTreeSet::new(),
@@ -209,6 +226,8 @@ impl<'a> Machine<'a> {
             bytes: 0,
             depth: 0,
             nesting: Nesting::default(),
+            runs: Place::Here,
+            at: Place::Here,
             exhausted: false,
         }
     }
@@ -234,7 +253,11 @@ impl<'a> Machine<'a> {
     }
 
     fn add_findings(&mut self, found: Vec<Finding>) {
-        for finding in found {
+        for mut finding in found {
+            // What is within reach of the command says nothing about another machine.
+            if self.at == Place::Elsewhere {
+                finding.needs = None;
+            }
             if !self.findings.contains(&finding) && self.findings.len() < MOST_FINDINGS {
                 self.findings.push(finding);
             }
@@ -293,6 +316,27 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Does `what` as a program that runs what it is given there.
+    pub(crate) fn starting<T>(&mut self, there: Place, what: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.runs, there);
+        let done = what(self);
+        self.runs = before;
+        done
+    }
+
+    /// Does `what`, which a program has started.
+    pub(crate) fn started<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
+        let (at, runs) = (self.at, self.runs);
+        // Whatever is started elsewhere stays there.
+        if runs == Place::Elsewhere {
+            self.at = Place::Elsewhere;
+        }
+        self.runs = Place::Here;
+        let done = what(self);
+        (self.at, self.runs) = (at, runs);
+        done
+    }
+
     /// Does `what`; whatever speaks against it is told with this way to go on.
     pub(crate) fn instead(&mut self, instead: &str, what: impl FnOnce(&mut Self)) {
         let before = self.findings.len();
@@ -324,6 +368,22 @@ impl<'a> Machine<'a> {
         self.does(Effect::Delete { what, depth, certainty: Certainty::Would, doing }, world, span);
         if let Some(path) = what.as_known().and_then(|known| path::absolute(&known, world.cwd.as_deref())) {
             self.files.remove(&path);
+            if self.at == Place::Here && self.removes.len() < MOST_FINDINGS {
+                self.removes.push(Loss::removed(path, depth != Depth::Entry));
+            }
+        }
+    }
+
+    /// Does `what`, which overwrites what it is said to delete.
+    pub(crate) fn overwriting(&mut self, what: impl FnOnce(&mut Self)) {
+        let before = self.findings.len();
+        what(self);
+        for finding in self.findings.iter_mut().skip(before) {
+            if let Some(Needs::Lose(losses)) = &mut finding.needs {
+                for loss in losses {
+                    loss.by = LossBy::Writing;
+                }
+            }
         }
     }
 

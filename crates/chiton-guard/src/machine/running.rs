@@ -8,7 +8,7 @@ use chiton_shell::tree::Span;
 use super::command::Call;
 use super::plumbing::{Sink, descriptor_of, key_of_undecided};
 use super::state::{World, Worlds};
-use super::{DEEPEST_CALLS, Machine, Ran};
+use super::{DEEPEST_CALLS, Machine, Place, Ran};
 use crate::effect::Kind;
 use crate::needs::Needs;
 use crate::protected::credentials::{self, Secrecy};
@@ -26,7 +26,7 @@ impl Machine<'_> {
 
         let frame = self.frame(&format!("wrapper {}", call.name));
         self.frames.push(frame);
-        let ran = self.invoke_program(words, world, &call.input, call.span);
+        let ran = self.started(|machine| machine.invoke_program(words, world, &call.input, call.span));
         self.frames.pop();
         ran
     }
@@ -133,7 +133,7 @@ impl Machine<'_> {
                 let frame = self.frame("");
                 self.frames.push(frame);
                 let outer = Rc::clone(&world.input);
-                let mut ran = self.list(&script.list, Worlds::one(world.reading(input)));
+                let mut ran = self.started(|machine| machine.list(&script.list, Worlds::one(world.reading(input))));
                 if !Rc::ptr_eq(&outer, input) {
                     for world in ran.success.0.iter_mut().chain(ran.failure.0.iter_mut()) {
                         world.input = Rc::clone(&outer);
@@ -211,7 +211,7 @@ impl Machine<'_> {
             }
             let secrecy = credentials::secrecy(path, &self.places());
             if secrecy.is_some() {
-                self.secret_files.insert(path.clone());
+                self.secret_files.insert(self.path_here(path));
             }
             match secrecy {
                 Some(Secrecy::Kept) => flow.labels = flow.labels.with(Labels::SECRET).with(Labels::KEPT),
@@ -236,6 +236,11 @@ impl Machine<'_> {
             }
         }
         flow
+    }
+
+    /// A path as far as it says something about this machine: of another one, any file may be meant.
+    fn path_here(&self, path: &str) -> String {
+        if self.at == Place::Elsewhere { "/".to_owned() } else { path.to_owned() }
     }
 
     /// What the command wrote to files that `text` may name without saying so: by a pattern, as what a search finds, or by

@@ -9,7 +9,7 @@ use crate::effect::Kind::{Accounts, DropRemote, EraseLog};
 use crate::machine::address::is_local;
 use crate::machine::command::Call;
 use crate::machine::state::{Value, World};
-use crate::machine::{Machine, Ran};
+use crate::machine::{Machine, Place, Ran};
 use crate::value::path;
 use crate::value::{Arg, Text};
 
@@ -630,7 +630,8 @@ fn database(machine: &Machine<'_>, call: &Call, options: &Options, world: &World
         let file = options.operands.first();
         let is_own = file.is_none_or(|file| is_of_project(machine, &file.text, world));
         let place = file.map(|file| format!(" in `{}`", file.text.display())).unwrap_or_default();
-        return Database { program, place, owner: if is_own { Owner::Project } else { Owner::Others } };
+        let owner = if is_own { Owner::Project } else { Owner::Others };
+        return Database { program, place, owner, files: Place::Here };
     }
 
     let host = host(machine, options, world);
@@ -644,7 +645,8 @@ fn database(machine: &Machine<'_>, call: &Call, options: &Options, world: &World
     if let Some(host) = &host {
         place.push_str(&format!(" on `{host}`"));
     }
-    Database { program, place, owner: if is_here { Owner::ThisMachine } else { Owner::Others } }
+    let owner = if is_here { Owner::ThisMachine } else { Owner::Others };
+    Database { program, place, owner, files: Place::Elsewhere }
 }
 
 /// The server that options, an address or the environment name.

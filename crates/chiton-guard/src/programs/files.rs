@@ -298,7 +298,7 @@ fn shred(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
     for arg in &Options::read(&call.args, &SHRED).operands {
         machine.writes("This would overwrite", &arg.text, Writing::Replaces, world, arg.span);
         let depth = Depth::tree_if(call.name == "wipe" || arg.text.has_glob());
-        machine.deletes("This would overwrite", &arg.text, depth, world, arg.span);
+        machine.overwriting(|machine| machine.deletes("This would overwrite", &arg.text, depth, world, arg.span));
     }
     None
 }

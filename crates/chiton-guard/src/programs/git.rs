@@ -257,8 +257,16 @@ fn verb_of(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> (Option
                     world.set_text("GIT_WORK_TREE", tree.text.clone());
                 }
             }
-            "--git-dir" | "--namespace" => {
+            "--git-dir" => {
+                if let Some(place) = rest.next() {
+                    world.set_text("GIT_DIR", place.text.clone());
+                }
+            }
+            "--namespace" => {
                 rest.next();
+            }
+            _ if start.starts_with("--git-dir=") => {
+                world.set_text("GIT_DIR", arg.text.skip("--git-dir=".len()));
             }
             _ if start.starts_with("--work-tree=") => {
                 world.set_text("GIT_WORK_TREE", arg.text.skip("--work-tree=".len()));

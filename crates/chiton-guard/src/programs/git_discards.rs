@@ -1,5 +1,5 @@
 //! What git throws away that no commit holds. Whether there is any is asked of the surroundings; only what that very
-//! command would lose counts.
+//! command would lose counts. Every finding says which files would have to be put back for nothing to be lost.
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use crate::effect::Kind::Discard;
 use crate::machine::command::Call;
 use crate::machine::state::{Value, World};
 use crate::machine::{Machine, Ran};
+use crate::needs::{Loss, Needs};
 use crate::value::path;
 use crate::value::{Arg, Text};
 
@@ -206,8 +207,7 @@ fn clean(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
         discards(
             machine,
             call,
-            reason.to_owned(),
-            None,
+            Discarded { reason: reason.to_owned(), target: None, needs: cleaned(machine, &options.operands, world) },
             "Run `git stash -a` instead, or `git clean -fdX` for what builds made.",
         );
     }
@@ -220,16 +220,21 @@ fn clean(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ra
 
 fn stash(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran> {
     let is_verb = |verb: &str| call.args.first().is_some_and(|arg| arg.text.is(verb));
-    let has_stash = || {
-        let around = machine.context.surroundings.as_ref()?;
-        Some(around.uncommitted(&directory(machine, world)?)?.has_stash)
-    };
-    let instead = "Keep it as a branch first: `git stash branch NAME`.";
-    if is_verb("clear") {
-        discards(machine, call, "This throws all stashed work away.".to_owned(), None, instead);
-    } else if is_verb("drop") && has_stash() == Some(true) {
-        discards(machine, call, "This throws stashed work away, which no commit holds.".to_owned(), None, instead);
+    let (clears, drops) = (is_verb("clear"), is_verb("drop"));
+    if !clears && !drops {
+        return None;
     }
+    let work = || machine.context.surroundings.as_ref()?.uncommitted(&directory(machine, world)?);
+    let work = work().unwrap_or_default();
+    let reason = match clears {
+        true => "This throws all stashed work away.",
+        false if work.has_stash => "This throws stashed work away, which no commit holds.",
+        false => return None,
+    };
+    // The commits of the stash stay where they are; that they are one is what goes.
+    let needs = lost(machine, world, &work, of_git(&work));
+    let instead = "Keep it as a branch first: `git stash branch NAME`.";
+    discards(machine, call, Discarded { reason: reason.to_owned(), target: None, needs }, instead);
     None
 }
 
@@ -261,7 +266,10 @@ fn worktree(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option
     }
     let place = path::absolute(&place.text.as_known()?, world.cwd.as_deref())?;
     let work = machine.context.surroundings.as_ref()?.uncommitted(Path::new(&place))?;
-    report(machine, call, Lost::All, &Lost::All.of(&work), work.is_unknown);
+    let all = [&work.root].into_iter().chain(&work.git_directories);
+    let all = all.map(|part| Loss::removed(part.to_string_lossy().into_owned(), true)).collect();
+    let needs = lost(machine, world, &work, all);
+    report(machine, call, Lost::All, &Lost::All.of(&work), needs, work.is_unknown);
     None
 }
 
@@ -280,14 +288,15 @@ fn loses(machine: &mut Machine<'_>, call: &Call, world: &World, lost: Lost, plac
         files.retain(|file| below.iter().any(|place| is_below(file, place)));
         is_unknown &= !args.is_empty();
     }
-    report(machine, call, lost, &files, is_unknown);
+    let needs = lost_files(machine, world, &work, lost, if is_unknown { &[] } else { &files });
+    report(machine, call, lost, &files, needs, is_unknown);
 }
 
-fn report(machine: &mut Machine<'_>, call: &Call, lost: Lost, files: &[&str], is_unknown: bool) {
+fn report(machine: &mut Machine<'_>, call: &Call, lost: Lost, files: &[&str], needs: Option<Needs>, is_unknown: bool) {
     const SHOWN: usize = 3;
     if is_unknown {
         let reason = "This discards uncommitted work; whether there is any could not be checked.".to_owned();
-        discards(machine, call, reason, None, lost.instead());
+        discards(machine, call, Discarded { reason, target: None, needs }, lost.instead());
         return;
     }
     let (one, several) = lost.words();
@@ -298,11 +307,81 @@ fn report(machine: &mut Machine<'_>, call: &Call, lost: Lost, files: &[&str], is
         count if count <= SHOWN => format!("This would lose {count} {several}: {shown}."),
         count => format!("This would lose {count} {several}: {shown} and {} more.", count - SHOWN),
     };
-    discards(machine, call, reason, files.first().map(|file| (*file).to_owned()), lost.instead());
+    let target = files.first().map(|file| (*file).to_owned());
+    discards(machine, call, Discarded { reason, target, needs }, lost.instead());
 }
 
-fn discards(machine: &mut Machine<'_>, call: &Call, reason: String, target: Option<String>, instead: &str) {
-    machine.instead(instead, |machine| machine.state(Discard, reason, call.span, target));
+/// What a call would throw away.
+struct Discarded {
+    /// In one sentence.
+    reason: String,
+    target: Option<String>,
+    /// The files that it is in.
+    needs: Option<Needs>,
+}
+
+fn discards(machine: &mut Machine<'_>, call: &Call, what: Discarded, instead: &str) {
+    let Discarded { reason, target, needs } = what;
+    machine.instead(instead, |machine| machine.state_where(needs, Discard, reason, call.span, target));
+}
+
+/// These files of a worktree, or any of it where none are given, with what git notes about them.
+fn lost_files(machine: &Machine<'_>, world: &World, work: &Uncommitted, how: Lost, files: &[&str]) -> Option<Needs> {
+    let root = work.root.to_string_lossy();
+    let in_root = |file: &&str| Loss::removed(format!("{root}/{}", file.trim_end_matches('/')), file.ends_with('/'));
+    let mut losses: Vec<Loss> = match files {
+        [] => vec![Loss::removed(root.clone().into_owned(), true)],
+        files => files.iter().map(in_root).collect(),
+    };
+    // Git has no note about files that it does not know.
+    if how != Lost::Untracked {
+        losses.extend(of_git(work));
+    }
+    lost(machine, world, work, losses)
+}
+
+/// What git keeps about a worktree, and changes with it.
+fn of_git(work: &Uncommitted) -> Vec<Loss> {
+    const NOTES: [(&str, bool); 5] =
+        [("HEAD", false), ("index", false), ("packed-refs", false), ("refs", true), ("logs", true)];
+    let in_one = |directory: &PathBuf| {
+        let directory = directory.to_string_lossy().into_owned();
+        NOTES.map(|(name, below)| Loss::removed(format!("{directory}/{name}"), below))
+    };
+    work.git_directories.iter().flat_map(in_one).collect()
+}
+
+/// The losses, where it is known that they are all.
+fn lost(machine: &Machine<'_>, world: &World, work: &Uncommitted, losses: Vec<Loss>) -> Option<Needs> {
+    let is_known = !work.git_directories.is_empty() && !names_its_places(machine, world);
+    is_known.then_some(Needs::Lose(losses))
+}
+
+/// What `git clean -x` would delete: it begins where it stands, or at the paths that it is given.
+fn cleaned(machine: &Machine<'_>, paths: &[Arg], world: &World) -> Option<Needs> {
+    let cwd = world.cwd.as_deref();
+    if names_its_places(machine, world) {
+        return None;
+    }
+    let below = |path: &Arg| {
+        let literal = path.text.as_literal().filter(|literal| !literal.starts_with(':'))?;
+        Some(Loss::removed(path::absolute(&literal, cwd)?, true))
+    };
+    let losses = match paths {
+        [] => vec![Loss::removed(cwd?.to_owned(), true)],
+        paths => paths.iter().map(below).collect::<Option<Vec<Loss>>>()?,
+    };
+    Some(Needs::Lose(losses))
+}
+
+/// Whether variables or options say where the worktree, the repository or a part of it is.
+fn names_its_places(machine: &Machine<'_>, world: &World) -> bool {
+    const NAMING: [&str; 5] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"];
+    let is_given = |name: &str| match world.get(name, machine.context) {
+        Value::Scalar(text) => text.as_known().is_some_and(|known| !known.is_empty()),
+        _ => false,
+    };
+    NAMING.iter().any(|name| world.has_set(name) || is_given(name))
 }
 
 /// Whether an earlier part of the same command stashes or commits the work.

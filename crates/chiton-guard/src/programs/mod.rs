@@ -38,6 +38,7 @@ pub(crate) mod network;
 pub(crate) mod options;
 mod packages;
 mod permissions;
+mod places;
 mod platforms;
 mod printers;
 mod processes;
@@ -166,15 +167,17 @@ pub(crate) fn run(machine: &mut Machine<'_>, call: &Call, world: World) -> Ran {
     if call.input.labels.has(Labels::KEPT) && !credentials::uses_silently(&call.name) {
         machine.reveals_input(&call.name, &call.input, call.span);
     }
-    hidden::look_at(machine, call, &world);
-    fetched::look_at(machine, call, &world);
-    besides::report(machine, call, &world);
-    let mut ran = if let Some(row) = row_of(&call.name).filter(|_| !is_namesake(call)) {
-        row.run(machine, call, world)
-    } else {
-        let flow = unknown_program(machine, call, &world);
-        Ran::same(world, flow)
-    };
+    let mut ran = machine.starting(places::of(&call.name), |machine| {
+        hidden::look_at(machine, call, &world);
+        fetched::look_at(machine, call, &world);
+        besides::report(machine, call, &world);
+        if let Some(row) = row_of(&call.name).filter(|_| !is_namesake(call)) {
+            row.run(machine, call, world)
+        } else {
+            let flow = unknown_program(machine, call, &world);
+            Ran::same(world, flow)
+        }
+    });
     // Most programs stop by themselves, or are there to make an end.
     let goes_on = ["cat", "tac", "pv", "tr", "tee", "base64", "yes", "dd", "bash", "sh"];
     if ran.flow.labels.has(Labels::ENDLESS) && !goes_on.contains(&call.name.as_str()) {

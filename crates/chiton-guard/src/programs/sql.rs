@@ -10,8 +10,8 @@ use std::rc::Rc;
 
 use self::tokens::{Dialect, Token, split};
 use crate::effect::{Certainty, Effect, Kind, Writing};
-use crate::machine::Machine;
 use crate::machine::state::World;
+use crate::machine::{Machine, Place};
 use crate::value::{Arg, Flow, Text};
 
 /// The database that statements are for.
@@ -23,6 +23,8 @@ pub(crate) struct Database {
     pub(crate) place: String,
     /// Whose it is.
     pub(crate) owner: Owner,
+    /// Whose files its statements name: those of a server may be anywhere.
+    pub(crate) files: Place,
 }
 
 /// Whose data a database has.
@@ -40,7 +42,7 @@ pub(crate) enum Owner {
 impl Database {
     /// The database behind a tool of which nothing else is known.
     pub(crate) fn named(program: &str, place: &str) -> Self {
-        Self { program: program.to_owned(), place: place.to_owned(), owner: Owner::Others }
+        Self { program: program.to_owned(), place: place.to_owned(), owner: Owner::Others, files: Place::Elsewhere }
     }
 }
 
@@ -83,7 +85,9 @@ fn judge_text(
                 machine.state(kind, reason, arg.span, judged.name());
             }
         }
-        touches_files(machine, statement, &words, arg, database, world);
+        machine.starting(database.files, |machine| {
+            machine.started(|machine| touches_files(machine, statement, &words, arg, database, world));
+        });
         if depth < DEEPEST {
             for inner in inner_texts(statement, &words) {
                 judge_text(machine, inner, arg, database, world, dialect.loosened(), depth + 1);

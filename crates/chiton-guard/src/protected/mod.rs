@@ -19,7 +19,7 @@ use self::credentials::Secrecy;
 use self::own::{OwnPlaces, Part};
 use crate::context::{Context, Surroundings};
 use crate::effect::{Certainty, Depth, Effect, Kind, Writing};
-use crate::needs::Needs;
+use crate::needs::{Loss, LossBy, Needs};
 use crate::rules::{self, Rule};
 use crate::value::path::{self, Extent, Target};
 use crate::value::{Piece, Text};
@@ -44,8 +44,9 @@ pub(crate) fn findings(
             .iter()
             .flat_map(disks_matched)
             .filter_map(|target| {
-                let finding = object_to(objects(&target)?, act, certainty, doing, what, &target, span);
-                Some(finding.where_reached(changed(&target, depth)))
+                let objection = objects(&target)?;
+                let needs = needed(&target, depth, act, objection.0);
+                Some(object_to(objection, act, certainty, doing, what, &target, span).where_reached(needs))
             })
             .collect()
     };
@@ -127,10 +128,16 @@ fn prints(
     found
 }
 
-/// What has to be changed for something to happen to `target`.
-fn changed(target: &Target, depth: Depth) -> Option<Needs> {
-    let Target::At { path, extent, .. } = target else { return None };
-    Some(Needs::Change { path: path.clone(), below: depth != Depth::Entry || *extent != Extent::Itself })
+/// What has to be within reach for an act on `target` to be what `rule` objects to.
+fn needed(target: &Target, depth: Depth, act: Act, rule: &Rule) -> Option<Needs> {
+    let Target::At { path, extent, doubtful } = target else { return None };
+    let (path, below) = (path.clone(), depth != Depth::Entry || *extent != Extent::Itself);
+    // Of a doubtful target, nobody knows what is lost.
+    let loss = act.loses(rule).filter(|_| !doubtful);
+    Some(match loss {
+        Some(by) => Needs::Lose(vec![Loss { path, below, by }]),
+        None => Needs::Change { path, below },
+    })
 }
 
 fn of_kind(kind: Kind, reason: String, span: Span, target: Option<String>) -> Finding {
@@ -190,6 +197,20 @@ enum Act {
     Moves,
     Writes,
     ChangesRights,
+}
+
+impl Act {
+    /// How something is lost, where that is all that `rule` objects to. What starts by itself later, or weakens an agent or
+    /// Chiton, has its effect before anybody puts it back.
+    fn loses(self, rule: &Rule) -> Option<LossBy> {
+        match self {
+            Self::Deletes | Self::Moves if rule.id != rules::PERSISTENCE.id && rule.id != rules::CHITON.id => {
+                Some(LossBy::Removing)
+            }
+            Self::Writes if rule.id == rules::LOGS.id => Some(LossBy::Writing),
+            _ => None,
+        }
+    }
 }
 
 /// The finding that an objection to doing something with `what` is.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
@@ -16,10 +16,13 @@ pub(super) fn number(path: &Path) -> Option<i32> {
     [STATE_FD, SCRATCH_FD, GO_FD].into_iter().find(|number| *name == number.to_string())
 }
 
-/// Whether a thread is the shell or a subshell of it, which is the same program.
+/// Whether a thread is the shell or a subshell of it: the same program, and started by the same `execve`. Another bash that a
+/// command starts has its own vector of start values, with addresses that the kernel drew anew.
 pub(super) fn is_the_shell(thread: i32, leader: i32) -> bool {
-    let program = |process: i32| -> Option<PathBuf> { fs::read_link(format!("/proc/{process}/exe")).ok() };
-    thread == leader || program(thread).is_some_and(|found| program(leader) == Some(found))
+    let program = |process: i32| fs::read_link(format!("/proc/{process}/exe")).ok();
+    let start = |process: i32| fs::read(format!("/proc/{process}/auxv")).ok().filter(|values| !values.is_empty());
+    let is_same = || program(leader).is_some() && program(thread) == program(leader) && start(thread) == start(leader);
+    thread == leader || (start(leader).is_some() && is_same())
 }
 
 /// What a shell is given.
