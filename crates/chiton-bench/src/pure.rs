@@ -205,7 +205,7 @@ fn call(name: &str) -> (&'static str, Map<String, Value>) {
 }
 
 fn around() -> Surroundings {
-    Surroundings { directory: "/home/dev/project".into(), timeout: None }
+    Surroundings::new("/home/dev/project")
 }
 
 fn read(name: &str) -> Result<Box<dyn FnMut()>> {

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
+use chiton_engine::changes::{ChangeLogs, CleanLogs};
+use chiton_engine::checkpoints::Checkpoints;
 use chiton_engine::limits::RetentionLimits;
 use chiton_engine::tasks::{CleanEffect, CleanUp, Swept, UnreadRuns};
 use chiton_engine::{Engine, EngineConfig};
@@ -19,7 +21,15 @@ use crate::settings::Settings;
 #[derive(Args)]
 #[command(after_help = "\
 Commands that run are never removed. Those with output that nobody has read, tasks that were not read to their end and
-commands whose reply was cut, are removed only with --all, or if they are older than --older-than says.")]
+commands whose reply was cut, are removed only with --all, or if they are older than --older-than says.
+
+What commands changed in files stays, so that it can be undone; with --all, --older-than or --keep it goes by the same
+rule. Checkpoints of `chiton session` go with --all and --older-than.
+
+Examples:
+  chiton clean --dry-run                what would go
+  chiton clean --older-than 2h          all of what is older, also what could be undone
+  chiton clean --all                    everything that does not run")]
 pub(crate) struct CleanArguments {
     /// Only those that ended longer ago than this
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -53,7 +63,45 @@ pub(crate) fn clean(arguments: &CleanArguments, settings: &Settings, state: &Pat
 
     let swept = engine.clean(&wanted);
     say!("{}", summary(&swept, &wanted));
+    clean_undo(arguments, wanted.effect, state);
     Ok(ExitCode::SUCCESS)
+}
+
+/// What could be undone goes only where somebody says how much of it.
+fn clean_undo(arguments: &CleanArguments, effect: CleanEffect, state: &Path) {
+    let is_meant = arguments.all || arguments.older_than.is_some() || arguments.keep.is_some();
+    let newest = match (arguments.keep, arguments.all && arguments.older_than.is_none()) {
+        (Some(keep), _) => keep,
+        (None, true) => 0,
+        (None, false) => usize::MAX,
+    };
+    let age = arguments.older_than.unwrap_or(Duration::MAX);
+    let logs = ChangeLogs::new(state);
+    if !is_meant {
+        let left = logs.clean(CleanLogs { age: Duration::MAX, newest: usize::MAX, effect: CleanEffect::Counts }).left;
+        if left > 0 {
+            say!("what {left} commands changed can still be undone; `chiton clean --all` removes that as well");
+        }
+        return;
+    }
+    let swept = logs.clean(CleanLogs { age, newest, effect });
+    if swept.removed > 0 {
+        let (removed, bytes) = (swept.removed, swept.bytes);
+        let cannot = if effect == CleanEffect::Counts { "could no longer" } else { "can no longer" };
+        say!("what {removed} commands changed {cannot} be undone, {bytes} bytes; {} left", swept.left);
+    }
+    let checkpoints = Checkpoints::new(state);
+    let age = match (arguments.older_than, arguments.all) {
+        (Some(age), _) => age,
+        (None, true) => Duration::ZERO,
+        (None, false) => return,
+    };
+    if effect == CleanEffect::Removes {
+        let gone = checkpoints.sweep(age);
+        if gone > 0 {
+            say!("{gone} checkpoints removed");
+        }
+    }
 }
 
 /// What was removed, of which kind, and what is left for somebody to read.

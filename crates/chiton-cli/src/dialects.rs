@@ -51,7 +51,7 @@ pub(crate) fn dialects() -> Result<ExitCode> {
 }
 
 pub(crate) fn print_schema(arguments: &SchemaArguments) -> Result<ExitCode> {
-    let around = Surroundings { directory: surroundings::working_directory()?, timeout: None };
+    let around = Surroundings::new(surroundings::working_directory()?);
     let format = match arguments.format {
         FormatArgument::Mcp => SchemaFormat::Mcp,
         FormatArgument::Openai => SchemaFormat::Openai,

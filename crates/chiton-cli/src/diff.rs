@@ -1,149 +1,160 @@
-//! The difference between two contents of a file, line by line, as `diff -u` shows it.
+//! The difference between two texts, as `diff -u` shows it. Stands alone: it knows nothing of Chiton.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 /// Lines around a change that show where it is.
 const CONTEXT: usize = 3;
 
-/// Above this, a difference is one block: nobody reads it line by line.
-const MOST_EDITS: usize = 1000;
+/// How many lines may have to go and come. Beyond that, what is between the first and the last difference is shown as
+/// removed and added as a whole: the time and the room that a better answer takes grow with the square of this.
+const MOST_EDITS: usize = 1500;
 
-/// The largest content that is compared line by line.
-pub(crate) const MOST_BYTES: u64 = 4 << 20;
-
-/// One line of a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Edit {
-    Same,
-    Removed,
-    Added,
-}
-
-/// The difference, with these names for the two; empty where there is none.
-pub(crate) fn unified(before: &[u8], after: &[u8], names: (&str, &str)) -> String {
-    if before == after {
+/// How two contents differ, in the unified format; empty where they do not. What is not text is said to differ, and no more.
+pub(crate) fn unified(old: &[u8], new: &[u8], old_name: &str, new_name: &str) -> String {
+    if old == new {
         return String::new();
     }
-    if is_binary(before) || is_binary(after) {
-        return format!(
-            "Binary files {} and {} differ ({} and {} bytes)\n",
-            names.0,
-            names.1,
-            before.len(),
-            after.len()
-        );
+    if is_binary(old) || is_binary(new) {
+        return format!("Binary files {old_name} and {new_name} differ\n");
     }
-    let (old, new) = (String::from_utf8_lossy(before), String::from_utf8_lossy(after));
-    let (old, new): (Vec<&str>, Vec<&str>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
-    let mut text = format!("--- {}\n+++ {}\n", names.0, names.1);
-    let edits = edits(&old, &new);
-    for hunk in hunks(&edits) {
-        write_hunk(&mut text, &edits, hunk, &old, &new);
+    let (old, new) = (lines(old), lines(new));
+    let changes = changes(&old, &new);
+    let mut text = format!("--- {old_name}\n+++ {new_name}\n");
+    for hunk in hunks(&changes) {
+        write_hunk(&mut text, hunk, &old, &new);
     }
     text
 }
 
-/// What has a NUL byte at its beginning is not text.
-fn is_binary(bytes: &[u8]) -> bool {
-    const LOOKED_AT: usize = 8000;
-    bytes[..bytes.len().min(LOOKED_AT)].contains(&0)
+/// Whether a content is not text: as git sees it, a zero byte near its beginning says so.
+pub(crate) fn is_binary(content: &[u8]) -> bool {
+    content.iter().take(8000).any(|byte| *byte == 0)
 }
 
-/// What becomes of each line, in order.
-fn edits(old: &[&str], new: &[&str]) -> Vec<Edit> {
-    let head = old.iter().zip(new).take_while(|(old, new)| old == new).count();
-    let behind = old[head..].iter().rev().zip(new[head..].iter().rev());
-    let tail = behind.take_while(|(old, new)| old == new).count();
-    let (old, new) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
-    let middle = shortest(old, new).unwrap_or_else(|| {
-        let removed = std::iter::repeat_n(Edit::Removed, old.len());
-        removed.chain(std::iter::repeat_n(Edit::Added, new.len())).collect()
-    });
-    let same = |count| std::iter::repeat_n(Edit::Same, count);
-    same(head).chain(middle).chain(same(tail)).collect()
+/// The lines of a text, each with its end.
+fn lines(text: &[u8]) -> Vec<&[u8]> {
+    text.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
-/// The shortest way from one to the other, as Myers finds it: for each number of edits, how far each diagonal leads. `None`
-/// where it is too long to look for.
-fn shortest(old: &[&str], new: &[&str]) -> Option<Vec<Edit>> {
+/// A place where lines go and others come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Change {
+    old: Range<usize>,
+    new: Range<usize>,
+}
+
+/// All places where two lists of lines differ, in order.
+fn changes(old: &[&[u8]], new: &[&[u8]]) -> Vec<Change> {
+    let head = old.iter().zip(new).take_while(|(one, other)| one == other).count();
+    let (old_rest, new_rest) = (&old[head..], &new[head..]);
+    let tail = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(one, other)| one == other).count();
+    let (middle_old, middle_new) = (&old_rest[..old_rest.len() - tail], &new_rest[..new_rest.len() - tail]);
+    let whole = || vec![Change { old: 0..middle_old.len(), new: 0..middle_new.len() }];
+    let mut found = shortest(middle_old, middle_new).unwrap_or_else(whole);
+    for change in &mut found {
+        change.old = change.old.start + head..change.old.end + head;
+        change.new = change.new.start + head..change.new.end + head;
+    }
+    found
+}
+
+/// The fewest lines that have to go and come, by the greedy algorithm of Myers; `None` where those are too many.
+///
+/// On the diagonal `k`, a place in the old text is `k` further than that in the new one. `reached` has for each diagonal how
+/// far in the old text a given number of edits gets; `trace` has that for each number of edits.
+fn shortest(old: &[&[u8]], new: &[&[u8]]) -> Option<Vec<Change>> {
     let most = (old.len() + new.len()).min(MOST_EDITS);
-    let middle = most + 1;
+    let at = |k: isize| usize::try_from(k + most.cast_signed() + 1).unwrap_or(0);
     let mut reached = vec![0usize; 2 * most + 3];
-    let mut history = Vec::new();
-    for count in 0..=most {
-        history.push(reached[middle - count..=middle + count].to_vec());
-        for diagonal in (middle - count..=middle + count).step_by(2) {
-            let goes_down = diagonal == middle - count
-                || diagonal != middle + count && reached[diagonal - 1] < reached[diagonal + 1];
-            let mut x = if goes_down { reached[diagonal + 1] } else { reached[diagonal - 1] + 1 };
-            // The diagonal is x - y, from the middle on.
-            let mut y = (x + middle).checked_sub(diagonal)?;
+    let mut trace: Vec<Vec<usize>> = Vec::new();
+    for edits in 0..=most.cast_signed() {
+        trace.push(reached[at(-edits - 1)..=at(edits + 1)].to_vec());
+        for k in (-edits..=edits).step_by(2) {
+            let is_insertion = k == -edits || k != edits && reached[at(k - 1)] < reached[at(k + 1)];
+            let mut x = if is_insertion { reached[at(k + 1)] } else { reached[at(k - 1)] + 1 };
+            let mut y = (x.cast_signed() - k).cast_unsigned();
             while x < old.len() && y < new.len() && old[x] == new[y] {
                 (x, y) = (x + 1, y + 1);
             }
-            reached[diagonal] = x;
+            reached[at(k)] = x;
             if x >= old.len() && y >= new.len() {
-                return Some(way_back(&history, old.len(), new.len()));
+                return Some(walk_back(&trace, old.len(), new.len()));
             }
         }
     }
     None
 }
 
-/// Goes back from the end to the beginning by what was reached with one edit less.
-fn way_back(history: &[Vec<usize>], old: usize, new: usize) -> Vec<Edit> {
-    let (mut x, mut y) = (old, new);
-    let mut edits = Vec::new();
-    for count in (1..history.len()).rev() {
-        // What was reached before this edit: the diagonals from -count to count, of which every other one is new.
-        let before = &history[count];
-        let at = |diagonal: isize| before[usize::try_from(diagonal + count.cast_signed()).unwrap_or(0)];
-        let diagonal = x.cast_signed() - y.cast_signed();
-        let edge = count.cast_signed();
-        let goes_down = diagonal == -edge || diagonal != edge && at(diagonal - 1) < at(diagonal + 1);
-        let from = if goes_down { diagonal + 1 } else { diagonal - 1 };
-        let start = at(from);
-        let beginning = if goes_down { start } else { start + 1 };
-        edits.extend(std::iter::repeat_n(Edit::Same, x - beginning));
-        edits.push(if goes_down { Edit::Added } else { Edit::Removed });
-        (x, y) = (start, (start.cast_signed() - from).cast_unsigned());
-    }
-    edits.extend(std::iter::repeat_n(Edit::Same, x));
-    let _ = y;
-    edits.reverse();
-    edits
-}
-
-/// The parts that are shown: changes with what is around them.
-fn hunks(edits: &[Edit]) -> Vec<std::ops::Range<usize>> {
-    let mut hunks: Vec<std::ops::Range<usize>> = Vec::new();
-    for place in edits.iter().enumerate().filter(|(_, edit)| **edit != Edit::Same).map(|(place, _)| place) {
-        let (start, end) = (place.saturating_sub(CONTEXT), (place + 1 + CONTEXT).min(edits.len()));
-        match hunks.last_mut() {
-            Some(last) if start <= last.end => last.end = end,
-            _ => hunks.push(start..end),
-        }
-    }
-    hunks
-}
-
-fn write_hunk(text: &mut String, edits: &[Edit], hunk: std::ops::Range<usize>, old: &[&str], new: &[&str]) {
-    let count = |edits: &[Edit], without: Edit| edits.iter().filter(|edit| **edit != without).count();
-    let (mut at, mut to) = (count(&edits[..hunk.start], Edit::Added), count(&edits[..hunk.start], Edit::Removed));
-    let (old_lines, new_lines) = (count(&edits[hunk.clone()], Edit::Added), count(&edits[hunk.clone()], Edit::Removed));
-    // Of nothing, the line before is named.
-    let line = |at: usize, lines: usize| if lines == 0 { at } else { at + 1 };
-    let _ = writeln!(text, "@@ -{},{old_lines} +{},{new_lines} @@", line(at, old_lines), line(to, new_lines));
-    for edit in &edits[hunk] {
-        let (mark, shown) = match edit {
-            Edit::Same => (' ', old[at]),
-            Edit::Removed => ('-', old[at]),
-            Edit::Added => ('+', new[to]),
+/// Goes back from the ends of both texts, and notes each edit on the way.
+fn walk_back(trace: &[Vec<usize>], old: usize, new: usize) -> Vec<Change> {
+    let (mut x, mut y) = (old.cast_signed(), new.cast_signed());
+    let mut found: Vec<Change> = Vec::new();
+    for (edits, reached) in trace.iter().enumerate().skip(1).rev() {
+        let (edits, k) = (edits.cast_signed(), x - y);
+        let before = |k: isize| reached[usize::try_from(k + edits + 1).unwrap_or(0)].cast_signed();
+        let is_insertion = k == -edits || k != edits && before(k - 1) < before(k + 1);
+        let from_k = if is_insertion { k + 1 } else { k - 1 };
+        let from_x = before(from_k);
+        let from_y = from_x - from_k;
+        let edit = if is_insertion {
+            Change { old: index(from_x)..index(from_x), new: index(from_y)..index(from_y) + 1 }
+        } else {
+            Change { old: index(from_x)..index(from_x) + 1, new: index(from_y)..index(from_y) }
         };
-        at += usize::from(*edit != Edit::Added);
-        to += usize::from(*edit != Edit::Removed);
-        let _ = write!(text, "{mark}{shown}");
-        if !shown.ends_with('\n') {
+        match found.last_mut() {
+            Some(next) if next.old.start == edit.old.end && next.new.start == edit.new.end => {
+                (next.old.start, next.new.start) = (edit.old.start, edit.new.start);
+            }
+            _ => found.push(edit),
+        }
+        (x, y) = (from_x, from_y);
+    }
+    found.reverse();
+    found
+}
+
+fn index(place: isize) -> usize {
+    usize::try_from(place).unwrap_or(0)
+}
+
+/// Changes that are near enough to each other to be shown together.
+fn hunks(changes: &[Change]) -> impl Iterator<Item = &[Change]> {
+    changes.chunk_by(|one, next| next.old.start - one.old.end <= 2 * CONTEXT)
+}
+
+fn write_hunk(text: &mut String, hunk: &[Change], old: &[&[u8]], new: &[&[u8]]) {
+    let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { return };
+    let before = first.old.start.min(CONTEXT);
+    let after = (old.len() - last.old.end).min(CONTEXT);
+    let old_range = first.old.start - before..last.old.end + after;
+    let new_range = first.new.start - before..last.new.end + after;
+    let _ = writeln!(text, "@@ -{} +{} @@", range(&old_range), range(&new_range));
+
+    let mut place = old_range.start;
+    for change in hunk {
+        write_lines(text, ' ', &old[place..change.old.start]);
+        write_lines(text, '-', &old[change.old.clone()]);
+        write_lines(text, '+', &new[change.new.clone()]);
+        place = change.old.end;
+    }
+    write_lines(text, ' ', &old[place..old_range.end]);
+}
+
+/// A range as `diff` counts: from 1, or the line before where there are none.
+fn range(lines: &Range<usize>) -> String {
+    match lines.len() {
+        0 => format!("{},0", lines.start),
+        1 => format!("{}", lines.start + 1),
+        count => format!("{},{count}", lines.start + 1),
+    }
+}
+
+fn write_lines(text: &mut String, mark: char, lines: &[&[u8]]) {
+    for line in lines {
+        text.push(mark);
+        text.push_str(&String::from_utf8_lossy(line));
+        if !line.ends_with(b"\n") {
             text.push_str("\n\\ No newline at end of file\n");
         }
     }
@@ -154,60 +165,61 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_is_shown_as_people_know_it() {
+    fn a_difference_is_shown_as_diff_does() {
         let cases = [
-            ("", "a\n", "@@ -0,0 +1,1 @@\n+a\n"),
-            ("a\n", "", "@@ -1,1 +0,0 @@\n-a\n"),
-            ("a\nb\nc\n", "a\nx\nc\n", "@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n"),
-            ("a", "a\n", "@@ -1,1 +1,1 @@\n-a\n\\ No newline at end of file\n+a\n"),
-            (
-                "1\n2\n3\n4\n5\n6\n7\n8\n9\n",
-                "1\nx\n3\n4\n5\n6\n7\n8\n9\ny\n",
-                "@@ -1,5 +1,5 @@\n 1\n-2\n+x\n 3\n 4\n 5\n@@ -7,3 +7,4 @@\n 7\n 8\n 9\n+y\n",
-            ),
+            ("", "", ""),
+            ("a\n", "a\n", ""),
+            ("", "a\n", "@@ -0,0 +1 @@\n+a\n"),
+            ("a\n", "", "@@ -1 +0,0 @@\n-a\n"),
+            ("a\nb\n", "a\nc\n", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n"),
+            ("a", "a\n", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n"),
+            ("1\n2\n3\n4\n5\n6\n", "1\n2\n3\n4\nx\n5\n6\n", "@@ -2,5 +2,6 @@\n 2\n 3\n 4\n+x\n 5\n 6\n"),
+            ("a\nb\nc\n", "b\nc\nd\n", "@@ -1,3 +1,3 @@\n-a\n b\n c\n+d\n"),
         ];
-        for (before, after, shown) in cases {
-            let expected = format!("--- a\n+++ b\n{shown}");
-            assert_eq!(unified(before.as_bytes(), after.as_bytes(), ("a", "b")), expected);
+        for (old, new, shown) in cases {
+            let expected = if shown.is_empty() { String::new() } else { format!("--- old\n+++ new\n{shown}") };
+            assert_eq!(unified(old.as_bytes(), new.as_bytes(), "old", "new"), expected, "{old:?} {new:?}");
         }
-        assert_eq!(unified(b"same", b"same", ("a", "b")), "");
-        assert_eq!(unified(b"a\0", b"b", ("a", "b")), "Binary files a and b differ (2 and 1 bytes)\n");
+        let far = (0..30).map(|line| format!("{line}\n")).collect::<Vec<_>>().concat();
+        let edited = far.replace("3\n4\n", "3\nx\n4\n").replace("27\n", "");
+        let shown = unified(far.as_bytes(), edited.as_bytes(), "old", "new");
+        assert_eq!(shown.matches("@@ -").count(), 2, "{shown}");
     }
 
-    /// Whatever is shown leads from one to the other.
     #[test]
-    fn every_difference_leads_from_one_to_the_other() {
-        let mut state = 7u64;
-        let mut next = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (state >> 33) % below
-        };
+    fn what_is_not_text_is_said_to_differ_and_no_more() {
+        assert_eq!(unified(b"a\0b", b"c", "old", "new"), "Binary files old and new differ\n");
+    }
+
+    /// A pseudo-random number, the same on every run.
+    fn next(seed: &mut u64) -> u64 {
+        *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *seed >> 33
+    }
+
+    #[test]
+    fn applying_the_changes_gives_the_new_text() {
+        let mut seed = 7;
         for _ in 0..2000 {
-            let mut text = |lines: u64| (0..next(lines)).map(|_| format!("{}\n", next(5))).collect::<Vec<String>>();
-            let (old, new) = (text(30), text(30));
-            let (old, new): (Vec<&str>, Vec<&str>) =
-                (old.iter().map(String::as_str).collect(), new.iter().map(String::as_str).collect());
-            let edits = edits(&old, &new);
-            let (mut at, mut to, mut made) = (0, 0, Vec::new());
-            for edit in &edits {
-                match edit {
-                    Edit::Same => {
-                        made.push(old[at]);
-                        (at, to) = (at + 1, to + 1);
-                    }
-                    Edit::Removed => at += 1,
-                    Edit::Added => {
-                        made.push(new[to]);
-                        to += 1;
-                    }
-                }
+            let text = |seed: &mut u64| -> Vec<&'static [u8]> {
+                (0..next(seed) % 12).map(|_| [b"a\n" as &[u8], b"b\n", b"c\n"][(next(seed) % 3) as usize]).collect()
+            };
+            let (old, new) = (text(&mut seed), text(&mut seed));
+            let (mut made, mut place): (Vec<&[u8]>, usize) = (Vec::new(), 0);
+            for change in changes(&old, &new) {
+                made.extend(&old[place..change.old.start]);
+                made.extend(&new[change.new.clone()]);
+                place = change.old.end;
             }
-            assert_eq!((made, at, to), (new.clone(), old.len(), new.len()), "{old:?}");
+            made.extend(&old[place..]);
+            assert_eq!(made, new, "{old:?}");
         }
-        let many: Vec<String> = (0..5000).map(|line| format!("{line}\n")).collect();
-        let old: Vec<&str> = many.iter().map(String::as_str).collect();
-        let new: Vec<&str> = many.iter().rev().map(String::as_str).collect();
-        let edits = edits(&old, &new);
-        assert_eq!(edits.iter().filter(|edit| **edit == Edit::Added).count(), 5000, "too long to look for: one block");
+    }
+
+    #[test]
+    fn texts_that_have_nothing_in_common_do_not_take_for_ever() {
+        let text = |word: &str| (0..20_000).map(|line| format!("{word}{line}\n")).collect::<Vec<_>>().concat();
+        let shown = unified(text("a").as_bytes(), text("b").as_bytes(), "old", "new");
+        assert_eq!(shown.matches("\n-a").count(), 20_000);
     }
 }

@@ -3,6 +3,7 @@
 mod attach;
 mod audit;
 mod call;
+mod changes;
 mod check;
 mod clean;
 mod consent;
@@ -19,6 +20,7 @@ mod logs;
 mod mcp;
 mod messages;
 mod passphrase;
+mod person;
 mod preview;
 mod protection_arguments;
 mod ps;
@@ -30,12 +32,15 @@ mod sandbox_settings;
 mod secret;
 mod secret_sources;
 mod send;
+mod session;
 mod session_arguments;
 mod settings;
 mod setup;
+mod shown;
 mod status_line;
 mod surroundings;
 mod table;
+mod undo;
 mod wait;
 mod window;
 
@@ -91,6 +96,9 @@ enum Verb {
     Release(release::ReleaseArguments),
     Kill(kill::KillArguments),
     Clean(clean::CleanArguments),
+    Changes(changes::ChangesArguments),
+    Undo(undo::UndoArguments),
+    Session(session::SessionVerbArguments),
     Check(check::CheckArguments),
     Mcp(mcp::McpArguments),
     Call(call::CallArguments),
@@ -163,6 +171,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Release(arguments) => on_runtime(release::release(arguments, &settings, &state?)),
         Verb::Kill(arguments) => on_runtime(kill::kill(arguments, &settings, &state?)),
         Verb::Clean(arguments) => clean::clean(&arguments, &settings, &state?),
+        Verb::Changes(arguments) => changes::changes(&arguments, &state?),
+        Verb::Undo(arguments) => undo::undo(&arguments, &state?),
+        Verb::Session(arguments) => session::session(&arguments, &settings, &state?),
         Verb::Mcp(arguments) => mcp::mcp(&arguments, &settings, &state?),
         Verb::Call(arguments) => call::call(&arguments, &settings, &state?),
         Verb::Sandbox(arguments) => sandbox::sandbox(&arguments, &settings, &state?),

@@ -36,12 +36,12 @@ Over HTTP, every request has to carry the token of the token file: Authorization
 
 Settings: $XDG_CONFIG_HOME/chiton/config.toml, or --config FILE. A key is also a variable
 (mcp.dialect is CHITON_MCP_DIALECT), and a flag wins over both:
-  [mcp]   dialect, timeout, dir, session, max_tasks, structured, list_tool, channel, log_level
+  [mcp]   dialect, timeout, dir, session, max_tasks, structured, list_tool, channel, allow_undo, log_level
   notify  the program that tells you of background commands, with its arguments
   [http]  listen, token_file, hosts, origins, allow_remote
   [secrets] dir, env, command   [environment] keep, strict, login   [audit] off, required   [guard] mode, rule
   [sandbox] profile, profiles: see `chiton sandbox --help`
-  [retention] age, finished, bytes")]
+  [retention] age, finished, bytes, undo_age, undo_bytes")]
 pub(crate) struct McpArguments {
     #[command(flatten)]
     session: SessionArguments,
@@ -70,6 +70,9 @@ pub(crate) struct McpArguments {
     /// claude --dangerously-load-development-channels server:chiton
     #[arg(long)]
     channel: bool,
+    /// Let calls undo what commands did to files: gives Bash of the tool surface native the parameter `undo`
+    #[arg(long)]
+    allow_undo: bool,
     /// What is logged to standard error: off, error, warn, info, debug or trace [default: error]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
@@ -111,7 +114,8 @@ impl McpArguments {
 
     fn extras(&self, settings: &Settings) -> Extras {
         let structured = self.structured || settings.mcp.structured;
-        Extras { structured, list_tool: self.list_tool || settings.mcp.list_tool }
+        let list_tool = self.list_tool || settings.mcp.list_tool;
+        Extras { structured, list_tool, undo: self.allow_undo || settings.mcp.allow_undo }
     }
 }
 
@@ -120,6 +124,7 @@ impl McpArguments {
 struct Extras {
     structured: bool,
     list_tool: bool,
+    undo: bool,
 }
 
 impl Extras {
@@ -129,6 +134,9 @@ impl Extras {
         }
         if self.list_tool {
             operator = operator.with_list_tool();
+        }
+        if self.undo {
+            operator = operator.with_undo();
         }
         operator
     }

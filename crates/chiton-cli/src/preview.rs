@@ -16,8 +16,12 @@ use serde_json::json;
 
 use crate::diff;
 use crate::messages::{complain, put, remark, say};
+use crate::person;
 use crate::surroundings;
 use crate::table::{lay_out, span};
+
+/// The largest content that is compared line by line.
+const MOST_BYTES: u64 = 4 << 20;
 
 /// Look at what previewed commands would change, and commit or drop it
 #[derive(Args)]
@@ -94,7 +98,7 @@ pub(crate) fn preview(arguments: &PreviewArguments, state: &Path) -> Result<Exit
             show(&previews, id, paths, form)?;
         }
         PreviewVerb::Commit { id, force, stop_after, json } => {
-            surroundings::ensure_person("commits a preview")?;
+            person::required("commits a preview")?;
             let options = CommitOptions { force: *force, stop_after: *stop_after };
             commit(&previews, id, options, state, *json)?;
         }
@@ -213,7 +217,7 @@ fn difference(file: &PreviewedFile) -> String {
         (Ok(before), Ok(after)) => {
             let old = if file.before.is_some() { name.as_str() } else { "/dev/null" };
             let new = if file.after.is_some() { name.as_str() } else { "/dev/null" };
-            let text = diff::unified(&before, &after, (old, new));
+            let text = diff::unified(&before, &after, old, new);
             // Its name, mode or time is all there is.
             if text.is_empty() { format!("{}: {name}\n", file.kind.word()) } else { text }
         }
@@ -237,12 +241,12 @@ fn content(path: Option<&Path>) -> Result<Vec<u8>, String> {
     if !data.is_file() {
         return Err("not a file".to_owned());
     }
-    if data.len() > diff::MOST_BYTES {
+    if data.len() > MOST_BYTES {
         return Err(format!("{} bytes, too many to compare line by line", data.len()));
     }
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(|error| error.to_string())?;
-    file.take(diff::MOST_BYTES).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     Ok(bytes)
 }
 

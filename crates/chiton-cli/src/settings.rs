@@ -55,6 +55,8 @@ pub(crate) struct McpSettings {
     pub(crate) list_tool: bool,
     /// Whether the model of Claude Code is told at once what happens to tasks.
     pub(crate) channel: bool,
+    /// Whether calls may undo what commands did to files.
+    pub(crate) allow_undo: bool,
     pub(crate) log_level: Option<String>,
 }
 
@@ -132,6 +134,10 @@ pub(crate) struct RetentionSettings {
     pub(crate) age: Option<u64>,
     pub(crate) finished: Option<usize>,
     pub(crate) bytes: Option<u64>,
+    /// How long what commands have changed can be undone, in seconds.
+    pub(crate) undo_age: Option<u64>,
+    /// And how much of it, in bytes on the disk.
+    pub(crate) undo_bytes: Option<u64>,
 }
 
 impl RetentionSettings {
@@ -139,6 +145,8 @@ impl RetentionSettings {
         limits.retention.age = self.age.map_or(limits.retention.age, Duration::from_secs);
         limits.retention.finished = self.finished.unwrap_or(limits.retention.finished);
         limits.spool.in_all = self.bytes.unwrap_or(limits.spool.in_all);
+        limits.undo.age = self.undo_age.map_or(limits.undo.age, Duration::from_secs);
+        limits.undo.in_all = self.undo_bytes.unwrap_or(limits.undo.in_all);
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::env;
 use std::fs;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail, ensure};
-use chiton_engine::{ByteString, Notify, ancestry};
+use anyhow::{Context, Result, bail};
+use chiton_engine::{ByteString, Notify};
 use rustix::fs::FileType;
 
 /// Where state is kept: `$XDG_STATE_HOME/chiton`, or below the home directory.
@@ -104,12 +104,4 @@ pub(crate) fn umask() -> u32 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o022)
-}
-
-/// What an agent may do is not the agent's to say: inside of a command of Chiton nothing of this happens.
-pub(crate) fn ensure_person(deed: &str) -> Result<()> {
-    let marked = env::var_os("CHITON").is_some_and(|value| value == "1") && !io::stdin().is_terminal();
-    let inside = marked || ancestry::floor().map_or(true, |floor| floor.is_some());
-    ensure!(!inside, "this runs inside a command of Chiton: a person {deed}, in a terminal of their own");
-    Ok(())
 }

@@ -117,7 +117,7 @@ type Seen = BTreeSet<(String, String, bool)>;
 
 /// Every tool has shown what it says when all is well, and what it says when not.
 fn check_replies(seen: &Seen) {
-    let around = Surroundings { directory: "/".into(), timeout: None };
+    let around = Surroundings::new("/");
     for dialect in chiton_dialects::catalogue::all() {
         for tool in dialect.tools(&around) {
             // What takes nothing and only looks has no way to fail.

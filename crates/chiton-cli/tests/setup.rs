@@ -111,7 +111,7 @@ fn find(wanted: &str) -> Option<(String, String)> {
     // A dialect that this version does not have is not asked for.
     let has = chiton_dialects::find(dialect).is_some();
     let dialect = if has { format!(", \"--dialect\", \"{dialect}\"") } else { String::new() };
-    let around = chiton_dialects::Surroundings { directory: PathBuf::from("/"), timeout: None };
+    let around = chiton_dialects::Surroundings::new("/");
     let tools = chiton_dialects::find("native").unwrap().tools(&around);
     let listed: Vec<String> = tools.iter().map(|tool| format!("\"{}\"", tool.name)).collect();
     let zed: Vec<String> = tools

@@ -44,6 +44,11 @@ pub enum Action {
     },
     /// List tasks.
     List(ListAction),
+    /// Undo what a command did to files.
+    Undo {
+        /// The command, or an undoing.
+        id: String,
+    },
     /// Start the session afresh.
     Restart,
 }

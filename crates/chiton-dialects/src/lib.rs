@@ -13,7 +13,7 @@
 //! use chiton_dialects::{Action, Surroundings};
 //! use serde_json::json;
 //!
-//! let around = Surroundings { directory: "/home/user".into(), timeout: None };
+//! let around = Surroundings::new("/home/user");
 //! let dialect = chiton_dialects::find("native").unwrap();
 //! let arguments = json!({"command": "make", "timeout": 5000});
 //!
@@ -51,4 +51,4 @@ pub use call_error::CallError;
 pub use catalogue::{find, names};
 pub use news::{Change, What};
 pub use reply::Reply;
-pub use tool::{Dialect, Structured, Surroundings, TaskNames, ToolSpec};
+pub use tool::{Dialect, Structured, Surroundings, TaskNames, ToolSpec, UndoOffer};

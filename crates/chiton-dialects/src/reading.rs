@@ -121,7 +121,7 @@ mod tests {
     use serde_json::json;
 
     fn tool(dialect: &str, name: &str) -> ToolSpec {
-        let around = Surroundings { directory: "/tmp".into(), timeout: None };
+        let around = Surroundings::new("/tmp");
         let tools = crate::find(dialect).unwrap().tools(&around);
         tools.into_iter().find(|tool| tool.name == name).unwrap()
     }

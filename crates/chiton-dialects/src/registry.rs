@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn all_execution_tools_are_registered_with_valid_schemas() {
-        let around = Surroundings { directory: "/tmp".into(), timeout: None };
+        let around = Surroundings::new("/tmp");
         let dialect = crate::find("opencode").unwrap();
         let mut registry = Registry::default();
         register_execution_tools(&mut registry, dialect, &around).unwrap();
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn every_parameter_that_is_required_exists_and_is_described() {
-        let around = Surroundings { directory: "/tmp".into(), timeout: None };
+        let around = Surroundings::new("/tmp");
         for dialect in crate::catalogue::all() {
             for tool in dialect.tools(&around) {
                 assert!(

@@ -83,6 +83,25 @@ pub struct Surroundings {
     pub directory: PathBuf,
     /// The limit that the server was started with, where it was.
     pub timeout: Option<Duration>,
+    /// Whether calls may undo what commands did to files.
+    pub undo: UndoOffer,
+}
+
+impl Surroundings {
+    /// A server that was started in this directory, with nothing said besides.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into(), timeout: None, undo: UndoOffer::No }
+    }
+}
+
+/// Whether calls may undo what commands did to files. A person says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UndoOffer {
+    /// They may not, and no tool says that one could.
+    #[default]
+    No,
+    /// They may, where the surface has words for it.
+    Yes,
 }
 
 /// Who gets the structured form of replies. Some clients show it to their model in place of the text.

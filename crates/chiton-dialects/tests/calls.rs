@@ -5,7 +5,7 @@ use chiton_dialects::{CallError, Surroundings, ToolSpec, catalogue};
 use serde_json::{Map, Value, json};
 
 fn around() -> Surroundings {
-    Surroundings { directory: "/home/user/project".into(), timeout: None }
+    Surroundings::new("/home/user/project")
 }
 
 /// A value that fits the schema of a parameter.

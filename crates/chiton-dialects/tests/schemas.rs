@@ -12,7 +12,7 @@ use chiton_dialects::{Dialect, Surroundings, ToolSpec, catalogue, title};
 use serde_json::{Value, json};
 
 fn around() -> Surroundings {
-    Surroundings { directory: "/home/user/project".into(), timeout: None }
+    Surroundings::new("/home/user/project")
 }
 
 fn tools() -> impl Iterator<Item = (&'static str, ToolSpec)> {

@@ -36,6 +36,7 @@ mod sys;
 
 // The engine and its keepers: what they say, what they leave on disk, how processes start and stop.
 pub mod changes;
+pub mod checkpoints;
 mod enclosure;
 mod folder;
 pub mod preview;

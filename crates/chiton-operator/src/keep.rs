@@ -174,7 +174,7 @@ impl Sessions {
                 cwd
             }
             (StateReport::Committed, None) => {
-                if let Err(error) = self.named.save(&opened.session, before) {
+                if let Err(error) = self.named.save_after(&opened.session, before, report) {
                     notices.push(format!("{error}; the session stays as it was before"));
                 }
                 report.cwd.clone()
@@ -188,7 +188,7 @@ impl Sessions {
                 if let Some(state) = kept(keeps, before, &after) {
                     self.own.take_over(state);
                 }
-                if let Err(error) = self.named.save(&self.own, before) {
+                if let Err(error) = self.named.save_after(&self.own, before, report) {
                     notices.push(format!("{error}; the session is not written down"));
                 }
                 self.own.state().cwd.clone()

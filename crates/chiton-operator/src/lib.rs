@@ -49,6 +49,7 @@ mod seen;
 pub mod shell_manager;
 mod shorten;
 mod tasks;
+mod undo;
 mod whose;
 
 pub use attention::Attention;

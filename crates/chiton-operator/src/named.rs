@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use chiton_engine::changes::ChangeLogs;
 use chiton_engine::error::StoreError;
 use chiton_engine::preview::{CommittedState, PreviewedState};
 use chiton_engine::session::store::SessionStore;
-use chiton_engine::{FreshState, Session, ShellState};
+use chiton_engine::{FreshState, RunReport, Session, ShellState};
 
 /// The named sessions of a state directory.
 ///
@@ -14,12 +15,18 @@ use chiton_engine::{FreshState, Session, ShellState};
 #[derive(Clone, Debug)]
 pub struct NamedSessions {
     store: SessionStore,
+    logs: ChangeLogs,
 }
 
 impl NamedSessions {
     /// Those of the state directory of an engine.
     pub fn new(state_directory: &Path) -> Self {
-        Self { store: SessionStore::new(state_directory.join("sessions")) }
+        Self { store: SessionStore::new(state_directory.join("sessions")), logs: ChangeLogs::new(state_directory) }
+    }
+
+    /// Where they are written down.
+    pub fn store(&self) -> &SessionStore {
+        &self.store
     }
 
     /// The session `name` as it was left, or one that starts from `base` where there is none yet.
@@ -65,5 +72,18 @@ impl NamedSessions {
     pub fn save(&self, session: &Session, before: &ShellState) -> Result<(), StoreError> {
         let Some(name) = session.name() else { return Ok(()) };
         self.store.save(name, before, &session.state())
+    }
+
+    /// The same after a command. What it changed is kept with what it did to files, where it can be undone: whoever undoes
+    /// that may want both.
+    pub fn save_after(&self, session: &Session, before: &ShellState, report: &RunReport) -> Result<(), StoreError> {
+        let undo = report.changed.as_ref().and_then(|changed| changed.undo.as_deref());
+        let (Some(name), Some(id)) = (session.name(), undo) else { return self.save(session, before) };
+        let change = self.store.save_change(name, before, &session.state())?;
+        if let Ok(text) = serde_json::to_vec(&change) {
+            // Without it the files can still be put back.
+            let _ = self.logs.keep_state(id, &text);
+        }
+        Ok(())
     }
 }

@@ -11,8 +11,8 @@ use chiton_dialects::binary;
 use chiton_dialects::gaps;
 use chiton_dialects::reading::{Unknown, sort_out};
 use chiton_dialects::{
-    Action, CallError, Change, Dialect, Done, ReadAction, Reply, RunAction, Structured, Surroundings, ToolSpec, What,
-    Whose,
+    Action, CallError, Change, Dialect, Done, ReadAction, Reply, RunAction, Structured, Surroundings, ToolSpec,
+    UndoOffer, What, Whose,
 };
 use chiton_engine::error::StoreError;
 use chiton_engine::sandbox::policy::SandboxPolicy;
@@ -32,6 +32,7 @@ use crate::ports::PortReports;
 use crate::seen::{SHOWN_WHOLE, Shown};
 use crate::shorten::{LikeLines, Shortener};
 use crate::tasks::{ClientTasks, VIEW, transcript};
+use crate::undo;
 use crate::whose::WayToOthers;
 
 /// The tool that lists tasks, where a dialect has none of its own.
@@ -57,7 +58,7 @@ pub struct Operator {
 impl Operator {
     /// An operator for a session that starts from `start`.
     pub fn new(engine: Engine, dialect: &'static dyn Dialect, start: FreshState, timeout: Option<Duration>) -> Self {
-        let around = Surroundings { directory: start.state.cwd.clone(), timeout };
+        let around = Surroundings { timeout, ..Surroundings::new(start.state.cwd.clone()) };
         let sessions = Sessions::new(start, NamedSessions::new(&engine.config().state_directory));
         let tasks = tasks_of(&engine, &sessions, dialect);
         let structured = dialect.structured();
@@ -109,6 +110,14 @@ impl Operator {
     #[must_use]
     pub fn with_like_lines(mut self, lines: LikeLines) -> Self {
         self.shortener = Shortener::new(lines);
+        self
+    }
+
+    /// The same where calls may undo what commands did to files, if the dialect has words for that.
+    #[must_use]
+    pub fn with_undo(mut self) -> Self {
+        self.around.undo = UndoOffer::Yes;
+        self.tools = OnceLock::new();
         self
     }
 
@@ -288,12 +297,14 @@ impl Operator {
                 Ok(Done::Restarted)
             }
             Action::List(list) => self.tasks.list(list.whose).map(Done::Listed),
+            Action::Undo { id } => undo::undo(&self.engine.config().state_directory, id, &self.tasks).await,
         }
     }
 
     /// The engine writes commands into the journal; this adds what a call does to a task.
     fn note(&self, action: &Action) {
         let (what, task) = match action {
+            Action::Undo { id } => return self.engine.note_task(self.sessions.own(), "undo", id),
             Action::Read(read) => ("read", &read.task),
             // The engine writes down what is typed, with what it thinks of it; the rest is signals and sizes.
             Action::Send { task, messages, .. } if !messages.iter().any(is_text) => ("written_to", task),

@@ -11,6 +11,7 @@ mod notify;
 mod sandbox;
 mod state;
 mod trial;
+mod undo;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -28,8 +29,7 @@ use crate::settings::Settings;
 #[command(after_help = "\
 Each line is ok, note (it works, and there is something to know) or problem (it does not
 work), with the reason and what to do. A command is really run and the MCP server really
-started, with the usual state directory; no run of them is left there. What stands under
-sandbox is not used yet.
+started, with the usual state directory; no run of them is left there.
 
 Exit code: 0, or 1 when there is a problem.
 
@@ -92,6 +92,7 @@ fn examine(state: &Result<PathBuf>, settings: &Settings) -> Vec<Finding> {
     findings.extend(machine::locale());
     findings.extend(machine::terminal());
     findings.extend(sandbox::sandbox(state.as_deref().ok()));
+    findings.extend(undo::undo(state.as_deref().ok()));
     findings.extend(clients::clients());
     findings
 }

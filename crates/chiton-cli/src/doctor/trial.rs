@@ -92,7 +92,19 @@ fn judge_shell(path: &Path, version: &str) -> Finding {
 
 /// The layers of a sandbox, found out by putting a command into one.
 pub(super) fn sandbox(state: &Path) -> Result<SandboxReport> {
-    let policy = SandboxPolicy {
+    run(state, ":", Some(policy(state)))?.protection.sandbox.context("the command ran without its sandbox")
+}
+
+/// A command whose workspace this folder is, and what it changes there is kept.
+pub(super) fn watched(state: &Path, folder: &Path, command: &str) -> Result<RunReport> {
+    let workspace = vec![folder.to_owned()];
+    let policy = SandboxPolicy { write: workspace.clone(), workspace, undo: UndoPolicy::KeepAndAsk, ..policy(state) };
+    let command = format!("cd '{}' && {{ {command}; }}", folder.display());
+    run(state, &command, Some(policy))
+}
+
+fn policy(state: &Path) -> SandboxPolicy {
+    SandboxPolicy {
         profile: "doctor".to_owned(),
         workspace: Vec::new(),
         write: vec!["/tmp".into()],
@@ -107,8 +119,7 @@ pub(super) fn sandbox(state: &Path) -> Result<SandboxReport> {
         limits: SandboxLimits::default(),
         missing: MissingLayer::Say,
         undo: UndoPolicy::Off,
-    };
-    run(state, ":", Some(policy))?.protection.sandbox.context("the command ran without its sandbox")
+    }
 }
 
 /// Runs a command in a session of its own and leaves nothing behind.

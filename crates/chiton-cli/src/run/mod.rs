@@ -19,7 +19,7 @@ use chiton_engine::error::SessionError;
 use chiton_engine::state::environment::CallerKind;
 use chiton_engine::{
     CommandRequest, Engine, EngineConfig, EngineError, EnvironmentChange, FreshState, Outcome, Response, RunControl,
-    Session, ShellState, StartedTask, WarmLimits,
+    RunReport, Session, ShellState, StartedTask, WarmLimits,
 };
 use chiton_operator::{NamedSessions, broken_state};
 
@@ -51,7 +51,7 @@ async fn run_async(arguments: &RunArguments, settings: &Settings, state_director
         let started = start(&engine, &place.session, request, arguments).await;
         place.note_secrets();
         if started.is_err() {
-            place.save();
+            place.save(None);
         }
         return started.map_err(|error| without_session(error, arguments));
     }
@@ -63,7 +63,7 @@ async fn run_async(arguments: &RunArguments, settings: &Settings, state_director
     let response = show_live(&engine, &place.session, request, arguments, &mut show, &control).await;
     place.note_secrets();
     // Also where nothing ran: a session that has lost its directory goes on in another one.
-    place.save();
+    place.save(response.as_ref().ok().and_then(Response::ran));
     let response = response.map_err(|error| without_session(error, arguments))?;
 
     if arguments.json {
@@ -145,8 +145,12 @@ impl RunSession {
     }
 
     /// Leaves a named session as the command left it. The command has run, so its own ending is what counts.
-    fn save(&self) {
-        if let Err(error) = self.named.save(&self.session, &self.before) {
+    fn save(&self, report: Option<&RunReport>) {
+        let saved = match report {
+            Some(report) => self.named.save_after(&self.session, &self.before, report),
+            None => self.named.save(&self.session, &self.before),
+        };
+        if let Err(error) = saved {
             complain(&format!("{error}; the session stays as it was before"));
         }
     }

@@ -14,6 +14,7 @@ use super::settle::{SettledEntry, Value};
 use super::show::{Here, here};
 use super::workspace::too_wide;
 use crate::messages::{put, remark};
+use crate::person;
 use crate::settings::{self, Settings};
 use crate::setup::file::{SettingsFile, WriteResult};
 use crate::setup::preview::difference;
@@ -66,7 +67,8 @@ pub(super) enum Direction {
 
 pub(super) fn change(wanted: &ChangeArguments, direction: Direction, settings: &Settings, state: &Path) -> Result<()> {
     if !wanted.dry_run {
-        surroundings::ensure_person("changes the sandbox")?;
+        // What an agent may do is not the agent's to say.
+        person::required("changes the sandbox")?;
     }
     let name = wanted.profile.as_deref().or(settings.sandbox.profile.as_deref()).unwrap_or(WORK);
     ensure!(name != OFF, "the profile is off, which allows everything: name another one with --profile");

@@ -39,6 +39,14 @@ pub(crate) use limits::{Amount, LimitName, argument as limit_argument};
 pub(crate) use profiles::check;
 pub(crate) use upstream::upstream;
 
+/// The folders of the workspace that commands here would have.
+pub(crate) fn workspace_here() -> Result<Vec<PathBuf>> {
+    let home = crate::surroundings::home();
+    let found = workspace::Workspace::find(&crate::surroundings::working_directory()?, &[], &[], home.as_deref())?;
+    anyhow::ensure!(!found.roots.is_empty(), "{}", found.notes.join("; "));
+    Ok(found.roots)
+}
+
 /// Show what commands may touch, and allow more or less
 #[derive(Args)]
 #[command(after_help = "\

@@ -264,7 +264,7 @@ fn remove_empty_folder(job: &Job, change: &FileChange) {
 
 /// The names of the tools of dialects.
 fn tools_of(dialects: impl Iterator<Item = &'static dyn Dialect>) -> Vec<String> {
-    let around = Surroundings { directory: PathBuf::from("/"), timeout: None };
+    let around = Surroundings::new("/");
     let mut names = Vec::new();
     for tool in dialects.flat_map(|dialect| dialect.tools(&around)) {
         if !names.iter().any(|name| name == tool.name) {

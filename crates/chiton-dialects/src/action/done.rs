@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chiton_engine::changes::Undone;
 use chiton_engine::machine::MachineSize;
 use chiton_engine::render::TextView;
 use chiton_engine::review::Refusal;
@@ -45,6 +46,8 @@ pub enum Done {
     },
     /// Tasks.
     Listed(Listed),
+    /// What a command did to files was undone, as far as that could be.
+    Undone(Box<Undone>),
     /// The session is as it was at its start.
     Restarted,
     /// It could not be done; nothing was started.
@@ -60,7 +63,7 @@ impl Done {
             Self::Read(read) => &read.task.id,
             Self::Exchanged(exchanged) => &exchanged.task.id,
             Self::Sent { id } => id,
-            Self::Listed(_) | Self::Restarted | Self::Failed(_) => "",
+            Self::Listed(_) | Self::Undone(_) | Self::Restarted | Self::Failed(_) => "",
         };
         Some(id).filter(|id| !id.is_empty())
     }

@@ -3,6 +3,7 @@
 mod reply;
 mod shorter;
 mod tools;
+mod undo;
 
 use std::sync::OnceLock;
 
@@ -22,7 +23,7 @@ use crate::facts::{TaskForm, object, task_facts, with};
 use crate::reply::{NOTES, Reply};
 use crate::select::Selection;
 use crate::timeouts::DEFAULT_TIMEOUT;
-use crate::tool::{Dialect, Structured, Surroundings, ToolSpec, arguments_of};
+use crate::tool::{Dialect, Structured, Surroundings, ToolSpec, UndoOffer, arguments_of};
 
 pub(crate) struct Native;
 
@@ -95,7 +96,8 @@ impl Dialect for Native {
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {
         // Only their names count here, which are the same everywhere.
         static TOOLS: OnceLock<Vec<ToolSpec>> = OnceLock::new();
-        let arguments = arguments_of(TOOLS.get_or_init(|| self.tools(around)), tool, values)?;
+        let everything = || self.tools(&Surroundings { undo: UndoOffer::Yes, ..around.clone() });
+        let arguments = arguments_of(TOOLS.get_or_init(everything), tool, values)?;
         let others = arguments.flag("others")?;
         let task = || arguments.required("bash_id").map(if others { TaskRef::OfAnybody } else { TaskRef::Id });
         match tool {
@@ -126,7 +128,10 @@ impl Dialect for Native {
                 let whose = if others { Whose::Everybodys } else { Whose::Own };
                 Ok(Action::List(ListAction { whose, ended: arguments.number("ended")? }))
             }
-            _ => read_bash(&arguments, around),
+            _ => match undo::read(&arguments)? {
+                Some(action) if around.undo == UndoOffer::Yes => Ok(action),
+                _ => read_bash(&arguments, around),
+            },
         }
     }
 
@@ -157,6 +162,7 @@ impl Dialect for Native {
                     with(task_facts(task, FORM), &json!({"already_stopped": already})),
                 )
             }
+            (_, Done::Undone(undone)) => undo::reply(undone),
             (Action::List(list), Done::Listed(listed)) => reply::list_reply(*list, listed),
             (_, Done::Failed(failure)) if failure.kind == FailureKind::InputClosed => {
                 let message = format!("{}; start it with open_stdin, or with pty, to write to it", failure.message);

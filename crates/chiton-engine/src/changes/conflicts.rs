@@ -11,6 +11,9 @@ use super::record::{FileFacts, FileKind, Step, as_bytes, as_path};
 use super::store;
 use crate::bytes::ByteString;
 
+/// What is said behind the id of a command that has changed a file.
+pub(super) const CHANGED_SINCE: &str = " has changed it since; undo that first";
+
 /// Paths that are left alone, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Conflicts(pub(super) BTreeMap<PathBuf, String>);
@@ -47,7 +50,7 @@ impl Conflicts {
         };
         for path in changes.paths().chain(now.keys()) {
             if let Some(other) = others.get(path) {
-                found.insert(path.clone(), format!("{other} has changed it since; undo that first"));
+                found.insert(path.clone(), format!("{other}{CHANGED_SINCE}"));
             }
         }
         let mut found = Self(found);

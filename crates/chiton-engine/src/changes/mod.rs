@@ -8,6 +8,7 @@
 //!
 //! What is not covered: what lies outside of the workspace, what went over the network, what a process keeps in memory.
 
+mod clean;
 mod conflicts;
 mod files;
 mod list;
@@ -16,6 +17,7 @@ mod put_back;
 mod record;
 mod recorder;
 mod store;
+mod whole;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,12 +33,13 @@ use crate::folder::RunFolder;
 use crate::run::ChangedFiles;
 pub use crate::sandbox::KeepLimits;
 use crate::sandbox::keeping::KeepPlan;
+pub use clean::{CleanLogs, SweptLogs};
 use conflicts::Conflicts;
 pub(crate) use files::copy_content;
 pub use list::{FileChange, FormerContent};
 pub(crate) use record::{attributes, set_attributes};
 pub(crate) use recorder::{Coming, Recorder};
-pub(crate) use store::{FOLDER, beside, tidy};
+pub(crate) use store::{FOLDER, beside, now_ms, swept_ms, tidy};
 
 /// Sums up what a command has done so far, and writes down what is there now. `about` is what was asked.
 pub(crate) fn sum_up(recorder: &Recorder, about: Option<&[u8]>) -> Option<ChangedFiles> {
@@ -61,6 +64,8 @@ pub(crate) fn is_undone(store: &Path, id: &str) -> bool {
     let folder = store.join(id);
     store::undone(&folder).exists() || store::undoing(&folder).exists()
 }
+/// A beginning of the number of an id with fewer digits than this is too likely to be something else.
+const FEWEST_DIGITS: usize = 4;
 
 /// The logs of a state directory.
 #[derive(Clone, Debug)]
@@ -78,6 +83,13 @@ pub struct ChangeLog {
     pub id: String,
     /// When it made its first change, in milliseconds since 1970.
     pub began_ms: u64,
+    /// When it made its last one.
+    pub last_ms: u64,
+    /// The folders that counted as its workspace.
+    #[serde(skip)]
+    pub roots: Vec<PathBuf>,
+    /// Whether it still runs, and may change more.
+    pub is_running: bool,
     /// The command, where it is known.
     pub command: Option<String>,
     /// The session that it ran in, where it is known.
@@ -171,6 +183,32 @@ pub struct Untouched {
     pub why: String,
 }
 
+impl Undone {
+    /// What it comes to, in a few words for people: what is removed, put back and brought back.
+    pub fn in_words(&self) -> String {
+        let kinds = [
+            ("removed", self.changed.removed, &self.changed.names.removed),
+            ("put back", self.changed.changed, &self.changed.names.changed),
+            ("brought back", self.changed.made, &self.changed.names.made),
+        ];
+        let said = kinds.into_iter().filter(|(_, count, _)| *count > 0).map(|(word, count, names)| {
+            let names: Vec<String> = names.iter().map(|name| name.escape_debug().to_string()).collect();
+            let more = if count > names.len() as u64 { ", …" } else { "" };
+            format!("{word} {count} ({}{more})", names.join(", "))
+        });
+        let said: Vec<String> = said.collect();
+        if said.is_empty() { "nothing".to_owned() } else { said.join(", ") }
+    }
+}
+
+impl Untouched {
+    /// Whether it is left alone because this command has changed it since. Whoever undoes both, that one first, need not
+    /// care.
+    pub fn is_because_of(&self, id: &str) -> bool {
+        self.why.strip_prefix(id).is_some_and(|rest| rest.starts_with(conflicts::CHANGED_SINCE))
+    }
+}
+
 /// What is written down about a command that changes files: of a run its request, which says more than this.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct About {
@@ -206,6 +244,39 @@ impl ChangeLogs {
         is_there.then_some(folder).ok_or_else(|| ChangesError::Unknown(id.to_owned()))
     }
 
+    fn is_running(&self, id: &str) -> bool {
+        RunFolder::at(&self.runs.join(id)).is_ok_and(|run| run.is_held())
+    }
+
+    /// The id that is meant by this beginning of one, where no other begins so. What is in front of its number may be left
+    /// out, where enough of that is given: `c` is more likely to be the name of a file.
+    pub fn find(&self, beginning: &str) -> Option<String> {
+        if self.folder(beginning).is_ok() {
+            return Some(beginning.to_owned());
+        }
+        let is_long_enough = match beginning.split_once('_') {
+            Some((_, number)) => !number.is_empty(),
+            None => beginning.len() >= FEWEST_DIGITS,
+        };
+        let number = |id: &str| id.split_once('_').map(|(_, number)| number.to_owned());
+        let is_meant =
+            |id: &String| id.starts_with(beginning) || number(id).is_some_and(|it| it.starts_with(beginning));
+        let mut matching = self.ids().filter(is_meant).filter(|id| self.folder(id).is_ok());
+        let found = matching.next().filter(|_| is_long_enough)?;
+        matching.next().is_none().then_some(found)
+    }
+
+    /// Keeps with a log what else its command has changed: that of its session, in whichever form.
+    pub fn keep_state(&self, id: &str, state: &[u8]) -> Result<(), ChangesError> {
+        let failed = |error| ChangesError::Failed { id: id.to_owned(), error };
+        store::write_whole(&store::state(&self.folder(id)?), state).map_err(failed)
+    }
+
+    /// What was kept so.
+    pub fn state(&self, id: &str) -> Option<Vec<u8>> {
+        fs::read(store::state(&self.folder(id).ok()?)).ok()
+    }
+
     fn ids(&self) -> impl Iterator<Item = String> {
         let folders = fs::read_dir(&self.store).into_iter().flatten().flatten();
         folders.filter_map(|entry| entry.file_name().into_string().ok())
@@ -231,6 +302,9 @@ impl ChangeLogs {
         Ok(ChangeLog {
             id: id.to_owned(),
             began_ms: header.began_ms,
+            last_ms: store::last_change_ms(&folder),
+            roots,
+            is_running: self.is_running(id),
             command: about.command,
             session: about.session,
             changed,
@@ -312,6 +386,14 @@ impl ChangeLogs {
         undone.failed = untouched(&failed);
         self.conclude(folder, &undo_id, undone.left_alone.is_empty() && undone.failed.is_empty())?;
         Ok(undone)
+    }
+
+    /// Writes down what somebody changes who is no command; gives the id by which that can be undone as well.
+    pub(crate) fn recorder(&self, roots: &[PathBuf], command: &str) -> io::Result<(String, Recorder)> {
+        let id = new_id()?;
+        let about = About { command: Some(command.to_owned()), session: None, undoes: None };
+        let about = serde_json::to_vec(&about).map_err(io::Error::other)?;
+        Ok((id.clone(), Recorder::resume(self.keep_plan(roots), &id, about)?))
     }
 
     /// Where what an undoing changes is kept.
@@ -441,5 +523,5 @@ fn new_id() -> io::Result<String> {
 
 /// How long ago something was that is said in milliseconds since 1970.
 pub fn age(began_ms: u64) -> Duration {
-    Duration::from_millis(store::now_ms().saturating_sub(began_ms))
+    Duration::from_millis(now_ms().saturating_sub(began_ms))
 }

@@ -56,7 +56,7 @@ impl FileFacts {
         rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|found| Self::of(&found))
     }
 
-    #[expect(clippy::useless_conversion, clippy::allow_attributes, reason = "the fields differ between processors")]
+    #[expect(clippy::useless_conversion, reason = "the fields differ between processors")]
     pub(crate) fn of(found: &Stat) -> Self {
         let nanoseconds = |value| u32::try_from(value).unwrap_or(0);
         Self {
@@ -138,7 +138,7 @@ impl Step {
             Self::Moved { from, to, .. } => (from, Some(to)),
             Self::Exchanged { one, other, .. } => (one, Some(other)),
         };
-        [Some(one), other].into_iter().flatten().map(|path| as_path(path))
+        [Some(one), other].into_iter().flatten().map(as_path)
     }
 }
 

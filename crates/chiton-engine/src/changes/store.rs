@@ -29,6 +29,9 @@ const PROGRESS: &str = "progress";
 const UNDONE: &str = "undone";
 const UNDOING: &str = "undoing";
 const ABOUT: &str = "about.json";
+const STATE: &str = "state.json";
+/// Says how new the newest log was that is gone.
+const SWEPT: &str = ".swept";
 
 /// A folder of ours from which `root` can be reached without a copy: in the state directory if that is on the same file
 /// system, or else as far up from the workspace as we may write. `None` where there is no such place.
@@ -117,6 +120,11 @@ pub(super) fn about(folder: &Path) -> PathBuf {
     folder.join(ABOUT)
 }
 
+/// What it changed that is not a file.
+pub(super) fn state(folder: &Path) -> PathBuf {
+    folder.join(STATE)
+}
+
 /// Keeps others from undoing the same; `None` where somebody else does it.
 pub(super) fn lock(folder: &Path) -> io::Result<Option<File>> {
     let handle = File::open(folder)?;
@@ -133,7 +141,7 @@ pub(super) fn last_change_ms(folder: &Path) -> u64 {
     millis_since_1970(changed)
 }
 
-pub(super) fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     millis_since_1970(SystemTime::now())
 }
 
@@ -183,15 +191,30 @@ pub(crate) fn sweep(state_directory: &Path, limits: UndoLimits) -> usize {
         // The newest stays, however large: it may be what somebody is about to undo.
         let is_too_much = place > 0 && bytes > limits.in_all;
         if (is_old || is_too_much) && !is_running(&folder) {
-            let is_gone = remove_kept(&folder).is_ok() && fs::remove_dir_all(&folder).is_ok();
-            removed += usize::from(is_gone);
+            removed += usize::from(remove(&folder, changed));
         }
     }
     removed
 }
 
+/// Removes a log with everything that is kept for it. Notes how new it was: whoever wants to go back further than that
+/// cannot.
+pub(super) fn remove(folder: &Path, changed: SystemTime) -> bool {
+    let is_gone = remove_kept(folder).is_ok() && fs::remove_dir_all(folder).is_ok();
+    if let Some(store) = folder.parent().filter(|store| is_gone && swept_ms(store) < millis_since_1970(changed)) {
+        let _ = write_whole(&store.join(SWEPT), &millis_since_1970(changed).to_le_bytes());
+    }
+    is_gone
+}
+
+/// How new the newest log was that is gone, in milliseconds since 1970.
+pub(crate) fn swept_ms(store: &Path) -> u64 {
+    let bytes = fs::read(store.join(SWEPT)).ok().and_then(|bytes| bytes.try_into().ok());
+    bytes.map_or(0, u64::from_le_bytes)
+}
+
 /// Bytes on the disk that only the store holds.
-fn bytes_in(kept: &Path) -> u64 {
+pub(super) fn bytes_in(kept: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
 
     const BLOCK: u64 = 512;

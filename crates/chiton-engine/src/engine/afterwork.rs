@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::Engine;
 use crate::capture::collect::Reports;
 use crate::changes;
+use crate::checkpoints::Checkpoints;
 use crate::preview;
 use crate::process::ShellKind;
 use crate::process::keeper_process::Keeper;
@@ -197,7 +198,9 @@ impl Engine {
             if let Some(swept) = sweep::tidy(runs, bytes, limits.retention, limits.spool.in_all, journal) {
                 engine.inner.quota.measured(swept.used);
             }
-            changes::tidy(&engine.inner.config.state_directory, limits.undo);
+            let state_directory = &engine.inner.config.state_directory;
+            changes::tidy(state_directory, limits.undo);
+            Checkpoints::new(state_directory).sweep(limits.undo.age);
         };
         match answer {
             AnswerMode::WithState => sweep(),

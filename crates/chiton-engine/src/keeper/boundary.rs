@@ -85,7 +85,9 @@ impl Boundary {
 
     /// The command with this id begins: what changes from now on is its doing.
     pub(super) fn begin(&mut self, id: &str) {
-        self.recorder = self.keep.take().map(|plan| Recorder::new(plan, id));
+        if let Some(plan) = self.keep.take() {
+            self.recorder = Some(Recorder::new(plan, id));
+        }
     }
 
     /// What has written down what changed, where anything did.
@@ -100,15 +102,16 @@ impl Boundary {
 
     /// Answers what waits.
     pub(super) fn serve(&mut self) {
-        loop {
-            let Some(call) = self.listener.next() else { return };
-            if let Some(answer) = self.decide(&call) {
-                self.listener.answer(&call, answer);
-            }
-            if !self.has_call() {
-                return;
-            }
+        while self.serve_one() && self.has_call() {}
+    }
+
+    /// Answers one call; whether there was one.
+    pub(super) fn serve_one(&mut self) -> bool {
+        let Some(call) = self.listener.next() else { return false };
+        if let Some(answer) = self.decide(&call) {
+            self.listener.answer(&call, answer);
         }
+        true
     }
 
     fn has_call(&self) -> bool {

@@ -252,11 +252,20 @@ impl WaitingShell {
         self.shell.enclosed.as_ref()?.boundary.as_ref()
     }
 
-    /// A shell that waits loads its state, for which it writes lists.
+    /// A shell that waits loads its state, for which it writes lists. Once it was given its command, a call may be that
+    /// command's, and come before we have looked for [`BEGIN`]: what it changes is written down all the same. One call at a
+    /// time, since the next may be the first one of the command.
     fn answer_calls(&mut self, flags: PollFlags) {
+        let is_untouched = self.is_untouched();
+        let id = self.shell.folder.id().to_owned();
         let Some(enclosed) = &mut self.shell.enclosed else { return };
         match &mut enclosed.boundary {
-            Some(boundary) if flags.contains(PollFlags::IN) => boundary.serve(),
+            Some(boundary) if flags.contains(PollFlags::IN) => {
+                if !is_untouched {
+                    boundary.begin(&id);
+                }
+                boundary.serve_one();
+            }
             // Nobody is left who could make one; polled again, it would wake us up for ever.
             _ => enclosed.boundary = None,
         }

@@ -28,6 +28,29 @@ pub struct SessionStore {
     opened: SystemTime,
 }
 
+/// What one command changed in a session that has a name: as it was before, and as it was then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionChange {
+    /// The session.
+    pub session: String,
+    before: SessionValue,
+    after: SessionValue,
+}
+
+/// What a session that has a name is at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionValue {
+    state: ShellState,
+    removed: BTreeSet<String>,
+}
+
+impl SessionValue {
+    /// Where its next command starts.
+    pub fn directory(&self) -> &Path {
+        &self.state.cwd
+    }
+}
+
 /// The file of one session.
 #[derive(Default, Serialize, Deserialize)]
 struct StoredSession {
@@ -99,6 +122,47 @@ impl SessionStore {
         self.change(name, from, |written| written.note(from, to))
     }
 
+    /// The same, and gives what that came to, for whoever wants to take it back later.
+    pub fn save_change(&self, name: &str, from: &ShellState, to: &ShellState) -> Result<SessionChange, StoreError> {
+        self.change(name, from, |written| {
+            let before = written.value();
+            written.note(from, to);
+            SessionChange { session: name.to_owned(), before, after: written.value() }
+        })
+    }
+
+    /// Takes back what a command changed in its session. What others have changed since stays, unless it is the same thing.
+    /// Gives what that came to; `None` where there is no such session any more.
+    pub fn take_back(&self, change: &SessionChange) -> Result<Option<SessionChange>, StoreError> {
+        let name = &change.session;
+        if self.read(name)?.is_none() {
+            return Ok(None);
+        }
+        let SessionChange { before, after, .. } = change;
+        let done = self.change(name, &before.state, |written| {
+            let now = written.value();
+            written.state = Change::between(&after.state, before.state.clone()).apply(&written.state);
+            written.removed.retain(|name| before.removed.contains(name) || !after.removed.contains(name));
+            written.removed.extend(before.removed.difference(&after.removed).cloned());
+            SessionChange { session: name.clone(), before: now, after: written.value() }
+        })?;
+        Ok(Some(done))
+    }
+
+    /// What the session `name` is now; `None` where there is none.
+    pub fn value(&self, name: &str) -> Result<Option<SessionValue>, StoreError> {
+        Ok(self.read(name)?.map(|written| written.value()))
+    }
+
+    /// Makes the session `name` what it was. Which secrets it has named since stays: they are masked.
+    pub fn put_back(&self, name: &str, value: &SessionValue) -> Result<SessionChange, StoreError> {
+        self.change(name, &value.state, |written| {
+            let before = written.value();
+            (written.state, written.removed) = (value.state.clone(), value.removed.clone());
+            SessionChange { session: name.to_owned(), before, after: value.clone() }
+        })
+    }
+
     /// Begins the session `name` afresh from `start`. When it first began and which secrets it has named stays: what its
     /// commands have written since then is theirs, and is masked.
     pub fn reset(&self, name: &str, start: &ShellState) -> Result<(), StoreError> {
@@ -108,15 +172,21 @@ impl SessionStore {
         })
     }
 
-    fn change(&self, name: &str, from: &ShellState, act: impl FnOnce(&mut StoredSession)) -> Result<(), StoreError> {
+    fn change<Made>(
+        &self,
+        name: &str,
+        from: &ShellState,
+        act: impl FnOnce(&mut StoredSession) -> Made,
+    ) -> Result<Made, StoreError> {
         let path = self.path(name)?;
         let unwritable = |error| StoreError::Unwritable { path: path.clone(), error };
         make_own(&self.folder).map_err(unwritable)?;
         let _lock = self.lock(name).map_err(unwritable)?;
         let mut written = self.read(name)?.unwrap_or_else(|| StoredSession::new(from, self.opened));
-        act(&mut written);
+        let made = act(&mut written);
         let text = serde_json::to_vec_pretty(&written).map_err(|error| unwritable(error.into()))?;
-        write_in_place(&path, &text).map_err(unwritable)
+        write_in_place(&path, &text).map_err(unwritable)?;
+        Ok(made)
     }
 
     fn read(&self, name: &str) -> Result<Option<StoredSession>, StoreError> {
@@ -162,6 +232,10 @@ impl StoredSession {
     fn new(start: &ShellState, began: SystemTime) -> Self {
         let state = ShellState { variables: BTreeMap::new(), ..start.clone() };
         Self { version: VERSION, began: seconds(began), state, removed: BTreeSet::new(), secrets: BTreeSet::new() }
+    }
+
+    fn value(&self) -> SessionValue {
+        SessionValue { state: self.state.clone(), removed: self.removed.clone() }
     }
 
     fn note(&mut self, from: &ShellState, to: &ShellState) {

@@ -3,6 +3,7 @@
 //! Each file is one concern and offers a safe face; nothing here knows about commands, sessions or policy.
 #![expect(unsafe_code, reason = "this is the one module that talks to the kernel and libc directly")]
 
+pub(crate) mod btrfs;
 pub(crate) mod descriptors;
 pub(crate) mod enclosed;
 pub(crate) mod landlock;

@@ -18,6 +18,7 @@ use super::removed::{RemovedRun, RemovedRuns};
 use crate::folder::record::{LeftoverOf, RequestRecord, VERSION};
 use crate::folder::{RunFolder, RunMark, Unreadable, is_id};
 use crate::owner::Owner;
+use crate::run::ChangedFiles;
 use crate::run::Ending;
 use crate::run::Protection;
 use crate::run::StreamTotals;
@@ -73,6 +74,8 @@ pub struct Task {
     pub leftovers: Vec<Leftover>,
     /// The ports that its command named ([`crate::CommandRequest::ports`]), and their numbers.
     pub ports: BTreeMap<String, u16>,
+    /// What it did to files, once it has ended, where somebody watched.
+    pub changed: Option<ChangedFiles>,
     /// Its output in numbers, once it has ended.
     pub totals: Option<(StreamTotals, StreamTotals)>,
     pub(crate) folder: PathBuf,
@@ -351,6 +354,7 @@ fn task(
         leftovers: ending.as_ref().map(|ending| ending.leftovers.clone()).unwrap_or_default(),
         ports: request.ports,
         limit: ending.as_ref().and_then(|ending| ending.limit),
+        changed: ending.as_ref().and_then(|ending| ending.changed.clone()),
         totals: ending.as_ref().map(|ending| (ending.stdout, ending.stderr)),
         outcome: ending.map(|ending| ending.outcome).or((status == TaskStatus::Lost).then_some(Outcome::Lost)),
         folder: folder.path().to_owned(),

@@ -60,8 +60,6 @@ pub(super) const ROWS: &[Program] = &[
             allows("chiton preview show preview_1a2b3c4d --diff src"),
             allows("chiton run --preview 'make test'"),
             denies("chiton run --preview 'rm -rf /'", "delete-root"),
-            denies("chiton undo shell_1a2b3c4d", "chiton"),
-            allows("chiton undo shell_1a2b3c4d --dry-run"),
             allows("chiton changes shell_1a2b3c4d"),
             allows("chiton sandbox list"),
             allows("chiton sandbox show work --json"),
@@ -113,6 +111,17 @@ pub(super) const ROWS: &[Program] = &[
             allows("chiton setup claude-code --dry-run"),
             allows("chiton secret list"),
             allows("chiton audit --since 1h"),
+            asks("chiton undo shell_1a2b3c4d", "chiton"),
+            asks("chiton undo --last 3 --yes", "chiton"),
+            asks("chiton undo --force --since shell_1a2b3c4d", "chiton"),
+            asks("chiton session back before-rename", "chiton"),
+            asks("chiton session checkpoint start --session api", "chiton"),
+            asks("chiton preview commit shell_1a2b3c4d", "chiton"),
+            asks("chiton mcp --allow-undo", "chiton"),
+            allows("chiton undo shell_1a2b3c4d --dry-run"),
+            allows("chiton changes shell_1a2b3c4d --diff"),
+            allows("chiton session checkpoints"),
+            allows("chiton preview list"),
             allows("chiton ps"),
             allows("chiton logs shell_1a"),
             allows("source <(COMPLETE=bash chiton)"),
@@ -137,7 +146,7 @@ const CHITON: Grammar = Grammar {
         "cwd", "workspace", "name", "file", "sandbox", "add-dir", "limit", "profile",
     ],
     // Spelled out, so that no abbreviation of another option is taken for them.
-    flags: &["no-audit", "undo", "all", "dry-run", "help", "http-allow-remote", "preview"],
+    flags: &["no-audit", "undo", "all", "dry-run", "help", "http-allow-remote", "preview", "allow-undo"],
     ..Grammar::PLAIN
 };
 
@@ -179,14 +188,20 @@ fn verb(machine: &mut Machine<'_>, call: &Call, world: &mut World) -> Option<Ran
         "release" => meddles(machine, call, "This hands back a call in the name of a person."),
         "clean" => meddles(machine, call, "This removes the output and the records of commands that have ended."),
         "sandbox" => sandbox(machine, call, &options, operands),
-        "preview" => preview(machine, call, operands),
         "undo" if !options.has(&["dry-run"]) => {
-            weakens(
-                machine,
-                call.span,
-                "This puts files back in the name of a person, who does that in a terminal of their own.",
-            );
+            meddles(machine, call, "This undoes what commands did to files, in the name of a person.");
         }
+        "session" if !options.has(&["dry-run"]) => {
+            let looks = operands.first().is_none_or(|word| word.text.is("checkpoints"));
+            if !looks {
+                meddles(
+                    machine,
+                    call,
+                    "This goes back to an earlier state of files, or says which one can be gone back to.",
+                );
+            }
+        }
+        "preview" => preview(machine, call, operands),
         "audit" => {
             let removes = operands.first().is_some_and(|word| !word.text.is("verify"));
             if removes {
@@ -380,6 +395,9 @@ fn mcp(machine: &mut Machine<'_>, call: &Call, options: &Options, world: &World)
         weakens(machine, call.span, "This lets other machines run commands here.");
     } else if options.has(&["http"]) {
         meddles(machine, call, "This opens a server that runs commands for whoever has its token.");
+    }
+    if options.has(&["allow-undo"]) {
+        meddles(machine, call, "This lets a client undo what commands did to files.");
     }
 
     if *call.input == Flow::empty() {

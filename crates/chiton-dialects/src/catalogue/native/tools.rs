@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{FORM, LISTED};
+use super::{FORM, LISTED, undo};
 use crate::bash_like::{FILES, kill_replies};
 use crate::facts::{lean_ran, look_fields, task};
 use crate::shape::{Field, any_of, shape};
@@ -26,7 +26,10 @@ fn id() -> (&'static str, Value) {
 }
 
 pub(super) fn bash(around: &Surroundings) -> ToolSpec {
-    ToolSpec {
+    let undo = undo::parameter(around);
+    let undo_reply = undo.as_ref().map(|_| undo::reply_shape());
+    let required: &[&str] = if undo.is_some() { &[] } else { &["command"] };
+    let mut tool = ToolSpec {
         name: "Bash",
         description: format!(
             "Run a bash command. Directory, variables, functions and options carry over to the next call, also after \
@@ -70,22 +73,28 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
             ("filter", string("A regex.")),
             ("compact", boolean("false: all lines.")),
         ],
-        required: &["command"],
+        required,
         effect: ToolEffect::Runs,
-        output_schema: any_of([
-            lean_ran(&[
-                Field::text("output").or_absent(),
-                Field::text("screen").or_absent(),
-                Field::boolean("truncated").or_absent(),
-                Field::object("selected").or_absent(),
-                Field::texts("notices").or_absent(),
-                PORTS[0],
-                PORTS[1],
-            ]),
-            task(FORM, &[]),
-            task(FORM, &read_fields()),
-        ]),
-    }
+        output_schema: any_of(
+            [
+                lean_ran(&[
+                    Field::text("output").or_absent(),
+                    Field::text("screen").or_absent(),
+                    Field::boolean("truncated").or_absent(),
+                    Field::object("selected").or_absent(),
+                    Field::texts("notices").or_absent(),
+                    PORTS[0],
+                    PORTS[1],
+                ]),
+                task(FORM, &[]),
+                task(FORM, &read_fields()),
+            ]
+            .into_iter()
+            .chain(undo_reply),
+        ),
+    };
+    tool.parameters.extend(undo);
+    tool
 }
 
 pub(super) fn output() -> ToolSpec {
