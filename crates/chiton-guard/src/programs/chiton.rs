@@ -116,7 +116,6 @@ pub(super) const ROWS: &[Program] = &[
             asks("chiton undo --force --since shell_1a2b3c4d", "chiton"),
             asks("chiton session back before-rename", "chiton"),
             asks("chiton session checkpoint start --session api", "chiton"),
-            asks("chiton preview commit shell_1a2b3c4d", "chiton"),
             asks("chiton mcp --allow-undo", "chiton"),
             allows("chiton undo shell_1a2b3c4d --dry-run"),
             allows("chiton changes shell_1a2b3c4d --diff"),

@@ -18,11 +18,11 @@ fn view(description: &str) -> (&'static str, Value) {
 }
 
 fn others() -> (&'static str, Value) {
-    ("others", boolean("Also what other clients of this user run."))
+    ("others", boolean("Also those of other clients."))
 }
 
 fn id() -> (&'static str, Value) {
-    ("bash_id", string("The id of the command."))
+    ("bash_id", string("The command's id."))
 }
 
 pub(super) fn bash(around: &Surroundings) -> ToolSpec {
@@ -48,10 +48,7 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
             ("run_in_background", boolean("Come back at once with its id; no timeout if left out.")),
             ("watch", string("In the background: as in BashOutput.")),
             ("wait_for_port", integer(0, "In the background: come back when it listens on this port (0: any).")),
-            (
-                "preview",
-                boolean("Only try it: the reply says which files would change; a person commits or drops that."),
-            ),
+            ("preview", boolean("Only try it: which files would change?")),
             ("workdir", string("Directory for this call alone.")),
             ("env", variables("Variables for this call alone.")),
             ("stdin", string("What it reads; without it, nothing.")),
@@ -169,7 +166,7 @@ pub(super) fn input() -> ToolSpec {
 pub(super) fn kill() -> ToolSpec {
     ToolSpec {
         name: "KillShell",
-        description: "Stop a command with everything it started; returns when nothing of it is left.".to_owned(),
+        description: "Stop a command with everything it started; returns when nothing is left.".to_owned(),
         parameters: vec![id(), others()],
         required: &["bash_id"],
         effect: ToolEffect::Stops,
