@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
-use super::list::{self, Changes};
+use super::list::{self, Before, Changes, Found};
 use super::record::{FileFacts, FileKind, Step, as_bytes, as_path};
 use super::store;
 use crate::bytes::ByteString;
@@ -45,10 +45,10 @@ impl Conflicts {
         let changes = Changes::read(folder)?;
         let now = changes.now();
         let mut found = match list::read_after(folder) {
-            Some(after) => changed_since(&changes, &after, &now),
-            None => newer_than_log(folder, &now),
+            Some(after) => changed_since(&changes.before(&after), &after, &now),
+            None => newer_than_log(folder, steps, &now),
         };
-        for path in changes.paths().chain(now.keys()) {
+        for path in now.keys() {
             if let Some(other) = others.get(path) {
                 found.insert(path.clone(), format!("{other}{CHANGED_SINCE}"));
             }
@@ -81,11 +81,12 @@ impl Conflicts {
     }
 }
 
-fn changed_since(
-    changes: &Changes,
-    after: &BTreeMap<PathBuf, Option<FileFacts>>,
-    now: &BTreeMap<PathBuf, Option<FileFacts>>,
-) -> BTreeMap<PathBuf, String> {
+fn changed_since(before: &Before, after: &Found, now: &Found) -> BTreeMap<PathBuf, String> {
+    let is_as_before = |path: &Path, is: Option<&FileFacts>| match (before.get(path), is) {
+        (None, None) => true,
+        (Some(before), Some(is)) => before.facts.looks_like(is),
+        _ => false,
+    };
     let mut found = BTreeMap::new();
     for (path, left) in after {
         let is = now.get(path).cloned().unwrap_or_else(|| FileFacts::at(path));
@@ -93,7 +94,7 @@ fn changed_since(
             (None, None) => continue,
             (Some(left), Some(is)) if left.looks_like(is) => continue,
             // Somebody has put it back already, or an undoing has that left other files alone.
-            _ if changes.is_as_before(path, is.as_ref()) => continue,
+            _ if is_as_before(path, is.as_ref()) => continue,
             (None, Some(_)) => "it was made since",
             (Some(_), None) => "it was removed since",
             (Some(_), Some(_)) => "it was changed since",
@@ -107,13 +108,18 @@ fn changed_since(
 }
 
 /// Where nobody wrote down what was there at the end: what is newer than the log.
-fn newer_than_log(folder: &Path, now: &BTreeMap<PathBuf, Option<FileFacts>>) -> BTreeMap<PathBuf, String> {
+fn newer_than_log(folder: &Path, steps: &[Step], now: &Found) -> BTreeMap<PathBuf, String> {
     use std::os::unix::fs::MetadataExt;
 
     // A command that was killed with its keeper may have written for a moment after the last change that is in the log.
     const MOMENT: i64 = 1;
     let Ok(end) = fs::metadata(store::log(folder)).map(|log| log.mtime()) else { return BTreeMap::new() };
-    let is_newer = |facts: &FileFacts| facts.kind != FileKind::Folder && facts.modified.0 > end + MOMENT;
-    let newer = now.iter().filter(|(_, facts)| facts.as_ref().is_some_and(is_newer));
+    // An undoing that was killed may have been at its last change for long.
+    let last: Vec<PathBuf> = steps.last().into_iter().flat_map(Step::paths).collect();
+    let is_newer = |path: &Path, facts: &FileFacts| {
+        // Whoever copies a file gives it an older time of modification, and nobody can give it another one of change.
+        facts.kind != FileKind::Folder && facts.changed.0 > end + MOMENT && !last.iter().any(|known| known == path)
+    };
+    let newer = now.iter().filter(|(path, facts)| facts.as_ref().is_some_and(|facts| is_newer(path, facts)));
     newer.map(|(path, _)| (path.clone(), "it was changed after the command had ended".to_owned())).collect()
 }

@@ -50,6 +50,24 @@ fn copy_range(from: &File, to: &File, begin: u64, end: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether a file has the same content as a copy that is as long.
+pub(super) fn has_content(path: &Path, copy: &File) -> io::Result<bool> {
+    use std::os::unix::fs::FileExt;
+
+    let file = File::from(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?);
+    let (mut one, mut other, mut place) = (vec![0; 64 << 10], vec![0; 64 << 10], 0);
+    loop {
+        let count = file.read_at(&mut one, place)?;
+        if count == 0 {
+            return Ok(copy.read_at(&mut other[..1], place)? == 0);
+        }
+        if copy.read_exact_at(&mut other[..count], place).is_err() || one[..count] != other[..count] {
+            return Ok(false);
+        }
+        place += count as u64;
+    }
+}
+
 /// Opens a file that its owner may have made read-only.
 pub(super) fn open_to_write(path: &Path) -> io::Result<File> {
     let open = || OpenOptions::new().write(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path);

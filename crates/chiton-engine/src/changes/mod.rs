@@ -11,11 +11,13 @@
 mod clean;
 mod conflicts;
 mod files;
+mod in_flight;
 mod list;
 mod origins;
 mod put_back;
 mod record;
 mod recorder;
+mod renumbered;
 mod store;
 mod whole;
 

@@ -17,9 +17,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, RenameFlags};
 
 use super::conflicts::Conflicts;
-use super::files::{apply, copy_content, copy_whole, open_to_write};
+use super::files::{apply, copy_content, copy_whole, has_content, open_to_write};
 use super::record::{FileFacts, FileId, FileKind, Former, Kept, LogReader, Step, as_path};
 use super::recorder::{Coming, Recorder};
+use super::renumbered::Renumbered;
 use super::store;
 
 /// What undoing a command comes to.
@@ -54,8 +55,13 @@ impl UndoPlan {
 
     /// Does it. `stop_after` is how many steps are done at most, for whoever wants to see what happens then.
     pub(super) fn put_back(&self, recorder: &mut Recorder, stop_after: Option<usize>) -> io::Result<Failed> {
-        let mut putting =
-            Putting { recorder, folder: &self.folder, conflicts: &self.conflicts, renumbered: HashMap::new() };
+        let mut putting = Putting {
+            recorder,
+            folder: &self.folder,
+            conflicts: &self.conflicts,
+            renumbered: Renumbered::read(&self.folder)?,
+            made_again: HashMap::new(),
+        };
         let mut failed = Failed::new();
         let mut options = OpenOptions::new();
         let progress =
@@ -69,6 +75,10 @@ impl UndoPlan {
                 && let Err(error) = putting.undo(step)
                 && let Some(path) = step.paths().next()
             {
+                if let Some(why) = putting.recorder.failed() {
+                    // It can be gone on with, once there is room.
+                    return Err(io::Error::other(why.to_owned()));
+                }
                 failed.insert(path, error.to_string());
             }
             progress.write_all_at(&(place as u64 + 1).to_le_bytes(), 0)?;
@@ -81,8 +91,9 @@ struct Putting<'a> {
     recorder: &'a mut Recorder,
     folder: &'a Path,
     conflicts: &'a Conflicts,
-    /// What had to be made anew, by the numbers of what it stands for.
-    renumbered: HashMap<FileId, FileId>,
+    renumbered: Renumbered,
+    /// Where files are that had to be made anew and had several names.
+    made_again: HashMap<FileId, PathBuf>,
 }
 
 impl Putting<'_> {
@@ -100,16 +111,27 @@ impl Putting<'_> {
     }
 
     /// Whether this is at a path, or what was made in its place.
-    fn is_at(&self, path: &Path, was: &FileFacts) -> bool {
-        let wanted = self.renumbered.get(&was.id).copied().unwrap_or(was.id);
-        FileFacts::at(path).is_some_and(|is| is.kind == was.kind && is.id == wanted)
+    fn is_at(&mut self, path: &Path, was: &FileFacts) -> bool {
+        let Some(is) = FileFacts::at(path).filter(|is| is.kind == was.kind) else { return false };
+        self.renumbered.is_same(was.id, is.id)
+    }
+
+    /// Writes down what is there. What is in the store of this log is a file that has lost a name.
+    fn before(&mut self, coming: Coming<'_>) -> io::Result<()> {
+        let coming = match coming {
+            Coming::Opened { path, .. } | Coming::Attributes(path) if path.starts_with(self.folder) => {
+                Coming::Unnamed(path)
+            }
+            other => other,
+        };
+        self.recorder.before_own(coming)
     }
 
     /// Removes what the command made, with everything in it but for what others have changed.
     fn remove(&mut self, path: &Path) -> io::Result<()> {
         let Some(facts) = FileFacts::at(path).filter(|_| !self.conflicts.has(path)) else { return Ok(()) };
         if facts.kind != FileKind::Folder {
-            self.recorder.before(Coming::Removed(path));
+            self.before(Coming::Removed(path))?;
             return fs::remove_file(path);
         }
         let entries: Vec<PathBuf> = fs::read_dir(path)?.flatten().map(|entry| entry.path()).collect();
@@ -119,35 +141,41 @@ impl Putting<'_> {
         if self.conflicts.is_above(path) {
             return Ok(());
         }
-        self.recorder.before(Coming::Removed(path));
+        self.before(Coming::Removed(path))?;
         fs::remove_dir(path)
     }
 
     fn restore(&mut self, path: &Path, was: &Former) -> io::Result<()> {
-        if self.is_at(path, &was.facts) {
-            return Ok(());
-        }
         let is = FileFacts::at(path);
-        if let Some(is) = is.as_ref().filter(|is| is.kind == FileKind::Folder && is.kind == was.facts.kind) {
-            // It was not removed after all, since something was in it by then.
-            return apply(path, was, is);
+        let is_it = self.is_at(path, &was.facts);
+        if let Some(is) = is.filter(|is| is_it || is.kind == FileKind::Folder && is.kind == was.facts.kind) {
+            // It was not removed after all, or is back already. A folder that was made anew may have been all that was done.
+            self.renumbered.add(was.facts.id, is.id)?;
+            return match was.kept {
+                Kept::Copy(_) => self.write_back(path, was),
+                _ => self.set_attributes(path, was),
+            };
         }
         if let Kept::Nothing(why) = &was.kept {
             return Err(io::Error::other(format!("it was not kept: {why}")));
         }
         // Only what the command made can be there: everything else was found before.
         self.remove(path)?;
-        self.recorder.before(Coming::Made(path));
+        self.before(Coming::Made(path))?;
         self.make(path, was)?;
         let Some(is) = FileFacts::at(path) else { return Ok(()) };
-        if is.id != was.facts.id {
-            self.renumbered.insert(was.facts.id, is.id);
-            apply(path, was, &is)?;
+        self.renumbered.add(was.facts.id, is.id)?;
+        if is.id != was.facts.id && was.facts.links > 1 {
+            self.made_again.insert(was.facts.id, path.to_owned());
         }
-        Ok(())
+        // What is linked to again may have been changed by somebody who had it open, or by another name that it has.
+        self.set_attributes(path, was)
     }
 
-    fn make(&self, path: &Path, was: &Former) -> io::Result<()> {
+    fn make(&mut self, path: &Path, was: &Former) -> io::Result<()> {
+        if self.link_to_other_name(path, was) {
+            return Ok(());
+        }
         match (&was.kept, was.facts.kind) {
             (Kept::Itself(number), _) => {
                 let kept = store::kept(self.folder, *number);
@@ -165,18 +193,35 @@ impl Putting<'_> {
         }
     }
 
+    /// Several names of one file are so again, also where it had to be made anew.
+    fn link_to_other_name(&mut self, path: &Path, was: &Former) -> bool {
+        let other = self.made_again.get(&was.facts.id).cloned();
+        other.is_some_and(|other| {
+            self.is_at(&other, &was.facts) && rustix::fs::linkat(CWD, &other, CWD, path, AtFlags::empty()).is_ok()
+        })
+    }
+
     fn write_back(&mut self, path: &Path, was: &Former) -> io::Result<()> {
         let Some(is) = FileFacts::at(path).filter(|is| is.kind == FileKind::File) else { return Ok(()) };
-        // It was opened to be written to, and nobody wrote.
-        if is.id == was.facts.id && is.looks_like(&was.facts) {
-            return self.set_attributes(path, was);
-        }
         let kept = match &was.kept {
+            // It was opened to be written to, and nobody wrote, as far as can be told.
+            _ if is.id == was.facts.id && is.changed == was.facts.changed => return self.set_attributes(path, was),
+            Kept::Nothing(_) if is.id == was.facts.id && is.looks_like(&was.facts) => {
+                return self.set_attributes(path, was);
+            }
             Kept::Nothing(why) => return Err(io::Error::other(format!("its content was not kept: {why}"))),
             Kept::Copy(number) => Some(File::open(store::kept(self.folder, *number))?),
             _ => None,
         };
-        self.recorder.before(Coming::Opened { path, makes: false, writes: true });
+        let is_same = is.bytes == was.facts.bytes
+            && match &kept {
+                Some(kept) => has_content(path, kept).unwrap_or(false),
+                None => is.bytes == 0,
+            };
+        if is_same {
+            return self.set_attributes(path, was);
+        }
+        self.before(Coming::Opened { path, makes: false, writes: true })?;
         let file = open_to_write(path)?;
         match kept {
             Some(kept) if rustix::fs::ioctl_ficlone(&file, &kept).is_ok() => {
@@ -195,29 +240,36 @@ impl Putting<'_> {
 
     fn set_attributes(&mut self, path: &Path, was: &Former) -> io::Result<()> {
         let Some(is) = FileFacts::at(path).filter(|is| is.kind == was.facts.kind) else { return Ok(()) };
-        self.recorder.before(Coming::Attributes(path));
+        self.before(Coming::Attributes(path))?;
         apply(path, was, &is)
     }
 
     fn move_back(&mut self, from: &Path, to: &Path, was: &FileFacts) -> io::Result<()> {
-        // What an undoing of something later has made anew has another number; where nothing is at the old place, it is it.
-        let is_it = self.is_at(to, was)
-            || FileFacts::at(from).is_none() && FileFacts::at(to).is_some_and(|is| is.kind == was.kind);
-        if !is_it {
+        if !self.is_at(to, was) {
             // It never got there, or is back already.
             return Ok(());
         }
         self.remove(from)?;
-        self.recorder.before(Coming::Moved { from: to, to: from });
+        self.before(Coming::Moved { from: to, to: from })?;
         fs::rename(to, from)
     }
 
     fn exchange(&mut self, one: &Path, other: &Path, (first, second): (&FileFacts, &FileFacts)) -> io::Result<()> {
-        if !self.is_at(other, first) && !self.is_at(one, second) {
+        let (is_first, is_second) = (self.is_at(other, first), self.is_at(one, second));
+        if !is_first && !is_second {
             // They never changed places, or are back already.
             return Ok(());
         }
-        self.recorder.before(Coming::Exchanged { one, other });
+        // One of the two was the command's own, which nobody keeps.
+        if !is_first && FileFacts::at(other).is_none() {
+            self.before(Coming::Moved { from: one, to: other })?;
+            return fs::rename(one, other);
+        }
+        if !is_second && FileFacts::at(one).is_none() {
+            self.before(Coming::Moved { from: other, to: one })?;
+            return fs::rename(other, one);
+        }
+        self.before(Coming::Exchanged { one, other })?;
         Ok(rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
     }
 }

@@ -44,6 +44,8 @@ pub(crate) struct FileFacts {
     pub(crate) bytes: u64,
     /// Seconds and nanoseconds.
     pub(crate) modified: (i64, u32),
+    /// When anything about it changed; nobody can set that.
+    pub(crate) changed: (i64, u32),
     pub(crate) accessed: (i64, u32),
     /// Which device it stands for.
     pub(crate) device: u64,
@@ -54,6 +56,11 @@ impl FileFacts {
     /// What is at a path; a link is meant itself.
     pub(crate) fn at(path: &Path) -> Option<Self> {
         rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|found| Self::of(&found))
+    }
+
+    /// What a link of the kernel leads to.
+    pub(crate) fn behind(link: &Path) -> Option<Self> {
+        rustix::fs::statat(CWD, link, AtFlags::empty()).ok().map(|found| Self::of(&found))
     }
 
     #[expect(clippy::useless_conversion, reason = "the fields differ between processors")]
@@ -72,6 +79,7 @@ impl FileFacts {
             group: found.st_gid,
             bytes: u64::try_from(found.st_size).unwrap_or(0),
             modified: (found.st_mtime, nanoseconds(found.st_mtime_nsec)),
+            changed: (found.st_ctime, nanoseconds(found.st_ctime_nsec)),
             accessed: (found.st_atime, nanoseconds(found.st_atime_nsec)),
             device: found.st_rdev,
             links: u64::from(found.st_nlink),
@@ -153,7 +161,7 @@ pub(crate) struct Header {
 }
 
 /// The version of logs that this program writes and reads.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 pub(crate) fn as_path(bytes: &ByteString) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))
@@ -215,6 +223,12 @@ impl Iterator for LogReader {
     }
 }
 
+/// The entries of a file of one kind, as far as it is whole.
+pub(crate) fn entries<Entry: DeserializeOwned>(path: &Path) -> impl Iterator<Item = Entry> {
+    let reader = File::open(path).ok().map(|file| LogReader { log: BufReader::new(file), whole: 0 });
+    reader.into_iter().flat_map(|mut reader| std::iter::from_fn(move || reader.next_entry()))
+}
+
 /// The attributes of a file that have names; a link is meant itself.
 pub(crate) fn attributes(path: &Path) -> Vec<(ByteString, ByteString)> {
     let mut names = vec![0; 1024];
@@ -266,6 +280,7 @@ mod tests {
             group: 2,
             bytes: 3,
             modified: (4, 5),
+            changed: (8, 9),
             accessed: (6, 7),
             device: 0,
             links: 1,

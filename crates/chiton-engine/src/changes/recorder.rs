@@ -8,7 +8,7 @@
 //!
 //! The log is there with the first change; a command that changes nothing leaves nothing.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use super::files::copy_content;
+use super::in_flight::{Expected, Flight};
 use super::origins::Origins;
 use super::record::{self, FileFacts, FileId, FileKind, Former, Header, Kept, LogReader, Step, as_bytes, as_path};
 use super::store;
@@ -40,6 +41,23 @@ pub(crate) enum Coming<'a> {
     Exchanged { one: &'a Path, other: &'a Path },
     /// Something about this changes that is not its content.
     Attributes(&'a Path),
+    /// Something about a file changes that has lost the name by which it was opened. This is the path of its descriptor.
+    Unnamed(&'a Path),
+}
+
+impl Coming<'_> {
+    fn is_about_or_above(&self, folder: &Path) -> bool {
+        match *self {
+            Self::Made(path)
+            | Self::Opened { path, .. }
+            | Self::Removed(path)
+            | Self::Attributes(path)
+            | Self::Unnamed(path) => folder.starts_with(path),
+            Self::Moved { from: one, to: other }
+            | Self::Linked { from: one, to: other }
+            | Self::Exchanged { one, other } => folder.starts_with(one) || folder.starts_with(other),
+        }
+    }
 }
 
 /// Writes down what one command changes.
@@ -53,9 +71,15 @@ pub(crate) struct Recorder {
     /// How many changes are in it.
     written: u64,
     origins: Origins,
+    /// What was let go on, and may not have happened yet.
+    in_flight: Vec<Flight>,
     /// Files whose attributes, or whose content too, are in the log.
     noted: HashSet<FileId>,
     copied: HashSet<FileId>,
+    /// Where files are in the store that are there themselves.
+    kept: HashMap<FileId, u64>,
+    /// The folder that was noted last: most changes are in the same one as the one before.
+    last_folder: Option<PathBuf>,
     /// The number that the next thing in the store gets.
     next: u64,
     bytes: u64,
@@ -77,8 +101,11 @@ impl Recorder {
             log: None,
             written: 0,
             origins: Origins::default(),
+            in_flight: Vec::new(),
             noted: HashSet::new(),
             copied: HashSet::new(),
+            kept: HashMap::new(),
+            last_folder: None,
             next: 0,
             bytes: 0,
             not_kept: Vec::new(),
@@ -138,143 +165,312 @@ impl Recorder {
         self.plan.roots.iter().any(|root| path.starts_with(root))
     }
 
-    /// Writes down what is so before a change.
-    pub(crate) fn before(&mut self, coming: Coming<'_>) {
+    /// Why nothing is written down any more.
+    pub(super) fn failed(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// Finds out what became of the changes that were let go on: a thread that makes another call has made the one before,
+    /// and others are waited for. To be called before anybody looks at what the next call of `thread` is about. `has_left`
+    /// says of another thread whether it does something else by now.
+    pub(crate) fn settle(&mut self, thread: i32, mut has_left: impl FnMut(i32) -> bool) {
+        for flight in std::mem::take(&mut self.in_flight) {
+            let is_own = flight.thread == thread;
+            if !flight.expected.is_about_names() {
+                if !is_own && !flight.is_old() {
+                    self.in_flight.push(flight);
+                }
+                continue;
+            }
+            let happened = match &flight.expected {
+                // Nothing depends on it.
+                Expected::There(_) | Expected::Gone(..) if is_own => continue,
+                expected if is_own => expected.is_so(),
+                _ => flight.wait(&mut has_left),
+            };
+            match flight.expected {
+                Expected::Moved { from, to, .. } if happened => self.origins.moved(&from, &to),
+                Expected::Exchanged { one, other, .. } if happened => self.origins.exchanged(&one, &other),
+                _ => {}
+            }
+        }
+    }
+
+    /// The same for what others use by names that are about to mean something else.
+    pub(crate) fn settle_users(&mut self, coming: Coming<'_>, mut has_left: impl FnMut(i32) -> bool) {
+        let (one, other) = match coming {
+            Coming::Made(path) | Coming::Removed(path) | Coming::Opened { path, makes: true, .. } => (path, path),
+            Coming::Moved { from: one, to: other }
+            | Coming::Exchanged { one, other }
+            | Coming::Linked { from: one, to: other } => (one, other),
+            Coming::Opened { .. } | Coming::Attributes(_) | Coming::Unnamed(_) => return,
+        };
+        self.in_flight.retain(|flight| {
+            let is_used = [one, other].iter().any(|path| flight.expected.depends_on(path));
+            if is_used {
+                flight.wait(&mut has_left);
+            }
+            !is_used
+        });
+    }
+
+    /// Lets a thread go on with what depends on these paths, unless more is expected of it: as they were written, and without
+    /// links, which nobody can tell of some.
+    pub(crate) fn goes_on<'a>(&mut self, thread: i32, paths: impl Iterator<Item = (&'a Path, Option<&'a Path>)>) {
+        if self.in_flight.last().is_some_and(|flight| flight.thread == thread) {
+            return;
+        }
+        let (mut used, mut is_known) = (Vec::new(), true);
+        for (written, meant) in paths {
+            is_known &= meant.is_some();
+            used.extend([Some(written), meant].into_iter().flatten().map(Path::to_owned));
+        }
+        if !is_known {
+            used.clear();
+        } else if !used.iter().any(|path| self.covers(path)) {
+            return;
+        }
+        self.in_flight.push(Flight::new(thread, Expected::Used(used)));
+    }
+
+    /// Writes down what is so before a change that is made at once, by ourselves.
+    pub(crate) fn before_own(&mut self, coming: Coming<'_>) -> io::Result<()> {
+        self.settle(0, |_| true);
+        self.before(coming, 0);
+        // Nothing is put back of which nobody could tell what it was.
+        self.failed.as_ref().map_or(Ok(()), |why| Err(io::Error::other(why.clone())))
+    }
+
+    /// Writes down what is so before a change of this thread.
+    pub(crate) fn before(&mut self, coming: Coming<'_>, thread: i32) {
         if self.failed.is_some() {
             return;
         }
-        match coming {
+        if matches!(coming, Coming::Removed(_) | Coming::Moved { .. } | Coming::Exchanged { .. }) {
+            // Another folder may have this name next.
+            self.last_folder = self.last_folder.take().filter(|folder| !coming.is_about_or_above(folder));
+        }
+        let expected = match coming {
             Coming::Made(path) => self.before_made(path),
+            Coming::Opened { path, .. } | Coming::Attributes(path) if path.starts_with("/proc") => {
+                self.before_open_unnamed(path)
+            }
             Coming::Opened { path, makes, writes } => self.before_opened(path, makes, writes),
             Coming::Linked { from, to } => self.before_linked(from, to),
             Coming::Removed(path) => self.before_removed(path),
             Coming::Moved { from, to } => self.before_moved(from, to),
             Coming::Exchanged { one, other } => self.before_exchanged(one, other),
             Coming::Attributes(path) => self.before_attributes(path),
-        }
+            Coming::Unnamed(path) => self.before_unnamed(path),
+        };
+        self.in_flight.extend(expected.map(|expected| Flight::new(thread, expected)));
     }
 
-    fn before_made(&mut self, path: &Path) {
-        if !self.covers(path) || self.origins.is_own(path) || FileFacts::at(path).is_some() {
-            return;
+    fn before_made(&mut self, path: &Path) -> Option<Expected> {
+        if !self.covers(path) || FileFacts::at(path).is_some() {
+            return None;
         }
-        self.note_folder_of(path);
-        self.write(&Step::Absent { at: as_bytes(path) });
-        self.origins.made(path);
+        if !self.origins.is_own(path) {
+            self.note_folder_of(path);
+            self.write(&Step::Absent { at: as_bytes(path) });
+            self.origins.made(path);
+        }
+        Some(Expected::There(path.to_owned()))
     }
 
-    fn before_opened(&mut self, path: &Path, makes: bool, writes: bool) {
-        if !self.covers(path) || self.origins.is_own(path) {
-            return;
+    fn before_opened(&mut self, path: &Path, makes: bool, writes: bool) -> Option<Expected> {
+        if !self.covers(path) {
+            return None;
         }
         match FileFacts::at(path) {
-            None if makes => self.before_made(path),
-            Some(facts) if writes && facts.kind == FileKind::File => self.note_content(path, facts),
+            None if makes => return self.before_made(path),
+            Some(facts) if writes && facts.kind == FileKind::File && !self.is_own(path, &facts) => {
+                self.note_content(path, facts);
+            }
+            // A pipe has a time as well.
+            Some(facts) if writes && facts.kind == FileKind::Special => return self.before_attributes(path),
             // What is opened is not changed by that, or the kernel does not let it be written to.
             _ => {}
         }
+        None
     }
 
-    fn before_removed(&mut self, path: &Path) {
-        if !self.covers(path) || self.origins.is_own(path) {
-            return;
+    /// Whether the command made this, and nobody else has it by another name.
+    fn is_own(&self, path: &Path, facts: &FileFacts) -> bool {
+        let has_one_name = facts.links == 1 || facts.kind == FileKind::Folder;
+        has_one_name && self.origins.is_own(path)
+    }
+
+    fn before_removed(&mut self, path: &Path) -> Option<Expected> {
+        if !self.covers(path) {
+            return None;
         }
-        let Some(facts) = FileFacts::at(path) else { return };
+        let facts = FileFacts::at(path)?;
+        let (is_folder, id) = (facts.kind == FileKind::Folder, facts.id);
         // Programs try this with every folder, and the kernel says which one is not empty.
-        if facts.kind == FileKind::Folder && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) {
-            return;
+        if is_folder && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) {
+            return None;
         }
-        self.note_folder_of(path);
-        let was = self.keep(path, facts);
-        self.write(&Step::Gone { at: as_bytes(path), was });
+        // Folders are written down whoever made them: things may have been in one that were there before. So are names of
+        // files that have others: what was written down about such a file may be so by this name.
+        if is_folder || !self.is_own(path, &facts) {
+            self.note_folder_of(path);
+            let was = self.keep(path, facts);
+            self.write(&Step::Gone { at: as_bytes(path), was });
+        }
+        Some(Expected::Gone(path.to_owned(), id))
     }
 
-    fn before_moved(&mut self, from: &Path, to: &Path) {
+    fn before_moved(&mut self, from: &Path, to: &Path) -> Option<Expected> {
         if !self.covers(from) && !self.covers(to) || from == to {
-            return;
+            return None;
         }
-        let Some(facts) = FileFacts::at(from) else { return };
-        if FileFacts::at(to).is_some_and(|there| there.id == facts.id) {
-            // Two names of one file: nothing happens.
-            return;
+        let facts = FileFacts::at(from)?;
+        let there = FileFacts::at(to);
+        // Two names of one file: nothing happens. A folder never goes into itself.
+        if there.as_ref().is_some_and(|there| there.id == facts.id) || to.starts_with(from) {
+            return None;
         }
-        if self.covers(to) {
-            if FileFacts::at(to).is_some() { self.before_removed(to) } else { self.before_made(to) }
-        }
-        // Nobody watches what becomes of it where it goes.
         if !self.covers(to) {
+            // Nobody watches what becomes of it there, so it counts as gone.
             self.before_leaving(from);
+            return Some(Expected::Gone(from.to_owned(), facts.id));
         }
+        if there.is_some() {
+            self.before_removed(to)
+        } else {
+            self.before_made_by_moving(to)
+        };
         self.note_folder_of(from);
         self.note_folder_of(to);
+        let id = facts.id;
         self.write(&Step::Moved { from: as_bytes(from), to: as_bytes(to), was: facts });
-        self.origins.moved(from, to);
+        Some(Expected::Moved { from: from.to_owned(), to: to.to_owned(), id })
     }
 
-    /// Keeps all of something that is about to leave the places that are watched.
-    fn before_leaving(&mut self, path: &Path) {
-        if !self.covers(path) || self.origins.is_own(path) {
-            return;
+    /// The same as for what is made, but what comes there need not be the command's own.
+    fn before_made_by_moving(&mut self, path: &Path) -> Option<Expected> {
+        if !self.origins.is_own(path) {
+            self.note_folder_of(path);
+            self.write(&Step::Absent { at: as_bytes(path) });
         }
-        let Some(facts) = FileFacts::at(path) else { return };
-        if facts.kind == FileKind::Folder {
+        None
+    }
+
+    /// Keeps all of something that is about to leave the places that are watched: by copies, since it can be written to where
+    /// it goes.
+    fn before_leaving(&mut self, path: &Path) {
+        let Some(facts) = FileFacts::at(path).filter(|_| self.covers(path)) else { return };
+        let is_folder = facts.kind == FileKind::Folder;
+        if is_folder {
             self.note_attributes(path, facts.clone());
             for entry in fs::read_dir(path).into_iter().flatten().flatten() {
                 self.before_leaving(&entry.path());
             }
         }
+        if !is_folder && self.is_own(path, &facts) {
+            return;
+        }
         self.note_folder_of(path);
-        let was = self.keep(path, facts);
+        let was = match facts.kind {
+            // Its other names are still here, and are to be those of the same file again.
+            FileKind::File if facts.links > 1 => {
+                self.note_unnamed(path, facts.clone());
+                self.keep(path, facts)
+            }
+            FileKind::File if facts.bytes <= self.plan.limits.copied_file => {
+                let kept = if facts.bytes == 0 { Kept::Facts } else { self.copy(path, &facts) };
+                Former { attributes: record::attributes(path), facts, kept }
+            }
+            _ => self.keep(path, facts),
+        };
         self.write(&Step::Gone { at: as_bytes(path), was });
     }
 
-    fn before_linked(&mut self, from: &Path, to: &Path) {
+    fn before_linked(&mut self, from: &Path, to: &Path) -> Option<Expected> {
         let source = FileFacts::at(from).filter(|_| !self.origins.is_own(from));
         if !self.covers(to) {
             // By its name there it can be written to, and nobody would know.
             if let Some(facts) = source.filter(|facts| facts.kind == FileKind::File && self.covers(from)) {
                 self.note_content(from, facts);
             }
-            return;
+            return None;
         }
-        self.before_made(to);
-        if source.is_some() && FileFacts::at(to).is_none() {
+        let made = self.before_made(to)?;
+        if source.is_some() {
             self.origins.former(to);
         }
+        Some(made)
     }
 
-    fn before_exchanged(&mut self, one: &Path, other: &Path) {
-        let (Some(first), Some(second)) = (FileFacts::at(one), FileFacts::at(other)) else { return };
-        for (inside, outside) in [(one, other), (other, one)] {
+    fn before_exchanged(&mut self, one: &Path, other: &Path) -> Option<Expected> {
+        let (first, second) = (FileFacts::at(one)?, FileFacts::at(other)?);
+        if first.id == second.id || one.starts_with(other) || other.starts_with(one) {
+            return None;
+        }
+        for (inside, outside, facts) in [(one, other, &first), (other, one, &second)] {
             if self.covers(inside) && !self.covers(outside) {
+                // What comes from outside counts as made, and what goes there as gone.
                 self.before_leaving(inside);
+                self.note_folder_of(inside);
+                self.write(&Step::Absent { at: as_bytes(inside) });
+                return Some(Expected::Gone(inside.to_owned(), facts.id));
             }
         }
-        if !self.covers(one) && !self.covers(other) {
-            return;
+        if !self.covers(one) {
+            return None;
         }
         self.note_folder_of(one);
         self.note_folder_of(other);
+        let id = second.id;
         self.write(&Step::Exchanged { one: as_bytes(one), other: as_bytes(other), first, second });
-        self.origins.exchanged(one, other);
+        Some(Expected::Exchanged { one: one.to_owned(), other: other.to_owned(), second: id })
     }
 
-    fn before_attributes(&mut self, path: &Path) {
-        if !self.covers(path) || self.origins.is_own(path) {
-            return;
-        }
-        if let Some(facts) = FileFacts::at(path) {
+    fn before_attributes(&mut self, path: &Path) -> Option<Expected> {
+        if let Some(facts) = FileFacts::at(path).filter(|facts| self.covers(path) && !self.is_own(path, facts)) {
             self.note_attributes(path, facts);
         }
+        None
+    }
+
+    /// A file that a process has open and that has lost its name: it is in the store if that name was here, or has others.
+    fn before_open_unnamed(&mut self, descriptor: &Path) -> Option<Expected> {
+        let facts = FileFacts::behind(descriptor).filter(|facts| facts.kind == FileKind::File)?;
+        let was_here = || fs::read_link(descriptor).is_ok_and(|name| self.covers(&name));
+        if self.kept.contains_key(&facts.id) || was_here() {
+            self.note_unnamed(descriptor, facts);
+        }
+        None
+    }
+
+    /// Something in the store of another log that somebody has by another name.
+    fn before_unnamed(&mut self, path: &Path) -> Option<Expected> {
+        let facts = FileFacts::at(path).filter(|facts| facts.kind == FileKind::File && facts.links > 1)?;
+        self.note_unnamed(path, facts);
+        None
+    }
+
+    /// Writes a file down by its place in the store, where it gets one.
+    fn note_unnamed(&mut self, path: &Path, facts: FileFacts) {
+        let number = match self.kept.get(&facts.id) {
+            Some(number) => Ok(*number),
+            None => self.link(path, AtFlags::SYMLINK_FOLLOW),
+        };
+        let Ok(number) = number else { return };
+        self.kept.insert(facts.id, number);
+        self.note_content(&store::kept(&self.folder, number), facts);
     }
 
     /// The times of a folder change with what is in it.
     fn note_folder_of(&mut self, path: &Path) {
-        let Some(folder) = path.parent().filter(|folder| self.covers(folder) && !self.origins.is_own(folder)) else {
+        let Some(folder) = path.parent().filter(|folder| self.covers(folder)) else { return };
+        if self.last_folder.as_deref() == Some(folder) || self.origins.is_own(folder) {
             return;
-        };
+        }
         if let Some(facts) = FileFacts::at(folder) {
             self.note_attributes(folder, facts);
+            self.last_folder = Some(folder.to_owned());
         }
     }
 
@@ -304,9 +500,10 @@ impl Recorder {
             FileKind::File if self.bytes.saturating_add(bytes) > self.plan.limits.in_all => {
                 self.lose(path, &self.too_much())
             }
-            _ => match self.link(path) {
+            _ => match self.link(path, AtFlags::empty()) {
                 Ok(number) => {
                     self.bytes = self.bytes.saturating_add(bytes);
+                    self.kept.insert(facts.id, number);
                     Kept::Itself(number)
                 }
                 // Another file system, one without links, or somebody else's file.
@@ -323,9 +520,9 @@ impl Recorder {
         Former { attributes: record::attributes(path), facts, kept }
     }
 
-    fn link(&mut self, path: &Path) -> io::Result<u64> {
+    fn link(&mut self, path: &Path, flags: AtFlags) -> io::Result<u64> {
         let (number, place) = self.next_place()?;
-        rustix::fs::linkat(CWD, path, CWD, &place, AtFlags::empty())?;
+        rustix::fs::linkat(CWD, path, CWD, &place, flags)?;
         Ok(number)
     }
 

@@ -26,6 +26,7 @@ const LOG: &str = "log";
 const KEPT: &str = "kept";
 const AFTER: &str = "after";
 const PROGRESS: &str = "progress";
+const RENUMBERED: &str = "renumbered";
 const UNDONE: &str = "undone";
 const UNDOING: &str = "undoing";
 const ABOUT: &str = "about.json";
@@ -103,6 +104,11 @@ pub(super) fn after(folder: &Path) -> PathBuf {
 /// How far an undoing has come.
 pub(super) fn progress(folder: &Path) -> PathBuf {
     folder.join(PROGRESS)
+}
+
+/// What an undoing had to make anew.
+pub(super) fn renumbered(folder: &Path) -> PathBuf {
+    folder.join(RENUMBERED)
 }
 
 /// By what it was undone.

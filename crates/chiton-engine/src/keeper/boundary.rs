@@ -2,7 +2,8 @@
 //!
 //! 1. A process of the run makes a call that changes a file, connects or signals; it waits, and [`Boundary::serve`] is
 //!    called from the keeper's loop.
-//! 2. [`read_call`] finds out what the call is about: a path, an address, a process.
+//! 2. [`read_call`] finds out what the call is about: a path, an address, a process. [`whereabouts`] says which place a
+//!    path means.
 //! 3. What a shell shares with its keeper is given to it here ([`shared`]).
 //! 4. [`judge`] answers the others. What the policy allows goes on; what it does not fails here, and is remembered for the
 //!    reply.
@@ -17,7 +18,9 @@ mod keeping;
 mod loopback;
 mod read_call;
 mod shared;
+mod whereabouts;
 
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -52,6 +55,8 @@ pub(super) struct Boundary {
     /// What writes down what changes, and where, once there is a command.
     keep: Option<KeepPlan>,
     recorder: Option<Recorder>,
+    /// Calls that came while another one was looked at.
+    waiting: VecDeque<AskedCall>,
 }
 
 /// What was refused.
@@ -80,6 +85,7 @@ impl Boundary {
             connected: Vec::new(),
             keep: plan.keep.clone(),
             recorder: None,
+            waiting: VecDeque::new(),
         }
     }
 
@@ -102,25 +108,32 @@ impl Boundary {
 
     /// Answers what waits.
     pub(super) fn serve(&mut self) {
-        while self.serve_one() && self.has_call() {}
+        while self.serve_one() && has_call(&self.listener) {}
     }
 
-    /// Answers one call; whether there was one.
+    /// Answers one call, and those that came while it was looked at; whether there was one.
     pub(super) fn serve_one(&mut self) -> bool {
-        let Some(call) = self.listener.next() else { return false };
-        if let Some(answer) = self.decide(&call) {
-            self.listener.answer(&call, answer);
+        let Some(first) = self.listener.next() else { return false };
+        self.waiting.push_back(first);
+        while let Some(call) = self.waiting.pop_front() {
+            if let Some(answer) = self.decide(&call) {
+                self.listener.answer(&call, answer);
+            }
         }
         true
     }
 
-    fn has_call(&self) -> bool {
-        let mut polled = [PollFd::from_borrowed_fd(self.descriptor(), PollFlags::IN)];
-        poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().contains(PollFlags::IN)
+    /// What others were let go on with has happened before this call is looked at: paths mean something else then.
+    fn settle(&mut self, call: &AskedCall) {
+        let Self { recorder, listener, waiting, .. } = self;
+        if let Some(recorder) = recorder {
+            recorder.settle(call.thread, |other| has_left(listener, waiting, other));
+        }
     }
 
     /// What is answered; `None` where that has been done.
     fn decide(&mut self, call: &AskedCall) -> Option<CallAnswer> {
+        self.settle(call);
         let request = read_call::read(call);
         if let Request::Shared { number, flags } = request {
             return match &self.to_shell {
@@ -148,7 +161,7 @@ impl Boundary {
             self.note_connected(program(call.thread));
         }
         let meant: Vec<Option<PathBuf>> = match &request {
-            Request::Change(places) => places.iter().map(judge::meant).collect(),
+            Request::Change(places) => places.iter().map(|place| judge::meant(call.thread, place)).collect(),
             _ => Vec::new(),
         };
         let (answer, refused) = self.judge.judge(call, &request, &meant);
@@ -156,9 +169,13 @@ impl Boundary {
             self.remember(call.thread, refused);
         } else if let (CallAnswer::GoesOn, Some(recorder), Request::Change(places)) =
             (answer, &mut self.recorder, &request)
-            && let Some(coming) = keeping::coming(places, &meant)
         {
-            recorder.before(coming);
+            if let Some(coming) = keeping::coming(places, &meant) {
+                recorder.settle_users(coming, |other| has_left(&self.listener, &mut self.waiting, other));
+                recorder.before(coming, call.thread);
+            }
+            let written = places.iter().map(|place| place.path.as_path());
+            recorder.goes_on(call.thread, written.zip(meant.iter().map(Option::as_deref)));
         }
         Some(answer)
     }
@@ -198,6 +215,26 @@ impl Boundary {
     pub(super) fn refused(&self) -> &[RefusedAccess] {
         &self.refused
     }
+}
+
+fn has_call(listener: &Listener) -> bool {
+    let mut polled = [PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];
+    poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().contains(PollFlags::IN)
+}
+
+/// Whether a thread that was let go on with a call has come to another one, or is gone. Calls that come meanwhile wait.
+fn has_left(listener: &Listener, waiting: &mut VecDeque<AskedCall>, thread: i32) -> bool {
+    while has_call(listener)
+        && let Some(call) = listener.next()
+    {
+        waiting.push_back(call);
+    }
+    // One that waits for something else is not in any of the calls that we are asked about: these do not wait.
+    let is_elsewhere = || {
+        let state = std::fs::read_to_string(format!("/proc/{thread}/stat"));
+        !state.is_ok_and(|state| state.rsplit(") ").next().is_some_and(|rest| rest.starts_with(['R', 'D'])))
+    };
+    waiting.iter().any(|call| call.thread == thread) || is_elsewhere()
 }
 
 /// The name of the program that a thread belongs to.

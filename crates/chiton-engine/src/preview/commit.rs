@@ -170,7 +170,7 @@ impl Taking<'_> {
             return Ok(());
         }
         let (folder, name) = self.open_parent(at)?;
-        self.recorder.before(Coming::Removed(at));
+        self.recorder.before_own(Coming::Removed(at))?;
         let flags = if data.is_dir() { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         Ok(rustix::fs::unlinkat(&folder, name, flags)?)
     }
@@ -183,8 +183,8 @@ impl Taking<'_> {
         clean(from)?;
         let (folder, name) = self.open_parent(at)?;
         match fs::symlink_metadata(at) {
-            Ok(_) => self.recorder.before(Coming::Removed(at)),
-            Err(_) => self.recorder.before(Coming::Made(at)),
+            Ok(_) => self.recorder.before_own(Coming::Removed(at))?,
+            Err(_) => self.recorder.before_own(Coming::Made(at))?,
         }
         match rustix::fs::renameat(CWD, from, &folder, name) {
             Err(rustix::io::Errno::XDEV) => {
@@ -206,7 +206,7 @@ impl Taking<'_> {
         if !(data.is_dir() || data.is_file()) {
             return Ok(());
         }
-        self.recorder.before(Coming::Attributes(at));
+        self.recorder.before_own(Coming::Attributes(at))?;
         apply(at, looks)
     }
 
@@ -229,7 +229,7 @@ impl Taking<'_> {
         };
         let data = fs::symlink_metadata(parent)?;
         if is_closed(&data) {
-            self.recorder.before(Coming::Attributes(parent));
+            self.recorder.before_own(Coming::Attributes(parent))?;
             fs::set_permissions(parent, Permissions::from_mode(data.mode() | 0o700))?;
         }
         Ok((folder, name))

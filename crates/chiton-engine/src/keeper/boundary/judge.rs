@@ -12,6 +12,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 use super::Refused;
 use super::loopback::{as_family, connect_shared, listeners_at};
 use super::read_call::{Change, Place, Request};
+use super::whereabouts::{self, LastLink};
 use crate::protocol::EnclosedPlan;
 use crate::protocol::InternetSockets;
 use crate::sandbox::policy::{NetworkPolicy, SandboxPolicy};
@@ -110,10 +111,12 @@ impl Judge {
     }
 
     fn judge_change(&self, call: &AskedCall, place: &Place, real: Option<&Path>) -> JudgedChange {
-        if self.is_previewed(&place.path) {
+        if [Some(place.path.as_path()), real].into_iter().flatten().any(|path| self.is_previewed(path)) {
             return JudgedChange::Allowed;
         }
-        let Some(real) = real.filter(|_| place.change != Change::AttributesOfOpen) else {
+        // Whoever has a file open could open it.
+        let is_open = |real: &&Path| place.change == Change::AttributesOfOpen || is_unnamed(real);
+        let Some(real) = real.filter(|real| !is_open(real)) else {
             return JudgedChange::Allowed;
         };
         if let Some(kept) = self.policy.keep.iter().find(|kept| real.starts_with(kept) || moves_away(place, real, kept))
@@ -151,6 +154,7 @@ impl Judge {
     /// Connects on behalf of the process: what was judged is what it is connected to.
     fn connect(&self, call: &AskedCall, path: &Path) -> Answer {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let Some(path) = whereabouts::place(call.thread, path, LastLink::Followed) else { return GOES_ON };
         let Ok(socket) = rustix::fs::open(path, flags, Mode::empty()) else { return GOES_ON };
         let Ok(real) = fs::read_link(format!("/proc/self/fd/{}", socket.as_raw_fd())) else { return GOES_ON };
         let is_socket = fs::symlink_metadata(format!("/proc/self/fd/{}/.", socket.as_raw_fd())).is_err()
@@ -296,29 +300,32 @@ fn change_process(target: i64) -> Answer {
 }
 
 /// What a process would change, without links. `None` where the kernel will say by itself that it cannot: nothing is
-/// there, or something is there already, or the path means an open file of the process.
-pub(super) fn meant(place: &Place) -> Option<PathBuf> {
+/// there, or something is there already, or the path means what the kernel says of processes.
+pub(super) fn meant(thread: i32, place: &Place) -> Option<PathBuf> {
     let path = &place.path;
-    let is_own = ["/proc", "/dev/fd", "/dev/pts"].iter().any(|own| path.starts_with(own));
-    if is_own && !path.starts_with("/proc/sys") {
+    let last = match place.change {
+        // What the kernel says of an open file has no links in it.
+        Change::AttributesOfOpen => return Some(path.clone()),
+        Change::Attributes | Change::Resized | Change::Opened { .. } => LastLink::Followed,
+        _ => LastLink::Itself,
+    };
+    let is_plain = || last == LastLink::Itself || fs::symlink_metadata(path).is_ok_and(|data| !data.is_symlink());
+    let real = if place.is_settled && is_plain() { path.clone() } else { whereabouts::place(thread, path, last)? };
+    let is_said_of_processes = real.starts_with("/proc") && !real.starts_with("/proc/sys") && !is_unnamed(&real);
+    if is_said_of_processes || real.starts_with("/dev/pts") {
         return None;
     }
-    let name = path.file_name();
-    let beside = || Some(fs::canonicalize(path.parent()?).ok()?.join(name?));
+    let is_there = || fs::symlink_metadata(&real).is_ok();
     match place.change {
-        Change::Made => beside().filter(|_| fs::symlink_metadata(path).is_err()),
-        Change::Replaced | Change::Moved | Change::Exchanged | Change::Linked | Change::AttributesOfLink => {
-            match name {
-                // The folder itself, named with a dot at its end.
-                None => fs::canonicalize(path).ok(),
-                Some(_) => beside(),
-            }
-        }
-        Change::Attributes | Change::Resized => fs::canonicalize(path).ok(),
-        Change::Opened { makes, .. } => fs::canonicalize(path).ok().or_else(|| beside().filter(|_| makes)),
-        // What the kernel says of an open file has no links in it.
-        Change::AttributesOfOpen => Some(path.clone()),
+        Change::Made if is_there() => None,
+        Change::Attributes | Change::Resized | Change::Opened { makes: false, .. } if !is_there() => None,
+        _ => Some(real),
     }
+}
+
+/// Whether this is the path of a descriptor: the file has no name any more.
+fn is_unnamed(path: &Path) -> bool {
+    path.starts_with("/proc") && path.parent().is_some_and(|folder| folder.ends_with("fd"))
 }
 
 /// Whether something that is kept would be moved away with the folder that it is in. A folder that is removed has nothing

@@ -3,11 +3,15 @@
 use std::ffi::OsString;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+
 use super::loopback::WantedSocket;
 use super::shared;
+use super::whereabouts::{self, LastLink};
 use crate::enclosure::filter::{SYS_FCHMODAT2, SYS_REMOVEXATTRAT, SYS_SETXATTRAT};
 use crate::sys::memory;
 use crate::sys::seccomp::AskedCall;
@@ -38,6 +42,8 @@ pub(super) enum Request {
 pub(super) struct Place {
     /// Absolute, as it was written.
     pub(super) path: PathBuf,
+    /// Whether there are no links in it, but perhaps for the last part.
+    pub(super) is_settled: bool,
     pub(super) change: Change,
 }
 
@@ -89,20 +95,22 @@ impl Reader {
     fn read(&self, call: &AskedCall) -> Option<Request> {
         let arguments = call.arguments;
         let number = |index: usize| i64::from(arguments[index] as i32);
-        let place = |folder: i64, path: usize, change: Change| {
-            let path = self.absolute(folder, &self.path(arguments[path])?)?;
-            Some(Place { path, change })
-        };
+        let place =
+            |folder: i64, path: usize, change: Change| self.absolute(folder, &self.path(arguments[path])?, change);
         let one = |place: Option<Place>| Some(Request::Change(vec![place?]));
         let two = |first: Option<Place>, second: Option<Place>| Some(Request::Change(vec![first?, second?]));
         match call.call {
             libc::SYS_openat => self.open(number(0), arguments[1], arguments[2] as i32),
             libc::SYS_openat2 => {
-                let how = self.bytes(arguments[2], 8)?;
-                let flags = i32::try_from(u64::from_le_bytes(how.try_into().ok()?)).ok()?;
+                let how = self.bytes(arguments[2], 24)?;
+                let number_at = |place: usize| how.get(place..place + 8)?.try_into().ok().map(u64::from_le_bytes);
+                let flags = i32::try_from(number_at(0)?).ok()?;
                 let writes = libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC;
                 if flags & writes == 0 {
                     return Some(Request::Other);
+                }
+                if number_at(16)? & ResolveFlags::IN_ROOT.bits() != 0 {
+                    return self.open_in_root(number(0), arguments[1], flags);
                 }
                 self.open(number(0), arguments[1], flags)
             }
@@ -116,14 +124,21 @@ impl Reader {
             // What is linked to is not changed by it, but can be by its new name.
             libc::SYS_linkat => {
                 let (folder, path, flags) = (number(0), self.path(arguments[1])?, arguments[4] as i32);
-                let source =
-                    if path.as_os_str().is_empty() { self.open_file(folder) } else { self.absolute(folder, &path) };
-                let source = source.map(|path| match flags & libc::AT_SYMLINK_FOLLOW {
-                    0 => path,
-                    _ => self.own_open_file(&path).unwrap_or(path),
+                let source = if path.as_os_str().is_empty() {
+                    self.open_file(folder).map(|path| Place { path, is_settled: true, change: Change::Linked })
+                } else {
+                    self.absolute(folder, &path, Change::Linked)
+                };
+                let source = source.map(|place| match flags & libc::AT_SYMLINK_FOLLOW {
+                    0 => place,
+                    _ => match whereabouts::place(self.thread, &place.path, LastLink::Followed) {
+                        Some(path) => Place { path, is_settled: true, ..place },
+                        None => place,
+                    },
                 });
                 let made = place(number(2), 3, Change::Made)?;
-                let linked = source.map(|path| Place { path, change: Change::Linked });
+                // A file without a name is linked to as if it were made there.
+                let linked = source.filter(|place| !place.path.starts_with("/proc"));
                 Some(Request::Change(linked.into_iter().chain([made]).collect()))
             }
             libc::SYS_symlinkat => one(place(number(1), 2, Change::Made)),
@@ -149,10 +164,12 @@ impl Reader {
             }
             // They take the place of eight calls at once; nobody uses them yet.
             SYS_SETXATTRAT | SYS_REMOVEXATTRAT => {
-                if self.path(arguments[1])?.as_os_str().is_empty() {
+                if arguments[1] == 0 || self.path(arguments[1])?.as_os_str().is_empty() {
                     return self.attributes_of_open(number(0));
                 }
-                one(place(number(0), 1, Change::Attributes))
+                let is_link = arguments[2] as i32 & libc::AT_SYMLINK_NOFOLLOW != 0;
+                let change = if is_link { Change::AttributesOfLink } else { Change::Attributes };
+                one(place(number(0), 1, change))
             }
             libc::SYS_socket => {
                 let [family, kind, protocol] = [0, 1, 2].map(|index| arguments[index] as i32);
@@ -160,7 +177,7 @@ impl Reader {
             }
             libc::SYS_connect => self.address(arguments[1], arguments[2]),
             libc::SYS_bind => match self.address(arguments[1], arguments[2])? {
-                Request::Socket(Place { path, .. }) => one(Some(Place { path, change: Change::Made })),
+                Request::Socket(place) => one(Some(Place { change: Change::Made, ..place })),
                 _ => Some(Request::Other),
             },
             libc::SYS_kill => Some(Request::Signal { target: number(0), signal: arguments[1] as i32 }),
@@ -182,10 +199,7 @@ impl Reader {
     #[cfg(target_arch = "x86_64")]
     #[expect(clippy::cast_possible_truncation, reason = "arguments are what the call says")]
     fn read_old(&self, call: libc::c_long, arguments: &[u64; 6]) -> Option<Request> {
-        let place = |path: usize, change: Change| {
-            let path = self.absolute(HERE, &self.path(arguments[path])?)?;
-            Some(Place { path, change })
-        };
+        let place = |path: usize, change: Change| self.absolute(HERE, &self.path(arguments[path])?, change);
         let one = |place: Option<Place>| Some(Request::Change(vec![place?]));
         let two = |first: Option<Place>, second: Option<Place>| Some(Request::Change(vec![first?, second?]));
         match call {
@@ -200,13 +214,11 @@ impl Reader {
             libc::SYS_chmod | libc::SYS_chown | libc::SYS_utime | libc::SYS_utimes => one(place(0, Change::Attributes)),
             libc::SYS_futimesat if arguments[1] == 0 => self.attributes_of_open(i64::from(arguments[0] as i32)),
             libc::SYS_futimesat => {
-                let path = self.absolute(i64::from(arguments[0] as i32), &self.path(arguments[1])?)?;
-                one(Some(Place { path, change: Change::Attributes }))
+                one(self.absolute(i64::from(arguments[0] as i32), &self.path(arguments[1])?, Change::Attributes))
             }
             libc::SYS_renameat => {
                 let at = |folder: usize, path: usize| {
-                    let path = self.absolute(i64::from(arguments[folder] as i32), &self.path(arguments[path])?)?;
-                    Some(Place { path, change: Change::Moved })
+                    self.absolute(i64::from(arguments[folder] as i32), &self.path(arguments[path])?, Change::Moved)
                 };
                 two(at(0, 1), at(2, 3))
             }
@@ -231,29 +243,41 @@ impl Reader {
         }
         let makes = flags & (libc::O_CREAT | libc::O_TMPFILE) & !libc::O_DIRECTORY != 0;
         let writes = flags & (libc::O_ACCMODE | libc::O_TRUNC) != 0;
-        // One that it can only read may be opened once more, to be written to.
-        let again = self.own_open_file(&path).filter(|file| file.symlink_metadata().is_ok());
-        let path = again.or_else(|| self.absolute(folder, &path))?;
-        Some(Request::Change(vec![Place { path, change: Change::Opened { makes, writes } }]))
+        let place = self.absolute(folder, &path, Change::Opened { makes, writes })?;
+        // Such a link is meant itself: nothing is made where it leads.
+        let is_exact = flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 || flags & libc::O_NOFOLLOW != 0;
+        if is_exact && fs::symlink_metadata(&place.path).is_ok_and(|data| data.is_symlink()) {
+            return Some(Request::Other);
+        }
+        Some(Request::Change(vec![place]))
+    }
+
+    /// The same where a folder stands for the root, and no path leads out of it.
+    fn open_in_root(&self, folder: i64, address: u64, flags: i32) -> Option<Request> {
+        let path = self.path(address)?;
+        let root = fs::File::open(format!("/proc/{}/{}", self.thread, name_of_open(folder))).ok()?;
+        let find = |path: &Path| {
+            let found =
+                openat2(&root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::IN_ROOT).ok()?;
+            fs::read_link(format!("/proc/self/fd/{}", found.as_raw_fd())).ok()
+        };
+        let beside = || Some(find(path.parent()?)?.join(path.file_name()?));
+        let path = find(&path).or_else(beside)?;
+        let makes = flags & libc::O_CREAT != 0;
+        let writes = flags & (libc::O_ACCMODE | libc::O_TRUNC) != 0;
+        Some(Request::Change(vec![Place { path, is_settled: true, change: Change::Opened { makes, writes } }]))
     }
 
     /// The attributes of a file that the process has open. Nobody could have opened it who may not, so this is for those who
     /// keep what it was.
     fn attributes_of_open(&self, descriptor: i64) -> Option<Request> {
         let path = self.open_file(descriptor)?;
-        Some(Request::Change(vec![Place { path, change: Change::AttributesOfOpen }]))
+        Some(Request::Change(vec![Place { path, is_settled: true, change: Change::AttributesOfOpen }]))
     }
 
-    /// Where a file is that the process has open.
+    /// Where a file is that the process has open, or its directory.
     fn open_file(&self, descriptor: i64) -> Option<PathBuf> {
-        let path = fs::read_link(format!("/proc/{}/fd/{descriptor}", self.thread)).ok()?;
-        path.is_absolute().then_some(path)
-    }
-
-    /// The same by a path such as `/proc/self/fd/3`.
-    fn own_open_file(&self, path: &Path) -> Option<PathBuf> {
-        let name = ["/proc/self/fd", "/dev/fd"].iter().find_map(|folder| path.strip_prefix(folder).ok())?;
-        self.open_file(name.to_str()?.parse().ok()?)
+        whereabouts::of_open(self.thread, &name_of_open(descriptor))
     }
 
     /// So many bytes of its memory.
@@ -287,42 +311,19 @@ impl Reader {
     }
 
     /// The path as an absolute one: relative to its directory or to an open folder.
-    fn absolute(&self, folder: i64, path: &Path) -> Option<PathBuf> {
+    fn absolute(&self, folder: i64, path: &Path, change: Change) -> Option<Place> {
         if path.is_absolute() {
-            return Some(self.without_detour(path));
+            return Some(Place { path: path.to_owned(), is_settled: false, change });
         }
-        let link = if folder == HERE { "cwd".to_owned() } else { format!("fd/{folder}") };
-        let base = fs::read_link(format!("/proc/{}/{link}", self.thread)).ok()?;
+        let base = fs::read_link(format!("/proc/{}/{}", self.thread, name_of_open(folder))).ok()?;
         // The call is about the open file itself, or about something that has no path.
         if path.as_os_str().is_empty() || !base.is_absolute() {
             return None;
         }
-        Some(self.without_detour(&base.join(path)))
-    }
-
-    /// The same path without a detour through what `/proc` says of a process: its root, its directory, its open files. Those
-    /// of the caller itself are its to use.
-    fn without_detour(&self, path: &Path) -> PathBuf {
-        let mut parts = path.components().skip(1);
-        let is_of_processes = parts.next().is_some_and(|part| part.as_os_str() == "proc");
-        let process = parts.next().filter(|_| is_of_processes);
-        let (Some(process), Some(what)) = (process, parts.next()) else { return path.to_owned() };
-        let process = process.as_os_str().to_string_lossy();
-        let is_own = ["self", "thread-self"].contains(&&*process) || process == self.thread.to_string();
-        let number = if is_own { Some(self.thread) } else { process.parse().ok() };
-        let Some(number) = number else { return path.to_owned() };
-        let rest = |parts: std::iter::Skip<std::path::Components<'_>>| parts.collect::<PathBuf>();
-        let link = |name: &str| fs::read_link(format!("/proc/{number}/{name}")).ok().filter(|link| link.is_absolute());
-        let found = match what.as_os_str().to_str() {
-            Some("root") => Some(Path::new("/").join(rest(parts))),
-            Some("cwd") => link("cwd").map(|base| base.join(rest(parts))),
-            Some("fd") if !is_own => {
-                let file = parts.next().and_then(|file| link(&format!("fd/{}", file.as_os_str().to_string_lossy())));
-                file.map(|file| file.join(rest(parts)))
-            }
-            _ => None,
-        };
-        found.unwrap_or_else(|| path.to_owned())
+        // What the kernel says of a folder has no links in it.
+        let bytes = path.as_os_str().as_encoded_bytes();
+        let is_settled = !bytes.contains(&b'/') && bytes != b"." && bytes != b"..";
+        Some(Place { path: base.join(path), is_settled, change })
     }
 
     fn address(&self, address: u64, length: u64) -> Option<Request> {
@@ -337,8 +338,8 @@ impl Reader {
                 if end == 0 {
                     return Some(Request::Other);
                 }
-                let path = self.absolute(HERE, Path::new(&OsString::from_vec(name[..end].to_vec())))?;
-                Some(Request::Socket(Place { path, change: Change::Attributes }))
+                let path = OsString::from_vec(name[..end].to_vec());
+                Some(Request::Socket(self.absolute(HERE, Path::new(&path), Change::Attributes)?))
             }
             libc::AF_INET => {
                 let octets: [u8; 4] = bytes.get(4..8)?.try_into().ok()?;
@@ -357,4 +358,9 @@ impl Reader {
         let text = fs::read_to_string(format!("/proc/{}/fdinfo/{descriptor}", self.thread)).ok()?;
         text.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
     }
+}
+
+/// What something open is called in the folder of its thread: a descriptor, or the directory.
+fn name_of_open(descriptor: i64) -> String {
+    if descriptor == HERE { "cwd".to_owned() } else { format!("fd/{descriptor}") }
 }

@@ -1,0 +1,124 @@
+//! Everything that can be told about a tree, so that two moments can be compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// One thing in a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub kind: char,
+    pub mode: u32,
+    pub owner: (u32, u32),
+    pub size: u64,
+    pub modified: (i64, i64),
+    pub content: u64,
+    pub target: Option<PathBuf>,
+    pub attributes: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// All names of the same file in the tree, where there are several.
+    pub names: BTreeSet<PathBuf>,
+    /// Whether most of it is a hole.
+    pub is_sparse: bool,
+}
+
+/// A tree by the paths in it, its own root among them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest(pub BTreeMap<PathBuf, Entry>);
+
+/// The numbers of what is there: they are not part of a manifest, since something may be made anew.
+pub type Numbers = BTreeMap<PathBuf, u64>;
+
+impl Manifest {
+    pub fn of(root: &Path) -> Self {
+        Self::with_numbers(root).0
+    }
+
+    pub fn with_numbers(root: &Path) -> (Self, Numbers) {
+        let mut found = BTreeMap::new();
+        let mut left = vec![root.to_owned()];
+        while let Some(path) = left.pop() {
+            let Ok(data) = fs::symlink_metadata(&path) else { continue };
+            if data.is_dir() {
+                left.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+            }
+            let name = path.strip_prefix(root).expect("it is below").to_owned();
+            found.insert(name, (data.ino(), entry(&path, &data)));
+        }
+        let mut groups: BTreeMap<u64, BTreeSet<PathBuf>> = BTreeMap::new();
+        for (path, (number, entry)) in &found {
+            if entry.kind != 'd' {
+                groups.entry(*number).or_default().insert(path.clone());
+            }
+        }
+        let numbers = found.iter().map(|(path, (number, _))| (path.clone(), *number)).collect();
+        let with_names = |(path, (number, mut entry)): (PathBuf, (u64, Entry))| {
+            if let Some(names) = groups.get(&number).filter(|names| names.len() > 1) {
+                entry.names.clone_from(names);
+            }
+            (path, entry)
+        };
+        (Self(found.into_iter().map(with_names).collect()), numbers)
+    }
+
+    /// What differs, for people; empty where nothing does.
+    pub fn difference(&self, other: &Self) -> String {
+        let mut text = String::new();
+        let paths: BTreeSet<&PathBuf> = self.0.keys().chain(other.0.keys()).collect();
+        for path in paths {
+            let (one, two) = (self.0.get(path), other.0.get(path));
+            if one != two {
+                let _ = writeln!(text, "{path:?}\n  wanted {}\n  is     {}", shown(one), shown(two));
+            }
+        }
+        text
+    }
+}
+
+fn shown(entry: Option<&Entry>) -> String {
+    entry.map_or_else(|| "nothing".to_owned(), |entry| format!("{entry:?}"))
+}
+
+fn entry(path: &Path, data: &fs::Metadata) -> Entry {
+    const SMALL: u64 = 1 << 20;
+    let kind = data.file_type();
+    let kind = match kind {
+        _ if kind.is_dir() => 'd',
+        _ if kind.is_file() => 'f',
+        _ if kind.is_symlink() => 'l',
+        _ if kind.is_fifo() => 'p',
+        _ if kind.is_socket() => 's',
+        _ => '?',
+    };
+    let mut hasher = DefaultHasher::new();
+    if kind == 'f' {
+        fs::read(path).expect("the tests may read it").hash(&mut hasher);
+    }
+    Entry {
+        kind,
+        mode: data.mode(),
+        owner: (data.uid(), data.gid()),
+        size: if kind == 'd' { 0 } else { data.size() },
+        modified: (data.mtime(), data.mtime_nsec()),
+        content: hasher.finish(),
+        target: fs::read_link(path).ok(),
+        attributes: attributes(path),
+        names: BTreeSet::new(),
+        is_sparse: data.size() >= SMALL && data.blocks() * 512 < data.size() / 2,
+    }
+}
+
+fn attributes(path: &Path) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut names = vec![0; 16 << 10];
+    let count = rustix::fs::llistxattr(path, &mut names).unwrap_or(0);
+    let listed = names[..count].split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    let value = |name: &[u8]| {
+        let mut value = vec![0; 64 << 10];
+        let count = rustix::fs::lgetxattr(path, std::ffi::OsStr::from_bytes(name), &mut value).unwrap_or(0);
+        value[..count].to_vec()
+    };
+    listed.map(|name| (name.to_vec(), value(name))).collect()
+}

@@ -1,0 +1,111 @@
+//! Whatever a command does to its workspace, undoing it gives the tree that was there before.
+//!
+//! Each sequence is a program that does anything to a tree, by dice: a failure names its seed, and
+//! `CHITON_UNDO_SEED=7 cargo test -p chiton-engine --test undo_random` shows that one alone.
+#![cfg(test)]
+
+mod harness;
+mod undo;
+
+use std::fs;
+use std::process::ExitCode;
+
+use chiton_engine::Outcome;
+use chiton_engine::changes::ChangesError;
+use chiton_engine::sandbox::Without;
+use chiton_testkit::dice::Dice;
+use chiton_testkit::trials::{self, Threads, Trial};
+use harness::runtime;
+use undo::manifest::Manifest;
+use undo::place::{Place, said};
+use undo::{actor, paths};
+
+const SEQUENCES: u64 = 500;
+/// How many of them share an engine.
+const TOGETHER: u64 = 20;
+
+/// Who acts at once.
+fn crowd(seed: u64) -> &'static str {
+    match seed % 10 {
+        8 => "threads",
+        9 => "processes",
+        _ => "alone",
+    }
+}
+
+async fn sequence(place: &Place, seed: u64) -> Result<(), String> {
+    let name = format!("s{seed}");
+    let (tree, scratch) = (place.work().join(&name), place.root.join("scratch").join(&name));
+    fs::create_dir(&tree).unwrap();
+    fs::create_dir(&scratch).unwrap();
+    let mut dice = Dice::new(seed.wrapping_mul(7919));
+    paths::plant(&tree, &mut dice);
+    fs::write(scratch.join("x"), "outside").unwrap();
+    let before = Manifest::of(&tree);
+
+    let program = std::env::current_exe().unwrap();
+    let count = 10 + dice.roll(51);
+    let command = format!(
+        "cd {name} && exec {} {} {seed} {count} {} {}",
+        program.display(),
+        actor::ACT,
+        crowd(seed),
+        scratch.display()
+    );
+    // In a shell of its own, so that the session stays where it is.
+    let report = place.run(&format!("bash -c '{command}'")).await;
+    let after = Manifest::of(&tree);
+    let tells = |what: &str| format!("seed {seed}, {count} operations, {}: {what}\n{}", crowd(seed), said(&report));
+    if report.outcome != Outcome::Exited(0) {
+        return Err(tells("it failed"));
+    }
+
+    let mut id = report.run_id.clone();
+    for (round, wanted) in [&before, &after, &before].into_iter().enumerate() {
+        let undone = match place.undo(&id) {
+            Err(ChangesError::Unknown(_)) if before == after => return Ok(()),
+            Err(error) => return Err(tells(&format!("round {round}: {error}"))),
+            Ok(undone) => undone,
+        };
+        let difference = wanted.difference(&Manifest::of(&tree));
+        if !(undone.left_alone.is_empty() && undone.failed.is_empty() && difference.is_empty()) {
+            let what =
+                format!("round {round}:\n{difference}left alone {:?}\nfailed {:?}", undone.left_alone, undone.failed);
+            return Err(tells(&what));
+        }
+        match undone.undo {
+            Some(next) => id = next,
+            None if before == after => break,
+            None => return Err(tells("it cannot be undone again")),
+        }
+    }
+    fs::remove_dir_all(&tree).unwrap();
+    fs::remove_dir_all(&scratch).unwrap();
+    Ok(())
+}
+
+fn sequences(seeds: impl Iterator<Item = u64>) -> Result<(), String> {
+    let place = Place::with(Without::default(), |_, _| {});
+    runtime().block_on(async {
+        for seed in seeds {
+            sequence(&place, seed).await?;
+        }
+        Ok(())
+    })
+}
+
+fn main() -> ExitCode {
+    if let Some(done) = actor::act_if_asked() {
+        return done;
+    }
+    if let Some(seed) = std::env::var("CHITON_UNDO_SEED").ok().and_then(|seed| seed.parse::<u64>().ok()) {
+        let trial = Trial::test(format!("seed {seed}"), move || sequences(seed..=seed).map_err(Into::into));
+        return trials::run(Threads::Processors, vec![trial], Vec::new());
+    }
+    let mut rows = Vec::new();
+    for first in (0..SEQUENCES).step_by(usize::try_from(TOGETHER).unwrap()) {
+        let name = format!("the tree before comes back, seeds {first} to {}", first + TOGETHER - 1);
+        rows.push(Trial::test(name, move || sequences(first..first + TOGETHER).map_err(Into::into)));
+    }
+    trials::run(Threads::Processors, rows, Vec::new())
+}
