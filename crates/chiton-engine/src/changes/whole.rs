@@ -116,7 +116,7 @@ impl Comparison {
     fn replace(&self, before: &Path, path: &Path, recorder: &mut Recorder) -> io::Result<()> {
         let is_folder = |path: &Path| FileFacts::at(path).filter(|facts| facts.kind == FileKind::Folder);
         if let (Some(was), Some(is)) = (is_folder(before), is_folder(path)) {
-            recorder.before(Coming::Attributes(path));
+            recorder.before_own(Coming::Attributes(path))?;
             return apply(path, &former(before, was), &is);
         }
         self.remove(path, recorder)?;
@@ -126,7 +126,7 @@ impl Comparison {
     fn remove(&self, path: &Path, recorder: &mut Recorder) -> io::Result<()> {
         let Some(facts) = FileFacts::at(path) else { return Ok(()) };
         if facts.kind != FileKind::Folder {
-            recorder.before(Coming::Removed(path));
+            recorder.before_own(Coming::Removed(path))?;
             return fs::remove_file(path);
         }
         if facts.id.device != self.device {
@@ -135,7 +135,7 @@ impl Comparison {
         for entry in entries(path)?.into_values() {
             self.remove(&entry, recorder)?;
         }
-        recorder.before(Coming::Removed(path));
+        recorder.before_own(Coming::Removed(path))?;
         fs::remove_dir(path)
     }
 }
@@ -146,7 +146,7 @@ fn former(path: &Path, facts: FileFacts) -> Former {
 
 fn make(before: &Path, path: &Path, recorder: &mut Recorder) -> io::Result<()> {
     let was = FileFacts::at(before).ok_or(io::ErrorKind::NotFound)?;
-    recorder.before(Coming::Made(path));
+    recorder.before_own(Coming::Made(path))?;
     match was.kind {
         FileKind::File => return copy_whole(before, path),
         FileKind::Link => symlink(fs::read_link(before)?, path)?,
