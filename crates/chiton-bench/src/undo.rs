@@ -33,13 +33,13 @@ const WORK: &[(&str, &str, &str, Option<f64>)] = &[
     ),
 ];
 
-fn without_undo(policy: SandboxPolicy) -> Option<SandboxPolicy> {
-    Some(SandboxPolicy { undo: UndoPolicy::Off, ..policy })
+fn without_undo(policy: SandboxPolicy) -> SandboxPolicy {
+    SandboxPolicy { undo: UndoPolicy::Off, ..policy }
 }
 
 /// Work with undo on, against the same in the sandbox without.
 pub(crate) fn work(bench: &Bench) -> Result<Vec<Row>> {
-    let pair = Pair::with(bench, "undo", without_undo, |_| {})?;
+    let pair = Pair::with(bench, "undo", |policy| Some(without_undo(policy)), |_| {})?;
     let mut rows = Vec::new();
     for (what, prepare, command, goal) in WORK {
         rows.extend(measured(&pair, what, &prepare.replace("TREE", TREE), command, *goal)?);

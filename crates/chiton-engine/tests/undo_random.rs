@@ -7,16 +7,18 @@
 mod harness;
 mod undo;
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use chiton_engine::Outcome;
-use chiton_engine::changes::ChangesError;
+use chiton_engine::changes::{ChangesError, FileChange};
 use chiton_engine::sandbox::Without;
+use chiton_engine::{ChangeKind, Outcome};
 use chiton_testkit::dice::Dice;
 use chiton_testkit::trials::{self, Threads, Trial};
 use harness::runtime;
-use undo::manifest::Manifest;
+use undo::manifest::{Fate, Manifest, Numbers, differences};
 use undo::place::{Place, said};
 use undo::{actor, paths};
 
@@ -41,7 +43,8 @@ async fn sequence(place: &Place, seed: u64) -> Result<(), String> {
     let mut dice = Dice::new(seed.wrapping_mul(7919));
     paths::plant(&tree, &mut dice);
     fs::write(scratch.join("x"), "outside").unwrap();
-    let before = Manifest::of(&tree);
+    let before_with = Manifest::with_numbers(&tree);
+    let before = before_with.0.clone();
 
     let program = std::env::current_exe().unwrap();
     let count = 10 + dice.roll(51);
@@ -54,12 +57,16 @@ async fn sequence(place: &Place, seed: u64) -> Result<(), String> {
     );
     // In a shell of its own, so that the session stays where it is.
     let report = place.run(&format!("bash -c '{command}'")).await;
-    let after = Manifest::of(&tree);
+    let after_with = Manifest::with_numbers(&tree);
+    let after = after_with.0.clone();
     let tells = |what: &str| format!("seed {seed}, {count} operations, {}: {what}\n{}", crowd(seed), said(&report));
     if report.outcome != Outcome::Exited(0) {
         return Err(tells("it failed"));
     }
 
+    if let Err(wrong) = names_what_differs(place, &report.run_id, &tree, (&before_with, &after_with)) {
+        return Err(tells(&wrong));
+    }
     let mut id = report.run_id.clone();
     for (round, wanted) in [&before, &after, &before].into_iter().enumerate() {
         let undone = match place.undo(&id) {
@@ -82,6 +89,33 @@ async fn sequence(place: &Place, seed: u64) -> Result<(), String> {
     fs::remove_dir_all(&tree).unwrap();
     fs::remove_dir_all(&scratch).unwrap();
     Ok(())
+}
+
+/// Whether the list of what has changed is what differs between the two moments, by name and by count.
+fn names_what_differs(
+    place: &Place,
+    id: &str,
+    tree: &Path,
+    (before, after): (&(Manifest, Numbers), &(Manifest, Numbers)),
+) -> Result<(), String> {
+    let fate = |kind: ChangeKind| match kind {
+        ChangeKind::Made => Fate::Made,
+        ChangeKind::Changed => Fate::Changed,
+        ChangeKind::Removed => Fate::Removed,
+    };
+    let files = place.logs().files(id).map(|(_, files)| files).unwrap_or_default();
+    let inside = |change: &FileChange| {
+        let path = change.path.strip_prefix(tree).ok()?;
+        Some((path.to_owned(), fate(change.kind)))
+    };
+    let listed: BTreeSet<(PathBuf, Fate)> = files.iter().filter_map(inside).collect();
+    let [named, others] = differences(before, after);
+    let missing: Vec<_> = named.difference(&listed).collect();
+    let too_many: Vec<_> = listed.iter().filter(|one| !named.contains(one) && !others.contains(one)).collect();
+    if missing.is_empty() && too_many.is_empty() {
+        return Ok(());
+    }
+    Err(format!("not in the list: {missing:?}\nin the list, and nothing happened: {too_many:?}"))
 }
 
 fn sequences(seeds: impl Iterator<Item = u64>) -> Result<(), String> {

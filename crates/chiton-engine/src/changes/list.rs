@@ -1,5 +1,6 @@
 //! What a command did to files, from its log and from what is there.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io;
@@ -78,9 +79,9 @@ impl Changes {
         let mut found = Found::new();
         let is_inside = |path: &PathBuf| self.roots.iter().any(|root| path.starts_with(root));
         for path in self.steps.iter().flat_map(Step::paths).filter(is_inside) {
-            if !found.contains_key(&path) {
-                let facts = FileFacts::at(&path);
-                found.insert(path, facts);
+            if let Entry::Vacant(place) = found.entry(path) {
+                let facts = FileFacts::at(place.key());
+                place.insert(facts);
             }
         }
         for step in &self.steps {
@@ -167,6 +168,8 @@ impl Tree {
     fn undo(&mut self, step: &Step) {
         match step {
             Step::Absent { at } => drop(self.take(&as_path(at))),
+            // It did not go after all, and what is kept is itself.
+            Step::Gone { at, was } if self.has(&as_path(at), &was.facts) => {}
             Step::Gone { at, was } => drop(self.0.insert(as_path(at), was.clone())),
             Step::Written { at, was } => {
                 if let Some(is) = self.0.get_mut(&as_path(at)) {

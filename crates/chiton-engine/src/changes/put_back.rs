@@ -59,7 +59,7 @@ impl UndoPlan {
             recorder,
             folder: &self.folder,
             conflicts: &self.conflicts,
-            renumbered: Renumbered::read(&self.folder)?,
+            renumbered: Renumbered::read(&self.folder),
             made_again: HashMap::new(),
         };
         let mut failed = Failed::new();

@@ -25,9 +25,9 @@ pub(super) struct Renumbered {
 
 impl Renumbered {
     /// With what an undoing of this log has made that was interrupted.
-    pub(super) fn read(folder: &Path) -> io::Result<Self> {
+    pub(super) fn read(folder: &Path) -> Self {
         let own = entries::<(FileId, FileId)>(&store::renumbered(folder)).collect();
-        Ok(Self { folder: folder.to_owned(), file: None, own, all: None })
+        Self { folder: folder.to_owned(), file: None, own, all: None }
     }
 
     /// Says that the one is made anew as the other.

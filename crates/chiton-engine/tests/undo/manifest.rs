@@ -122,3 +122,59 @@ fn attributes(path: &Path) -> BTreeMap<Vec<u8>, Vec<u8>> {
     };
     listed.map(|name| (name.to_vec(), value(name))).collect()
 }
+
+/// What became of something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fate {
+    Made,
+    Changed,
+    Removed,
+}
+
+/// The differences between two moments of a tree as a reply names them: see `Changes::compare` for the rules. Of a file with
+/// several names, a reply knows the one by which it was changed; the others are in the second set.
+pub fn differences(before: &(Manifest, Numbers), after: &(Manifest, Numbers)) -> [BTreeSet<(PathBuf, Fate)>; 2] {
+    let numbers = |(manifest, numbers): &(Manifest, Numbers)| -> BTreeMap<u64, PathBuf> {
+        let folders = manifest.0.iter().filter(|(_, entry)| entry.kind == 'd');
+        folders.map(|(path, _)| (numbers[path], path.clone())).collect()
+    };
+    let is_there = |tree: &(Manifest, Numbers), path: &Path| tree.0.0.contains_key(path);
+    let (old, new) = (numbers(before), numbers(after));
+    // What is made anew can get the number of something that is gone, so both have to be folders, and gone from there.
+    let moved: Vec<(&PathBuf, &PathBuf)> = old
+        .iter()
+        .filter_map(|(number, from)| Some((from, new.get(number)?)))
+        .filter(|(from, to)| !is_there(after, from) && !is_there(before, to))
+        .collect();
+    let is_inside = |path: &Path, folder: &Path| path != folder && path.starts_with(folder);
+
+    let mut found: BTreeSet<(PathBuf, Fate)> = BTreeSet::new();
+    let paths: BTreeSet<&PathBuf> = before.0.0.keys().chain(after.0.0.keys()).collect();
+    for path in paths {
+        let fate = match (before.0.0.get(path), after.0.0.get(path)) {
+            (None, Some(_)) if !moved.iter().any(|(_, to)| is_inside(path, to)) => Fate::Made,
+            (Some(_), None) if !moved.iter().any(|(from, _)| is_inside(path, from)) => Fate::Removed,
+            (Some(was), Some(is)) if was.shown() != is.shown() => Fate::Changed,
+            _ => continue,
+        };
+        found.insert((path.clone(), fate));
+    }
+    let kind = |path: &PathBuf| after.0.0.get(path).or(before.0.0.get(path)).map(|entry| entry.kind);
+    let is_said = |(path, fate): &(PathBuf, Fate)| {
+        let says = |(other, same): &(PathBuf, Fate)| same == fate && is_inside(other, path);
+        kind(path) == Some('d') && *fate != Fate::Changed && found.iter().any(says)
+    };
+    let named: BTreeSet<(PathBuf, Fate)> = found.iter().filter(|one| !is_said(one)).cloned().collect();
+    let has_others = |(path, fate): &(PathBuf, Fate)| {
+        *fate == Fate::Changed && [before, after].iter().any(|tree| !tree.0.0[path].names.is_empty())
+    };
+    named.into_iter().partition::<BTreeSet<_>, _>(|one| !has_others(one)).into()
+}
+
+impl Entry {
+    /// What counts as a change of it.
+    fn shown(&self) -> Self {
+        let modified = if self.kind == 'd' { (0, 0) } else { self.modified };
+        Self { modified, names: BTreeSet::new(), is_sparse: false, ..self.clone() }
+    }
+}
