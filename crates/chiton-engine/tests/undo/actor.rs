@@ -45,7 +45,9 @@ pub fn act_if_asked() -> Option<ExitCode> {
                 command.arg(ACT).args(numbers).arg("alone").arg(&scratch).spawn().unwrap()
             };
             let mut children: Vec<_> = (0..4).map(one).collect();
-            children.iter_mut().for_each(|child| assert!(child.wait().unwrap().success()));
+            for child in &mut children {
+                assert!(child.wait().unwrap().success());
+            }
         }
         _ => act(seed, count, &scratch),
     }
@@ -242,14 +244,14 @@ const OPERATIONS: &[(&str, Operation)] = &[
     }),
     ("open once more", |actor| {
         let file = actor.opened(libc::O_RDONLY)?;
-        let again = actor.again(&file)?;
+        let again = Actor::again(&file)?;
         actor.write(&again)
     }),
     ("remove and open once more", |actor| {
         let path = actor.path();
         let file = open(libc::SYS_openat, &[&HERE, &path, &(libc::O_RDONLY | libc::O_NONBLOCK), &0])?;
         call(libc::SYS_unlink, &[&path])?;
-        let again = actor.again(&file)?;
+        let again = Actor::again(&file)?;
         actor.write(&again)?;
         call(libc::SYS_fchmod, &[&again, &0o611])
     }),
@@ -395,7 +397,7 @@ impl Actor {
     }
 
     /// The same file, to be written to.
-    fn again(&self, file: &OwnedFd) -> Result<OwnedFd, i32> {
+    fn again(file: &OwnedFd) -> Result<OwnedFd, i32> {
         let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap();
         open(libc::SYS_openat, &[&HERE, &path, &(libc::O_RDWR | libc::O_NONBLOCK), &0])
     }
