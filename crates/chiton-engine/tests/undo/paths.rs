@@ -139,6 +139,6 @@ pub fn any(dice: &mut Dice, scratch: &Path) -> CString {
 }
 
 pub fn folder(dice: &mut Dice) -> PathBuf {
-    let name: &[u8] = dice.one_of(FOLDERS);
+    let name = *dice.one_of(FOLDERS);
     std::ffi::OsStr::from_bytes(name).into()
 }
