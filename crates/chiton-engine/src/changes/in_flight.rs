@@ -80,7 +80,8 @@ impl Flight {
                 return true;
             }
             let has_had_time = || {
-                const ENOUGH: Duration = Duration::from_millis(1);
+                // More than any call takes: a processor that is not real may have stood still meanwhile.
+                const ENOUGH: Duration = Duration::from_millis(20);
                 time_on_processor(self.thread).is_none_or(|now| at_first.is_none_or(|first| now > first + ENOUGH))
             };
             if has_left(self.thread) || has_had_time() || self.begun.elapsed() > PATIENCE {

@@ -171,17 +171,9 @@ impl Tree {
             // It did not go after all, and what is kept is itself.
             Step::Gone { at, was } if self.has(&as_path(at), &was.facts) => {}
             Step::Gone { at, was } => drop(self.0.insert(as_path(at), was.clone())),
-            Step::Written { at, was } => {
-                if let Some(is) = self.0.get_mut(&as_path(at)) {
-                    *is = was.clone();
-                }
-            }
-            Step::Attributes { at, was } => {
-                if let Some(is) = self.0.get_mut(&as_path(at)) {
-                    // What it held is known from later on, if it was written to.
-                    *is = Former { kept: is.kept.clone(), ..was.clone() };
-                }
-            }
+            Step::Written { at, was } => self.set(&as_path(at), was, |_| was.kept.clone()),
+            // What it held is known from later on, if it was written to.
+            Step::Attributes { at, was } => self.set(&as_path(at), was, |is| is.kept.clone()),
             Step::Moved { from, to, was } => {
                 let (from, to) = (as_path(from), as_path(to));
                 if self.has(&to, was) {
@@ -197,6 +189,16 @@ impl Tree {
                     self.put(&other, at_one);
                 }
             }
+        }
+    }
+
+    /// Makes what is at a path what it was, by all the names that are known of it.
+    fn set(&mut self, path: &Path, was: &Former, kept: impl Fn(&Former) -> Kept) {
+        let set = |is: &mut Former| *is = Former { kept: kept(is), ..was.clone() };
+        if was.facts.links > 1 && was.facts.kind != FileKind::Folder {
+            self.0.values_mut().filter(|is| is.facts.id == was.facts.id).for_each(set);
+        } else if let Some(is) = self.0.get_mut(path) {
+            set(is);
         }
     }
 

@@ -216,15 +216,14 @@ impl Recorder {
 
     /// Lets a thread go on with what depends on these paths, unless more is expected of it: as they were written, and without
     /// links, which nobody can tell of some.
-    pub(crate) fn goes_on<'a>(&mut self, thread: i32, paths: impl Iterator<Item = (&'a Path, Option<&'a Path>)>) {
+    pub(crate) fn goes_on(&mut self, thread: i32, paths: impl FnOnce() -> Vec<(PathBuf, Option<PathBuf>)>) {
         if self.in_flight.last().is_some_and(|flight| flight.thread == thread) {
             return;
         }
-        let (mut used, mut is_known) = (Vec::new(), true);
-        for (written, meant) in paths {
-            is_known &= meant.is_some();
-            used.extend([Some(written), meant].into_iter().flatten().map(Path::to_owned));
-        }
+        let paths = paths();
+        let is_known = paths.iter().all(|(_, meant)| meant.is_some());
+        let mut used: Vec<PathBuf> =
+            paths.into_iter().flat_map(|(written, meant)| [Some(written), meant]).flatten().collect();
         if !is_known {
             used.clear();
         } else if !used.iter().any(|path| self.covers(path)) {
@@ -397,8 +396,12 @@ impl Recorder {
             return None;
         }
         let made = self.before_made(to)?;
-        if source.is_some() {
+        if let Some(facts) = source {
             self.origins.former(to);
+            if self.covers(from) {
+                // What happens to it by its new name happens to it by this one.
+                self.note_attributes(from, facts);
+            }
         }
         Some(made)
     }

@@ -32,8 +32,9 @@ use crate::sandbox::keeping::KeepPlan;
 use crate::sandbox::report::{RefusedAccess, RefusedAction};
 use crate::sys::seccomp::{AskedCall, CallAnswer, Listener, Placed};
 use judge::Judge;
-use read_call::Request;
+use read_call::{Place, Request};
 pub(super) use shared::GivenToShell;
+use whereabouts::LastLink;
 
 /// How many programs are named where several went to the network.
 const MOST_PROGRAMS: usize = 3;
@@ -174,8 +175,10 @@ impl Boundary {
                 recorder.settle_users(coming, |other| has_left(&self.listener, &mut self.waiting, other));
                 recorder.before(coming, call.thread);
             }
-            let written = places.iter().map(|place| place.path.as_path());
-            recorder.goes_on(call.thread, written.zip(meant.iter().map(Option::as_deref)));
+            let known = |(place, meant): (&Place, Option<PathBuf>)| {
+                (place.path.clone(), meant.or_else(|| whereabouts::place(call.thread, &place.path, LastLink::Itself)))
+            };
+            recorder.goes_on(call.thread, || places.iter().zip(meant).map(known).collect());
         }
         Some(answer)
     }
