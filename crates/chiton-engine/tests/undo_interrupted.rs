@@ -215,7 +215,9 @@ fn has_members(session: i32) -> bool {
         !is_dead && behind.nth(2) == Some(&session.to_string())
     };
     let members: Vec<i32> = pids.filter(is_member).collect();
-    members.iter().for_each(|pid| kill(*pid));
+    for pid in &members {
+        kill(*pid);
+    }
     !members.is_empty()
 }
 

@@ -65,7 +65,7 @@ async fn sequence(place: &Place, seed: u64) -> Result<(), String> {
     }
 
     if let Err(wrong) = names_what_differs(place, &report.run_id, &tree, (&before_with, &after_with)) {
-        return Err(tells(&format!("{wrong}\nSTEPS\n{}", place.logs().debug_steps(&report.run_id))));
+        return Err(tells(&wrong));
     }
     let mut id = report.run_id.clone();
     for (round, wanted) in [&before, &after, &before].into_iter().enumerate() {

@@ -321,12 +321,6 @@ impl ChangeLogs {
         as_left(&self.folder(id)?).map_err(|error| ChangesError::Failed { id: id.to_owned(), error })
     }
 
-    #[doc(hidden)]
-    pub fn debug_steps(&self, id: &str) -> String {
-        let (_, steps) = record::LogReader::open(&store::log(&self.store.join(id))).unwrap();
-        steps.map(|s| format!("{s:?}\n")).collect()
-    }
-
     /// Undoes what a command did, or says what that would come to.
     pub fn undo(&self, id: &str, options: UndoOptions) -> Result<Undone, ChangesError> {
         let folder = self.folder(id)?;
