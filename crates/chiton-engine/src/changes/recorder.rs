@@ -613,10 +613,14 @@ impl Recorder {
             if let Some(about) = &self.about {
                 store::write_whole(&store::about(&self.folder), about)?;
             }
+            // By its name only once it has a beginning: whoever is killed before that has changed nothing.
             let path = store::log(&self.folder);
-            let mut log = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
+            let beside = path.with_extension("new");
+            let mut log = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
             let roots = self.plan.roots.iter().map(|root| as_bytes(root)).collect();
             record::append(&mut log, &Header { version: record::VERSION, roots, began_ms: store::now_ms() })?;
+            rustix::fs::fcntl_setfl(&log, OFlags::APPEND)?;
+            fs::rename(beside, path)?;
             self.log = Some(log);
         }
         self.log.as_mut().ok_or_else(|| io::Error::other("there is no log"))

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{Access, AtFlags, CWD, FlockOperation, accessat};
 
@@ -131,13 +131,20 @@ pub(super) fn state(folder: &Path) -> PathBuf {
     folder.join(STATE)
 }
 
-/// Keeps others from undoing the same; `None` where somebody else does it.
+/// Keeps others from undoing the same; `None` where somebody else does it. A process that another one of ours is just starting
+/// has our files open for a moment, and the lock with them, so it is tried more than once.
 pub(super) fn lock(folder: &Path) -> io::Result<Option<File>> {
+    const MOMENT: Duration = Duration::from_millis(200);
+    const STEP: Duration = Duration::from_millis(5);
     let handle = File::open(folder)?;
-    match rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(handle)),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-        Err(error) => Err(error.into()),
+    let begun = Instant::now();
+    loop {
+        match rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Some(handle)),
+            Err(rustix::io::Errno::WOULDBLOCK) if begun.elapsed() < MOMENT => std::thread::sleep(STEP),
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 
