@@ -308,7 +308,10 @@ pub(super) fn name(roots: &[PathBuf], path: &Path, is_folder: bool) -> String {
 /// Counts what has changed.
 pub(super) fn count(roots: &[PathBuf], changes: &[FileChange]) -> ChangedFiles {
     let mut counted = ChangedFiles::default();
-    for change in changes {
+    // What a version control keeps for itself is named only where there is room.
+    let is_git = |change: &&FileChange| change.path.components().any(|part| part.as_os_str() == ".git");
+    let (last, first): (Vec<&FileChange>, Vec<&FileChange>) = changes.iter().partition(is_git);
+    for change in first.into_iter().chain(last) {
         counted.add(change.kind, || name(roots, &change.path, change.is_folder));
     }
     counted
