@@ -337,7 +337,10 @@ pub(super) fn read_after(folder: &Path) -> Option<Found> {
 pub(super) fn sum_up(folder: &Path) -> io::Result<(ChangedFiles, Changed)> {
     let changes = Changes::read(folder)?;
     let now = changes.now();
-    write_after(folder, &now)?;
+    // On a full disk nobody knows later what was there at the end, and what is newer than the log counts as somebody else's.
+    if write_after(folder, &now).is_err() {
+        let _ = fs::remove_file(store::after(folder));
+    }
     let changed = changes.compare(folder, &now);
     Ok((count(&changes.roots, &changed), Changed { roots: changes.roots, files: changed }))
 }

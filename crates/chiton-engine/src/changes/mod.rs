@@ -32,7 +32,7 @@ use thiserror::Error;
 
 use crate::bytes::ByteString;
 use crate::folder::RunFolder;
-use crate::run::ChangedFiles;
+use crate::run::{ChangedFiles, NotKept};
 pub use crate::sandbox::KeepLimits;
 use crate::sandbox::keeping::KeepPlan;
 pub use clean::{CleanLogs, SweptLogs};
@@ -52,13 +52,17 @@ pub(crate) fn sum_up(recorder: &Recorder, about: Option<&[u8]>) -> Option<Change
     if let Some(about) = about {
         let _ = store::write_whole(&store::about(folder), about);
     }
-    let (mut changed, files) = list::sum_up(folder).ok()?;
-    changed.not_kept = files.lost(recorder.not_kept());
-    if changed.is_empty() {
-        return None;
+    let mut changed = ChangedFiles::default();
+    if let Ok((counted, files)) = list::sum_up(folder) {
+        changed = counted;
+        changed.not_kept = files.lost(recorder.not_kept());
+        changed.undo = folder.file_name().and_then(|name| name.to_str()).map(str::to_owned);
     }
-    changed.undo = folder.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-    Some(changed)
+    if let Some((path, why)) = recorder.failed() {
+        let path = list::name(recorder.roots(), path, false);
+        changed.not_kept.push(NotKept { path, why: format!("{why}; nothing that came after it can be undone") });
+    }
+    (!changed.is_empty()).then_some(changed)
 }
 
 /// Whether somebody has undone what a log holds, or has begun to.

@@ -6,7 +6,7 @@
 //!    behind each: whoever is killed meanwhile is continued.
 //! 3. What undoing changes is written down in a log of its own, by which it can be undone again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -60,7 +60,7 @@ impl UndoPlan {
             folder: &self.folder,
             conflicts: &self.conflicts,
             renumbered: Renumbered::read(&self.folder),
-            made_again: HashMap::new(),
+            names: names(&self.steps),
         };
         let mut failed = Failed::new();
         let mut options = OpenOptions::new();
@@ -75,7 +75,7 @@ impl UndoPlan {
                 && let Err(error) = putting.undo(step)
                 && let Some(path) = step.paths().next()
             {
-                if let Some(why) = putting.recorder.failed() {
+                if let Some((_, why)) = putting.recorder.failed() {
                     // It can be gone on with, once there is room.
                     return Err(io::Error::other(why.to_owned()));
                 }
@@ -92,8 +92,31 @@ struct Putting<'a> {
     folder: &'a Path,
     conflicts: &'a Conflicts,
     renumbered: Renumbered,
-    /// Where files are that had to be made anew and had several names.
-    made_again: HashMap<FileId, PathBuf>,
+    /// The names that the log knows of files that had several.
+    names: HashMap<FileId, BTreeSet<PathBuf>>,
+}
+
+fn names(steps: &[Step]) -> HashMap<FileId, BTreeSet<PathBuf>> {
+    let mut names: HashMap<FileId, BTreeSet<PathBuf>> = HashMap::new();
+    let mut add = |path: PathBuf, facts: &FileFacts| {
+        if facts.links > 1 && facts.kind != FileKind::Folder {
+            names.entry(facts.id).or_default().insert(path);
+        }
+    };
+    for step in steps {
+        match step {
+            Step::Absent { .. } => {}
+            Step::Gone { at, was } | Step::Written { at, was } | Step::Attributes { at, was } => {
+                add(as_path(at), &was.facts);
+            }
+            Step::Moved { from, was, .. } => add(as_path(from), was),
+            Step::Exchanged { one, other, first, second } => {
+                add(as_path(one), first);
+                add(as_path(other), second);
+            }
+        }
+    }
+    names
 }
 
 impl Putting<'_> {
@@ -165,9 +188,6 @@ impl Putting<'_> {
         self.make(path, was)?;
         let Some(is) = FileFacts::at(path) else { return Ok(()) };
         self.renumbered.add(was.facts.id, is.id)?;
-        if is.id != was.facts.id && was.facts.links > 1 {
-            self.made_again.insert(was.facts.id, path.to_owned());
-        }
         // What is linked to again may have been changed by somebody who had it open, or by another name that it has.
         self.set_attributes(path, was)
     }
@@ -195,9 +215,12 @@ impl Putting<'_> {
 
     /// Several names of one file are so again, also where it had to be made anew.
     fn link_to_other_name(&mut self, path: &Path, was: &Former) -> bool {
-        let other = self.made_again.get(&was.facts.id).cloned();
-        other.is_some_and(|other| {
-            self.is_at(&other, &was.facts) && rustix::fs::linkat(CWD, &other, CWD, path, AtFlags::empty()).is_ok()
+        if matches!(was.kept, Kept::Itself(_)) {
+            return false;
+        }
+        let others = self.names.get(&was.facts.id).cloned().unwrap_or_default();
+        others.iter().any(|other| {
+            self.is_at(other, &was.facts) && rustix::fs::linkat(CWD, other, CWD, path, AtFlags::empty()).is_ok()
         })
     }
 

@@ -84,8 +84,8 @@ pub(crate) struct Recorder {
     next: u64,
     bytes: u64,
     not_kept: Vec<(PathBuf, String)>,
-    /// Why nothing can be written down any more.
-    failed: Option<String>,
+    /// Why nothing can be written down any more, and the first change that is not.
+    failed: Option<(PathBuf, String)>,
 }
 
 /// How many things that could not be kept are named.
@@ -146,9 +146,14 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Whether anything was written down.
+    /// Whether anything was written down, or was to be.
     pub(crate) fn has_begun(&self) -> bool {
-        self.log.is_some()
+        self.log.is_some() || self.failed.is_some()
+    }
+
+    /// Below which folders changes are written down.
+    pub(super) fn roots(&self) -> &[PathBuf] {
+        &self.plan.roots
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -165,9 +170,9 @@ impl Recorder {
         self.plan.roots.iter().any(|root| path.starts_with(root))
     }
 
-    /// Why nothing is written down any more.
-    pub(super) fn failed(&self) -> Option<&str> {
-        self.failed.as_deref()
+    /// Why nothing is written down any more, and the first change that is not.
+    pub(super) fn failed(&self) -> Option<(&Path, &str)> {
+        self.failed.as_ref().map(|(path, why)| (path.as_path(), why.as_str()))
     }
 
     /// Finds out what became of the changes that were let go on: a thread that makes another call has made the one before,
@@ -237,7 +242,7 @@ impl Recorder {
         self.settle(0, |_| true);
         self.before(coming, 0);
         // Nothing is put back of which nobody could tell what it was.
-        self.failed.as_ref().map_or(Ok(()), |why| Err(io::Error::other(why.clone())))
+        self.failed.as_ref().map_or(Ok(()), |(_, why)| Err(io::Error::other(why.clone())))
     }
 
     /// Writes down what is so before a change of this thread.
@@ -601,10 +606,7 @@ impl Recorder {
     }
 
     fn fail(&mut self, step: &Step, why: String) {
-        for path in step.paths().take(1) {
-            self.lose(&path, &why);
-        }
-        self.failed = Some(why);
+        self.failed = step.paths().next().map(|path| (path, why));
     }
 
     fn open(&mut self) -> io::Result<&mut File> {

@@ -148,10 +148,11 @@ pub(super) fn lock(folder: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// When the last change was written down.
+/// When the last change was made, as far as anybody knows: what a command has open it may write to until it ends, and then what
+/// is there is written down.
 pub(super) fn last_change_ms(folder: &Path) -> u64 {
-    let changed = fs::metadata(log(folder)).and_then(|data| data.modified()).unwrap_or(UNIX_EPOCH);
-    millis_since_1970(changed)
+    let changed = |path: PathBuf| fs::metadata(path).and_then(|data| data.modified()).unwrap_or(UNIX_EPOCH);
+    millis_since_1970(changed(log(folder)).max(changed(after(folder))))
 }
 
 pub(crate) fn now_ms() -> u64 {
@@ -166,8 +167,8 @@ fn millis_since_1970(time: SystemTime) -> u64 {
 /// Writes a file beside its place and renames it into it.
 pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("new");
-    fs::write(&beside, bytes)?;
-    fs::rename(beside, path)
+    let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
+    written.inspect_err(|_| drop(fs::remove_file(beside)))
 }
 
 /// Removes the logs that are too old, and the oldest where all of them are too large together; how many. Now and then: whoever

@@ -16,7 +16,9 @@ pub struct Place {
     pub harness: Harness,
     pub session: Session,
     pub root: PathBuf,
-    _folder: tempfile::TempDir,
+    work: PathBuf,
+    state: PathBuf,
+    folder: Option<tempfile::TempDir>,
 }
 
 pub fn policy(root: &Path) -> SandboxPolicy {
@@ -46,23 +48,48 @@ impl Place {
     pub fn with(without: Without, adjust: impl FnOnce(&mut EngineConfig, &Path)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
+        Self { folder: Some(folder), ..Self::at(root, without, adjust) }
+    }
+
+    /// In a folder that is somebody else's to remove.
+    pub fn at(root: PathBuf, without: Without, adjust: impl FnOnce(&mut EngineConfig, &Path)) -> Self {
         fs::create_dir(root.join("work")).unwrap();
         fs::create_dir(root.join("scratch")).unwrap();
+        let policy = policy(&root);
+        Self::under(policy, root, without, adjust)
+    }
+
+    /// The workspace is this very folder.
+    pub fn at_work(work: PathBuf) -> Self {
+        let workspace = vec![work.clone()];
+        let policy = SandboxPolicy { workspace: workspace.clone(), write: workspace, ..policy(&work) };
+        Self::under(policy, work, Without::default(), |_, _| {})
+    }
+
+    fn under(
+        policy: SandboxPolicy,
+        root: PathBuf,
+        without: Without,
+        adjust: impl FnOnce(&mut EngineConfig, &Path),
+    ) -> Self {
+        let work = policy.workspace[0].clone();
+        let mut state = PathBuf::new();
         let harness = Harness::with(|config| {
-            config.sandbox = Some(policy(&root));
+            config.sandbox = Some(policy);
             config.sandbox_without = without;
             adjust(config, &root);
+            state.clone_from(&config.state_directory);
         });
-        let session = harness.session_in(&root.join("work"));
-        Self { harness, session, root, _folder: folder }
+        let session = harness.session_in(&work);
+        Self { harness, session, root, work, state, folder: None }
     }
 
     pub fn work(&self) -> PathBuf {
-        self.root.join("work")
+        self.work.clone()
     }
 
     pub fn state(&self) -> PathBuf {
-        self.harness.folder.path().join("state")
+        self.state.clone()
     }
 
     pub fn logs(&self) -> ChangeLogs {
