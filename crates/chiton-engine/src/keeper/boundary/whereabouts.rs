@@ -121,6 +121,8 @@ fn by_parts(thread: i32, path: &Path, last: LastLink) -> Option<PathBuf> {
         }
         let target = match said_of_thread(thread, &place, &part) {
             Some(said) => Ok(said),
+            // Nobody may look where that of another user is, and it is there all the same.
+            None if part == "root" && is_of_process(&place, &part) => Ok(PathBuf::from("/")),
             None => fs::read_link(&next),
         };
         match target {
@@ -128,8 +130,9 @@ fn by_parts(thread: i32, path: &Path, last: LastLink) -> Option<PathBuf> {
                 if !target.is_absolute() {
                     return None;
                 }
-                // A file that has lost its name, or one that this name is not of any more.
-                if !is_same_file(&next, &target) {
+                // The root of a process that sees other mounts has the same name, and what is tried there is told by it.
+                // Otherwise this is a file that has lost its name, or one that this name is not of any more.
+                if part != "root" && !is_same_file(&next, &target) {
                     return is_last.then_some(next);
                 }
                 place = target;
