@@ -387,8 +387,8 @@ impl ChangeLogs {
         let mut recorder =
             Recorder::resume(self.keep_plan(&roots), &undo_id, serde_json::to_vec(&about).map_err(io::Error::other)?)?;
         let failed = plan.put_back(&mut recorder, options.stop_after)?;
-        let begun = sum_up(&recorder, None);
-        undone.undo = begun.is_some().then(|| undo_id.clone());
+        sum_up(&recorder, None);
+        undone.undo = recorder.has_begun().then(|| undo_id.clone());
         undone.failed = untouched(&failed);
         self.conclude(folder, &undo_id, undone.left_alone.is_empty() && undone.failed.is_empty())?;
         Ok(undone)

@@ -76,6 +76,8 @@ pub(crate) struct Recorder {
     /// Files whose attributes, or whose content too, are in the log.
     noted: HashSet<FileId>,
     copied: HashSet<FileId>,
+    /// Names in the log of files that have several.
+    names: HashSet<PathBuf>,
     /// Where files are in the store that are there themselves.
     kept: HashMap<FileId, u64>,
     /// The folder that was noted last: most changes are in the same one as the one before.
@@ -104,6 +106,7 @@ impl Recorder {
             in_flight: Vec::new(),
             noted: HashSet::new(),
             copied: HashSet::new(),
+            names: HashSet::new(),
             kept: HashMap::new(),
             last_folder: None,
             next: 0,
@@ -483,7 +486,10 @@ impl Recorder {
     }
 
     fn note_attributes(&mut self, path: &Path, facts: FileFacts) {
-        if self.noted.insert(facts.id) {
+        // Each name of a file is to be known, since whatever happens to it happens by all of them.
+        let has_others = facts.links > 1 && facts.kind != FileKind::Folder;
+        let is_new_name = has_others && self.names.insert(path.to_owned());
+        if self.noted.insert(facts.id) || is_new_name {
             let was = Former { attributes: record::attributes(path), facts, kept: Kept::Facts };
             self.write(&Step::Attributes { at: as_bytes(path), was });
         }
