@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use chiton_guard::{Files, Loss, LossBy};
 
-use crate::changes::KeepLimits;
+use crate::sandbox::KeepLimits;
 
 /// How many files and folders are looked at. A command waits for the answer.
 const MOST_ENTRIES: usize = 200_000;
