@@ -308,7 +308,7 @@ impl ChangeLogs {
         Ok(ChangeLog {
             id: id.to_owned(),
             began_ms: header.began_ms,
-            last_ms: store::last_change_ms(&folder),
+            last_ms: store::last_written_ms(&folder),
             roots,
             is_running: self.is_running(id),
             command: about.command,

@@ -155,6 +155,11 @@ pub(super) fn last_change_ms(folder: &Path) -> u64 {
     millis_since_1970(changed(log(folder)).max(changed(after(folder))))
 }
 
+/// When the last change was written down.
+pub(super) fn last_written_ms(folder: &Path) -> u64 {
+    millis_since_1970(fs::metadata(log(folder)).and_then(|data| data.modified()).unwrap_or(UNIX_EPOCH))
+}
+
 pub(crate) fn now_ms() -> u64 {
     millis_since_1970(SystemTime::now())
 }
