@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use chiton_engine::tasks::{Window, WindowEvent};
+use chiton_engine::terminal::answers::without_answers;
 use chiton_engine::terminal::repaint::{RESTORE, repaint};
 use chiton_engine::{Outcome, Tasks, Typist};
 use clap::Args;
@@ -92,7 +93,7 @@ async fn look(open: &mut Window, watch: bool, reads_keys: bool) -> Result<Left> 
                 if detach || (watch && bytes.contains(&0x03)) {
                     return Ok(Left::Detached);
                 }
-                let bytes = window::without_answers(&bytes);
+                let bytes = without_answers(&bytes);
                 if !bytes.is_empty() {
                     open.enter(&bytes).await;
                 }

@@ -46,8 +46,9 @@ pub mod state;
 mod stop;
 mod warm;
 
-// Which policy holds for whatever a command starts.
+// Which policy holds for whatever a command starts, and who talks to a server of ours.
 pub mod ancestry;
+pub mod peer;
 
 // The path of a command, in its order.
 pub mod capture;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chiton_engine::peer::{Peer, Place, Places};
 use chiton_operator::Operator;
 use http::header::{CONNECTION, WWW_AUTHENTICATE};
 use http::request::Parts;
@@ -31,7 +32,6 @@ use crate::gate::{Gate, MOST_BYTES, PATH, Turned};
 use crate::http_answer::{HttpAnswer, empty, object};
 use crate::http_batch::{self, BatchSessions};
 use crate::message::{self, Found, Objection};
-use crate::peer::{Peer, Place, Places};
 use crate::roots::{ClientPlace, StartDirectory};
 use crate::server::{Clientele, Maker, Server};
 

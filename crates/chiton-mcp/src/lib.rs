@@ -39,7 +39,6 @@ mod http_batch;
 mod identity;
 mod log;
 mod message;
-mod peer;
 mod progress;
 mod push;
 mod resources;

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod answers;
 pub mod cast;
 pub mod keys;
 pub mod picture;

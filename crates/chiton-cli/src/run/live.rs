@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
+use chiton_engine::terminal::answers::without_answers;
 use chiton_engine::{Listener, RunControl, RunEvent, Stream, Tasks, Typing, Typist};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -67,7 +68,7 @@ impl Hands {
             loop {
                 tokio::select! {
                     Some(bytes) = typed.recv() => {
-                        let bytes = window::without_answers(&bytes);
+                        let bytes = without_answers(&bytes);
                         let _ = tasks.type_into(&id, Typing::Raw(bytes.into()), Typist::Person).await;
                     }
                     Some(()) = resized.recv() => {

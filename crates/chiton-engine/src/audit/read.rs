@@ -1,7 +1,8 @@
 //! Reading the journal, and finding out whether it is whole.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
@@ -30,6 +31,22 @@ pub fn lines(folder: &Path, mut each: impl FnMut(&str, &AuditLine)) -> io::Resul
             let line = line?;
             if let Ok(read) = serde_json::from_str(&line) {
                 each(&line, &read);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Calls `each` for lines that can be read, the newest first, until it has enough. One file is in memory at a time.
+pub fn newest(folder: &Path, mut each: impl FnMut(&str, &AuditLine) -> ControlFlow<()>) -> io::Result<()> {
+    for path in files(folder).into_iter().rev() {
+        let mut text = Vec::new();
+        open(&path)?.read_to_end(&mut text)?;
+        for line in text.rsplit(|byte| *byte == b'\n') {
+            let Ok(line) = std::str::from_utf8(line) else { continue };
+            let Ok(read) = serde_json::from_str(line) else { continue };
+            if each(line, &read).is_break() {
+                return Ok(());
             }
         }
     }
@@ -335,5 +352,12 @@ mod tests {
         let mut count = 0;
         lines(folder.path(), |_, _| count += 1).unwrap();
         assert_eq!(count, 2);
+        let mut numbers = Vec::new();
+        newest(folder.path(), |_, line| {
+            numbers.push(line.number);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        assert!(numbers.len() == 2 && numbers.is_sorted_by(|one, other| one > other), "{numbers:?}");
     }
 }

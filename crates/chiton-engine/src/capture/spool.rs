@@ -26,6 +26,8 @@ const SEGMENTS: u64 = 16;
 const CHECK_EVERY: u64 = 4 << 20;
 /// Changes of stream that are written down; after that the streams are still whole, only their order is not known.
 const MAX_SWITCHES: u32 = 1 << 20;
+/// Bytes of an entry in `order`.
+const ORDER_ENTRY: u64 = 9;
 
 /// Writes the spool of one run.
 pub(crate) struct SpoolWriter {
@@ -312,6 +314,21 @@ impl SpoolReader {
         Ok(self.segments(stream)?.last().map_or(0, |(start, length, _)| start + length))
     }
 
+    /// The stream that was printed to last; stdout where nobody wrote an order down.
+    pub fn last_stream(&self) -> io::Result<Stream> {
+        let mut log = match File::open(self.folder.join("order")) {
+            Ok(log) => log,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Stream::Stdout),
+            Err(error) => return Err(error),
+        };
+        let entries = log.metadata()?.len() / ORDER_ENTRY;
+        let Some(last) = entries.checked_sub(1) else { return Ok(Stream::Stdout) };
+        let mut stream = [0];
+        log.seek(SeekFrom::Start(last * ORDER_ENTRY))?;
+        log.read_exact(&mut stream)?;
+        Ok(if stream == [1] { Stream::Stderr } else { Stream::Stdout })
+    }
+
     /// What is kept of `range`. Pieces that do not touch mean that what lies between is not kept.
     pub fn read(&self, stream: Stream, range: Range<u64>) -> io::Result<Vec<KeptBytes>> {
         let mut pieces = Vec::new();
@@ -442,6 +459,8 @@ mod tests {
             }
         }
         assert_eq!(text, "one two three four five");
+        assert_eq!(reader.last_stream().unwrap(), Stream::Stderr);
+        assert_eq!(SpoolReader::open(&folder.path().join("gone")).last_stream().unwrap(), Stream::Stdout);
         let later = reader.order([4, 5]).unwrap();
         assert_eq!(later[0], Stretch { stream: Stream::Stderr, from: 5, to: 10 });
     }

@@ -150,6 +150,14 @@ impl Task {
         self.owner.as_ref().map(|owner| owner.client.as_str()).or(self.client.as_deref())
     }
 
+    /// The process of its keeper, from which everything that it started descends; `None` where it does not run.
+    pub fn keeper(&self) -> Option<i32> {
+        let folder = RunFolder::at(&self.folder).ok().filter(|folder| self.status.is_running() && folder.is_held())?;
+        let keeper = folder.start().ok()?.keeper;
+        // A keeper that is gone by now has given its number back.
+        folder.is_held().then_some(keeper)
+    }
+
     /// The folder with its records and output.
     pub fn folder(&self) -> &Path {
         &self.folder

@@ -200,6 +200,32 @@ impl Task {
         Ok(Cursor { stdout, stderr })
     }
 
+    /// How many bytes it has printed so far.
+    pub fn printed(&self) -> Result<u64, ReadError> {
+        if let Some((stdout, stderr)) = self.totals {
+            return Ok(stdout.written + stderr.written);
+        }
+        let spool = SpoolReader::open(&self.source.folder);
+        let ends = spool.end(Stream::Stdout).and_then(|stdout| Ok((stdout, spool.end(Stream::Stderr)?)));
+        let (stdout, stderr) = ends.map_err(|error| ReadError::Unreadable { id: self.id.clone(), error })?;
+        Ok(stdout.saturating_sub(self.source.stdout) + stderr.saturating_sub(self.source.stderr))
+    }
+
+    /// The last bytes that it printed, `max` of them at most, all to the stream that it printed to last. Costs the same
+    /// however much it printed.
+    pub fn last_bytes(&self, max: u64) -> Result<Vec<u8>, ReadError> {
+        let spool = SpoolReader::open(&self.source.folder);
+        let read = || {
+            let stream = spool.last_stream()?;
+            let (end, base) = (spool.end(stream)?, [self.source.stdout, self.source.stderr][slot(stream)]);
+            Ok(spool
+                .read(stream, end.saturating_sub(max).max(base)..end)?
+                .pop()
+                .map_or_else(Vec::new, |last| last.bytes))
+        };
+        read().map_err(|error| ReadError::Unreadable { id: self.id.clone(), error })
+    }
+
     /// What is kept of one stream from `offset` on, up to the first gap.
     pub(crate) fn bytes_from(&self, stream: Stream, offset: u64, max: usize) -> Result<KeptBytes, ReadError> {
         let base = [self.source.stdout, self.source.stderr][slot(stream)];

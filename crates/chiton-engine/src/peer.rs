@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection, as the kernel knows it.
+//! Who is at the other end of a connection to one of our servers, as the kernel knows it.
 //!
 //! 1. The token says that a client may come in. It lies in a file that a command of ours can read, so it does not say that
 //!    the client is not such a command: a command must not answer the question that is asked about it. That is decided by
@@ -10,8 +10,8 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-use chiton_engine::Lock;
-use chiton_engine::ancestry::Family;
+use crate::ancestry::Family;
+use crate::lock::Lock;
 
 /// Connections at a time of clients that may be here: those of our own user, and those that have shown the token.
 const MOST_CLIENTS: usize = 256;
@@ -21,9 +21,14 @@ const MOST_OF_STRANGERS: usize = 128;
 
 /// Where a connection comes from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Peer {
+pub enum Peer {
     /// A socket of this machine, found in the kernel's table; `inode` is 0 where nobody holds it any more.
-    Local { uid: u32, inode: u64 },
+    Local {
+        /// Whose it is.
+        uid: u32,
+        /// The number of the socket.
+        inode: u64,
+    },
     /// A process of this machine, of our own user.
     Process(i32),
     /// One of our own user that is outside of our view of this machine: we are in a container, and it is not.
@@ -36,7 +41,7 @@ pub(crate) enum Peer {
 
 impl Peer {
     /// The other end of a connection between two addresses.
-    pub(crate) fn of_tcp(theirs: SocketAddr, ours: SocketAddr) -> Self {
+    pub fn of_tcp(theirs: SocketAddr, ours: SocketAddr) -> Self {
         let ip = theirs.ip().to_canonical();
         if !ip.is_loopback() {
             return Self::Elsewhere(ip);
@@ -47,13 +52,13 @@ impl Peer {
     }
 
     /// The other end of a socket in the file system.
-    pub(crate) fn of_process(pid: Option<i32>) -> Self {
+    pub fn of_process(pid: Option<i32>) -> Self {
         pid.filter(|pid| *pid > 0).map_or(Self::Outside, Self::Process)
     }
 
     /// Whether a command that some Chiton runs is at the other end, or something that it has started. Looks through the
     /// processes of this machine.
-    pub(crate) fn is_of_a_command(self) -> bool {
+    pub fn is_of_a_command(self) -> bool {
         match self {
             // Somebody who hangs up at once cannot be found any more, and does not want an answer either.
             Self::Local { inode: 0, .. } | Self::Gone => true,
@@ -75,7 +80,7 @@ impl Peer {
     }
 
     /// Whether the connection is one of another user or another machine.
-    pub(crate) fn is_stranger(self) -> bool {
+    pub fn is_stranger(self) -> bool {
         self.who() != Who::Client
     }
 }
@@ -90,20 +95,20 @@ enum Who {
 
 /// How many connections there are.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Places {
+pub struct Places {
     taken: Arc<Lock<HashMap<Who, usize>>>,
 }
 
 /// One connection. Counts until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub struct Place {
     places: Places,
     who: Lock<Who>,
 }
 
 impl Places {
     /// A place for a connection; `None` where its user has enough of them.
-    pub(crate) fn enter(&self, peer: Peer) -> Option<Place> {
+    pub fn enter(&self, peer: Peer) -> Option<Place> {
         let who = peer.who();
         self.take(who).then(|| Place { places: self.clone(), who: Lock::new(who) })
     }
@@ -138,7 +143,7 @@ impl Places {
 
 impl Place {
     /// The client has shown the token, so it no longer takes a stranger's place.
-    pub(crate) fn is_known(&self) {
+    pub fn is_known(&self) {
         let mut who = self.who.lock();
         if *who != Who::Client && self.places.take(Who::Client) {
             self.places.leave(std::mem::replace(&mut *who, Who::Client));
@@ -151,6 +156,12 @@ impl Drop for Place {
         let who = *self.who.get_mut();
         self.places.leave(who);
     }
+}
+
+/// Compares a secret in a time that does not reveal where the first difference is.
+pub fn is_same_secret(one: &[u8], other: &[u8]) -> bool {
+    let differences = one.iter().zip(other).fold(0, |sum, (one, other)| sum | (one ^ other));
+    std::hint::black_box(differences) == 0 && one.len() == other.len()
 }
 
 /// The user and the number of the socket at `theirs` that is connected to `ours`, from a table of the kernel.
