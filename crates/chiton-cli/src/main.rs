@@ -15,6 +15,7 @@ mod env;
 mod export;
 mod guard_arguments;
 mod handshake;
+mod help;
 mod kill;
 mod logs;
 mod mcp;
@@ -40,6 +41,7 @@ mod shown;
 mod status_line;
 mod surroundings;
 mod table;
+mod top;
 mod undo;
 mod wait;
 mod window;
@@ -49,7 +51,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::engine::CompletionCandidate;
 
 use settings::Settings;
@@ -67,6 +69,7 @@ struct Cli {
     #[arg(
         long,
         global = true,
+        help_heading = "Everywhere",
         value_name = "DIR",
         help = "Where runs and sessions are kept [default: $XDG_STATE_HOME/chiton]"
     )]
@@ -74,6 +77,7 @@ struct Cli {
     #[arg(
         long,
         global = true,
+        help_heading = "Everywhere",
         value_name = "FILE",
         help = "The settings file [default: $XDG_CONFIG_HOME/chiton/config.toml]"
     )]
@@ -86,6 +90,7 @@ struct Cli {
 enum Verb {
     Run(run::RunArguments),
     Ps(ps::PsArguments),
+    Top(top::TopArguments),
     Logs(logs::LogsArguments),
     Wait(wait::WaitArguments),
     Send(send::SendArguments),
@@ -118,7 +123,7 @@ const OWN_FAILURE: u8 = 125;
 fn main() -> ExitCode {
     chiton_engine::serve_if_asked();
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
-    let cli = match Cli::try_parse() {
+    let cli = match parsed() {
         Ok(cli) => cli,
         Err(error) => {
             let error = with_near_verb(error);
@@ -133,6 +138,15 @@ fn main() -> ExitCode {
         messages::complain(&format!("{error:#}"));
         ExitCode::from(OWN_FAILURE)
     })
+}
+
+/// What was asked for. Help is made to fit only where somebody wants it.
+fn parsed() -> Result<Cli, clap::Error> {
+    let wants_help = |word: std::ffi::OsString| word == "-h" || word == "--help" || word == "help";
+    if std::env::args_os().len() > 1 && !std::env::args_os().any(wants_help) {
+        return Cli::try_parse();
+    }
+    Cli::from_arg_matches(&help::fitting(Cli::command()).try_get_matches()?)
 }
 
 /// Names the verb that was meant. Ours is `chiton run`, however `rnu` was typed; of `update` there is nothing like it.
@@ -161,6 +175,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Doctor(arguments) => doctor::doctor(&arguments, &state, &settings),
         Verb::Run(arguments) => run::run(&arguments, &settings, &state?),
         Verb::Ps(arguments) => ps::ps(&arguments, &state?),
+        Verb::Top(_) => on_runtime(top::top(&settings, &state?)),
         Verb::Logs(arguments) => on_runtime(logs::logs(arguments, &state?)),
         Verb::Wait(arguments) => on_runtime(wait::wait(arguments, &state?)),
         Verb::Send(arguments) => on_runtime(send::send(arguments, &settings, &state?)),
