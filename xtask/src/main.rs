@@ -1,9 +1,11 @@
-//! Chores of the project: `cargo xtask test`, `cargo xtask bench`, `cargo xtask fuzz`.
+//! Chores of the project: `cargo xtask test`, `cargo xtask bench`, `cargo xtask dist`, and others.
 #![expect(clippy::disallowed_methods, reason = "a chore is to start other programs")]
 
 mod bench;
 mod differential;
+mod dist;
 mod foreign;
+mod package;
 mod projects;
 
 use std::env;
@@ -34,6 +36,12 @@ Chores of the project.
                        of the sandbox `work`; needs the network, and about half an hour
                        [WORD…]    only those with one of these words in their names
                        --program FILE   last: this chiton, instead of the release build or that of the tests
+  cargo xtask dist     the program as people get it, in archives below target/dist: no library needed, no path of this machine
+                       [x86_64] [aarch64]   only these
+                       --check    build it once more from a clean checkout elsewhere, and compare
+  cargo xtask package  packages of that, below target/package: wheel, npm, Debian, the files of an image, server.json
+                       --check    install each of them in an empty place, and use it once
+                       --quick    the same with the program as the tests have built it, as `cargo xtask test` does
   cargo xtask agree    whether scripts and commands parse, here and for `bash -n`
                        [FILE…] [--lines FILE] [--installed]
 ";
@@ -46,6 +54,8 @@ fn main() -> ExitCode {
         "bench" if env::args().nth(2).as_deref() == Some("tokens") => tokens(),
         "bench" => bench::run(env::args().skip(2)),
         "projects" => projects::run(env::args().skip(2)),
+        "dist" => dist::run(&env::args().skip(2).collect::<Vec<_>>()),
+        "package" => package::run(&env::args().skip(2).collect::<Vec<_>>()),
         "fuzz" | "agree" => differential::run(env::args().skip(1)),
         "" | "help" | "--help" => {
             print!("{HELP}");
@@ -82,6 +92,8 @@ fn test() -> Result<()> {
     cargo(&report, "the guard is wrong")?;
     eprintln!("\n== clients written elsewhere");
     foreign::run()?;
+    eprintln!("\n== packages");
+    package::try_with_tested_program()?;
     rows()?;
     for target in unsteady {
         println!("Unsteady: `cargo test {target}` failed among the others and passed by itself; find out why.");
