@@ -17,7 +17,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-pub(crate) use target::{TARGETS, Target};
+pub(crate) use target::{TARGETS, Target, renamed_paths};
 
 use crate::{bench, root};
 
@@ -58,13 +58,7 @@ pub(crate) struct Built {
 
 /// Builds what `words` name, or everything that can be built here; `--check` builds it twice.
 pub(crate) fn run(words: &[String]) -> Result<()> {
-    let (options, names): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| word.starts_with("--"));
-    let check = match options.as_slice() {
-        [] => false,
-        [option] if *option == "--check" => true,
-        [other, ..] => bail!("there is no option {other} of `cargo xtask dist`; there is --check"),
-    };
-    let targets = wanted(&names)?;
+    let (check, targets) = read(words)?;
     let here = Places::here()?;
     if check {
         ensure!(
@@ -80,6 +74,17 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
         again(&here, &built)?;
     }
     Ok(())
+}
+
+/// Whether `--check` is among the words, and the targets that they name.
+pub(crate) fn read(words: &[String]) -> Result<(bool, Vec<&'static Target>)> {
+    let (options, names): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| word.starts_with("--"));
+    let check = match options.as_slice() {
+        [] => false,
+        [option] if *option == "--check" => true,
+        [other, ..] => bail!("there is no option {other} here; `cargo xtask help` lists what there is"),
+    };
+    Ok((check, wanted(&names)?))
 }
 
 /// The targets of these names; without any, all.

@@ -1,12 +1,13 @@
 //! `cargo xtask package`: packages of the built program, below `target/package`. Nothing is published.
 //!
 //! 1. [`dist`] builds the program, and puts together what belongs to it.
-//! 2. Each kind of package is made from that: [`wheel`], [`npm`], [`deb`], [`image`], [`registry`]. Their sources are in
-//!    `packaging/`.
+//! 2. Each kind of package is made from that: [`wheel`], [`npm`], [`deb`], [`image`], [`registry`]; their sources are in
+//!    `packaging/`. [`library`] is the Python library, from `python/`.
 //! 3. `--check` installs each of them in an empty place and uses it once ([`tries`]).
 
 mod deb;
 mod image;
+mod library;
 mod npm;
 mod registry;
 mod tries;
@@ -16,9 +17,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use crate::dist::{self, Built, Places, TARGETS, Target, VERSION, answer};
+use crate::dist::{self, Built, Places, TARGETS, VERSION, answer};
 
 /// Where packages are made, and of what.
 struct Packaging {
@@ -62,21 +63,23 @@ impl Packaging {
 
 /// Makes all packages; with `--check`, uses each of them once.
 pub(crate) fn run(words: &[String]) -> Result<()> {
-    let check = match words {
-        [] => false,
-        [option] if option == "--check" => true,
-        [option] if option == "--quick" => return try_with_tested_program(),
-        [other, ..] => bail!("`cargo xtask package` does not know {other}; it knows --check and --quick"),
-    };
+    if words == ["--quick"] {
+        return try_with_tested_program();
+    }
+    let (check, targets) = dist::read(words)?;
     let places = Places::here()?;
-    let targets: Vec<&'static Target> = TARGETS.iter().collect();
     let built = dist::make(&places, &targets)?;
     let packaging = Packaging::new(&places, "package")?;
     make(&packaging, &built)?;
+    let here = built.iter().find(|one| one.target.is_this_machine());
+    if let Some(one) = here {
+        library::make(&packaging, &places, one)?;
+    }
     if check {
         try_all(&packaging, &built)?;
-        if let Some(one) = built.iter().find(|one| one.target.is_this_machine()) {
+        if let Some(one) = here {
             tries::without_libraries(&packaging, &one.folder.join("chiton"))?;
+            library::try_it(&packaging)?;
         }
     }
     let _ = fs::remove_dir_all(&packaging.scratch);

@@ -104,6 +104,13 @@ impl Target {
 
 /// What rustc is told.
 fn flags(places: &Places) -> Result<Vec<String>> {
+    let mut flags = renamed_paths(places)?;
+    flags.push("-Ctarget-feature=+crt-static".to_owned());
+    Ok(flags)
+}
+
+/// Has rustc call folders of this machine by other names.
+pub(crate) fn renamed_paths(places: &Places) -> Result<Vec<String>> {
     let version = answer(Command::new("rustc").arg("-vV"))?;
     let commit = version.lines().find_map(|line| line.strip_prefix("commit-hash: ")).unwrap_or("unknown");
     let sysroot = PathBuf::from(answer(Command::new("rustc").args(["--print", "sysroot"]))?);
@@ -116,6 +123,5 @@ fn flags(places: &Places) -> Result<Vec<String>> {
         (home, "/cargo".to_owned()),
         (sysroot.join("lib/rustlib/src/rust"), format!("/rustc/{commit}")),
     ];
-    let renamed = renamed.map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
-    Ok(["-Ctarget-feature=+crt-static".to_owned()].into_iter().chain(renamed).collect())
+    Ok(renamed.map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display())).into())
 }
