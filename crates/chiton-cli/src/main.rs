@@ -6,6 +6,7 @@ mod call;
 mod changes;
 mod check;
 mod clean;
+mod completions;
 mod consent;
 mod dialects;
 mod diff;
@@ -18,6 +19,7 @@ mod handshake;
 mod help;
 mod kill;
 mod logs;
+mod manual;
 mod mcp;
 mod messages;
 mod passphrase;
@@ -63,7 +65,7 @@ use settings::Settings;
     version,
     about,
     arg_required_else_help = true,
-    after_help = "Completion of options and task ids: add `source <(COMPLETE=bash chiton)` to ~/.bashrc (or zsh, fish)."
+    after_help = "Completion of options and task ids: add `source <(chiton completions bash)` to ~/.bashrc (or zsh, fish)."
 )]
 struct Cli {
     #[arg(
@@ -115,12 +117,15 @@ enum Verb {
     Audit(audit::AuditArguments),
     Dialects(dialects::DialectsArguments),
     Schema(dialects::SchemaArguments),
+    Completions(completions::CompletionsArguments),
+    Man(manual::ManArguments),
 }
 
 /// Our own failure, as `timeout` and `env` have it: nothing of the command ran.
 const OWN_FAILURE: u8 = 125;
 
 fn main() -> ExitCode {
+    chiton_engine::machine::look_up_names_without_plugins();
     chiton_engine::serve_if_asked();
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
     let cli = match parsed() {
@@ -197,6 +202,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Audit(arguments) => audit::audit(&arguments, &settings, &state?),
         Verb::Dialects(_) => dialects::dialects(),
         Verb::Schema(arguments) => dialects::print_schema(&arguments),
+        Verb::Completions(arguments) => Ok(completions::completions(&arguments)),
+        Verb::Man(arguments) => manual::man(&arguments, Cli::command()),
     }
 }
 
