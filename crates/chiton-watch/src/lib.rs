@@ -2,10 +2,12 @@
 //!
 //! - [`overview`]: all runs with what they do at the moment, those that need a person first.
 //! - [`approvals`]: the questions that wait for a person's answer.
+//! - [`page`]: the same as a web page on this machine.
 //!
 //! Nothing here runs a command. What a person does to a run goes through [`chiton_engine::Engine`], as from the command
 //! line.
 
 pub mod approvals;
 pub mod overview;
+pub mod page;
 mod shown;
