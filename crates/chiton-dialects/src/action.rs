@@ -190,13 +190,15 @@ pub enum Gaps {
 }
 
 /// What the session of a command starts from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StartsFrom {
     /// What the session is by now.
     #[default]
     Session,
     /// What the session was at its start: it begins afresh with this command.
     Beginning,
+    /// What another session is by now, the client's own where it has no name: it branches off with this command.
+    CopyOf(Option<String>),
 }
 
 /// What of the shell's state is there for the next call.

@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 use crate::ancestry;
 use crate::audit::Journal;
 use crate::bytes::ByteString;
-use crate::consent::Consents;
+use crate::consent::{Consents, Desk};
 use crate::control::RunControl;
 use crate::error::{EngineError, RequestError, StartError};
 use crate::folder;
@@ -129,6 +129,7 @@ struct EngineInner {
     owner: OnceLock<Owner>,
     /// What people were asked.
     consents: Consents,
+    desk: Desk,
     /// Lines that are still to be written into the journal.
     deferred: Lock<Vec<audit::DeferredLine>>,
     quota: Arc<SpoolQuota>,
@@ -152,6 +153,7 @@ impl Engine {
         }
         let floor = ancestry::publish(&config.guard.policy, &config.state_directory);
         let inner = EngineInner {
+            desk: Desk::new(&config.state_directory),
             config,
             floor,
             tasks,
@@ -189,6 +191,10 @@ impl Engine {
     /// Whose its runs are; nobody's unless somebody said so.
     pub fn owner(&self) -> Option<&Owner> {
         self.inner.owner.get()
+    }
+
+    fn owner_name(&self) -> Option<&str> {
+        self.owner().map(|owner| owner.client.as_str())
     }
 
     /// Runs one command in `session`, and writes down that it did.

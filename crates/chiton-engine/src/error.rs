@@ -220,6 +220,12 @@ pub enum StoreError {
     /// Not a name.
     #[error("'{0}' is not a session name: use up to 64 letters, digits, '_', '-' or '.', not starting with '.'")]
     BadName(String),
+    /// There is none of this name.
+    #[error("there is no session '{0}'; `chiton session list` lists them")]
+    Missing(String),
+    /// There is one of this name.
+    #[error("there is a session '{0}' already; remove it first, or take another name")]
+    Taken(String),
     /// The file cannot be read.
     #[error("the session file {} cannot be read: {error}", path.display())]
     Unreadable {

@@ -72,6 +72,9 @@ pub struct CommandRequest {
     pub description: Option<String>,
     /// Who can ask a person, where the guard wants that.
     pub approver: Option<Arc<dyn Approver>>,
+    /// Whether whoever asks for the command can take a question away, and come again with its answer. Nobody else is
+    /// asked then.
+    pub asks_later: bool,
     /// The name of a question that was asked before, and its answer.
     pub consent: Option<(String, Answer)>,
     /// Whether a plain file gets all output as well, with a last line that says how it ended.

@@ -315,6 +315,68 @@ const COMMANDS: &[(&str, &str)] = &[
     ("here", "rm -rf ./sub ./gone ./empty file hard link big run.sh pipe; echo only > left"),
 ];
 
+/// What can be at a place, and how it comes to be there. `$n` is the place.
+const KINDS: &[(&str, &str)] = &[
+    ("nothing", ":"),
+    ("file", "echo file > $n"),
+    ("other-file", "echo another > $n; chmod 600 $n"),
+    ("empty-folder", "mkdir $n"),
+    ("folder", "mkdir -p $n/sub; echo x > $n/sub/x; echo y > $n/y"),
+    ("other-folder", "mkdir -p $n/sub; echo z > $n/sub/z; mkdir $n/y"),
+    ("link", "ln -s nowhere $n"),
+    ("link-to-a-folder", "ln -s ../target $n"),
+    ("pipe", "mkfifo $n"),
+    ("socket", "python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' $n"),
+];
+
+#[test]
+fn everything_takes_the_place_of_everything_else() {
+    let pairs = || KINDS.iter().flat_map(|one| KINDS.iter().map(move |other| (one, other)));
+    let each = |what: &dyn Fn(&str, &str) -> String| -> String {
+        pairs().map(|((from, old), (to, new))| format!("n={from}-{to}; {}\n", what(old, new))).collect()
+    };
+    let before = each(&|old, _| old.to_owned());
+    // By `rm` and what makes the other one, and by a rename of what was made beside it.
+    let ways = [
+        ("removed", each(&|_, new| format!("rm -rf $n; {new}"))),
+        ("made for a moment", each(&|_, new| format!("rm -rf $n; touch $n; sync $n; rm $n; {new}"))),
+        (
+            "renamed",
+            each(&|_, new| {
+                format!("n=new.$n; {new}; n=${{n#new.}}; rm -rf $n; [ -e new.$n -o -L new.$n ] && mv new.$n $n")
+            }),
+        ),
+    ];
+    let fill = |work: &Path| {
+        fs::create_dir_all(work.join("in")).unwrap();
+        fs::create_dir_all(work.join("target")).unwrap();
+        script(&work.join("in"), &before);
+    };
+    runtime().block_on(async {
+        for (name, way) in &ways {
+            let command = format!("cd in; {way}\n:");
+            let (tried, plain) = (place(fill), place(fill));
+            let before = (manifest(&tried.work()), manifest(&plain.work()));
+            let plainly = plain.run(&command).await;
+            assert_eq!(plainly.outcome, Outcome::Exited(0), "{name}: {}", said(&plainly));
+            let report = tried.preview(&command).await;
+            assert_eq!(
+                (&report.outcome, report.stderr.to_text()),
+                (&plainly.outcome, plainly.stderr.to_text()),
+                "{name}"
+            );
+            assert_same(&manifest(&tried.work()), &before.0, name);
+            let id = id(&report);
+            tried.commit(&id, CommitOptions::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let after = (manifest(&tried.work()), manifest(&plain.work()));
+            assert_same(&timeless(&after.0, &before.0), &timeless(&after.1, &before.1), name);
+            let logs = ChangeLogs::new(&tried.state());
+            logs.undo(&id, UndoOptions::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_same(&manifest(&tried.work()), &before.0, &format!("{name}: undone"));
+        }
+    });
+}
+
 #[test]
 fn what_others_have_changed_since_is_refused_and_named() {
     runtime().block_on(async {

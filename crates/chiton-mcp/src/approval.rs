@@ -85,9 +85,8 @@ impl Approver for ClientApprover {
 fn read(result: &ElicitResult) -> Answer {
     let chosen = result.content.as_ref().and_then(|content| content.get("answer")).and_then(Value::as_str);
     match (&result.action, chosen) {
-        (ElicitationAction::Accept, Some("once")) => Answer::Once,
-        (ElicitationAction::Accept, Some("session")) => Answer::Session,
-        (ElicitationAction::Decline, _) | (ElicitationAction::Accept, Some("no")) => Answer::No,
+        (ElicitationAction::Decline, _) => Answer::No,
+        (ElicitationAction::Accept, Some(word)) => Answer::from_word(word).unwrap_or(Answer::Undecided),
         // Closed, or sent without a choice. Clients without a person close it by themselves.
         _ => Answer::Undecided,
     }

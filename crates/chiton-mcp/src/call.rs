@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chiton_dialects::Reply;
-use chiton_engine::consent::Approver;
 use chiton_engine::{RunControl, RunEvent};
 use chiton_operator::Caller;
 use jiff::Timestamp;
@@ -41,11 +40,13 @@ impl RunningCall {
         request: CallToolRequestParams,
         progress: OutputProgress,
         follows: bool,
-        approver: Option<Arc<dyn Approver>>,
+        way: &Way,
         structured: bool,
     ) -> Self {
         let (control, run) = (RunControl::new(), Arc::new(OnceLock::new()));
         let (sender, ended) = watch::channel(None);
+        let asks_later = matches!(way, Way::Later);
+        let approver = if let Way::Now(approver) = way { Some(Arc::clone(approver)) } else { None };
         let running = Self { ended, control: control.clone(), run: Arc::clone(&run), structured };
 
         let client = Arc::clone(client);
@@ -58,7 +59,7 @@ impl RunningCall {
                 RunEvent::Passed { .. } => {}
             });
             let consent = approval::brought(&request);
-            let caller = Caller { on_event, follows, control, approver, consent };
+            let caller = Caller { on_event, follows, control, approver, asks_later, consent };
             let called = client.operator.call(&request.name, &request.arguments.unwrap_or_default(), &caller).await;
             sender.send_replace(Some(EndedCall { called, at: Timestamp::now() }));
         });

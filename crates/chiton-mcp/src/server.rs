@@ -28,7 +28,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use crate::approval::{self, Way};
+use crate::approval;
 use crate::call::RunningCall;
 use crate::client::{AwaitedCall, ServedClient};
 use crate::identity;
@@ -352,9 +352,8 @@ impl ServerHandler for Server {
         let sending = context.meta.get_progress_token().map(|token| progress.send(context.peer.clone(), token));
         let begun = std::time::Instant::now();
         let way = approval::way(&context);
-        let approver = if let Way::Now(approver) = &way { Some(Arc::clone(approver)) } else { None };
         let structured = structured::is_wanted(&client.operator, &context);
-        let mut call = RunningCall::start(&client, request, progress, sending.is_some(), approver, structured);
+        let mut call = RunningCall::start(&client, request, progress, sending.is_some(), &way, structured);
         let response = call.answer(&client, &way, &context, self.gone.subscribe()).await;
         drop(awaited);
         if let Some(sending) = sending {

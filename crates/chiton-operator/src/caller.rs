@@ -18,6 +18,8 @@ pub struct Caller {
     pub control: RunControl,
     /// Asks a person.
     pub approver: Option<Arc<dyn Approver>>,
+    /// Whether it takes a question away, and comes again with the answer.
+    pub asks_later: bool,
     /// What a person answered before.
     pub consent: Option<Consent>,
 }
@@ -25,7 +27,14 @@ pub struct Caller {
 impl Caller {
     /// A caller that receives nothing meanwhile and can ask nobody.
     pub fn silent() -> Self {
-        Self { on_event: Arc::new(|_| {}), follows: false, control: RunControl::new(), approver: None, consent: None }
+        Self {
+            on_event: Arc::new(|_| {}),
+            follows: false,
+            control: RunControl::new(),
+            approver: None,
+            asks_later: false,
+            consent: None,
+        }
     }
 }
 

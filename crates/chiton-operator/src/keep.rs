@@ -74,8 +74,12 @@ impl Sessions {
 
     /// Has the session of a command begin afresh, where the call wants that.
     fn restart_for(&self, run: &RunAction) -> Result<(), StoreError> {
-        match (run.starts_from, &run.session) {
-            (StartsFrom::Session, _) => Ok(()),
+        match (&run.starts_from, &run.session) {
+            (StartsFrom::Session, _) | (StartsFrom::CopyOf(_), None) => Ok(()),
+            (StartsFrom::CopyOf(Some(from)), Some(name)) => self.named.store().fork(from, name),
+            (StartsFrom::CopyOf(None), Some(name)) => {
+                self.named.store().begin_as(name, &self.beginning.state, &self.own.state())
+            }
             (StartsFrom::Beginning, None) => self.restart(),
             (StartsFrom::Beginning, Some(name)) => {
                 self.told_broken.lock().remove(&run.session);
@@ -161,7 +165,7 @@ impl Sessions {
     }
 
     /// Takes over what is kept of a command's state.
-    pub(crate) fn keep(&self, opened: &Opened, report: &RunReport) -> Kept {
+    pub(crate) fn keep(&self, opened: &Opened, command: &str, report: &RunReport) -> Kept {
         let before = &opened.before;
         let mut notices = report.notices.clone();
         let cwd = match (&report.state, opened.keeps) {
@@ -174,7 +178,7 @@ impl Sessions {
                 cwd
             }
             (StateReport::Committed, None) => {
-                if let Err(error) = self.named.save_after(&opened.session, before, report) {
+                if let Err(error) = self.named.save_after(&opened.session, before, command, report) {
                     notices.push(format!("{error}; the session stays as it was before"));
                 }
                 report.cwd.clone()
@@ -188,7 +192,7 @@ impl Sessions {
                 if let Some(state) = kept(keeps, before, &after) {
                     self.own.take_over(state);
                 }
-                if let Err(error) = self.named.save_after(&self.own, before, report) {
+                if let Err(error) = self.named.save_after(&self.own, before, command, report) {
                     notices.push(format!("{error}; the session is not written down"));
                 }
                 self.own.state().cwd.clone()

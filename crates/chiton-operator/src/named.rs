@@ -5,6 +5,7 @@ use std::path::Path;
 use chiton_engine::changes::ChangeLogs;
 use chiton_engine::error::StoreError;
 use chiton_engine::preview::{CommittedState, PreviewedState};
+use chiton_engine::session::steps::StepCause;
 use chiton_engine::session::store::SessionStore;
 use chiton_engine::{FreshState, RunReport, Session, ShellState};
 
@@ -74,13 +75,20 @@ impl NamedSessions {
         self.store.save(name, before, &session.state())
     }
 
-    /// The same after a command. What it changed is kept with what it did to files, where it can be undone: whoever undoes
-    /// that may want both.
-    pub fn save_after(&self, session: &Session, before: &ShellState, report: &RunReport) -> Result<(), StoreError> {
-        let undo = report.changed.as_ref().and_then(|changed| changed.undo.as_deref());
-        let (Some(name), Some(id)) = (session.name(), undo) else { return self.save(session, before) };
+    /// The same after a command. What it changed is kept as a step of the session, and with what it did to files, where it
+    /// can be undone: whoever undoes that may want both.
+    pub fn save_after(
+        &self,
+        session: &Session,
+        before: &ShellState,
+        command: &str,
+        report: &RunReport,
+    ) -> Result<(), StoreError> {
+        let Some(name) = session.name() else { return Ok(()) };
         let change = self.store.save_change(name, before, &session.state())?;
-        if let Ok(text) = serde_json::to_vec(&change) {
+        self.store.note_step(StepCause { run: Some(&report.run_id), command }, &change);
+        let undo = report.changed.as_ref().and_then(|changed| changed.undo.as_deref());
+        if let (Some(id), Ok(text)) = (undo, serde_json::to_vec(&change)) {
             // Without it the files can still be put back.
             let _ = self.logs.keep_state(id, &text);
         }

@@ -338,7 +338,7 @@ impl Operator {
             not_run => return Ok(Done::Ran(Box::new(Ran::unrun(not_run)))),
         };
 
-        let mut kept = self.sessions.keep(&opened, &report);
+        let mut kept = self.sessions.keep(&opened, &run.request.command.to_text(), &report);
         kept.notices.extend(self.sessions.note_secrets(&opened));
         if let Some(words) = self.dialect.restart_words()
             && let Some(broken) = self.sessions.broken(&opened, run, &report)
@@ -493,6 +493,7 @@ fn request(run: &RunAction, caller: &Caller) -> Result<CommandRequest, Failure> 
         view: Some(VIEW),
         shown_whole: Some(SHOWN_WHOLE),
         approver: caller.approver.clone(),
+        asks_later: caller.asks_later,
         consent: caller.consent.as_ref().map(|consent| (consent.id.clone(), consent.answer)),
         ..run.request.clone()
     })

@@ -45,13 +45,14 @@ pub(crate) fn run(arguments: &RunArguments, settings: &Settings, state_directory
 
 async fn run_async(arguments: &RunArguments, settings: &Settings, state_directory: &Path) -> Result<ExitCode> {
     let request = arguments::request(arguments)?;
+    let command = request.command.to_text();
     let engine = engine(arguments, settings, state_directory)?;
     let place = RunSession::open(arguments, &engine, state_directory)?;
     if arguments.background {
         let started = start(&engine, &place.session, request, arguments).await;
         place.note_secrets();
         if started.is_err() {
-            place.save(None);
+            place.save(&command, None);
         }
         return started.map_err(|error| without_session(error, arguments));
     }
@@ -63,7 +64,7 @@ async fn run_async(arguments: &RunArguments, settings: &Settings, state_director
     let response = show_live(&engine, &place.session, request, arguments, &mut show, &control).await;
     place.note_secrets();
     // Also where nothing ran: a session that has lost its directory goes on in another one.
-    place.save(response.as_ref().ok().and_then(Response::ran));
+    place.save(&command, response.as_ref().ok().and_then(Response::ran));
     let response = response.map_err(|error| without_session(error, arguments))?;
 
     if arguments.json {
@@ -145,9 +146,9 @@ impl RunSession {
     }
 
     /// Leaves a named session as the command left it. The command has run, so its own ending is what counts.
-    fn save(&self, report: Option<&RunReport>) {
+    fn save(&self, command: &str, report: Option<&RunReport>) {
         let saved = match report {
-            Some(report) => self.named.save_after(&self.session, &self.before, report),
+            Some(report) => self.named.save_after(&self.session, &self.before, command, report),
             None => self.named.save(&self.session, &self.before),
         };
         if let Err(error) = saved {

@@ -173,16 +173,33 @@ impl Dialect for Native {
     }
 }
 
+/// The session that a call wants, and what it starts from. `new=old` branches off; a name has no `=` in it.
+fn session(arguments: &Arguments<'_>) -> Result<(Option<String>, StartsFrom), CallError> {
+    let (given, reset) = (arguments.text("session")?, arguments.flag("reset")?);
+    let afresh = if reset { StartsFrom::Beginning } else { StartsFrom::Session };
+    let Some(given) = given else { return Ok((None, afresh)) };
+    let Some((new, old)) = given.split_once('=') else { return Ok((Some(given), afresh)) };
+    let problem = if reset {
+        "as NEW=OLD starts from OLD, and `reset` from the beginning: choose one"
+    } else if new.is_empty() || old.is_empty() {
+        "as NEW=OLD has a name on both sides; OLD may be . for the session without a name"
+    } else {
+        ""
+    };
+    if !problem.is_empty() {
+        return Err(CallError::BadValue { name: "session", problem: problem.to_owned() });
+    }
+    let old = (old != ".").then(|| old.to_owned());
+    Ok((Some(new.to_owned()), StartsFrom::CopyOf(old)))
+}
+
 fn read_bash(arguments: &Arguments<'_>, around: &Surroundings) -> Result<Action, CallError> {
     let mut run = RunAction::new(&arguments.required("command")?);
     (run.request.streams, run.request.task_lifetime, run.room) = (Streams::Merged, TaskLifetime::Durable, LIMIT);
     run.request.description = arguments.text("description")?;
     run.request.directory = arguments.text("workdir")?.map(Into::into);
     run.request.environment = EnvironmentChange::Merge(arguments.variables("env")?);
-    run.session = arguments.text("session")?;
-    if arguments.flag("reset")? {
-        run.starts_from = StartsFrom::Beginning;
-    }
+    (run.session, run.starts_from) = session(arguments)?;
     let (stdin, open) = (arguments.text("stdin")?, arguments.flag("open_stdin")?);
     run.request.terminal = terminal(arguments)?;
     run.request.until_input = run.request.terminal.is_some();

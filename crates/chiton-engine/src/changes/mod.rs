@@ -32,7 +32,7 @@ use thiserror::Error;
 
 use crate::bytes::ByteString;
 use crate::folder::RunFolder;
-use crate::run::{ChangedFiles, NotKept};
+use crate::run::{ChangedFiles, FirstNames, NotKept};
 pub use crate::sandbox::KeepLimits;
 use crate::sandbox::keeping::KeepPlan;
 pub use clean::{CleanLogs, SweptLogs};
@@ -198,9 +198,8 @@ impl Undone {
             ("brought back", self.changed.made, &self.changed.names.made),
         ];
         let said = kinds.into_iter().filter(|(_, count, _)| *count > 0).map(|(word, count, names)| {
-            let names: Vec<String> = names.iter().map(|name| name.escape_debug().to_string()).collect();
             let more = if count > names.len() as u64 { ", …" } else { "" };
-            format!("{word} {count} ({}{more})", names.join(", "))
+            format!("{word} {count} ({}{more})", FirstNames::shown(names))
         });
         let said: Vec<String> = said.collect();
         if said.is_empty() { "nothing".to_owned() } else { said.join(", ") }

@@ -4,6 +4,7 @@
 //! its variables and its input, the secrets it names, the words as they were expanded. It is good for one run, and not
 //! for long.
 
+mod desk;
 mod question;
 mod visible;
 
@@ -15,6 +16,8 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
 use crate::lock::Lock;
+pub use desk::{Desk, DeskError, Waiting, Watch};
+pub(crate) use desk::{Whose, ask};
 pub use question::{Question, QuestionKind};
 pub use visible::visible;
 
@@ -34,6 +37,23 @@ pub enum Answer {
     No,
     /// Nobody decided: the question was closed, or nobody was there.
     Undecided,
+}
+
+impl Answer {
+    /// The word for an answer that decides.
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Once => Some("once"),
+            Self::Session => Some("session"),
+            Self::No => Some("no"),
+            Self::Undecided => None,
+        }
+    }
+
+    /// The answer of that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Once, Self::Session, Self::No].into_iter().find(|answer| answer.word() == Some(word))
+    }
 }
 
 /// An answer that is being waited for.

@@ -180,10 +180,10 @@ impl Engine {
     }
 
     fn reviewers(&self, session: &Session, widened: &[Widening]) -> Reviewers<'_> {
-        let EngineInner { config, verdicts, consents, .. } = &*self.inner;
+        let EngineInner { config, verdicts, consents, desk, .. } = &*self.inner;
         let (guard, environment, shell) = (&config.guard, &config.environment, &config.shell);
         let boundary = if guard.policy.is_off() { None } else { self.boundary(session, widened) };
-        Reviewers { guard, verdicts, consents, environment, shell, boundary }
+        Reviewers { guard, verdicts, consents, desk, owner: self.owner_name(), environment, shell, boundary }
     }
 
     /// Stage 3: with what values.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use chiton_guard::{Decision, Verdict};
 
 use super::Engine;
-use crate::consent::{Answer, Question, QuestionKind};
+use crate::consent::{self, Answer, Question, QuestionKind, Whose};
 use crate::control::RunControl;
 use crate::error::EngineError;
 use crate::request::{CommandInput, CommandRequest};
@@ -28,7 +28,7 @@ impl Engine {
     /// The request, where it could be run a second time with the consent of a person.
     pub(super) fn repeatable(&self, request: &CommandRequest) -> Option<CommandRequest> {
         let is_given_once = matches!(request.input, CommandInput::Descriptor(_) | CommandInput::Open);
-        let can_be_asked = self.inner.config.sandbox.is_some() && request.approver.is_some();
+        let can_be_asked = self.inner.config.sandbox.is_some() && (request.approver.is_some() || !request.asks_later);
         (can_be_asked && !is_given_once).then(|| request.clone())
     }
 
@@ -42,24 +42,22 @@ impl Engine {
         control: &RunControl,
     ) -> Result<Response, EngineError> {
         let refused = response.ran().map(|report| wanted(session, report)).unwrap_or_default();
-        let (Some(approver), Some(policy), false) = (&request.approver, &self.inner.config.sandbox, refused.is_empty())
-        else {
-            return Ok(response);
-        };
+        let (Some(policy), false) = (&self.inner.config.sandbox, refused.is_empty()) else { return Ok(response) };
         let question = question(session, &request, &policy.profile, &refused);
-        let answer = approver.ask(&question).await;
+        let whose = Whose { session: session.name(), owner: self.owner_name() };
+        let answer = consent::ask(&self.inner.desk, request.approver.as_ref(), &question, whose).await;
         let wideners: Vec<Widening> = refused.into_iter().map(|(widening, _)| widening).collect();
         let once: Arc<[Widening]> = match answer {
-            Ok(Answer::Once) => wideners.clone().into(),
-            Ok(Answer::Session) => {
+            Some(Ok(Answer::Once)) => wideners.clone().into(),
+            Some(Ok(Answer::Session)) => {
                 session.widen(&wideners);
                 Arc::default()
             }
-            Ok(Answer::No) => {
+            Some(Ok(Answer::No)) => {
                 session.leave_unwidened(&wideners);
                 return Ok(response);
             }
-            Ok(Answer::Undecided) | Err(_) => return Ok(response),
+            Some(Ok(Answer::Undecided) | Err(_)) | None => return Ok(response),
         };
         let span = if once.is_empty() { "for this session" } else { "once" };
         let allowed: Vec<String> = wideners.iter().map(ToString::to_string).collect();

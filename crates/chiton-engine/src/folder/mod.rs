@@ -277,7 +277,7 @@ impl RunFolder {
 }
 
 /// The path of a socket may have 107 bytes, that of a folder thousands. So the folder is named by a descriptor.
-fn through_descriptor<T>(folder: &Path, act: impl Fn(&Path) -> io::Result<T>) -> io::Result<T> {
+pub(crate) fn through_descriptor<T>(folder: &Path, act: impl Fn(&Path) -> io::Result<T>) -> io::Result<T> {
     let handle = File::open(folder)?;
     act(Path::new(&format!("/proc/self/fd/{}/{SOCKET}", handle.as_raw_fd())))
 }

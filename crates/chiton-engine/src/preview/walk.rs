@@ -56,7 +56,7 @@ const MARKS: &[u8] = b"user.overlay.";
 pub(super) fn walk(upper: &Path, lower: &Path) -> io::Result<Vec<Found>> {
     let mut walk = Walk { found: Vec::new() };
     let (is, was) = (fs::symlink_metadata(upper)?, fs::symlink_metadata(lower)?);
-    walk.folder(upper, lower, is, was)?;
+    walk.folder(upper, lower, (is, was), false)?;
     Ok(walk.found)
 }
 
@@ -65,16 +65,24 @@ struct Walk {
 }
 
 impl Walk {
-    /// A folder that is in both.
-    fn folder(&mut self, upper: &Path, lower: &Path, is: Metadata, was: Metadata) -> io::Result<()> {
+    /// A folder that is in both. Where one above it `is_hidden`, the kernel puts no mark on those inside, although they
+    /// hide what is below just the same.
+    fn folder(
+        &mut self,
+        upper: &Path,
+        lower: &Path,
+        (is, was): (Metadata, Metadata),
+        is_hidden: bool,
+    ) -> io::Result<()> {
         let written = written_names(upper, &is)?;
-        if hides(upper) {
+        let is_hidden = is_hidden || hides(upper);
+        if is_hidden {
             for name in names(lower)?.difference(&written) {
                 self.removed(&lower.join(name))?;
             }
         }
         for name in &written {
-            self.entry(&upper.join(name), &lower.join(name))?;
+            self.entry(&upper.join(name), &lower.join(name), is_hidden)?;
         }
         let aspects = differences(upper, lower, &is, &was)?;
         if !aspects.is_empty() || !written.is_empty() {
@@ -83,7 +91,7 @@ impl Walk {
         Ok(())
     }
 
-    fn entry(&mut self, upper: &Path, lower: &Path) -> io::Result<()> {
+    fn entry(&mut self, upper: &Path, lower: &Path, is_hidden: bool) -> io::Result<()> {
         let is = fs::symlink_metadata(upper)?;
         let was = fs::symlink_metadata(lower).ok();
         if is_whiteout(&is) {
@@ -94,7 +102,7 @@ impl Walk {
             return Ok(());
         }
         match was {
-            Some(was) if was.is_dir() && is.is_dir() => return self.folder(upper, lower, is, was),
+            Some(was) if was.is_dir() && is.is_dir() => return self.folder(upper, lower, (is, was), is_hidden),
             Some(was) if was.is_dir() => {
                 self.removed(lower)?;
                 self.put(upper, lower, is, None, vec![Aspect::Kind]);

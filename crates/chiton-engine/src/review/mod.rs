@@ -18,7 +18,7 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::consent::{Answer, Bound, Consents, Question, QuestionKind};
+use crate::consent::{self, Answer, Bound, Consents, Desk, Question, QuestionKind, Whose};
 pub use crate::run::Protection;
 use case::Case;
 use chiton_guard::{
@@ -231,6 +231,10 @@ pub(crate) struct Reviewers<'a> {
     pub(crate) guard: &'a Guard,
     pub(crate) verdicts: &'a Verdicts,
     pub(crate) consents: &'a Consents,
+    /// Where people look who can be asked.
+    pub(crate) desk: &'a Desk,
+    /// The client of the engine.
+    pub(crate) owner: Option<&'a str>,
     pub(crate) environment: &'a EnvironmentPolicy,
     /// The shell of the engine.
     pub(crate) shell: &'a Shell,
@@ -261,7 +265,7 @@ pub(crate) async fn review(
     standing: Standing,
     widened: Arc<[Widening]>,
 ) -> Result<Reviewed, Refusal> {
-    let Reviewers { guard, consents, .. } = &reviewers;
+    let guard = reviewers.guard;
     let request = request.into_inner();
     let input = request.input.clone();
     let mut grounds =
@@ -306,7 +310,7 @@ pub(crate) async fn review(
 
     if question.verdict.decision == Decision::Ask && !is_permitted {
         let bound = bound::bound_to(&request, &grounds, &verdict);
-        consent(&request, question, bound, consents, session).await?;
+        consent(&request, question, bound, &reviewers, session).await?;
         grounds.agreed = Some(bound);
     }
     approve(request, parsed.into(), verdict.waits.clone(), grounds)
@@ -413,9 +417,10 @@ async fn consent(
     request: &CommandRequest,
     mut question: Question,
     bound: Bound,
-    consents: &Consents,
+    reviewers: &Reviewers<'_>,
     session: &Session,
 ) -> Result<(), Refusal> {
+    let consents = reviewers.consents;
     if session.has_agreed(bound) {
         return Ok(());
     }
@@ -426,12 +431,18 @@ async fn consent(
         }
         return accept(*answer, bound, &question, session);
     }
-    let Some(approver) = &request.approver else {
+    let whose = Whose { session: session.name(), owner: reviewers.owner };
+    let asked = if request.asks_later {
+        None
+    } else {
+        consent::ask(reviewers.desk, request.approver.as_ref(), &question, whose).await
+    };
+    let Some(answer) = asked else {
         question.id = consents.offer(bound);
         let refusal = Refusal::by(&question.verdict, " There is nobody here who could be asked, so it was not run.");
         return Err(Refusal { question: Some(Box::new(question)), ..refusal });
     };
-    match approver.ask(&question).await {
+    match answer {
         Ok(answer) => accept(answer, bound, &question, session),
         Err(why) => Err(undecided(&question, &format!("the question could not be answered: {why}"))),
     }

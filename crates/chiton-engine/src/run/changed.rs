@@ -40,6 +40,29 @@ pub struct FirstNames {
     pub removed: Vec<String>,
 }
 
+impl FirstNames {
+    /// Names in one line, whatever is in them.
+    pub(crate) fn shown(names: &[String]) -> String {
+        names.iter().map(|name| in_one_line(name)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A name with what breaks a line, or turns it around, written out.
+fn in_one_line(name: &str) -> String {
+    let is_plain = |one: char| {
+        !one.is_control() && !('\u{2028}'..='\u{202e}').contains(&one) && !('\u{2066}'..='\u{2069}').contains(&one)
+    };
+    let mut line = String::with_capacity(name.len());
+    for one in name.chars() {
+        if is_plain(one) {
+            line.push(one);
+        } else {
+            line.extend(one.escape_default());
+        }
+    }
+    line
+}
+
 /// A file whose former content is lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotKept {
@@ -113,7 +136,7 @@ impl fmt::Display for ChangedFiles {
             .filter(|(_, count, _)| *count > 0)
             .map(|(kind, count, names)| {
                 let more = if count > names.len() as u64 { ", …" } else { "" };
-                format!("{} {count} ({}{more})", kind.word(), names.join(", "))
+                format!("{} {count} ({}{more})", kind.word(), FirstNames::shown(names))
             })
             .collect();
         let whose = if self.preview.is_some() { "files that would be" } else { "files" };
@@ -125,11 +148,33 @@ impl fmt::Display for ChangedFiles {
             write!(formatter, "; `chiton preview commit {id}` makes it so, `chiton preview drop {id}` forgets it")?;
         }
         for NotKept { path, why } in self.not_kept.iter().take(FIRST_NAMES) {
-            write!(formatter, "; {path} cannot be put back: {why}")?;
+            write!(formatter, "; {} cannot be put back: {why}", in_one_line(path))?;
         }
         if self.not_kept.len() > FIRST_NAMES {
             write!(formatter, "; nor can {} more", self.not_kept.len() - FIRST_NAMES)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_in_their_line() {
+        let cases = [
+            ("a b", "a b"),
+            ("it's", "it's"),
+            ("é", "é"),
+            ("a\nb", "a\\nb"),
+            ("\x1b[2K", "\\u{1b}[2K"),
+            ("\u{202e}x", "\\u{202e}x"),
+        ];
+        for (name, shown) in cases {
+            let names = FirstNames { made: vec![name.to_owned()], ..FirstNames::default() };
+            let changed = ChangedFiles { made: 1, names, ..ChangedFiles::default() };
+            assert_eq!(changed.to_string(), format!("files made 1 ({shown})"));
+        }
     }
 }

@@ -5,14 +5,17 @@
 //! 2. [`start`] adds to it what the call alone brings: directory, variables, and the filters on them.
 //! 3. After the command, what it changed is applied to whatever is current by then ([`Session::commit`]).
 //!
-//! [`login`] asks the user's login shell for its environment, [`store`] keeps sessions with a name. How a shell gets
+//! [`login`] asks the user's login shell for its environment, [`store`] keeps sessions with a name, [`steps`] what each
+//! command changed in them. How a shell gets
 //! into a state is left to [`crate::state`], running it to `spawn`.
 
+pub mod difference;
 mod inherited;
 pub mod login;
 mod proxies;
 mod standing;
 mod start;
+pub mod steps;
 pub mod store;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};

@@ -16,9 +16,12 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::ByteString;
 use crate::error::StoreError;
 use crate::folder::make_own;
-use crate::state::ShellState;
 use crate::state::change::Change;
+use crate::state::{ShellState, bash};
 use chiton_redact::Reference;
+
+use super::difference::{self, Difference};
+use super::steps::{self, Step, StepCause};
 
 /// A folder of named sessions.
 #[derive(Clone, Debug)]
@@ -49,6 +52,100 @@ impl SessionValue {
     pub fn directory(&self) -> &Path {
         &self.state.cwd
     }
+
+    /// What its commands have set. Variables that every process inherits are not among it.
+    pub fn state(&self) -> &ShellState {
+        &self.state
+    }
+
+    /// Inherited variables that its commands have unset.
+    pub fn removed(&self) -> &BTreeSet<String> {
+        &self.removed
+    }
+
+    /// What is different in `later`.
+    pub fn differences(&self, later: &Self) -> Vec<Difference> {
+        difference::between((&self.state, &self.removed), (&later.state, &later.removed))
+    }
+
+    /// A script that brings a bash into it: what a person may source to go on by hand.
+    pub fn as_script(&self) -> Vec<u8> {
+        bash::load::script_for_people(&self.state, &self.removed)
+    }
+}
+
+impl SessionChange {
+    /// What changed, thing by thing.
+    pub fn differences(&self) -> Vec<Difference> {
+        self.before.differences(&self.after)
+    }
+
+    /// The same without all that stayed as it was.
+    pub(super) fn reduced(&self) -> Self {
+        let (mut before, mut after) = (self.before.clone(), self.after.clone());
+        drop_equal(&mut before.state.variables, &mut after.state.variables);
+        drop_equal(&mut before.state.functions, &mut after.state.functions);
+        drop_equal(&mut before.state.aliases, &mut after.state.aliases);
+        drop_equal(&mut before.state.shopt, &mut after.state.shopt);
+        drop_equal(&mut before.state.options, &mut after.state.options);
+        let both: Vec<String> = before.removed.intersection(&after.removed).cloned().collect();
+        for name in both {
+            before.removed.remove(&name);
+            after.removed.remove(&name);
+        }
+        Self { session: self.session.clone(), before, after }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.before == self.after
+    }
+
+    /// The way back.
+    fn reversed(&self) -> Self {
+        Self { session: self.session.clone(), before: self.after.clone(), after: self.before.clone() }
+    }
+}
+
+fn drop_equal<Key: Ord + Clone, Kept: PartialEq>(one: &mut BTreeMap<Key, Kept>, other: &mut BTreeMap<Key, Kept>) {
+    let equal: Vec<Key> =
+        one.iter().filter(|(key, kept)| other.get(*key) == Some(kept)).map(|(key, _)| key.clone()).collect();
+    for key in equal {
+        one.remove(&key);
+        other.remove(&key);
+    }
+}
+
+/// A session as it is carried away: to another name, or another machine. No values of secrets are in it, as in no session.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CarriedSession {
+    /// What this is, for whoever finds the file.
+    chiton_session: u32,
+    /// What it was called.
+    pub name: String,
+    value: SessionValue,
+    /// Secrets that its commands have named.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    secrets: BTreeSet<Reference>,
+}
+
+impl CarriedSession {
+    /// What it was.
+    pub fn value(&self) -> &SessionValue {
+        &self.value
+    }
+}
+
+/// A session in a list.
+#[derive(Clone, Debug)]
+pub struct ListedSession {
+    /// What it is called.
+    pub name: String,
+    /// When it began.
+    pub began: SystemTime,
+    /// When something of it changed last.
+    pub changed: SystemTime,
+    /// What it is.
+    pub value: SessionValue,
 }
 
 /// The file of one session.
@@ -114,6 +211,147 @@ impl SessionStore {
         let state = written.state.content_hash();
         let removed = ShellState::fresh("/", removed, 0).content_hash();
         Some(format!("{state}{removed}"))
+    }
+
+    /// The names of all sessions, in their order.
+    pub fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".json")?.to_owned()));
+        let mut names: Vec<String> = names.filter(|name| self.path(name).is_ok()).collect();
+        names.sort();
+        names
+    }
+
+    /// The session `name`, for a list; `None` where there is none.
+    pub fn listed(&self, name: &str) -> Result<Option<ListedSession>, StoreError> {
+        let path = self.path(name)?;
+        let Some(written) = self.read(name)? else { return Ok(None) };
+        let changed = fs::metadata(path).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+        let began = SystemTime::UNIX_EPOCH + Duration::from_secs(written.began);
+        Ok(Some(ListedSession { name: name.to_owned(), began, changed, value: written.value() }))
+    }
+
+    /// What its commands changed, the oldest first, as far as that is kept.
+    pub fn steps(&self, name: &str) -> Result<Vec<Step>, StoreError> {
+        Ok(steps::read(&self.steps_path(name)?))
+    }
+
+    fn steps_path(&self, name: &str) -> Result<PathBuf, StoreError> {
+        Ok(self.path(name)?.with_file_name(format!("{name}.steps")))
+    }
+
+    /// Notes what a command changed, where it changed something. Where that fails, nobody can step back over it.
+    pub fn note_step(&self, cause: StepCause<'_>, change: &SessionChange) {
+        if change.is_empty() {
+            return;
+        }
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let at_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        if let (Ok(path), Ok(_lock)) = (self.steps_path(&change.session), self.lock(&change.session)) {
+            let _ = steps::append(&path, at_ms, cause, change);
+        }
+    }
+
+    /// Takes back the newest step that nobody has taken back. What others have changed since stays, unless it is the same
+    /// thing. `None` where there is none.
+    pub fn step_back(&self, name: &str) -> Result<Option<Step>, StoreError> {
+        let newest = |steps: &[Step]| steps.iter().rposition(|step| !step.undone);
+        self.step(name, newest, true)
+    }
+
+    /// Does again what was taken back last, unless a command has changed the session since.
+    pub fn step_forward(&self, name: &str) -> Result<Option<Step>, StoreError> {
+        let first_of_the_last = |steps: &[Step]| {
+            let place = steps.iter().rposition(|step| !step.undone).map_or(0, |place| place + 1);
+            (place < steps.len()).then_some(place)
+        };
+        self.step(name, first_of_the_last, false)
+    }
+
+    fn step(
+        &self,
+        name: &str,
+        which: impl FnOnce(&[Step]) -> Option<usize>,
+        back: bool,
+    ) -> Result<Option<Step>, StoreError> {
+        let path = self.steps_path(name)?;
+        let mut steps = steps::read(&path);
+        let Some(place) = which(&steps) else { return Ok(None) };
+        let change = &steps[place].change;
+        let change = if back { change.clone() } else { change.reversed() };
+        if self.take_back(&change)?.is_none() {
+            return Ok(None);
+        }
+        steps[place].undone = back;
+        let _lock = self.lock(name).map_err(|error| StoreError::Unwritable { path: path.clone(), error })?;
+        steps::write(&path, &steps).map_err(|error| StoreError::Unwritable { path, error })?;
+        Ok(Some(steps.swap_remove(place)))
+    }
+
+    /// Makes the session `to` what the session `from` is. Its steps are its own from then on.
+    ///
+    /// # Errors
+    /// When there is a session `to`, or none `from`.
+    pub fn fork(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        let written = self.read(from)?.ok_or_else(|| StoreError::Missing(from.to_owned()))?;
+        self.put_new(to, written)
+    }
+
+    /// Begins the session `name` as one that began as `from` and is `to` by now.
+    ///
+    /// # Errors
+    /// When there is a session of that name.
+    pub fn begin_as(&self, name: &str, from: &ShellState, to: &ShellState) -> Result<(), StoreError> {
+        let mut session = StoredSession::new(from, self.opened);
+        session.note(from, to);
+        self.put_new(name, session)
+    }
+
+    /// The session `name`, to be carried away.
+    pub fn carry(&self, name: &str) -> Result<CarriedSession, StoreError> {
+        let written = self.read(name)?.ok_or_else(|| StoreError::Missing(name.to_owned()))?;
+        let value = written.value();
+        Ok(CarriedSession { chiton_session: VERSION, name: name.to_owned(), value, secrets: written.secrets })
+    }
+
+    /// Makes a session of one that was carried here.
+    ///
+    /// # Errors
+    /// When there is one of that name, or what was carried is not of a version that this program reads.
+    pub fn take_in(&self, name: &str, carried: CarriedSession) -> Result<(), StoreError> {
+        let CarriedSession { chiton_session: version, value, secrets, .. } = carried;
+        if version != VERSION {
+            let reason = format!("it is of version {version}, this program reads {VERSION}");
+            return Err(StoreError::Damaged { path: self.path(name)?, reason });
+        }
+        let began = seconds(self.opened);
+        let SessionValue { state, removed } = value;
+        self.put_new(name, StoredSession { version, began, state, removed, secrets })
+    }
+
+    fn put_new(&self, name: &str, session: StoredSession) -> Result<(), StoreError> {
+        if self.read(name)?.is_some() {
+            return Err(StoreError::Taken(name.to_owned()));
+        }
+        let from = session.state.clone();
+        self.change(name, &from, |written| *written = session)
+    }
+
+    /// Forgets the session `name` and its steps. False where there is none.
+    pub fn remove(&self, name: &str) -> Result<bool, StoreError> {
+        let path = self.path(name)?;
+        let unwritable = |error| StoreError::Unwritable { path: path.clone(), error };
+        if !path.exists() {
+            return Ok(false);
+        }
+        let _lock = self.lock(name).map_err(unwritable)?;
+        for gone in [self.steps_path(name)?, path.clone()] {
+            match fs::remove_file(gone) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unwritable(error)),
+                _ => {}
+            }
+        }
+        Ok(true)
     }
 
     /// Saves what a command changed in the session `name`: added to what is written there by now, so that two processes

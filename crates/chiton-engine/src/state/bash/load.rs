@@ -114,25 +114,57 @@ pub(crate) fn loader(state: &ShellState, called_as: &[u8], options: &LoadOptions
 
 fn append_variables(script: &mut Vec<u8>, state: &ShellState) {
     let travelling = travelling(state);
+    append_declarations(script, state, |name| !travelling.contains(name));
+}
+
+fn append_declarations(script: &mut Vec<u8>, state: &ShellState, wanted: impl Fn(&str) -> bool) {
     let own = |(name, variable): &(&String, &Variable)| {
         let stays_unset = variable.is_removed() && BASH_SETS.contains(&name.as_str());
-        !is_own(name) && !travelling.contains(name.as_str()) && !stays_unset
+        !is_own(name) && wanted(name) && !stays_unset
     };
     let (references, others): (Vec<_>, Vec<_>) =
         state.variables.iter().filter(own).partition(|(_, variable)| variable.is_reference());
     // References last: a declaration of the name they refer to would otherwise go through them.
     for (name, variable) in others.into_iter().chain(references) {
-        let kind = match variable.value {
-            Value::Indexed(_) => "a",
-            Value::Associative(_) => "A",
-            Value::Unset | Value::Scalar(_) => "",
-        };
-        let letters = format!("{kind}{}", variable.attributes);
-        let flags = if letters.is_empty() { "--".to_owned() } else { format!("-{letters}") };
-        script.extend_from_slice(format!("declare {flags} {name}").as_bytes());
-        append_value(script, &variable.value);
+        append_declaration(script, name, variable);
         script.push(b'\n');
     }
+}
+
+fn append_declaration(script: &mut Vec<u8>, name: &str, variable: &Variable) {
+    let kind = match variable.value {
+        Value::Indexed(_) => "a",
+        Value::Associative(_) => "A",
+        Value::Unset | Value::Scalar(_) => "",
+    };
+    let letters = format!("{kind}{}", variable.attributes);
+    let flags = if letters.is_empty() { "--".to_owned() } else { format!("-{letters}") };
+    script.extend_from_slice(format!("declare {flags} {name}").as_bytes());
+    append_value(script, &variable.value);
+}
+
+/// A variable as it is declared.
+pub(crate) fn declaration_of(name: &str, variable: &Variable) -> String {
+    let mut text = Vec::new();
+    append_declaration(&mut text, name, variable);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// A script that a person may source: brings their bash into the state of a session, as far as one shell can become
+/// another.
+pub(crate) fn script_for_people(state: &ShellState, removed: &BTreeSet<String>) -> Vec<u8> {
+    let mut script = Vec::new();
+    for name in removed {
+        script.extend_from_slice(format!("unset -v {name}\n").as_bytes());
+    }
+    append_declarations(&mut script, state, |_| true);
+    script.extend_from_slice(format!("umask {:04o}\n", state.umask).as_bytes());
+    append_functions(&mut script, state);
+    append_settings(&mut script, state);
+    script.extend_from_slice(b"builtin cd -- ");
+    append_quoted(&mut script, state.cwd.as_os_str().as_encoded_bytes());
+    script.push(b'\n');
+    script
 }
 
 fn append_value(script: &mut Vec<u8>, value: &Value) {

@@ -1,4 +1,4 @@
-//! `chiton session`: moments to go back to, with files and state.
+//! Moments to go back to, with files and state.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,66 +7,21 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, ensure};
 use chiton_engine::changes::{ChangeLog, Undone};
 use chiton_engine::checkpoints::{Checkpoint, Checkpoints, SameName};
-use chiton_engine::limits::Limits;
 use chiton_operator::NamedSessions;
-use clap::{Args, Subcommand};
+use clap::Args;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use serde_json::{Value, json};
 
 use crate::messages::{complain, remark, say};
 use crate::sandbox::workspace_here;
-use crate::settings::Settings;
 use crate::table::lay_out;
 use crate::undo::naming::{Known, overlap};
 use crate::undo::show::{self, Told, age};
 use crate::undo::work::{self, Step, keep_state};
 use crate::{person, shown, surroundings};
 
-/// Remember a moment of the work here, and go back to it
 #[derive(Args)]
-#[command(after_help = "\
-A checkpoint is a moment. Going back to it undoes, the newest first, what commands in a sandbox have changed since in the
-files of this workspace, and makes the session what it was then. That can be undone itself, and files that others have
-changed since are left alone, as with `chiton undo`. Checkpoints last as long as what can be undone: a day, unless
-[retention] undo_age says otherwise.
-
-Where the workspace is a subvolume of btrfs, there is a snapshot of it as well: --whole puts back everything from it,
-whoever has changed it.
-
-Examples:
-  chiton session checkpoint before-rename             this moment, of the files alone
-  chiton session checkpoint start --session api       with the state of a session
-  chiton session checkpoints                          which there are
-  chiton session back before-rename --dry-run         what going back would do
-  chiton session back before-rename                   go back
-  chiton session forget before-rename                 no longer keep it")]
-pub(crate) struct SessionVerbArguments {
-    #[command(subcommand)]
-    verb: SessionVerb,
-}
-
-#[derive(Subcommand)]
-enum SessionVerb {
-    /// Remember this moment
-    Checkpoint(CheckpointArguments),
-    /// Go back to a moment: what commands have changed since is undone
-    Back(BackArguments),
-    /// List the moments that can be gone back to
-    Checkpoints {
-        /// One JSON object for each, one a line
-        #[arg(long)]
-        json: bool,
-    },
-    /// No longer keep a checkpoint
-    Forget {
-        /// Which one
-        #[arg(add = ArgValueCandidates::new(known_names))]
-        name: String,
-    },
-}
-
-#[derive(Args)]
-struct CheckpointArguments {
+pub(super) struct CheckpointArguments {
     /// What it is to be called
     name: String,
     /// Also remember the state of the session of this name
@@ -81,7 +36,7 @@ struct CheckpointArguments {
 }
 
 #[derive(Args)]
-struct BackArguments {
+pub(super) struct BackArguments {
     /// Which one
     #[arg(add = ArgValueCandidates::new(known_names))]
     name: String,
@@ -102,24 +57,7 @@ struct BackArguments {
     json: bool,
 }
 
-pub(crate) fn session(arguments: &SessionVerbArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
-    let all = Checkpoints::new(state);
-    let mut limits = Limits::default();
-    settings.retention.apply(&mut limits);
-    all.sweep(limits.undo.age);
-    match &arguments.verb {
-        SessionVerb::Checkpoint(wanted) => checkpoint(wanted, &all, state)?,
-        SessionVerb::Back(wanted) => return back(wanted, &all, state),
-        SessionVerb::Checkpoints { json } => list(*json, &all)?,
-        SessionVerb::Forget { name } => {
-            person::required("forgets a checkpoint")?;
-            all.remove(name)?;
-        }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn checkpoint(wanted: &CheckpointArguments, all: &Checkpoints, state: &Path) -> Result<()> {
+pub(super) fn checkpoint(wanted: &CheckpointArguments, all: &Checkpoints, state: &Path) -> Result<()> {
     person::required("says what can be gone back to")?;
     let roots = workspace_here()?;
     let session = wanted.session.as_ref().map(|name| {
@@ -150,7 +88,7 @@ fn folders(roots: &[PathBuf]) -> String {
     roots.iter().map(|root| shown::path(&[], root, false)).collect::<Vec<_>>().join(", ")
 }
 
-fn list(json: bool, all: &Checkpoints) -> Result<()> {
+pub(super) fn list(json: bool, all: &Checkpoints) -> Result<()> {
     let found = all.all();
     if json {
         for checkpoint in &found {
@@ -197,7 +135,7 @@ struct Way<'a> {
     gaps: Vec<String>,
 }
 
-fn back(wanted: &BackArguments, all: &Checkpoints, state: &Path) -> Result<ExitCode> {
+pub(super) fn back(wanted: &BackArguments, all: &Checkpoints, state: &Path) -> Result<ExitCode> {
     if !wanted.dry_run {
         person::required("goes back to a checkpoint")?;
     }
@@ -331,7 +269,7 @@ impl Way<'_> {
 }
 
 /// Checkpoints, for the completion of the command line.
-fn known_names() -> Vec<CompletionCandidate> {
+pub(super) fn known_names() -> Vec<CompletionCandidate> {
     let Ok(state) = surroundings::state_directory() else { return Vec::new() };
     Checkpoints::new(&state).all().into_iter().map(|checkpoint| CompletionCandidate::new(checkpoint.name)).collect()
 }
