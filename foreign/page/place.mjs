@@ -1,7 +1,7 @@
 // A state directory of its own, the real program, the page that it serves, and a real browser.
 
 import { execFile, spawn } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { access, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
@@ -79,6 +79,11 @@ export class Place {
     const path = join(this.work, name);
     await writeFile(path, text, { mode });
     return path;
+  }
+
+  /** Whether there is such a file where commands run. */
+  has(name) {
+    return access(join(this.work, name)).then(() => true, () => false);
   }
 
   async remove() {

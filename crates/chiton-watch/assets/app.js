@@ -11,8 +11,10 @@ import { RunView } from "./run.js";
 import { begin, store } from "./store.js";
 import { endOf, oneLine } from "./words.js";
 
+// The view follows at once: a key that comes next is meant for it.
 const go = (place) => {
   if (location.hash !== place) location.hash = place;
+  route();
 };
 
 const run = new RunView(() => go("#/runs"));
@@ -27,7 +29,11 @@ const list = new RunList(
 );
 const views = { approvals: new ApprovalsView(), journal: new JournalView(), charts: new ChartsView() };
 
+let shown;
+
 function route() {
+  if (location.hash === shown) return;
+  shown = location.hash;
   const [view = "runs", id] = location.hash.replace(/^#\//u, "").split("/").filter(Boolean);
   const name = view in views ? view : "runs";
   for (const section of document.querySelectorAll(".view")) section.hidden = section.dataset.view !== name;

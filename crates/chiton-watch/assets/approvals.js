@@ -33,7 +33,9 @@ export class ApprovalsView {
     const kept = new Set();
     for (const question of waiting) {
       kept.add(question.id);
-      if (!this.#cards.has(question.id)) {
+      // A server that was restarted may let a person do more, or less.
+      if (this.#cards.get(question.id)?.acts !== mayAct()) {
+        this.#cards.get(question.id)?.element.remove();
         const card = this.#card(question);
         this.#cards.set(question.id, card);
         this.#list.append(card.element);
@@ -61,7 +63,7 @@ export class ApprovalsView {
       el("p", { class: "dim", text: question.answers }),
       el("div", { class: "actions" }, buttons),
       mayAct() ? null : el("p", { class: "dim", text: "This page only shows. chiton ui --control serves one on which you can answer." }));
-    return { element, asked };
+    return { element, asked, acts: mayAct() };
   }
 
   async #answer(question, answer) {

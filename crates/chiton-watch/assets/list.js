@@ -159,6 +159,7 @@ function matches(run, word) {
 
 class Row {
   #sign = el("span", { class: "sign", "aria-hidden": "true" });
+  #words = el("span", { class: "unseen" });
   #command = el("span", { class: "command" });
   #time = el("span", { class: "time" });
   #meta = el("span", { class: "meta" });
@@ -168,7 +169,7 @@ class Row {
   constructor(id, click) {
     this.element = el("div", { class: "row", role: "option", id: `row-${id}`, onclick: () => click(id) },
       this.#sign,
-      el("span", { class: "upper" }, this.#command, this.#time),
+      el("span", { class: "upper" }, this.#words, this.#command, this.#time),
       el("span", { class: "lower" }, this.#meta, this.#facts));
   }
 
@@ -189,7 +190,7 @@ class Row {
     const command = oneLine(run.command);
     setText(this.#command, command);
     element.title = command.slice(0, 300);
-    element.setAttribute("aria-label", `${words}: ${command.slice(0, 200)}`);
+    setText(this.#words, `${words}: `);
     const from = [run.owner, run.session, run.description].filter(Boolean).join(" · ");
     if (run.wait) setText(this.#meta, run.wait.prompt || "It waits for somebody to type.");
     else setText(this.#meta, run.last_line || [from, endOf(run.directory)].filter(Boolean).join(" · "));

@@ -52,12 +52,13 @@ function take(news) {
 /** Begins to listen. `failed` is told why the server does not talk to us. */
 export function begin(greeted, failed) {
   const say = () => greet().then(greeted, failed);
-  say();
-  stream("/api/events", { news: take }, {
+  const listen = () => stream("/api/events", { news: take }, {
     onpause() {
       store.connection = "reconnecting";
       tell();
-      say();
+      say().then(tell);
     },
   });
+  // What a person may do here is known before anything is shown.
+  say().then(listen);
 }

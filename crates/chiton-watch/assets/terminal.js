@@ -102,6 +102,8 @@ export class TerminalView {
     this.#take.setAttribute("aria-pressed", String(on));
     this.#terminal.options.disableStdin = !on;
     this.#terminal.options.cursorBlink = on;
+    // Where it describes itself to a screen reader, it does not take what the keyboard of a phone sends.
+    this.#terminal.options.screenReaderMode = !on;
     this.element.classList.toggle("taken", on);
     this.#status.textContent = on ? "you type here; Shift-Escape leaves" : "";
     this.#listen();
@@ -133,6 +135,7 @@ export class TerminalView {
     this.#types = false;
     this.#take.hidden = true;
     this.#terminal.options.disableStdin = true;
+    this.#terminal.options.screenReaderMode = true;
     this.element.classList.remove("taken");
     this.#status.textContent = "the last screen";
   }

@@ -8,8 +8,10 @@ import { get, stream } from "./api.js";
 import { el, notify } from "./dom.js";
 import { bytes, number } from "./words.js";
 
-const MOST_LINES = 4000;
+const MOST_LINES = 10_000;
+const MOST_ON_DEMAND = 50_000;
 const MOST_AT_ONCE = 400;
+const SETTLING = 1000;
 const MOST_OF_A_LINE = 4000;
 const BLOCK = 100;
 const PAUSE = 100;
@@ -28,6 +30,8 @@ export class Transcript {
   #page;
   #timer;
   #count = 0;
+  #limit = MOST_LINES;
+  #began = 0;
   #block;
   #following = true;
   #before = 0;
@@ -35,7 +39,7 @@ export class Transcript {
 
   constructor(id) {
     this.#id = id;
-    this.#page = new Page(MOST_AT_ONCE);
+    this.#page = new Page(MOST_LINES);
     this.element = el("section", { class: "transcript", "aria-label": "Output" },
       el("div", { class: "tools" }, this.#errors, this.#follow, this.#wrap, this.#status),
       el("div", { class: "scroll" }, this.#earlier, this.#lines));
@@ -89,8 +93,10 @@ export class Transcript {
     this.#lines.replaceChildren();
     this.#block = undefined;
     this.#count = 0;
+    this.#limit = MOST_LINES;
+    this.#began = performance.now();
     this.#parsers = [new Ansi(), new Ansi()];
-    this.#page = new Page(MOST_AT_ONCE);
+    this.#page = new Page(MOST_LINES);
     this.#printed = false;
     this.#showBefore(before);
     this.#soon();
@@ -130,7 +136,9 @@ export class Transcript {
   }
 
   #show() {
-    const { lines, passed, open } = this.#page.give();
+    // What was there at first comes in one piece, and whole.
+    const most = performance.now() - this.#began < SETTLING ? MOST_LINES : MOST_AT_ONCE;
+    const { lines, passed, open } = this.#page.give(most);
     if (passed > 0) lines.unshift({ remark: `${number(passed)} lines passed over to keep up` });
     this.#lines.querySelector(".line.open")?.remove();
     for (const line of lines) this.#add(render(line));
@@ -140,7 +148,7 @@ export class Transcript {
       this.#lines.append(last);
     }
     if (!this.#printed && this.#count === 0) this.#lines.append(el("p", { class: "line open empty", text: "Nothing printed yet." }));
-    while (this.#count > MOST_LINES && this.#lines.firstChild !== this.#block) {
+    while (this.#count > this.#limit && this.#lines.firstChild !== this.#block) {
       this.#count -= this.#lines.firstChild.childElementCount;
       this.#lines.firstChild.remove();
       this.#earlier.hidden = true;
@@ -177,8 +185,10 @@ export class Transcript {
         page.error = error;
         parsers[error ? 1 : 0].read(text, page);
       }
-      const { lines, open } = page.give();
+      const { lines, open } = page.give(MOST_LINES);
       if (open) lines.push(open);
+      this.#count += lines.length;
+      this.#limit += lines.length;
       const height = this.scroller.scrollHeight;
       const blocks = [];
       for (let place = 0; place < lines.length; place += BLOCK) {
@@ -188,6 +198,7 @@ export class Transcript {
       this.follow(false);
       this.scroller.scrollTop += this.scroller.scrollHeight - height;
       this.#showBefore(part.from);
+      if (this.#count > MOST_ON_DEMAND) this.#earlier.hidden = true;
     } catch (error) {
       notify(error.message, "badly");
     }
@@ -264,8 +275,8 @@ class Page {
     }
   }
 
-  give() {
-    const surplus = Math.max(0, this.#lines.length - this.#most);
+  give(most) {
+    const surplus = Math.max(0, this.#lines.length - most);
     const lines = this.#lines.slice(surplus);
     const passed = this.#passed + surplus;
     this.#lines = [];

@@ -15,7 +15,7 @@ use tokio::sync::{Mutex, Notify, mpsc, watch};
 use tokio::time::{sleep, timeout};
 
 use super::answer::{Answer, event, events, pulse};
-use crate::approvals::{DeskError, Waiting};
+use crate::approvals::{Approvals, DeskError, Waiting, Watch};
 use crate::overview::{Overview, SeenRun};
 
 /// The pause between two looks at everything.
@@ -27,6 +27,7 @@ const MOST_LISTED: usize = 2_000;
 
 pub(super) struct Feed {
     overview: Mutex<Overview>,
+    approvals: Approvals,
     viewers: AtomicUsize,
     /// Somebody has begun to look, or has done something.
     wake: Notify,
@@ -49,12 +50,15 @@ struct News<'a> {
     approvals: Option<&'a [Waiting]>,
 }
 
-/// Counts somebody who looks.
-struct Viewer(Arc<Feed>);
+/// Counts somebody who looks. One who can act can also be asked.
+struct Viewer {
+    feed: Arc<Feed>,
+    _watch: Option<Watch>,
+}
 
 impl Drop for Viewer {
     fn drop(&mut self) {
-        self.0.viewers.fetch_sub(1, Ordering::Relaxed);
+        self.feed.viewers.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -62,6 +66,7 @@ impl Feed {
     pub(super) fn start(state_directory: &Path) -> Arc<Self> {
         let feed = Arc::new(Self {
             overview: Mutex::new(Overview::new(state_directory)),
+            approvals: Approvals::new(state_directory),
             viewers: AtomicUsize::new(0),
             wake: Notify::new(),
             refreshed: watch::Sender::new(0),
@@ -90,24 +95,24 @@ impl Feed {
     }
 
     pub(super) async fn decide(&self, id: &str, decision: Decision) -> Result<(), DeskError> {
-        let overview = self.overview.lock().await;
-        let decided = overview.desk().answer(id, decision).await;
+        let decided = self.approvals.answer(id, decision).await;
         self.look_soon();
         decided
     }
 
-    /// The stream of a new viewer.
-    pub(super) fn view(self: &Arc<Self>) -> Answer {
+    /// The stream of a new viewer, who can answer questions or only sees them.
+    pub(super) fn view(self: &Arc<Self>, can_answer: bool) -> Answer {
         let (sender, receiver) = mpsc::channel(2);
         let mut refreshed = self.refreshed.subscribe();
         self.viewers.fetch_add(1, Ordering::Relaxed);
-        let viewer = Viewer(Arc::clone(self));
+        let watch = if can_answer { self.approvals.watch() } else { None };
+        let viewer = Viewer { feed: Arc::clone(self), _watch: watch };
         self.look_soon();
         tokio::spawn(async move {
             let mut told = Told::default();
             loop {
                 let message = match timeout(QUIET, refreshed.changed()).await {
-                    Ok(Ok(())) => told.news(&*viewer.0.overview.lock().await),
+                    Ok(Ok(())) => told.news(&*viewer.feed.overview.lock().await),
                     Ok(Err(_)) => return,
                     Err(_) => Some(pulse()),
                 };

@@ -95,7 +95,7 @@ impl Page {
         };
         match rest.split('/').collect::<Vec<_>>().as_slice() {
             ["hello"] => self.hello(),
-            ["events"] => self.feed.view(),
+            ["events"] => self.feed.view(self.control.is_some()),
             ["journal"] => self.search(head).await,
             ["counts"] => self.count(head).await,
             ["runs", id, "output"] => self.with_task(id, |task| transcript::view(self.tasks.clone(), task)),

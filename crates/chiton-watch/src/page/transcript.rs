@@ -16,7 +16,7 @@ use super::answer::{Answer, event, events};
 use super::pace::{BURST, Pace};
 
 /// Bytes that are sent at first, and of each earlier part.
-const PART: u64 = 128 << 10;
+const PART: u64 = 64 << 10;
 /// How far a viewer may be behind before it is taken to the end.
 const BEHIND: u64 = 4 * BURST;
 
