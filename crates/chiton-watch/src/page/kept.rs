@@ -152,7 +152,8 @@ fn read_or_make_key(path: &Path) -> Result<String, KeptError> {
 
 fn check_owner(path: &Path) -> Result<(), KeptError> {
     let found = fs::symlink_metadata(path).map_err(|error| KeptError::Unusable { path: path.to_owned(), error })?;
-    let is_ours = found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o077 == 0;
+    let open = found.mode() & 0o077;
+    let is_ours = found.uid() == rustix::process::geteuid().as_raw() && open == 0;
     if is_ours && !found.is_symlink() { Ok(()) } else { Err(KeptError::Open(path.to_owned())) }
 }
 

@@ -107,7 +107,7 @@ impl Page {
                 let types = parameter(head, "type").is_some();
                 self.with_task(id, |task| self.show_terminal(task, types))
             }
-            ["runs", id] => self.with_task(id, |task| self.describe(&task)),
+            ["runs", id] => self.with_task(id, |task| describe(&task)),
             _ => nothing(),
         }
     }
@@ -140,25 +140,6 @@ impl Page {
             control.note("attached", &task.id);
         }
         terminal::view(self.tasks.clone(), task, control.map(|_| self.typists.clone()))
-    }
-
-    /// What a list has no room for.
-    fn describe(&self, task: &Task) -> Answer {
-        let changed = task.changed.as_ref();
-        answer::json(
-            StatusCode::OK,
-            &json!({
-                "command": crate::shown::harmless(&crate::shown::cut(&task.command, WHOLE_COMMAND)),
-                "protection": task.protection.as_ref().map(ToString::to_string),
-                "lifetime": task.lifetime,
-                "limit": task.limit,
-                "pid": task.pid.filter(|_| task.status.is_running()),
-                "outcome": task.outcome.as_ref().map(ToString::to_string),
-                "leftovers": task.leftovers,
-                "changed": changed.map(|changed| crate::shown::harmless(&changed.to_string())),
-                "undo": changed.and_then(|changed| changed.undo.clone()),
-            }),
-        )
     }
 
     async fn search(&self, head: &Parts) -> Answer {
@@ -216,6 +197,25 @@ fn page() -> Answer {
         answer.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
     }
     answer
+}
+
+/// What a list has no room for.
+fn describe(task: &Task) -> Answer {
+    let changed = task.changed.as_ref();
+    answer::json(
+        StatusCode::OK,
+        &json!({
+            "command": crate::shown::harmless(&crate::shown::cut(&task.command, WHOLE_COMMAND)),
+            "protection": task.protection.as_ref().map(ToString::to_string),
+            "lifetime": task.lifetime,
+            "limit": task.limit,
+            "pid": task.pid.filter(|_| task.status.is_running()),
+            "outcome": task.outcome.as_ref().map(ToString::to_string),
+            "leftovers": task.leftovers,
+            "changed": changed.map(|changed| crate::shown::harmless(&changed.to_string())),
+            "undo": changed.and_then(|changed| changed.undo.clone()),
+        }),
+    )
 }
 
 fn nothing() -> Answer {
