@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{bench, quiet, root};
+use crate::{bench, found, quiet, root};
 
 /// Runs those that can be run here; says which cannot, and what is missing.
 pub(crate) fn run() -> Result<()> {
@@ -21,8 +21,48 @@ pub(crate) fn run() -> Result<()> {
     } else {
         eprintln!("npm is missing: the session of the TypeScript SDK and the conformance suite were left out");
     }
-    Ok(())
+    page()
 }
+
+/// The page of `chiton ui` in a real browser.
+fn page() -> Result<()> {
+    let Some(browser) = browser() else {
+        eprintln!(
+            "chromium or npm is missing: the page of `chiton ui` was not tried in a browser; install them (Debian: chromium, npm)"
+        );
+        return Ok(());
+    };
+    let folder = page_folder()?;
+    say(Command::new("node").arg("suite.mjs").arg(program()).arg(browser), &folder)
+}
+
+/// Makes the pictures of the page for the documentation.
+pub(crate) fn pictures() -> Result<()> {
+    let browser = browser().context("the pictures need chromium and npm; install them (Debian: chromium, npm)")?;
+    let (folder, pictures) = (page_folder()?, root().canonicalize()?.join("docs/pictures"));
+    fs::create_dir_all(&pictures)?;
+    say(Command::new("node").arg("pictures.mjs").arg(program()).arg(browser).arg(pictures), &folder)
+}
+
+/// Where the scripts for the page are, with what they need.
+fn page_folder() -> Result<PathBuf> {
+    let folder = copied()?.join("page");
+    once(&folder, "package.json", || say(Command::new("npm").args(INSTALL), &folder))?;
+    Ok(folder)
+}
+
+/// The browser, installed where that can be done; `None` where it or npm is missing.
+fn browser() -> Option<PathBuf> {
+    let find = || BROWSERS.into_iter().find_map(found);
+    if find().is_none() && quiet("apt-get", &["--version"]) {
+        eprintln!("\n== installing chromium");
+        quiet("apt-get", &["install", "-y", "-qq", "--no-install-recommends", "chromium"]);
+    }
+    find().filter(|_| quiet("npm", &["--version"]))
+}
+
+/// The names of a browser that the scripts can drive.
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// What npm is asked for. Not `ci`: it insists on packages for other systems, which not every registry has. The versions are
 /// exact anyway.

@@ -31,6 +31,7 @@ Chores of the project.
                        --state DIR  keep state there meanwhile, for instance on another file system
                        --check    fail where an instruction count has changed by more than 5 %
                        tokens [--save] [--check]   instead: what a model reads of recorded sessions, in tokens
+  cargo xtask docs     makes the pictures of `chiton ui` in docs/pictures anew; needs npm and chromium
   cargo xtask fuzz     random texts: whatever bash runs must be listed by the guard, or asked about; --help says more
                        [--texts N] [--seconds S] [--seed X]   without a bound otherwise
   cargo xtask projects real projects from the registries of cargo, npm and pip, each built and tested outside and inside
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         "test" => test(),
         "bench" if env::args().nth(2).as_deref() == Some("tokens") => tokens(),
         "bench" => bench::run(env::args().skip(2)),
+        "docs" => docs(),
         "projects" => projects::run(env::args().skip(2)),
         "dist" => dist::run(&env::args().skip(2).collect::<Vec<_>>()),
         "python" => tested_python(),
@@ -163,6 +165,12 @@ fn tokens() -> Result<()> {
     foreign::tokens(&env::args().skip(3).collect::<Vec<String>>())
 }
 
+/// Makes what the documentation shows of the program.
+fn docs() -> Result<()> {
+    cargo(&["build", "-p", "chiton-cli"], "the program does not build")?;
+    foreign::pictures()
+}
+
 fn agents() -> Result<()> {
     ensure!(quiet("npm", &["--version"]), "npm is missing: it installs the agents");
     cargo(&["build", "-p", "chiton-cli"], "the program does not build")?;
@@ -211,7 +219,7 @@ const PROGRAMS: [(&str, &str); 11] = [
 
 /// Makes sure that they are there, installing them where that can be done.
 fn programs() -> Result<()> {
-    let missing = || PROGRAMS.into_iter().filter(|(program, _)| !found(program)).map(|(_, package)| package);
+    let missing = || PROGRAMS.into_iter().filter(|(program, _)| found(program).is_none()).map(|(_, package)| package);
     let packages: Vec<&str> = missing().collect();
     if packages.is_empty() {
         return Ok(());
@@ -229,8 +237,9 @@ fn programs() -> Result<()> {
     Ok(())
 }
 
-fn found(program: &str) -> bool {
-    env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+/// Where a program is.
+fn found(program: &str) -> Option<PathBuf> {
+    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
 /// Makes sure that a part of the tool chain is there, installing it where that can be done.

@@ -44,6 +44,7 @@ mod status_line;
 mod surroundings;
 mod table;
 mod top;
+mod ui;
 mod undo;
 mod wait;
 mod window;
@@ -97,6 +98,7 @@ enum Verb {
     Wait(wait::WaitArguments),
     Send(send::SendArguments),
     Attach(attach::AttachArguments),
+    Ui(ui::UiArguments),
     Export(export::ExportArguments),
     Shot(export::ShotArguments),
     Preview(preview::PreviewArguments),
@@ -185,6 +187,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Wait(arguments) => on_runtime(wait::wait(arguments, &state?)),
         Verb::Send(arguments) => on_runtime(send::send(arguments, &settings, &state?)),
         Verb::Attach(arguments) => on_runtime(attach::attach(arguments, &settings, &state?)),
+        Verb::Ui(arguments) => ui::ui(&arguments, &settings, &state?),
         Verb::Export(arguments) => export::export(&arguments, &state?),
         Verb::Shot(arguments) => on_runtime(export::shot(arguments, &state?)),
         Verb::Preview(arguments) => preview::preview(&arguments, &state?),

@@ -57,7 +57,7 @@ pub(crate) async fn send(arguments: SendArguments, settings: &Settings, state: &
     if arguments.text.is_none() && arguments.keys.is_none() && !arguments.eof && arguments.signal.is_none() {
         bail!("nothing to send: give a text, --keys NAMES, --eof or --signal NAME");
     }
-    let engine = engine(settings, state)?;
+    let engine = engine(settings, state, "send")?;
     let directory = surroundings::working_directory()?;
     let session = Session::new(engine.fresh_state(directory, surroundings::environment(), surroundings::umask()));
     let id = engine.tasks().get(&arguments.id)?.id;
@@ -88,12 +88,12 @@ fn with_way_out(error: SendError) -> anyhow::Error {
     }
 }
 
-/// An engine that judges what is sent and writes it down, and runs nothing.
-fn engine(settings: &Settings, state: &Path) -> Result<Engine> {
+/// An engine that judges what is sent and writes it down, and runs nothing; `verb` names the caller in the journal.
+pub(crate) fn engine(settings: &Settings, state: &Path, verb: &str) -> Result<Engine> {
     let mut config = EngineConfig::new(state)?;
     config.limits.warm = WarmLimits::none();
     config.guard = GuardArguments::default().guard(settings, &surroundings::working_directory()?, state)?;
     let needed = if settings.audit.required { JournalNeed::Required } else { JournalNeed::Wanted };
-    config.audit = (!settings.audit.off).then(|| audit::journal(state, "send", needed));
+    config.audit = (!settings.audit.off).then(|| audit::journal(state, verb, needed));
     Ok(Engine::new(config)?)
 }

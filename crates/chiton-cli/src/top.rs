@@ -45,7 +45,7 @@ pub(crate) async fn top(settings: &Settings, state: &Path) -> Result<ExitCode> {
     );
     let mut overview = Overview::new(state);
     // A command that opens this sees what there is. It is nobody who could be asked.
-    let watch = if person::required("answers").is_ok() { overview.desk().watch().ok() } else { None };
+    let watch = if person::required("answers").is_ok() { overview.desk().watch() } else { None };
     let mut terminal = ratatui::try_init().context("the terminal cannot be used")?;
     let done = watch_on(&mut terminal, &mut overview, settings, state).await;
     ratatui::restore();

@@ -1,0 +1,32 @@
+// The keyboard, and the list of its keys.
+
+import { byId, el } from "./dom.js";
+
+/** Every key with what it does: [keys, words, act]. */
+export function bind(keys) {
+  const acts = new Map(keys.flatMap(([names, , act]) => names.map((name) => [name, act])));
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    const typing = event.target.closest?.("input, textarea, select, .terminal.taken .xterm");
+    if (byId("dialog").open) return;
+    if (typing && event.key !== "Escape") return;
+    if (typing?.matches(".xterm")) return;
+    const act = acts.get(event.key);
+    if (!act) return;
+    if (act(event) !== false) event.preventDefault();
+  });
+}
+
+/** Shows the list. */
+export function help(keys) {
+  const dialog = byId("dialog");
+  dialog.onclose = null;
+  dialog.replaceChildren(
+    el("h2", { id: "dialog-title", text: "Keys" }),
+    el("dl", { class: "keys" }, keys.map(([names, words]) => el("div", {},
+      el("dt", {}, names.map((name) => el("kbd", { text: name.replace("Escape", "esc").replace("Enter", "enter") }))),
+      el("dd", { text: words })))),
+    el("div", { class: "actions" }, el("button", { type: "button", text: "Close", autofocus: true, onclick: () => dialog.close() })),
+  );
+  dialog.showModal();
+}
