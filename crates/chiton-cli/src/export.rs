@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use chiton_engine::Tasks;
-use chiton_engine::terminal::picture::svg;
+use chiton_engine::terminal::picture::{Scheme, svg};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
@@ -38,11 +38,17 @@ The picture is an SVG, which every browser shows and in which text stays text.
 
 Examples:
   chiton shot shell_1a2b3c4d > screen.svg
-  chiton shot -o screen.svg shell_1a")]
+  chiton shot --light -o screen.svg shell_1a")]
 pub(crate) struct ShotArguments {
     /// The command's id, or a beginning of it that no other has
     #[arg(add = ArgValueCandidates::new(crate::known_ids))]
     id: String,
+    /// Light on dark, as most terminals are [default]
+    #[arg(long, conflicts_with = "light")]
+    dark: bool,
+    /// Dark on light
+    #[arg(long)]
+    light: bool,
     /// Write it to this file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -56,8 +62,9 @@ pub(crate) fn export(arguments: &ExportArguments, state: &Path) -> Result<ExitCo
 
 pub(crate) async fn shot(arguments: ShotArguments, state: &Path) -> Result<ExitCode> {
     let look = Tasks::new(state).look(&arguments.id).await?;
+    let scheme = if arguments.light { Scheme::Light } else { Scheme::Dark };
     let mut to = open(arguments.output.as_deref())?;
-    to.write_all(svg(&look.screen).as_bytes())?;
+    to.write_all(svg(&look.screen, scheme).as_bytes())?;
     to.flush()?;
     Ok(ExitCode::SUCCESS)
 }

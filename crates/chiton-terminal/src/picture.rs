@@ -36,6 +36,70 @@ const NAMED: [(u8, u8, u8); 16] = [
     (0xff, 0xff, 0xff),
 ];
 
+const LIGHT_FOREGROUND: (u8, u8, u8) = (0x24, 0x29, 0x2f);
+const LIGHT_BACKGROUND: (u8, u8, u8) = (0xf6, 0xf8, 0xfa);
+/// The sixteen on a light ground: dark enough to be read there, white and black change places.
+const LIGHT_NAMED: [(u8, u8, u8); 16] = [
+    (0x24, 0x29, 0x2f),
+    (0xb3, 0x1d, 0x28),
+    (0x11, 0x63, 0x29),
+    (0x7a, 0x55, 0x00),
+    (0x03, 0x55, 0xb8),
+    (0x7b, 0x2c, 0xa3),
+    (0x0e, 0x68, 0x78),
+    (0x4b, 0x53, 0x5d),
+    (0x6a, 0x73, 0x7d),
+    (0xcf, 0x22, 0x2e),
+    (0x1a, 0x7f, 0x37),
+    (0x9a, 0x67, 0x00),
+    (0x09, 0x69, 0xda),
+    (0x82, 0x50, 0xdf),
+    (0x13, 0x7c, 0x8e),
+    (0x24, 0x29, 0x2f),
+];
+
+/// The colours of a picture where the program has not chosen its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scheme {
+    /// Light on dark, as most terminals are.
+    #[default]
+    Dark,
+    /// Dark on light, for pages that are.
+    Light,
+}
+
+impl Scheme {
+    fn foreground(self) -> (u8, u8, u8) {
+        match self {
+            Self::Dark => FOREGROUND,
+            Self::Light => LIGHT_FOREGROUND,
+        }
+    }
+
+    fn background(self) -> (u8, u8, u8) {
+        match self {
+            Self::Dark => BACKGROUND,
+            Self::Light => LIGHT_BACKGROUND,
+        }
+    }
+
+    /// The colour of this number of the 256.
+    fn indexed(self, index: u8) -> (u8, u8, u8) {
+        match (self, LIGHT_NAMED.get(usize::from(index))) {
+            (Self::Light, Some(colour)) => *colour,
+            _ => usual_colour(usize::from(index)),
+        }
+    }
+
+    /// The line around the window: a light one would not stand out from its page.
+    fn frame(self) -> &'static str {
+        match self {
+            Self::Dark => "",
+            Self::Light => " stroke=\"#d0d7de\"",
+        }
+    }
+}
+
 /// The colour of this number: the 256, then foreground, background and cursor.
 pub(crate) fn usual_colour(index: usize) -> (u8, u8, u8) {
     let level = |step: usize| if step == 0 { 0 } else { u8::try_from(55 + step * 40).unwrap_or(255) };
@@ -55,14 +119,15 @@ pub(crate) fn usual_colour(index: usize) -> (u8, u8, u8) {
 }
 
 /// The screen as an SVG.
-pub fn svg(screen: &Snapshot) -> String {
+pub fn svg(screen: &Snapshot, scheme: Scheme) -> String {
     let width = f32::from(screen.size.columns) * CELL.0 + 2.0 * MARGIN;
     let height = f32::from(screen.size.rows) * CELL.1 + 2.0 * MARGIN + BAR;
     let mut image = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
          font-family=\"'DejaVu Sans Mono', 'Liberation Mono', Menlo, Consolas, monospace\" font-size=\"{FONT}\">\n\
-         <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{}\"/>\n",
-        hex(BACKGROUND)
+         <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{}\"{}/>\n",
+        hex(scheme.background()),
+        scheme.frame()
     );
 
     for (place, light) in ["#ff5f57", "#febc2e", "#28c840"].iter().enumerate() {
@@ -81,13 +146,13 @@ pub fn svg(screen: &Snapshot) -> String {
 
     for (number, row) in (0u16..).zip(&screen.rows) {
         let top = MARGIN + BAR + f32::from(number) * CELL.1;
-        row.runs.iter().for_each(|run| draw(&mut image, run, top));
+        row.runs.iter().for_each(|run| draw(&mut image, run, top, scheme));
     }
 
     if screen.cursor.visible {
         let (x, y) = (left(screen.cursor.column), MARGIN + BAR + f32::from(screen.cursor.row) * CELL.1);
         let (width, height) = CELL;
-        let colour = hex(FOREGROUND);
+        let colour = hex(scheme.foreground());
         let _ = writeln!(
             image,
             "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width}\" height=\"{height}\" fill=\"{colour}\" fill-opacity=\"0.55\"/>"
@@ -102,10 +167,10 @@ fn left(column: u16) -> f32 {
     MARGIN + f32::from(column) * CELL.0
 }
 
-fn draw(image: &mut String, run: &Run, top: f32) {
-    let (foreground, background) = colours(&run.style);
+fn draw(image: &mut String, run: &Run, top: f32, scheme: Scheme) {
+    let (foreground, background) = colours(&run.style, scheme);
     let (x, width) = (left(run.column), f32::from(run.width) * CELL.0);
-    if background != BACKGROUND {
+    if background != scheme.background() {
         let (colour, height) = (hex(background), CELL.1);
         let _ = writeln!(
             image,
@@ -136,13 +201,14 @@ fn draw(image: &mut String, run: &Run, top: f32) {
     );
 }
 
-fn colours(style: &Style) -> ((u8, u8, u8), (u8, u8, u8)) {
+fn colours(style: &Style, scheme: Scheme) -> ((u8, u8, u8), (u8, u8, u8)) {
     let of = |colour, usual| match colour {
         Colour::Usual => usual,
-        Colour::Indexed(index) => usual_colour(usize::from(index)),
+        Colour::Indexed(index) => scheme.indexed(index),
         Colour::Rgb(red, green, blue) => (red, green, blue),
     };
-    let (foreground, background) = (of(style.foreground, FOREGROUND), of(style.background, BACKGROUND));
+    let foreground = of(style.foreground, scheme.foreground());
+    let background = of(style.background, scheme.background());
     if style.inverse { (background, foreground) } else { (foreground, background) }
 }
 
@@ -176,14 +242,28 @@ mod tests {
     fn a_picture_shows_text_colours_and_the_cursor_and_nothing_can_break_out_of_it() {
         let mut screen = Screen::new(TerminalSize { columns: 20, rows: 3 });
         screen.feed(b"\x1b]0;a <b> & \"c\"\x07\x1b[1;31m<script>\x1b[0m ok\r\n\x1b[44m\xe4\xb8\x96\x1b[0m");
-        let image = svg(&screen.snapshot());
+        let image = svg(&screen.snapshot(), Scheme::Dark);
         assert!(image.contains("font-weight=\"bold\">&lt;script&gt;</text>"), "{image}");
         assert!(image.contains("<title>a &lt;b&gt; &amp; &quot;c&quot;</title>"), "{image}");
         assert!(image.contains(&hex(NAMED[1])) && image.contains(&hex(NAMED[4])), "{image}");
         assert!(image.contains("\u{4e16}") && image.contains("textLength=\"16.8\""), "two columns wide: {image}");
         assert!(image.contains("fill-opacity=\"0.55\""), "the cursor: {image}");
         screen.feed(b"\x1b[?25l");
-        assert!(!svg(&screen.snapshot()).contains("fill-opacity=\"0.55\""));
+        assert!(!svg(&screen.snapshot(), Scheme::Dark).contains("fill-opacity=\"0.55\""));
+    }
+
+    #[test]
+    fn a_light_picture_has_dark_text_and_keeps_the_colours_that_a_program_chose_itself() {
+        let mut screen = Screen::new(TerminalSize { columns: 20, rows: 2 });
+        screen.feed(b"plain \x1b[33mnamed\x1b[0m \x1b[38;2;1;2;3mown\x1b[0m \x1b[7minverse\x1b[0m");
+        let image = svg(&screen.snapshot(), Scheme::Light);
+        let fills = |colour, text: &str| {
+            let line = image.lines().find(|line| line.contains(&format!(">{text}")));
+            line.is_some_and(|line| line.contains(&format!("fill=\"{}\"", hex(colour))))
+        };
+        assert!(fills(LIGHT_FOREGROUND, "plain") && fills(LIGHT_NAMED[3], "named"), "{image}");
+        assert!(fills((1, 2, 3), "own") && fills(LIGHT_BACKGROUND, "inverse"), "{image}");
+        assert!(!image.contains(&hex(BACKGROUND)) && !image.contains(&hex(FOREGROUND)), "{image}");
     }
 
     #[test]
