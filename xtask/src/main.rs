@@ -2,10 +2,12 @@
 #![expect(clippy::disallowed_methods, reason = "a chore is to start other programs")]
 
 mod bench;
+mod book;
 mod differential;
 mod dist;
 mod foreign;
 mod package;
+mod pictures;
 mod projects;
 mod python;
 
@@ -31,7 +33,8 @@ Chores of the project.
                        --state DIR  keep state there meanwhile, for instance on another file system
                        --check    fail where an instruction count has changed by more than 5 %
                        tokens [--save] [--check]   instead: what a model reads of recorded sessions, in tokens
-  cargo xtask docs     makes the pictures of `chiton ui` in docs/pictures anew; needs npm and chromium
+  cargo xtask docs     makes the pictures in docs/pictures anew: a session, `chiton top`, and, with npm and chromium, `chiton ui`
+                       --book     instead: the pages of docs as a book below target/book; needs mdbook, or installs it
   cargo xtask fuzz     random texts: whatever bash runs must be listed by the guard, or asked about; --help says more
                        [--texts N] [--seconds S] [--seed X]   without a bound otherwise
   cargo xtask projects real projects from the registries of cargo, npm and pip, each built and tested outside and inside
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         "test" => test(),
         "bench" if env::args().nth(2).as_deref() == Some("tokens") => tokens(),
         "bench" => bench::run(env::args().skip(2)),
+        "docs" if env::args().nth(2).as_deref() == Some("--book") => book::build(),
         "docs" => docs(),
         "projects" => projects::run(env::args().skip(2)),
         "dist" => dist::run(&env::args().skip(2).collect::<Vec<_>>()),
@@ -167,8 +171,11 @@ fn tokens() -> Result<()> {
 
 /// Makes what the documentation shows of the program.
 fn docs() -> Result<()> {
-    cargo(&["build", "-p", "chiton-cli"], "the program does not build")?;
-    foreign::pictures()
+    let check = ["test", "-p", "chiton-cli", "--test", "documents", "page-readme"];
+    cargo(&check, "the README shows what does not happen")?;
+    pictures::draw()?;
+    foreign::pictures()?;
+    pictures::prune()
 }
 
 fn agents() -> Result<()> {
