@@ -145,9 +145,9 @@ fn at_home(picture: &str, real: &str) -> String {
         let width = width - CELL * f32::from(shorter);
         Some(format!("{before}textLength=\"{width:.1}\"{}", after.replace(real, HOME)))
     };
-    let lines = picture.lines().map(|line| match line.contains(real) {
-        true => narrower(line).unwrap_or_else(|| line.replace(real, HOME)),
-        false => line.to_owned(),
+    let lines = picture.lines().map(|line| {
+        let narrower = if line.contains(real) { narrower(line) } else { None };
+        narrower.unwrap_or_else(|| line.replace(real, HOME))
     });
     lines.map(|line| line + "\n").collect()
 }

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 /// The README, and all pages of `docs`.
 fn pages(root: &Path) -> Vec<PathBuf> {
     let docs = fs::read_dir(root.join("docs")).unwrap().flatten().map(|entry| entry.path());
-    let mut pages: Vec<PathBuf> = docs.filter(|path| path.extension().is_some_and(|it| it == "md")).collect();
+    let mut pages: Vec<PathBuf> = docs.filter(|path| links::is_page(path)).collect();
     pages.push(root.join("README.md"));
     pages.sort();
     pages

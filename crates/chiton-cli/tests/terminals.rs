@@ -311,6 +311,11 @@ fn logs_have_three_views_and_a_shot_is_a_picture() {
         shot.starts_with("<svg") && shot.contains(">done</text>") && shot.contains("<title>a title</title>"),
         "{shot}"
     );
+    let ground = |scheme: &str| text(&place.call(&["shot", scheme, id]).stdout);
+    assert_eq!(ground("--dark"), shot, "it is dark unless somebody asks for light");
+    assert!(ground("--light").starts_with("<svg") && ground("--light") != shot);
+    let both = place.call(&["shot", "--light", "--dark", id]);
+    assert!(text(&both.stderr).contains("cannot be used with"), "{}", text(&both.stderr));
     let plain = place.json(&["echo x"]);
     let refused = place.call(&["shot", plain["run_id"].as_str().unwrap()]);
     assert!(text(&refused.stderr).contains("has no terminal"), "{}", text(&refused.stderr));

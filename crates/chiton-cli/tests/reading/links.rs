@@ -38,8 +38,7 @@ fn nowhere(file: &Path, target: &str) -> Option<String> {
     if !path.exists() {
         return Some("there is no such file".to_owned());
     }
-    let is_page = path.extension().is_some_and(|it| it == "md");
-    if anchor.is_empty() || !is_page || anchors(&fs::read_to_string(&path).unwrap()).contains(anchor) {
+    if anchor.is_empty() || !is_page(&path) || anchors(&fs::read_to_string(&path).unwrap()).contains(anchor) {
         return None;
     }
     Some("there is no such heading".to_owned())
@@ -73,6 +72,11 @@ fn prose(text: &str) -> Vec<(usize, String)> {
     lines
 }
 
+/// Whether this is a file in Markdown.
+pub fn is_page(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == "md")
+}
+
 /// All pages of the repository, but for what was built or fetched.
 fn files(root: &Path) -> Vec<PathBuf> {
     let (mut found, mut left) = (Vec::new(), vec![root.to_owned()]);
@@ -81,7 +85,7 @@ fn files(root: &Path) -> Vec<PathBuf> {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if path.is_dir() && !name.starts_with('.') && !matches!(name.as_str(), "target" | "node_modules") {
                 left.push(path);
-            } else if name.ends_with(".md") {
+            } else if is_page(&path) {
                 found.push(path);
             }
         }

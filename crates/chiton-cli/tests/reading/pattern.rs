@@ -78,7 +78,7 @@ impl Meanings {
                 continue;
             }
             self.line(line.trim_end(), &mut pattern, &mut names);
-            pattern.push_str("\n");
+            pattern.push('\n');
         }
         // Nothing shown is an empty line here, as nothing that came is.
         if shown.trim_end_matches('\n').is_empty() {

@@ -13,7 +13,7 @@ use super::page::{Page, Step};
 use super::pattern::Meanings;
 
 /// Longer than any command of a page takes, even while other tests run.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 /// What bash prints, with the exit code, when a command is done.
 const DONE: &str = "@@ done @@";
 /// The home of readers, on the pages.
