@@ -103,7 +103,7 @@ test("of a long output the end is shown, and more on demand", {}, async ({ place
 });
 
 test("a terminal is shown and takes typing", {}, async ({ place, page }) => {
-  const id = await place.start("read -rp 'Your name? ' name; echo \"Hello, $name.\"; read -rsn1 key; echo \"key $key\"", "--pty");
+  const id = await place.start("read -rp 'Your name? ' name; echo \"Hello, $name.\"; read -rsn1 key; printf 'key %q' \"$key\"", "--pty");
   await page.waitForSelector(`#row-${id}.waiting`);
   assert.match(await row(page, id).locator(".meta").textContent(), /Your name\?/u);
   await choose(page, id);
@@ -115,9 +115,14 @@ test("a terminal is shown and takes typing", {}, async ({ place, page }) => {
   await page.keyboard.type("Grüße");
   await page.keyboard.press("Enter");
   await until("the answer", async () => (await text()).includes("Hello, Grüße."));
-  await page.keyboard.press("z");
+  await page.keyboard.press("Shift+Escape");
+  await until("the keyboard is free again", () => page.evaluate(() => document.activeElement.closest(".xterm") === null));
+  await page.locator(".xterm-screen").click();
+  // Every key is meant for the terminal, also those that mean something to the page.
+  await page.keyboard.press("Escape");
   await ended(page, id);
-  assert.match(await place.chiton("logs", "--plain", id), /key z/u);
+  assert.equal(page.url().endsWith(id), true);
+  assert.match(await place.chiton("logs", "--plain", id), /key \$'\\E'/u);
   assert.match(await place.chiton("audit"), new RegExp(`${id} attached`, "u"));
 });
 
@@ -358,6 +363,12 @@ test("nothing is wider than a phone", { viewport: { width: 390, height: 844 } },
     await page.waitForTimeout(100);
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390, view);
   }
+});
+
+test("a run that is not there is named as such", {}, async ({ page, origin }) => {
+  await page.goto(`${origin}/#/runs/shell_00000000`);
+  await page.locator(".hint", { hasText: "not found" }).waitFor();
+  return { expected: [/404/u] };
 });
 
 test("an open page goes on after a restart", {}, async ({ place, page, origin, end }) => {
