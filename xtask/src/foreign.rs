@@ -101,7 +101,7 @@ fn copied() -> Result<PathBuf> {
     Ok(folder.canonicalize()?)
 }
 
-fn copy(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -134,7 +134,7 @@ fn node(folder: &Path) -> Result<()> {
 }
 
 /// Installs, unless what is in `list` was installed before.
-fn once(folder: &Path, list: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
+pub(crate) fn once(folder: &Path, list: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
     let (wanted, stamp) = (fs::read(folder.join(list))?, folder.join(format!("{list}.installed")));
     if fs::read(&stamp).ok().as_ref() != Some(&wanted) {
         install()?;
@@ -156,7 +156,7 @@ fn program() -> PathBuf {
     bench::target().join("debug/chiton")
 }
 
-fn say(command: &mut Command, folder: &Path) -> Result<()> {
+pub(crate) fn say(command: &mut Command, folder: &Path) -> Result<()> {
     let shown = format!("{command:?}").replace('"', "");
     let status = command.current_dir(folder).status().with_context(|| format!("cannot start {shown}"))?;
     ensure!(status.success(), "{shown} failed");

@@ -1,10 +1,13 @@
-//! Chores of the project: `cargo xtask test`, `cargo xtask bench`, `cargo xtask fuzz`.
+//! Chores of the project: `cargo xtask test`, `cargo xtask bench`, `cargo xtask dist`, and others.
 #![expect(clippy::disallowed_methods, reason = "a chore is to start other programs")]
 
 mod bench;
 mod differential;
+mod dist;
 mod foreign;
+mod package;
 mod projects;
+mod python;
 
 use std::env;
 use std::fs;
@@ -35,6 +38,14 @@ Chores of the project.
                        of the sandbox `work`; needs the network, and about half an hour
                        [WORD…]    only those with one of these words in their names
                        --program FILE   last: this chiton, instead of the release build or that of the tests
+  cargo xtask dist     the program as people get it, in archives below target/dist: no library needed, no path of this machine
+                       [x86_64] [aarch64]   only these
+                       --check    build it once more from a clean checkout elsewhere, and compare
+  cargo xtask package  packages of that, below target/package: wheels, npm, Debian, the files of an image, server.json
+                       [x86_64] [aarch64]   only these
+                       --check    install each of them in an empty place, and use it once
+                       --quick    the same with the program as the tests have built it, as `cargo xtask test` does
+  cargo xtask python   only the tests of the Python package
   cargo xtask agree    whether scripts and commands parse, here and for `bash -n`
                        [FILE…] [--lines FILE] [--installed]
 ";
@@ -48,6 +59,9 @@ fn main() -> ExitCode {
         "bench" => bench::run(env::args().skip(2)),
         "docs" => docs(),
         "projects" => projects::run(env::args().skip(2)),
+        "dist" => dist::run(&env::args().skip(2).collect::<Vec<_>>()),
+        "python" => tested_python(),
+        "package" => package::run(&env::args().skip(2).collect::<Vec<_>>()),
         "fuzz" | "agree" => differential::run(env::args().skip(1)),
         "" | "help" | "--help" => {
             print!("{HELP}");
@@ -84,6 +98,10 @@ fn test() -> Result<()> {
     cargo(&report, "the guard is wrong")?;
     eprintln!("\n== clients written elsewhere");
     foreign::run()?;
+    eprintln!("\n== packages");
+    package::try_with_tested_program()?;
+    eprintln!("\n== the Python package");
+    python::run()?;
     rows()?;
     for target in unsteady {
         println!("Unsteady: `cargo test {target}` failed among the others and passed by itself; find out why.");
@@ -157,6 +175,13 @@ fn agents() -> Result<()> {
     ensure!(quiet("npm", &["--version"]), "npm is missing: it installs the agents");
     cargo(&["build", "-p", "chiton-cli"], "the program does not build")?;
     foreign::agents(&env::args().skip(3).collect::<Vec<_>>())
+}
+
+/// The tests of the Python package alone.
+fn tested_python() -> Result<()> {
+    let build = ["test", "--no-run", "-p", "chiton-cli", "-p", "chiton-python", "--test", "library"];
+    cargo(&build, "the library does not build")?;
+    python::run()
 }
 
 /// How many rows of the requirement documents pass: the tests have just verified this table.

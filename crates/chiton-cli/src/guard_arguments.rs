@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use chiton_engine::ancestry;
 use chiton_engine::guard::policy::{GuardPolicy, Mode};
-use chiton_engine::guard::{Context, OwnPlaces, OwnProcess};
+use chiton_engine::guard::{Context, OwnPlaces};
+use chiton_engine::machine;
 use chiton_engine::review::Guard;
 use clap::{Args, ValueEnum};
 
@@ -98,12 +99,7 @@ fn not_in_reach(file: &Path, settings: &Settings, directory: &Path) -> Result<()
 pub(crate) fn around(directory: PathBuf) -> Context {
     let home = env::var_os("HOME").map_or_else(|| PathBuf::from("/root"), PathBuf::from);
     let user = env::var("USER").or_else(|_| env::var("LOGNAME")).unwrap_or_else(|_| "root".to_owned());
-    let mut context = Context::new(home, user, directory.clone());
-    context.workspace = Some(directory);
-    context.own_processes = own_processes().into();
-    context.own_groups = own_group().into_iter().collect();
-    context.mounts = mounts().into();
-    context
+    machine::guard_context(home, user, directory)
 }
 
 /// Where this Chiton keeps what no command may touch.
@@ -116,30 +112,4 @@ pub(crate) fn own_places(settings: &Settings, state: &Path) -> OwnPlaces {
         secrets: surroundings::secrets_directory().into_iter().chain([token]).collect(),
         state: vec![state.to_owned()],
     }
-}
-
-/// This process and its ancestors.
-fn own_processes() -> Vec<OwnProcess> {
-    let mut found = Vec::new();
-    let mut id = std::process::id();
-    while id > 1 && found.len() < 64 {
-        let name = fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default().trim().to_owned();
-        found.push(OwnProcess { id, name });
-        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
-        id = parent.and_then(|parent| parent.trim().parse().ok()).unwrap_or(0);
-    }
-    found
-}
-
-/// The process group of this process, where it has a number here: in a container it may have been made outside.
-fn own_group() -> Option<u32> {
-    let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    let (_, fields) = stat.rsplit_once(") ")?;
-    fields.split(' ').nth(2)?.parse().ok().filter(|group| *group > 0)
-}
-
-fn mounts() -> Vec<PathBuf> {
-    let text = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    text.lines().filter_map(|line| line.split(' ').nth(1)).map(|path| path.replace("\\040", " ").into()).collect()
 }

@@ -6,6 +6,7 @@ mod call;
 mod changes;
 mod check;
 mod clean;
+mod completions;
 mod consent;
 mod dialects;
 mod diff;
@@ -15,8 +16,10 @@ mod env;
 mod export;
 mod guard_arguments;
 mod handshake;
+mod help;
 mod kill;
 mod logs;
+mod manual;
 mod mcp;
 mod messages;
 mod passphrase;
@@ -40,6 +43,7 @@ mod shown;
 mod status_line;
 mod surroundings;
 mod table;
+mod top;
 mod ui;
 mod undo;
 mod wait;
@@ -50,7 +54,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::engine::CompletionCandidate;
 
 use settings::Settings;
@@ -62,12 +66,13 @@ use settings::Settings;
     version,
     about,
     arg_required_else_help = true,
-    after_help = "Completion of options and task ids: add `source <(COMPLETE=bash chiton)` to ~/.bashrc (or zsh, fish)."
+    after_help = "Completion of options and task ids: add `source <(chiton completions bash)` to ~/.bashrc (or zsh, fish)."
 )]
 struct Cli {
     #[arg(
         long,
         global = true,
+        help_heading = "Everywhere",
         value_name = "DIR",
         help = "Where runs and sessions are kept [default: $XDG_STATE_HOME/chiton]"
     )]
@@ -75,6 +80,7 @@ struct Cli {
     #[arg(
         long,
         global = true,
+        help_heading = "Everywhere",
         value_name = "FILE",
         help = "The settings file [default: $XDG_CONFIG_HOME/chiton/config.toml]"
     )]
@@ -87,6 +93,7 @@ struct Cli {
 enum Verb {
     Run(run::RunArguments),
     Ps(ps::PsArguments),
+    Top(top::TopArguments),
     Logs(logs::LogsArguments),
     Wait(wait::WaitArguments),
     Send(send::SendArguments),
@@ -112,15 +119,18 @@ enum Verb {
     Audit(audit::AuditArguments),
     Dialects(dialects::DialectsArguments),
     Schema(dialects::SchemaArguments),
+    Completions(completions::CompletionsArguments),
+    Man(manual::ManArguments),
 }
 
 /// Our own failure, as `timeout` and `env` have it: nothing of the command ran.
 const OWN_FAILURE: u8 = 125;
 
 fn main() -> ExitCode {
+    chiton_engine::machine::look_up_names_without_plugins();
     chiton_engine::serve_if_asked();
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
-    let cli = match Cli::try_parse() {
+    let cli = match parsed() {
         Ok(cli) => cli,
         Err(error) => {
             let error = with_near_verb(error);
@@ -135,6 +145,15 @@ fn main() -> ExitCode {
         messages::complain(&format!("{error:#}"));
         ExitCode::from(OWN_FAILURE)
     })
+}
+
+/// What was asked for. Help is made to fit only where somebody wants it.
+fn parsed() -> Result<Cli, clap::Error> {
+    let wants_help = |word: std::ffi::OsString| word == "-h" || word == "--help" || word == "help";
+    if std::env::args_os().len() > 1 && !std::env::args_os().any(wants_help) {
+        return Cli::try_parse();
+    }
+    Cli::from_arg_matches(&help::fitting(Cli::command()).try_get_matches()?)
 }
 
 /// Names the verb that was meant. Ours is `chiton run`, however `rnu` was typed; of `update` there is nothing like it.
@@ -163,6 +182,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Doctor(arguments) => doctor::doctor(&arguments, &state, &settings),
         Verb::Run(arguments) => run::run(&arguments, &settings, &state?),
         Verb::Ps(arguments) => ps::ps(&arguments, &state?),
+        Verb::Top(_) => on_runtime(top::top(&settings, &state?)),
         Verb::Logs(arguments) => on_runtime(logs::logs(arguments, &state?)),
         Verb::Wait(arguments) => on_runtime(wait::wait(arguments, &state?)),
         Verb::Send(arguments) => on_runtime(send::send(arguments, &settings, &state?)),
@@ -185,6 +205,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Audit(arguments) => audit::audit(&arguments, &settings, &state?),
         Verb::Dialects(_) => dialects::dialects(),
         Verb::Schema(arguments) => dialects::print_schema(&arguments),
+        Verb::Completions(arguments) => Ok(completions::completions(&arguments)),
+        Verb::Man(arguments) => manual::man(&arguments, Cli::command()),
     }
 }
 

@@ -59,7 +59,7 @@ fn cut(cell: &str, room: usize) -> String {
 }
 
 /// The width of the terminal on standard output, if that is one.
-fn columns() -> Option<usize> {
+pub(crate) fn columns() -> Option<usize> {
     let stdout = std::io::stdout();
     let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout).ok()).flatten()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))

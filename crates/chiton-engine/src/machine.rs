@@ -5,10 +5,58 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use chiton_guard::{Context, OwnProcess};
 use rustix::fs::MemfdFlags;
 use rustix::process::{PidfdFlags, child_subreaper, getpid, pidfd_open};
 
-use crate::sys::{landlock, probe};
+use crate::sys::{landlock, names, probe};
+
+/// Call this first in `main`, before anything looks up a name.
+///
+/// It does something only in a program with glibc linked into it. There, a look-up of a host or a user loads the plug-ins that
+/// the machine's `/etc/nsswitch.conf` names, and with them the machine's glibc: another version of it, as a rule, or none, and
+/// the program crashes. After this call, hosts are looked up in `/etc/hosts` and by DNS, users in `/etc/passwd`, and no plug-in
+/// is loaded.
+pub fn look_up_names_without_plugins() {
+    names::configure();
+}
+
+/// What the guard has to know about this machine and this process to judge commands that start in `directory`, which is also
+/// the workspace.
+pub fn guard_context(home: PathBuf, user: String, directory: PathBuf) -> Context {
+    let mut context = Context::new(home, user, directory.clone());
+    context.workspace = Some(directory);
+    context.own_processes = own_processes().into();
+    context.own_groups = own_group().into_iter().collect();
+    context.mounts = mounts().into();
+    context
+}
+
+/// This process and its ancestors.
+fn own_processes() -> Vec<OwnProcess> {
+    let mut found = Vec::new();
+    let mut id = std::process::id();
+    while id > 1 && found.len() < 64 {
+        let name = fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default().trim().to_owned();
+        found.push(OwnProcess { id, name });
+        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+        id = parent.and_then(|parent| parent.trim().parse().ok()).unwrap_or(0);
+    }
+    found
+}
+
+/// The process group of this process, where it has a number here: in a container it may have been made outside.
+fn own_group() -> Option<u32> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    fields.split(' ').nth(2)?.parse().ok().filter(|group| *group > 0)
+}
+
+fn mounts() -> Vec<PathBuf> {
+    let text = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    text.lines().filter_map(|line| line.split(' ').nth(1)).map(|path| path.replace("\\040", " ").into()).collect()
+}
 
 /// Something that the engine cannot work without.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Everything under a state directory, as a person sees it.
 //!
 //! - [`overview`]: all runs with what they do at the moment, those that need a person first.
+//! - [`top`]: the same in a terminal.
 //! - [`approvals`]: the questions that wait for a person's answer.
 //! - [`page`]: the same as a web page on this machine.
 //!
@@ -8,6 +9,10 @@
 //! line.
 
 pub mod approvals;
+mod near;
 pub mod overview;
 pub mod page;
 mod shown;
+pub mod top;
+
+pub use near::near;

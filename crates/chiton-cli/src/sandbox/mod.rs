@@ -100,6 +100,9 @@ enum SandboxVerb {
         /// Print one JSON object
         #[arg(long)]
         json: bool,
+        /// Print the policy itself, for a program that holds commands to it with the library
+        #[arg(long, hide = true, conflicts_with_all = ["json", "all"])]
+        policy: bool,
     },
     /// Allow more: adds a line to the settings
     Allow(change::ChangeArguments),
@@ -110,8 +113,12 @@ enum SandboxVerb {
 pub(crate) fn sandbox(arguments: &SandboxVerbArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
     match &arguments.verb {
         SandboxVerb::List { json } => show::list(&settings.sandbox, *json),
-        SandboxVerb::Show { profile, add_dir, all, json } => {
-            let form = if *json { show::Form::Json } else { show::Form::Text { all: *all } };
+        SandboxVerb::Show { profile, add_dir, all, json, policy } => {
+            let form = match (policy, json) {
+                (true, _) => show::Form::Policy,
+                (false, true) => show::Form::Json,
+                (false, false) => show::Form::Text { all: *all },
+            };
             show::show(profile.as_deref(), add_dir, form, settings, state)?;
         }
         SandboxVerb::Allow(wanted) => change::change(wanted, change::Direction::Allow, settings, state)?,

@@ -22,6 +22,8 @@ use crate::table::lay_out;
 
 /// How a policy is printed.
 pub(super) enum Form {
+    /// As the library reads it.
+    Policy,
     Json,
     Text {
         /// Also what is not there yet.
@@ -91,6 +93,8 @@ pub(super) fn here(name: Option<&str>, added: &[PathBuf], settings: &Settings, s
 pub(super) fn show(name: Option<&str>, added: &[PathBuf], form: Form, settings: &Settings, state: &Path) -> Result<()> {
     let here = here(name, added, settings, state)?;
     match (here, form) {
+        (None, Form::Policy) => say!("null"),
+        (Some(here), Form::Policy) => say!("{}", serde_json::to_string(&here.settled.policy)?),
         (None, Form::Json) => say!("{}", json!({"profile": OFF, "sandbox": false})),
         (None, Form::Text { .. }) => say!("profile off: no sandbox; commands run with all your rights"),
         (Some(here), Form::Json) => say!("{}", as_json(&here)),

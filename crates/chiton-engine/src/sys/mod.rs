@@ -9,6 +9,7 @@ pub(crate) mod enclosed;
 pub(crate) mod landlock;
 pub(crate) mod memory;
 pub(crate) mod messages;
+pub(crate) mod names;
 pub(crate) mod namespaces;
 pub(crate) mod netlink;
 pub(crate) mod packets;

@@ -1,0 +1,3 @@
+from chiton_shell import main
+
+main()

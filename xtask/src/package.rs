@@ -1,0 +1,141 @@
+//! `cargo xtask package`: packages of the built program, below `target/package`. Nothing is published.
+//!
+//! 1. [`dist`] builds the program, and puts together what belongs to it.
+//! 2. Each kind of package is made from that: [`wheel`], [`npm`], [`deb`], [`image`], [`registry`]; their sources are in
+//!    `packaging/`. [`library`] is the Python library, from `python/`.
+//! 3. `--check` installs each of them in an empty place and uses it once ([`tries`]).
+
+mod deb;
+mod image;
+mod library;
+mod npm;
+mod registry;
+mod tries;
+mod wheel;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::dist::{self, Built, Places, TARGETS, VERSION, answer};
+
+/// Where packages are made, and of what.
+struct Packaging {
+    /// `packaging/`.
+    sources: PathBuf,
+    /// Where they go.
+    output: PathBuf,
+    /// Where they are tried.
+    scratch: PathBuf,
+    /// The time of every file in them.
+    time: String,
+}
+
+impl Packaging {
+    fn new(places: &Places, name: &str) -> Result<Self> {
+        let output = places.target.join(name);
+        let _ = fs::remove_dir_all(&output);
+        let scratch = output.join("tried");
+        fs::create_dir_all(&scratch)?;
+        Ok(Self { sources: places.sources.join("packaging"), output, scratch, time: places.time() })
+    }
+
+    /// A file of `packaging/`, with what it leaves open filled in.
+    fn filled(&self, name: &str, values: &[(&str, &str)]) -> Result<String> {
+        let path = self.sources.join(name);
+        let mut text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        for (place, value) in [("@VERSION@", VERSION)].iter().chain(values) {
+            text = text.replace(place, value);
+        }
+        Ok(text)
+    }
+
+    /// An empty folder to try something in.
+    fn empty_place(&self, name: &str) -> Result<PathBuf> {
+        let place = self.scratch.join(name);
+        let _ = fs::remove_dir_all(&place);
+        fs::create_dir_all(&place)?;
+        Ok(place)
+    }
+}
+
+/// Makes all packages; with `--check`, uses each of them once.
+pub(crate) fn run(words: &[String]) -> Result<()> {
+    if words == ["--quick"] {
+        return try_with_tested_program();
+    }
+    let (check, targets) = dist::read(words)?;
+    let places = Places::here()?;
+    let built = dist::make(&places, &targets)?;
+    let packaging = Packaging::new(&places, "package")?;
+    make(&packaging, &built)?;
+    let here = built.iter().find(|one| one.target.is_this_machine());
+    if let Some(one) = here {
+        library::make(&packaging, &places, one)?;
+    }
+    if check {
+        try_all(&packaging, &built)?;
+        if let Some(one) = here {
+            tries::without_libraries(&packaging, &one.folder.join("chiton"))?;
+            library::try_it(&packaging)?;
+        }
+    }
+    let _ = fs::remove_dir_all(&packaging.scratch);
+    list(&packaging.output)
+}
+
+/// The same with the program as it is built for tests, so that a mistake in a package shows without a build for it.
+pub(crate) fn try_with_tested_program() -> Result<()> {
+    let places = Places::here()?;
+    let Some(target) = TARGETS.iter().find(|target| target.is_this_machine()) else {
+        eprintln!("there are no packages for this kind of processor, so none was tried");
+        return Ok(());
+    };
+    let packaging = Packaging::new(&places, "package-of-tests")?;
+    let (program, folder) = (packaging.scratch.join("chiton"), packaging.output.join("folder"));
+    // Most of it is names and lines for debuggers, which would only be packed and unpacked again.
+    answer(Command::new("strip").arg("-o").arg(&program).arg(places.target.join("debug/chiton")))?;
+    dist::assemble(&places, target, &program, &program, &folder)?;
+
+    let built = [Built { target, folder }];
+    make(&packaging, &built)?;
+    try_all(&packaging, &built)?;
+    Ok(fs::remove_dir_all(&packaging.output)?)
+}
+
+fn make(packaging: &Packaging, built: &[Built]) -> Result<()> {
+    for one in built {
+        wheel::make(packaging, one)?;
+        npm::make_platform(packaging, one)?;
+        deb::make(packaging, one)?;
+    }
+    npm::make_main(packaging)?;
+    image::make(packaging, built)?;
+    registry::make(packaging)
+}
+
+fn try_all(packaging: &Packaging, built: &[Built]) -> Result<()> {
+    image::check(packaging, built)?;
+    registry::check(packaging)?;
+    let Some(one) = built.iter().find(|one| one.target.is_this_machine()) else {
+        eprintln!("nothing was built for this machine, so no package was installed");
+        return Ok(());
+    };
+    wheel::try_it(packaging, one)?;
+    npm::try_it(packaging, one)?;
+    deb::try_it(packaging, one)
+}
+
+fn list(output: &Path) -> Result<()> {
+    println!("\nIn {}:", output.display());
+    let mut files: Vec<PathBuf> = fs::read_dir(output)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    files.sort();
+    for path in files {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let size = if path.is_dir() { "a folder".to_owned() } else { dist::size(&path)? };
+        println!("  {name}  {size}");
+    }
+    Ok(())
+}
