@@ -17,7 +17,11 @@ function test(name, options, run) {
   cases.push({ name, options, run });
 }
 
+// A harmless command that the guard refuses.
+const REFUSED = "[guard]\nrule = [{decision = 'deny', program = ['touch'], any_argument = ['canary*'], reason = 'Canaries sing.', match = ['touch canary']}]\n";
+
 async function open(place, options) {
+  if (options.settings) await place.settle(options.settings);
   const served = await place.serve(...(options.control === false ? [] : ["--control"]), "--port", "0");
   const context = await browser.newContext({ viewport: options.viewport ?? { width: 1280, height: 800 }, colorScheme: options.colours ?? "light" });
   const page = await context.newPage();
@@ -126,18 +130,19 @@ test("a terminal is shown and takes typing", {}, async ({ place, page }) => {
   assert.match(await place.chiton("audit"), new RegExp(`${id} attached`, "u"));
 });
 
-test("text reaches the input of a run, and the guard has its say", {}, async ({ place, page }) => {
+test("text reaches the input of a run, and the guard has its say", { settings: REFUSED }, async ({ place, page }) => {
   const id = await place.start("read -r line; echo \"got $line\"; bash", "--open-stdin");
   await page.waitForSelector(`#row-${id}`);
   await choose(page, id);
   await page.getByLabel("Text for its input").fill("a line");
   await page.keyboard.press("Enter");
   await page.locator(".line", { hasText: "got a line" }).waitFor();
-  await page.getByLabel("Text for its input").fill("rm -rf ~");
+  await page.getByLabel("Text for its input").fill("touch canary.sent");
   await page.keyboard.press("Enter");
-  await page.locator(".notice.badly").waitFor();
+  await page.locator(".notice.badly", { hasText: "Canaries sing." }).waitFor();
   await page.getByRole("button", { name: "End input" }).click();
   await ended(page, id);
+  assert.equal(await place.has("canary.sent"), false);
   return { expected: [/409/u] };
 });
 
@@ -249,7 +254,7 @@ head -c 10000000 /dev/zero | tr '\0' A; printf '\nafter the long line\n'; printf
   await until("the terminal", async () => (await page.locator(".xterm-rows").textContent()).includes("<b>bold</b>"));
   await page.locator(".xterm-screen").click({ position: { x: 20, y: 8 } });
   assert.equal(await page.evaluate(() => window.scripted), undefined);
-  assert.equal(await page.title(), await page.evaluate(() => document.title.includes("title")) ? "" : await page.title());
+  assert.doesNotMatch(await page.title(), /a title/u);
 });
 
 test("a question is answered", {}, async ({ place, page }) => {
