@@ -54,7 +54,9 @@ impl Setting {
             "strict" => Mode::Strict,
             "off" => Mode::Off,
             other => {
-                return Err(Failure::request(format!("there is no guard '{other}'; there are default, strict and off")));
+                return Err(Failure::request(format!(
+                    "there is no guard '{other}'; there are default, strict and off"
+                )));
             }
         };
         // A program that a command of Chiton runs is under the rules of that Chiton, whatever it asks for.

@@ -93,6 +93,8 @@ pub(super) fn without_libraries(packaging: &Packaging, program: &Path) -> Result
     fs::copy(program, root.join("bin/chiton"))?;
     fs::copy(busybox, root.join("bin/busybox"))?;
     std::os::unix::fs::symlink("busybox", root.join("bin/sh"))?;
+    // As everywhere: a shell reads what it is given by its number.
+    std::os::unix::fs::symlink("/proc/self/fd", root.join("dev/fd"))?;
     fs::write(root.join("dev/null"), "")?;
 
     let script = format!(
