@@ -50,6 +50,9 @@ async function shoot(page, name) {
 
 try {
   const { asks, screen } = await fill();
+  const rule = "{decision = 'ask', program = ['deploy'], reason = 'A deployment is seen by others.', match = ['deploy --to staging']}";
+  const settings = await place.write("../../settings.toml", `[guard]\nrule = [${rule}]\n`);
+  await place.write("deploy", "#!/bin/sh\necho deployed\n", 0o755);
   const { link, origin } = await place.serve("--control", "--port", "0");
   for (const [colours, sizes] of [["light", [[1280, 800], [390, 844]]], ["dark", [[1280, 800], [390, 844]]]]) {
     for (const [width, height] of sizes) {
@@ -60,24 +63,28 @@ try {
       const first = width === 1280 && colours === "light" ? link : await place.chiton("ui");
       await page.goto(first);
       await page.waitForSelector(".row.waiting");
-      const failed = page.locator(".row", { hasText: "bash build.sh" }).first();
       const size = width === 1280 ? "" : "-phone";
-      if (size) await shoot(page, `ui-list-${colours}${size}`);
-      await failed.click();
+      if (size) {
+        await shoot(page, `ui-list-${colours}${size}`);
+        await context.close();
+        continue;
+      }
+      await page.locator(".row", { hasText: "bash build.sh" }).first().click();
       await page.waitForSelector(".line.wrong");
-      await shoot(page, `ui-run-${colours}${size}`);
+      await shoot(page, `ui-run-${colours}`);
       await page.goto(`${origin}/#/runs/${screen}`);
       await page.waitForSelector(".xterm-rows");
       await until("the screen", () => page.locator(".xterm-rows").textContent().then((text) => text.includes("worker 4")));
-      await shoot(page, `ui-terminal-${colours}${size}`);
-      if (!size) {
-        await page.goto(`${origin}/#/charts`);
-        await page.waitForSelector(".drawing");
-        await shoot(page, `ui-charts-${colours}`);
-        await page.goto(`${origin}/#/journal`);
-        await page.waitForSelector(".journal tbody tr");
-        await shoot(page, `ui-journal-${colours}`);
-      }
+      await shoot(page, `ui-terminal-${colours}`);
+      const asked = place.chiton("--config", settings, "call", "Bash", JSON.stringify({ command: "./deploy --to staging" }));
+      await page.goto(`${origin}/#/approvals`);
+      await page.locator(".card").waitFor();
+      await shoot(page, `ui-approvals-${colours}`);
+      await page.getByRole("button", { name: "No", exact: true }).click();
+      await asked;
+      await page.goto(`${origin}/#/charts`);
+      await page.waitForSelector(".drawing");
+      await shoot(page, `ui-charts-${colours}`);
       await context.close();
     }
   }

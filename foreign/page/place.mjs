@@ -81,6 +81,13 @@ export class Place {
     return path;
   }
 
+  /** Writes the settings of the person. */
+  async settle(text) {
+    const folder = join(this.folder, ".config", "chiton");
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, "config.toml"), text, { mode: 0o600 });
+  }
+
   /** Whether there is such a file where commands run. */
   has(name) {
     return access(join(this.work, name)).then(() => true, () => false);

@@ -61,7 +61,7 @@ class AsyncTask(TaskBase):
 
     async def screen(self) -> str:
         """What its terminal shows."""
-        return await wait_async(lambda done: self._tasks.screen(self.id, done))
+        return str(await wait_async(lambda done: self._tasks.screen(self.id, done)))
 
     async def resize(self, columns: int, rows: int) -> None:
         """Gives its terminal another size."""

@@ -41,11 +41,11 @@ class Question:
     """All of it for a person, with everything visible that could deceive."""
 
 
-def state_directory() -> str:
-    """Where the `chiton` command keeps its state, too."""
-    base = os.environ.get("XDG_STATE_HOME", "")
+def own_directory(variable: str, *otherwise: str) -> str:
+    """Where the `chiton` command keeps something, too."""
+    base = os.environ.get(variable, "")
     if not os.path.isabs(base):
-        base = os.path.join(os.path.expanduser("~"), ".local", "state")
+        base = os.path.join(os.path.expanduser("~"), *otherwise)
     return os.path.join(base, "chiton")
 
 
@@ -79,7 +79,7 @@ class ShellBase:
         place = as_path(directory) or os.getcwd()
         if not os.path.isdir(place):
             raise RequestError(f"{place} is not a directory")
-        state = as_path(state_dir) or state_directory()
+        state = as_path(state_dir) or own_directory("XDG_STATE_HOME", ".local", "state")
         keeper = find_program(None if program is None else os.fspath(program))
         added = [as_path(path) or "" for path in add_dirs]
         variables: Mapping[str, Text] = os.environ if env is None else env
@@ -90,6 +90,8 @@ class ShellBase:
             umask=current_umask(),
             name=name,
             program=keeper,
+            config_dir=own_directory("XDG_CONFIG_HOME", ".config"),
+            data_dir=own_directory("XDG_DATA_HOME", ".local", "share"),
             home=os.path.expanduser("~"),
             user=getpass.getuser(),
             guard=guard,
@@ -175,7 +177,7 @@ class ShellBase:
             raise CommandRefused(f"the command was refused: {result.reason}", result)
         if not durable:
             self._tasks[answer["id"]] = None
-        return answer["id"]
+        return str(answer["id"])
 
 
 def make_request(

@@ -19,6 +19,8 @@ class Setting:
     umask: int
     name: Optional[str]
     program: str
+    config_dir: str
+    data_dir: str
     home: str
     user: str
     guard: str

@@ -80,7 +80,7 @@ class TaskBase:
 
     def _matched(self, waited: "dict[str, Any]", pattern: str, timeout: Optional[float]) -> str:
         if waited["reason"] == "matched":
-            return waited["detail"]
+            return str(waited["detail"])
         if waited["reason"] == "timed_out":
             raise TimeoutError(f"{self.id} has printed no line that matches '{pattern}' within {timeout} s")
         raise TaskEnded(f"{self.id} has ended ({waited['task']['status']}) without a line that matches '{pattern}'")
@@ -90,7 +90,7 @@ class TaskBase:
             raise TimeoutError(f"{self.id} does not wait for input after {timeout} s")
         if waited["reason"] != "input":
             raise TaskEnded(f"{self.id} has ended ({waited['task']['status']}) and does not wait for input")
-        return waited["detail"]
+        return str(waited["detail"])
 
     def _listening(self, waited: "dict[str, Any]", port: int, timeout: Optional[float]) -> None:
         if waited["reason"] == "timed_out":
@@ -145,7 +145,7 @@ class Task(TaskBase):
 
     def screen(self) -> str:
         """What its terminal shows."""
-        return wait(lambda done: self._tasks.screen(self.id, done))
+        return str(wait(lambda done: self._tasks.screen(self.id, done)))
 
     def resize(self, columns: int, rows: int) -> None:
         """Gives its terminal another size."""

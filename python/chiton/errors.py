@@ -66,7 +66,8 @@ class CommandFailed(ChitonError):
         super().__init__(message)
         self.result = result
 
-    def __reduce__(self):  # noqa: ANN204, an exception with two arguments has to say so to be pickled
+    def __reduce__(self) -> tuple[type[CommandFailed], tuple[str, Result]]:
+        # An exception with two arguments has to say so to be pickled.
         return type(self), (self.args[0], self.result)
 
 

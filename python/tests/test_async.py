@@ -51,7 +51,7 @@ async def test_a_cancelled_call_stops_its_command(shell: chiton.AsyncShell, work
 
 async def test_a_timeout_of_asyncio_stops_the_command(shell: chiton.AsyncShell, workspace: Path) -> None:
     with pytest.raises(asyncio.TimeoutError):
-        await asyncio.wait_for(shell.run("echo $$ > pid; sleep 600"), 1)
+        await asyncio.wait_for(shell.run("echo $$ > pid; sleep 600"), 3)
     assert not is_there(int((workspace / "pid").read_text()))
 
 

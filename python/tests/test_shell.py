@@ -79,6 +79,11 @@ def test_the_guard_refuses_and_says_why(shell: chiton.Shell) -> None:
         result.check()
 
 
+def test_the_guard_protects_chiton_itself(shell: chiton.Shell, state: Path) -> None:
+    for command in (f"rm -r {state}", "echo > ~/.config/chiton/config.toml", "chiton run --guard off true"):
+        assert shell.run(command).outcome == "refused", command
+
+
 def test_a_function_is_asked_in_place_of_a_person(workspace: Path, state: Path) -> None:
     asked = []
 

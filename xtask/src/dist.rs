@@ -192,7 +192,10 @@ fn report(places: &Places, built: &[Built]) -> Result<()> {
 /// The size of a file, for people.
 pub(crate) fn size(path: &Path) -> Result<String> {
     let bytes = fs::metadata(path).with_context(|| format!("{} is missing", path.display()))?.len();
-    Ok(format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000))
+    Ok(match bytes {
+        0..100_000 => format!("{}.{} kB", bytes / 1000, bytes % 1000 / 100),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+    })
 }
 
 /// Builds once more from a clean checkout elsewhere, and compares byte by byte.

@@ -161,7 +161,11 @@ impl Judge<'_> {
     fn policy_in(&self, mode: Option<Mode>, context: &Context) -> Result<CheckedPolicy> {
         let mut policy = self.settings.guard.clone();
         policy.mode = mode.unwrap_or(policy.mode);
-        policy.check(context).context("the settings")
+        let policy = policy.check(context).context("the settings")?;
+        match &self.settings.company {
+            Some(company) => company.beneath(policy, context),
+            None => Ok(policy),
+        }
     }
 
     fn judge(&self, command: &[u8], context: &Context, policy: &CheckedPolicy) -> Judged {

@@ -12,6 +12,7 @@ use chiton_engine::machine;
 use chiton_engine::review::Guard;
 use clap::{Args, ValueEnum};
 
+use crate::company;
 use crate::messages::remark;
 use crate::sandbox_settings::SandboxSettings;
 use crate::settings::Settings;
@@ -57,6 +58,12 @@ impl GuardArguments {
             floor.is_none() || policy.mode != Mode::Off,
             "the guard cannot be off here: this chiton runs inside a command of another one, whose rules hold here too"
         );
+        let company = settings.company.as_ref().filter(|company| company.guard.is_some());
+        ensure!(
+            company.is_none() || policy.mode != Mode::Off,
+            "the guard cannot be off here: {} says so",
+            company::FILE
+        );
         if policy.mode == Mode::Off {
             remark("THE GUARD IS OFF: every command runs, whatever it does");
         }
@@ -65,6 +72,10 @@ impl GuardArguments {
         let policy = policy.check(&around).context("the settings")?;
         let policy = match floor {
             Some(floor) => policy.above(floor),
+            None => policy,
+        };
+        let policy = match company {
+            Some(company) => company.beneath(policy, &around)?,
             None => policy,
         };
         let mut guard = Guard::new(policy, around);

@@ -6,6 +6,7 @@ mod call;
 mod changes;
 mod check;
 mod clean;
+mod company;
 mod completions;
 mod consent;
 mod dialects;

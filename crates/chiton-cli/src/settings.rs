@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toml::Table;
 
+use crate::company::CompanyPolicy;
 use crate::passphrase;
 use crate::sandbox_settings::{ProfileSettings, SandboxSettings};
 
@@ -39,6 +40,9 @@ pub(crate) struct Settings {
     /// Where they were read from.
     #[serde(skip)]
     pub(crate) file: Option<PathBuf>,
+    /// What holds on this machine for everybody.
+    #[serde(skip)]
+    pub(crate) company: Option<CompanyPolicy>,
 }
 
 /// What `chiton mcp` and `chiton call` start from.
@@ -167,7 +171,11 @@ impl Settings {
         let from = path.filter(|_| found.is_some());
         let mut table = found.unwrap_or_default();
         overlay(&mut table)?;
-        let settings = Self { file: from, ..Self::deserialize(table)? };
+        let mut settings = Self { file: from, ..Self::deserialize(table)? };
+        if let Some(company) = CompanyPolicy::load(fits)? {
+            company.apply(&mut settings.sandbox, &mut settings.audit.required)?;
+            settings.company = Some(company);
+        }
         // Once more, for what a variable names.
         fits(&settings.sandbox)?;
         Ok(settings)

@@ -215,7 +215,8 @@ fn what_is_not_an_answer_leaves_the_question_open() {
     let _watch = asking.desk.watch().unwrap();
     let id = call(&mut wire, "touch canary");
     let question = asking.question();
-    for garbage in [&b"yes\n"[..], b"ONCE\n", b"once and for all\n", b"\n", b"\0\xff\n", &[b'o'; 1 << 16]] {
+    let long = vec![b'o'; 1 << 16];
+    for garbage in [&b"yes\n"[..], b"ONCE\n", b"once and for all\n", b"\n", b"\0\xff\n", &long] {
         let mut stream = UnixStream::connect(asking.socket(&question.id)).unwrap();
         // One that says more than an answer may be hung up on.
         let _ = stream.write_all(garbage);

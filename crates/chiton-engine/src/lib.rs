@@ -5,7 +5,7 @@
 //! nothing is lost and nothing is unbounded.
 //!
 //! ```no_run
-//! use chiton_engine::{CommandRequest, Engine, EngineConfig, RunControl, Session, Silent};
+//! use chiton_engine::{Engine, EngineConfig, Session};
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     // First thing: this program is also the keeper of the commands it runs.
@@ -14,8 +14,7 @@
 //!     runtime.block_on(async {
 //!         let engine = Engine::new(EngineConfig::new("/var/lib/me/chiton")?)?;
 //!         let session = Session::new(engine.fresh_state("/tmp", [("PATH".into(), "/usr/bin:/bin".into())], 0o022));
-//!         let request = CommandRequest::new("cd /usr; echo hello");
-//!         let response = engine.run(&session, request, &mut Silent, &RunControl::new()).await?;
+//!         let response = engine.command(&session, "cd /usr; echo hello").run().await?;
 //!         assert_eq!(response.output().map(|text| text.to_text()).as_deref(), Some("hello\n"));
 //!         assert_eq!(session.state().cwd, std::path::Path::new("/usr"));
 //!         Ok(())
@@ -52,6 +51,7 @@ pub mod peer;
 
 // The path of a command, in its order.
 pub mod capture;
+mod command;
 pub mod consent;
 mod engine;
 mod ports;
@@ -74,6 +74,7 @@ pub use chiton_shell as shell;
 pub use chiton_terminal as terminal;
 
 pub use bytes::{ByteString, characters};
+pub use command::{Command, Event, Events};
 pub use control::RunControl;
 pub use engine::{Engine, EngineConfig, StartedTask};
 pub use error::EngineError;

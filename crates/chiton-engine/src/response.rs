@@ -291,6 +291,11 @@ impl Response {
         }
     }
 
+    /// Its exit code, where it has exited by itself.
+    pub fn exit_code(&self) -> Option<i32> {
+        self.outcome().and_then(|outcome| outcome.exit_code())
+    }
+
     /// How the command ended, or that it was only looked at: one word for machines.
     pub fn word(&self) -> &'static str {
         self.outcome().map_or("described", |outcome| outcome.word())

@@ -25,6 +25,9 @@ pub(crate) struct Setting {
     pub(crate) name: Option<String>,
     /// The executable that is a keeper when asked.
     program: PathBuf,
+    /// Where the settings and the store of secrets are, which no command may touch.
+    config_dir: PathBuf,
+    data_dir: PathBuf,
     home: PathBuf,
     user: String,
     guard: String,
@@ -51,7 +54,9 @@ impl Setting {
             "strict" => Mode::Strict,
             "off" => Mode::Off,
             other => {
-                return Err(Failure::request(format!("there is no guard '{other}'; there are default, strict and off")));
+                return Err(Failure::request(format!(
+                    "there is no guard '{other}'; there are default, strict and off"
+                )));
             }
         };
         // A program that a command of Chiton runs is under the rules of that Chiton, whatever it asks for.
@@ -62,7 +67,12 @@ impl Setting {
             ));
         }
         let mut around = machine::guard_context(self.home.clone(), self.user.clone(), self.directory.clone());
-        around.own_places = OwnPlaces { state: vec![self.state_dir.clone()], ..OwnPlaces::default() }.into();
+        let own = OwnPlaces {
+            settings: vec![self.config_dir.clone()],
+            secrets: vec![self.data_dir.join("secrets")],
+            state: vec![self.state_dir.clone()],
+        };
+        around.own_places = own.into();
         let policy = GuardPolicy { mode, ..GuardPolicy::default() };
         let policy = policy.check(&around).map_err(|error| Failure::request(error.to_string()))?;
         let policy = match floor {

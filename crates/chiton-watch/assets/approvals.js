@@ -5,6 +5,8 @@ import { byId, el, notify, setText, speak } from "./dom.js";
 import { store } from "./store.js";
 import { ago } from "./words.js";
 
+// A click that was meant for a question which is gone must not answer the one that has moved to its place.
+const SETTLING = 600;
 const ANSWERS = [["once", "Once"], ["session", "For this session"], ["no", "No"]];
 
 export class ApprovalsView {
@@ -12,6 +14,7 @@ export class ApprovalsView {
   #count = byId("approval-count");
   #list = el("div", { class: "cards" });
   #cards = new Map();
+  #timer;
   #empty = el("p", { class: "hint" }, el("span", { text: "No question waits for an answer." }),
     el("span", { class: "dim", text: "What the guard wants to know appears here by itself." }));
 
@@ -31,6 +34,7 @@ export class ApprovalsView {
     setText(this.#count, String(waiting.length));
     this.#empty.hidden = waiting.length > 0;
     const kept = new Set();
+    let moved = false;
     for (const question of waiting) {
       kept.add(question.id);
       // A server that was restarted may let a person do more, or less.
@@ -39,6 +43,7 @@ export class ApprovalsView {
         const card = this.#card(question);
         this.#cards.set(question.id, card);
         this.#list.append(card.element);
+        moved = true;
         speak(`A question waits: ${question.heading}`);
       }
       setText(this.#cards.get(question.id).asked, `asked ${ago(store.now() - question.asked_ms)}`);
@@ -47,7 +52,15 @@ export class ApprovalsView {
       if (kept.has(id)) continue;
       card.element.remove();
       this.#cards.delete(id);
+      moved = true;
     }
+    if (moved) this.#settle();
+  }
+
+  #settle() {
+    this.#list.inert = true;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => (this.#list.inert = false), SETTLING);
   }
 
   #card(question) {

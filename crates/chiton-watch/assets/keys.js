@@ -7,10 +7,10 @@ export function bind(keys) {
   const acts = new Map(keys.flatMap(([names, , act]) => names.map((name) => [name, act])));
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    const typing = event.target.closest?.("input, textarea, select, .terminal.taken .xterm");
-    if (byId("dialog").open) return;
-    if (typing && event.key !== "Escape") return;
-    if (typing?.matches(".xterm")) return;
+    // Whoever has taken over a terminal means every key for it.
+    if (byId("dialog").open || event.target.closest?.(".terminal.taken")) return;
+    const isTyping = event.target.matches?.("input, textarea, select") && !event.target.closest(".terminal");
+    if (isTyping && event.key !== "Escape") return;
     const act = acts.get(event.key);
     if (!act) return;
     if (act(event) !== false) event.preventDefault();

@@ -84,7 +84,10 @@ export class RunView {
       this.#more = more;
       this.#refresh();
     } catch (error) {
-      if (id === this.#id) notify(error.message, "badly");
+      if (id !== this.#id) return;
+      this.#closeView();
+      this.#tab = "none";
+      this.#body.replaceChildren(el("p", { class: "hint", text: error.message }));
     }
   }
 
@@ -143,7 +146,9 @@ export class RunView {
     const run = this.#id && store.get(this.#id);
     if (!this.#id || !this.#head) return;
     if (!run) {
-      if (store.told && !this.#view) this.#showView("output", undefined);
+      // Older than what is listed.
+      setText(this.#head.command, this.#more.command ?? this.#id);
+      if (this.#more.command && !this.#tab) this.#showView("output", undefined);
       return;
     }
     const { kind, words } = state(run);
@@ -156,6 +161,7 @@ export class RunView {
     this.#head.prompt.hidden = !run.wait;
     if (run.wait) setText(this.#head.prompt, run.wait.prompt || "It waits for somebody to type.");
     this.#head.actions.hidden = !isRunning || !mayAct();
+    this.#head.actions.lastChild.hidden = run.background;
     this.#send.hidden = !isRunning || !mayAct() || run.terminal;
     this.#showFacts(run);
     this.#showTabs(run);
@@ -202,6 +208,7 @@ export class RunView {
   }
 
   #showTabs(run) {
+    if (this.#tab === "none") return;
     if (!run.terminal) {
       if (this.#tab !== "output") this.#showView("output", run);
       return;

@@ -36,6 +36,7 @@ export class Transcript {
   #following = true;
   #before = 0;
   #printed = false;
+  #done = false;
 
   constructor(id) {
     this.#id = id;
@@ -123,6 +124,7 @@ export class Transcript {
   }
 
   #over(error) {
+    this.#done = true;
     this.#soon();
     this.#end();
     if (error) notify(error, "badly");
@@ -147,7 +149,7 @@ export class Transcript {
       last.classList.add("open");
       this.#lines.append(last);
     }
-    if (!this.#printed && this.#count === 0) this.#lines.append(el("p", { class: "line open empty", text: "Nothing printed yet." }));
+    if (!this.#printed && this.#count === 0) this.#lines.append(el("p", { class: "line open empty", text: this.#done ? "It printed nothing." : "Nothing printed yet." }));
     while (this.#count > this.#limit && this.#lines.firstChild !== this.#block) {
       this.#count -= this.#lines.firstChild.childElementCount;
       this.#lines.firstChild.remove();

@@ -17,7 +17,10 @@ const SECONDS: &str = "120";
 
 /// Uses the program that `words` start, from the folder `place`.
 pub(super) fn use_once(what: &str, place: &Path, words: &[PathBuf]) -> Result<()> {
-    let home = place.join("home");
+    // Beside the place, not in it: a folder above a home is no place to work in.
+    let mut home = place.as_os_str().to_owned();
+    home.push("-home");
+    let home = PathBuf::from(home);
     fs::create_dir_all(&home)?;
     let start = || {
         let mut command = Command::new("timeout");
@@ -90,6 +93,8 @@ pub(super) fn without_libraries(packaging: &Packaging, program: &Path) -> Result
     fs::copy(program, root.join("bin/chiton"))?;
     fs::copy(busybox, root.join("bin/busybox"))?;
     std::os::unix::fs::symlink("busybox", root.join("bin/sh"))?;
+    // As everywhere: a shell reads what it is given by its number.
+    std::os::unix::fs::symlink("/proc/self/fd", root.join("dev/fd"))?;
     fs::write(root.join("dev/null"), "")?;
 
     let script = format!(

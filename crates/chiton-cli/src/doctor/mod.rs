@@ -9,6 +9,7 @@ mod machine;
 mod mounts;
 mod notify;
 mod sandbox;
+mod settings;
 mod state;
 mod trial;
 mod undo;
@@ -85,6 +86,7 @@ fn examine(state: &Result<PathBuf>, settings: &Settings) -> Vec<Finding> {
         }
     }
     findings.extend(told);
+    findings.extend(settings::in_force(settings));
     findings.extend(environment::variables(settings));
     findings.extend(machine::kernel());
     findings.extend(machine::process_table());

@@ -74,7 +74,10 @@ impl SandboxArguments {
         state: &Path,
         limits: &[(LimitName, Amount)],
     ) -> Result<Option<SandboxPolicy>> {
-        let choice = Choice::new(self.sandbox.as_deref(), &settings.sandbox, asker);
+        let mut choice = Choice::new(self.sandbox.as_deref(), &settings.sandbox, asker);
+        if let Some(company) = &settings.company {
+            choice.name = company.profile(&choice.name, choice.by == ChosenBy::Person)?;
+        }
         let profile = profiles::compose(&settings.sandbox, &choice.name).context("--sandbox")?;
         let home = surroundings::home();
         let workspace = Workspace::find(directory, roots, &self.add_dir, home.as_deref())?;

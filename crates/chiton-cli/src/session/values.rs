@@ -112,7 +112,9 @@ pub(super) fn show(store: &SessionStore, name: &str, json: bool) -> Result<()> {
         return Ok(());
     }
     say!("session {name}, in {}", shown::path(&[], session.value.directory(), false));
-    holds.iter().for_each(|one| say!("  {}", in_words(one)));
+    for one in &holds {
+        say!("  {}", in_words(one));
+    }
     if steps.is_empty() {
         return Ok(());
     }
@@ -148,12 +150,11 @@ fn short(one: &Difference) -> String {
 fn in_words(one: &Difference) -> String {
     let name = shown::name(one.name.as_bytes());
     match (&one.after, one.part) {
-        (Some(value), Part::Variable) => cut(value),
+        (Some(value), Part::Variable | Part::Directory) => cut(value),
         (Some(value), Part::Function) => format!("{name}() of {} lines", value.lines().count()),
         (Some(value), Part::Alias) => format!("alias {name}={}", cut(value)),
         (Some(value), Part::Option) => format!("{name} {value}"),
         (Some(value), Part::Umask) => format!("umask {value}"),
-        (Some(value), Part::Directory) => cut(value),
         (None, _) => format!("unset {name}"),
     }
 }

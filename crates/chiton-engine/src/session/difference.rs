@@ -49,7 +49,7 @@ pub(super) fn between(
         found.push(Difference { part: Part::Directory, name: String::new(), before: shown(from), after: shown(to) });
     }
     let variable = |name: &String, variable: &Variable| bash::load::declaration_of(name, variable);
-    add(&mut found, Part::Variable, (&from.variables, &to.variables), |name| name.clone(), variable);
+    add(&mut found, Part::Variable, (&from.variables, &to.variables), String::clone, variable);
     // An inherited variable that was unset has no value that was written down.
     for name in gone_from.symmetric_difference(gone_to) {
         if !from.variables.contains_key(name) && !to.variables.contains_key(name) {

@@ -18,7 +18,7 @@ mod start;
 pub mod steps;
 pub mod store;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -46,9 +46,12 @@ use start::Begun;
 pub(crate) use start::{StartingPoint, begin, begin_next};
 use store::SessionStore;
 
+/// How many earlier states are kept for [`Session::undo`].
+const MOST_EARLIER: usize = 16;
+
 /// One shell as an agent knows it: what a command changes is there for the next one.
 ///
-/// Cheap to clone; clones are the same session. To branch, make a new one from [`Session::state`].
+/// Cheap to clone; clones are the same session. [`Session::fork`] makes another one.
 #[derive(Clone, Debug)]
 pub struct Session {
     inner: Arc<SessionInner>,
@@ -74,6 +77,8 @@ struct SessionInner {
 struct Branch {
     number: BranchNumber,
     current: Lock<Arc<ShellState>>,
+    /// What it was before the last commands that changed it, the oldest first.
+    earlier: Lock<VecDeque<Arc<ShellState>>>,
     /// What belongs to answers that have left already.
     late_notices: Lock<Vec<String>>,
     /// What commands would have changed that were only tried.
@@ -147,6 +152,7 @@ impl Session {
         let branch = Branch {
             number: BranchNumber::default(),
             current: Lock::new(Arc::new(state)),
+            earlier: Lock::default(),
             late_notices: Lock::default(),
             previewed: Lock::default(),
         };
@@ -212,6 +218,7 @@ impl Session {
         let branch = Branch {
             number,
             current: Lock::new(self.state()),
+            earlier: Lock::default(),
             late_notices: Lock::default(),
             previewed: Lock::default(),
         };
@@ -292,7 +299,29 @@ impl Session {
             return;
         }
         let mut current = self.inner.branch.current.lock();
-        *current = Arc::new(change.apply(&current));
+        let next = Arc::new(change.apply(&current));
+        let mut earlier = self.inner.branch.earlier.lock();
+        earlier.push_back(std::mem::replace(&mut *current, next));
+        if earlier.len() > MOST_EARLIER {
+            earlier.pop_front();
+        }
+    }
+
+    /// Takes back what the last command changed that changed anything, of the last sixteen; false where there is none. Files
+    /// stay as they are.
+    pub fn undo(&self) -> bool {
+        let earlier = self.inner.branch.earlier.lock().pop_back();
+        earlier.is_some_and(|state| {
+            self.restore(state);
+            true
+        })
+    }
+
+    /// Another session that starts as this one is now, and has nothing else to do with it.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let inherited = self.inner.shared.inherited.lock().clone();
+        Self::new(FreshState { state: ShellState::clone(&self.state()), inherited })
     }
 
     /// Has what a command changed taken over when its preview is committed.

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use chiton_engine::tasks::{PortLook, Pulse};
+use chiton_engine::tasks::PortLook;
 use chiton_engine::{Task, Tasks};
 
 use crate::approvals::{Approvals, Waiting};
@@ -239,11 +239,6 @@ impl Overview {
         let mut order: Vec<&SeenRun> = self.known.values().map(|known| &known.run).collect();
         order.sort_by(|one, other| one.rank().cmp(&other.rank()).then_with(|| one.id.cmp(&other.id)));
         self.order = order.into_iter().map(|run| run.id.clone()).collect();
-    }
-
-    /// Whether a run goes on, as a glance at its folder says.
-    pub fn goes_on(&self, id: &str) -> bool {
-        self.tasks.pulse(id) == Pulse::Alive
     }
 }
 

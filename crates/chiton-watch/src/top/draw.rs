@@ -44,7 +44,7 @@ impl Top {
         match &self.view {
             View::Near { id, back } => self.draw_near(frame, body, id, *back),
             View::Question { id, down } => self.draw_question(frame, body, id, *down),
-            View::Help => self.draw_help(frame, body),
+            View::Help => draw_help(frame, body),
             View::List | View::Filter | View::Sure { .. } => self.draw_list(frame, body),
         }
         frame.render_widget(self.foot(foot.width), foot);
@@ -268,18 +268,18 @@ impl Top {
         lines.push(Line::styled(waiting.answers.as_str(), self.dim()));
         frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }).scroll((down, 0)), area);
     }
+}
 
-    fn draw_help(&self, frame: &mut Frame<'_>, area: Rect) {
-        frame.render_widget(Clear, area);
-        let lines: Vec<Line<'_>> = HELP
-            .iter()
-            .map(|(keys, meaning)| {
-                let key = Span::styled(format!("{keys:<9} "), Style::new().add_modifier(Modifier::BOLD));
-                Line::from(vec![key, Span::raw(*meaning)])
-            })
-            .collect();
-        frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }), area);
-    }
+fn draw_help(frame: &mut Frame<'_>, area: Rect) {
+    frame.render_widget(Clear, area);
+    let lines: Vec<Line<'_>> = HELP
+        .iter()
+        .map(|(keys, meaning)| {
+            let key = Span::styled(format!("{keys:<9} "), Style::new().add_modifier(Modifier::BOLD));
+            Line::from(vec![key, Span::raw(*meaning)])
+        })
+        .collect();
+    frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }), area);
 }
 
 fn needs_person(row: &Row) -> bool {
