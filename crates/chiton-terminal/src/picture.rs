@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_light_picture_has_dark_text_and_keeps_the_colours_that_a_program_chose_itself() {
-        let mut screen = Screen::new(TerminalSize { columns: 20, rows: 2 });
+        let mut screen = Screen::new(TerminalSize { columns: 40, rows: 2 });
         screen.feed(b"plain \x1b[33mnamed\x1b[0m \x1b[38;2;1;2;3mown\x1b[0m \x1b[7minverse\x1b[0m");
         let image = svg(&screen.snapshot(), Scheme::Light);
         let fills = |colour, text: &str| {
