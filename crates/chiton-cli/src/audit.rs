@@ -14,6 +14,7 @@ use chiton_engine::audit::read::{self, Tampered, Verified};
 use chiton_engine::audit::{AuditConfig, AuditEntry, AuditEvent, AuditLine, Journal};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
 
 use crate::duration::duration;
 use crate::messages::{complain, remark, say};
@@ -38,7 +39,7 @@ pub(crate) struct AuditArguments {
     #[command(subcommand)]
     verb: Option<AuditVerb>,
     /// Of this session only
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(crate::session::known_sessions))]
     session: Option<String>,
     /// Not older than this: 10m, 2h, 3d
     #[arg(long, value_name = "TIME", value_parser = span)]
