@@ -20,6 +20,7 @@ use crate::duration::duration;
 use crate::messages::{complain, remark, say};
 use crate::settings::Settings;
 use crate::surroundings;
+use crate::table;
 
 /// Read the journal of every call
 #[derive(Args)]
@@ -222,7 +223,7 @@ fn as_text(line: &AuditLine, for_people: bool) -> String {
     let run = entry.run.as_deref().unwrap_or("–");
     let mut what = entry.command.clone().or_else(|| entry.text.clone()).unwrap_or_default();
     if let Some(ms) = entry.duration_ms.filter(|_| what.is_empty()) {
-        what = format!("after {ms} ms");
+        what = format!("after {}", table::span(Duration::from_millis(ms)));
     }
     let says_why = matches!(entry.event, AuditEvent::Refused | AuditEvent::Failed) || entry.rule.is_some();
     if let Some(why) = entry.verdict.as_ref().filter(|_| says_why) {
