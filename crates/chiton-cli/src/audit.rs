@@ -14,11 +14,13 @@ use chiton_engine::audit::read::{self, Tampered, Verified};
 use chiton_engine::audit::{AuditConfig, AuditEntry, AuditEvent, AuditLine, Journal};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
 
 use crate::duration::duration;
 use crate::messages::{complain, remark, say};
 use crate::settings::Settings;
 use crate::surroundings;
+use crate::table;
 
 /// Read the journal of every call
 #[derive(Args)]
@@ -38,7 +40,7 @@ pub(crate) struct AuditArguments {
     #[command(subcommand)]
     verb: Option<AuditVerb>,
     /// Of this session only
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(crate::session::known_sessions))]
     session: Option<String>,
     /// Not older than this: 10m, 2h, 3d
     #[arg(long, value_name = "TIME", value_parser = span)]
@@ -221,7 +223,7 @@ fn as_text(line: &AuditLine, for_people: bool) -> String {
     let run = entry.run.as_deref().unwrap_or("–");
     let mut what = entry.command.clone().or_else(|| entry.text.clone()).unwrap_or_default();
     if let Some(ms) = entry.duration_ms.filter(|_| what.is_empty()) {
-        what = format!("after {ms} ms");
+        what = format!("after {}", table::span(Duration::from_millis(ms)));
     }
     let says_why = matches!(entry.event, AuditEvent::Refused | AuditEvent::Failed) || entry.rule.is_some();
     if let Some(why) = entry.verdict.as_ref().filter(|_| says_why) {

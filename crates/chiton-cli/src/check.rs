@@ -18,6 +18,7 @@ use chiton_engine::Shell;
 use chiton_engine::guard::{Boundary, CheckedPolicy, Context, Decision, Mode, Verdict, judge_with, rules};
 use chiton_engine::review::{MachineFiles, is_rejected};
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCandidates;
 
 use crate::sandbox::{Asker, SandboxArguments};
 use crate::settings::Settings;
@@ -71,7 +72,7 @@ pub(crate) struct CheckArguments {
 /// Where a command is assumed to run.
 #[derive(Args)]
 struct PlaceArguments {
-    #[arg(long, value_name = "NAME", help = "Judge it as a command of this session, with its variables and functions")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(crate::session::known_sessions), help = "Judge it as a command of this session, with its variables and functions")]
     session: Option<String>,
     #[arg(
         long,

@@ -11,6 +11,7 @@ use chiton_engine::limits::RetentionLimits;
 use chiton_engine::tasks::{CleanEffect, CleanUp, Swept, UnreadRuns};
 use chiton_engine::{Engine, EngineConfig};
 use clap::Args;
+use serde_json::json;
 
 use crate::audit::{self, JournalNeed};
 use crate::duration::duration;
@@ -43,6 +44,9 @@ pub(crate) struct CleanArguments {
     /// Remove nothing, only say what would be removed
     #[arg(long)]
     dry_run: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn clean(arguments: &CleanArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
@@ -62,13 +66,30 @@ pub(crate) fn clean(arguments: &CleanArguments, settings: &Settings, state: &Pat
     };
 
     let swept = engine.clean(&wanted);
-    say!("{}", summary(&swept, &wanted));
-    clean_undo(arguments, wanted.effect, state);
+    if !arguments.json {
+        say!("{}", summary(&swept, &wanted));
+    }
+    let undo = clean_undo(arguments, wanted.effect, state);
+    if arguments.json {
+        let removed = json!({"shown": swept.shown, "read": swept.read, "unread": swept.unread});
+        say!(
+            "{}",
+            json!({
+                "dry_run": arguments.dry_run,
+                "removed": removed,
+                "unread_left": swept.unread_left,
+                "bytes_left": swept.used,
+                "undo": {"removed": undo.removed, "bytes": undo.bytes, "left": undo.left},
+                "checkpoints_removed": undo.checkpoints,
+            })
+        );
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 /// What could be undone goes only where somebody says how much of it.
-fn clean_undo(arguments: &CleanArguments, effect: CleanEffect, state: &Path) {
+fn clean_undo(arguments: &CleanArguments, effect: CleanEffect, state: &Path) -> CleanedUndo {
+    let in_words = !arguments.json;
     let is_meant = arguments.all || arguments.older_than.is_some() || arguments.keep.is_some();
     let newest = match (arguments.keep, arguments.all && arguments.older_than.is_none()) {
         (Some(keep), _) => keep,
@@ -79,13 +100,14 @@ fn clean_undo(arguments: &CleanArguments, effect: CleanEffect, state: &Path) {
     let logs = ChangeLogs::new(state);
     if !is_meant {
         let left = logs.clean(CleanLogs { age: Duration::MAX, newest: usize::MAX, effect: CleanEffect::Counts }).left;
-        if left > 0 {
+        if left > 0 && in_words {
             say!("what {left} commands changed can still be undone; `chiton clean --all` removes that as well");
         }
-        return;
+        return CleanedUndo { left, ..CleanedUndo::default() };
     }
     let swept = logs.clean(CleanLogs { age, newest, effect });
-    if swept.removed > 0 {
+    let mut cleaned = CleanedUndo { removed: swept.removed, bytes: swept.bytes, left: swept.left, checkpoints: 0 };
+    if swept.removed > 0 && in_words {
         let (removed, bytes) = (swept.removed, swept.bytes);
         let cannot = if effect == CleanEffect::Counts { "could no longer" } else { "can no longer" };
         say!("what {removed} commands changed {cannot} be undone, {bytes} bytes; {} left", swept.left);
@@ -94,14 +116,24 @@ fn clean_undo(arguments: &CleanArguments, effect: CleanEffect, state: &Path) {
     let age = match (arguments.older_than, arguments.all) {
         (Some(age), _) => age,
         (None, true) => Duration::ZERO,
-        (None, false) => return,
+        (None, false) => return cleaned,
     };
     if effect == CleanEffect::Removes {
-        let gone = checkpoints.sweep(age);
-        if gone > 0 {
-            say!("{gone} checkpoints removed");
+        cleaned.checkpoints = checkpoints.sweep(age);
+        if cleaned.checkpoints > 0 && in_words {
+            say!("{} checkpoints removed", cleaned.checkpoints);
         }
     }
+    cleaned
+}
+
+/// What went of what could be undone.
+#[derive(Default)]
+struct CleanedUndo {
+    removed: usize,
+    bytes: u64,
+    left: usize,
+    checkpoints: usize,
 }
 
 /// What was removed, of which kind, and what is left for somebody to read.

@@ -204,7 +204,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Secret(arguments) => secret::secret(&arguments, &settings),
         Verb::Env(arguments) => env::env(&arguments, &settings),
         Verb::Audit(arguments) => audit::audit(&arguments, &settings, &state?),
-        Verb::Dialects(_) => dialects::dialects(),
+        Verb::Dialects(arguments) => dialects::dialects(&arguments),
         Verb::Schema(arguments) => dialects::print_schema(&arguments),
         Verb::Completions(arguments) => Ok(completions::completions(&arguments)),
         Verb::Man(arguments) => manual::man(&arguments, Cli::command()),

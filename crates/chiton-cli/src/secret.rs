@@ -10,6 +10,8 @@ use chiton_engine::secrets::sources::age_file::AgeFile;
 use chiton_engine::secrets::value::{Masking, SecretValue};
 use chiton_engine::secrets::{Secret, forbid_looking_in};
 use clap::{Args, Subcommand};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::messages::{remark, say};
@@ -49,16 +51,22 @@ enum SecretVerb {
     /// Set a secret, a new one or in place of another
     Set {
         /// Its name: up to 64 letters, digits, '_', '.' or '-'
+        #[arg(add = ArgValueCandidates::new(known_names))]
         name: String,
         /// Do not mask it in output: for short values, and those that are not secret
         #[arg(long)]
         no_mask: bool,
     },
     /// Show names and ages, never values
-    List,
+    List {
+        /// One JSON object for each, one a line
+        #[arg(long)]
+        json: bool,
+    },
     /// Remove a secret, or what was encrypted under an id
     Rm {
         /// Its name or id
+        #[arg(add = ArgValueCandidates::new(known_names))]
         name: String,
     },
     /// Make a new key and encrypt everything with it
@@ -83,7 +91,7 @@ pub(crate) fn secret(arguments: &SecretArguments, settings: &Settings) -> Result
     let store = secret_sources::file(folder, PassphraseSource::Asked);
     match &arguments.verb {
         SecretVerb::Set { name, no_mask } => set(&store, name, *no_mask)?,
-        SecretVerb::List => list(&store)?,
+        SecretVerb::List { json } => list(&store, *json)?,
         SecretVerb::Rm { name } => store.remove(name)?,
         SecretVerb::Rotate => {
             let count = store.rotate()?;
@@ -110,17 +118,39 @@ fn set(store: &AgeFile, name: &str, no_mask: bool) -> Result<()> {
     Ok(())
 }
 
-fn list(store: &AgeFile) -> Result<()> {
+fn list(store: &AgeFile, json: bool) -> Result<()> {
     let row = |listed: &chiton_engine::secrets::sources::age_file::Listed| {
         let age = SystemTime::now().duration_since(listed.set_at).unwrap_or_default();
         let shown = if listed.masking == Masking::Shown { "shown" } else { "masked" };
         vec![listed.reference.to_string(), span(age), shown.to_owned()]
     };
-    let rows: Vec<Vec<String>> = store.list()?.iter().map(row).collect();
+    let found = store.list()?;
+    if json {
+        for listed in &found {
+            let set_at = listed.set_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            say!(
+                "{}",
+                json!({
+                    "reference": listed.reference.to_string(),
+                    "set_at_ms": u64::try_from(set_at.as_millis()).unwrap_or(u64::MAX),
+                    "masked": listed.masking != Masking::Shown,
+                })
+            );
+        }
+        return Ok(());
+    }
+    let rows: Vec<Vec<String>> = found.iter().map(row).collect();
     if !rows.is_empty() {
         crate::messages::put(format_args!("{}", lay_out(&["REFERENCE", "AGE", "IN OUTPUT"], &rows)));
     }
     Ok(())
+}
+
+/// Names of secrets, for the completion of the command line: where nobody has to be asked for a passphrase.
+fn known_names() -> Vec<CompletionCandidate> {
+    let Ok(folder) = surroundings::secrets_directory() else { return Vec::new() };
+    let listed = secret_sources::file(folder, PassphraseSource::FromEnvironment).list().unwrap_or_default();
+    listed.into_iter().map(|one| CompletionCandidate::new(one.reference.name)).collect()
 }
 
 fn lock(store: &AgeFile) -> Result<()> {

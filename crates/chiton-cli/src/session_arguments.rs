@@ -13,11 +13,13 @@ use chiton_engine::{Engine, EngineConfig, WarmLimits, WarmRoom};
 use chiton_mcp::{ClientPlace, StartDirectory};
 use chiton_operator::Operator;
 use clap::Args;
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 
 use crate::env;
 use crate::passphrase::PassphraseSource;
 use crate::protection_arguments::ProtectionArguments;
 use crate::sandbox::Asker;
+use crate::session::known_sessions;
 use crate::settings::{CompactMode, RetentionSettings, Settings};
 use crate::surroundings;
 
@@ -25,7 +27,7 @@ use crate::surroundings;
 #[derive(Args)]
 pub(crate) struct SessionArguments {
     /// The tool surface; `chiton dialects` lists them [default: native]
-    #[arg(long, value_name = "NAME", value_parser = dialect)]
+    #[arg(long, value_name = "NAME", value_parser = dialect, add = ArgValueCandidates::new(known_dialects))]
     dialect: Option<&'static dyn Dialect>,
     /// Limit for a command that a call gives none, in seconds
     #[arg(long, value_name = "SECONDS")]
@@ -34,7 +36,7 @@ pub(crate) struct SessionArguments {
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Go on where the session of this name was left, and leave it as commands leave it
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(known_sessions))]
     session: Option<String>,
     /// How many background commands may run at once
     #[arg(long, value_name = "COUNT")]
@@ -86,6 +88,12 @@ impl Purpose {
             Self::OneCall => "call",
         }
     }
+}
+
+/// Tool surfaces, for the completion of the command line.
+pub(crate) fn known_dialects() -> Vec<CompletionCandidate> {
+    let all = chiton_dialects::catalogue::all().iter();
+    all.map(|dialect| CompletionCandidate::new(dialect.name()).help(Some(dialect.about().into()))).collect()
 }
 
 pub(crate) fn dialect(name: &str) -> Result<&'static dyn Dialect> {

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use chiton_engine::limits::LONGEST;
-use chiton_engine::tasks::{Cursor, Filter, Followed, Part, ReadRequest, WaitFor, WaitReason, WantedPort};
+use chiton_engine::tasks::{Cursor, Filter, Followed, Part, ReadRequest, WaitFor, WaitReason, Waited, WantedPort};
 use chiton_engine::{Outcome, Signal, Task, Tasks};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
+use serde_json::json;
 
 use crate::duration::duration;
 use crate::messages::{put, remark, say};
@@ -62,6 +63,9 @@ pub(crate) struct WaitArguments {
     /// At most this long
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
+    /// Print one JSON object: why the wait ended, and the command as `chiton ps --json` has it
+    #[arg(long, conflicts_with = "each")]
+    json: bool,
 }
 
 pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitCode> {
@@ -86,6 +90,9 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
         ..WaitFor::default()
     };
     let waited = tasks.wait(&arguments.id, wanted).await?;
+    if arguments.json {
+        return Ok(as_json(&waited));
+    }
     let id = &waited.task.id;
     Ok(match waited.reason {
         WaitReason::Matched(line) => {
@@ -125,6 +132,26 @@ pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitC
             ended(&waited.task)
         }
     })
+}
+
+/// Tells machines why the wait ended. The exit code is the same as in words.
+fn as_json(waited: &Waited) -> ExitCode {
+    let (reason, what, code) = match &waited.reason {
+        WaitReason::Matched(line) => ("matched", Some(line.clone()), ExitCode::SUCCESS),
+        WaitReason::Idle => ("idle", None, ExitCode::SUCCESS),
+        WaitReason::Listening(socket) => ("listening", Some(socket.name.to_string()), ExitCode::SUCCESS),
+        WaitReason::Bytes => ("bytes", None, ExitCode::SUCCESS),
+        WaitReason::Watched => ("watched", None, ExitCode::SUCCESS),
+        WaitReason::Released => ("released", None, ExitCode::SUCCESS),
+        WaitReason::Input(wait) => ("input", Some(wait.prompt.clone()), ExitCode::SUCCESS),
+        WaitReason::TimedOut => ("timed_out", None, ExitCode::from(124)),
+        WaitReason::Ended => {
+            let outcome = waited.task.outcome.clone().unwrap_or(Outcome::Lost);
+            ("ended", None, crate::run::exit_code(&outcome, Signal::KILL.number()))
+        }
+    };
+    say!("{}", json!({"reason": reason, "what": what, "command": crate::ps::as_json(&waited.task)}));
+    code
 }
 
 /// How it ended, as an exit code, and in words where that says too little.

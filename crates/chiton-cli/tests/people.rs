@@ -281,3 +281,46 @@ fn a_person_is_told_of_five_questions_a_minute_and_always_of_the_end() {
     let asked = lines.iter().filter(|line| line.starts_with("waits|")).count();
     assert_eq!((asked, lines.len()), (5, 6), "{lines:?}");
 }
+
+#[test]
+fn every_listing_speaks_json_line_by_line() {
+    let place = Place::new();
+    let id = place.background(&["sleep 600"]);
+    place.run(&["--session", "s", "A=1"]);
+    let listings: [&[&str]; 15] = [
+        &["ps", "--json"],
+        &["ps", "--all", "--json"],
+        &["session", "list", "--json"],
+        &["session", "show", "s", "--json"],
+        &["session", "checkpoints", "--json"],
+        &["changes", "--json"],
+        &["preview", "list", "--json"],
+        &["audit", "--json"],
+        &["dialects", "--json"],
+        &["setup", "--json"],
+        &["secret", "list", "--json"],
+        &["sandbox", "list", "--json"],
+        &["env", "--json"],
+        &["doctor", "--json"],
+        &["clean", "--dry-run", "--json"],
+    ];
+    for listing in listings {
+        let output = place.call(listing);
+        let said = text(&output.stdout);
+        // What is one object may stand in several lines.
+        let values = serde_json::Deserializer::from_str(&said).into_iter::<Value>();
+        for value in values {
+            let value = value.unwrap_or_else(|error| panic!("{listing:?}: {error}: {said}"));
+            assert!(value.is_object() || value.is_array(), "{listing:?}: {value}");
+        }
+        let may_be_empty = ["session checkpoints", "changes", "preview list", "secret list"];
+        assert!(
+            !said.is_empty() || may_be_empty.contains(&listing[..listing.len() - 1].join(" ").as_str()),
+            "{listing:?}"
+        );
+    }
+    let waited = text(&place.call(&["wait", "--timeout", "50ms", "--json", &id]).stdout);
+    let waited: Value = serde_json::from_str(&waited).unwrap();
+    assert_eq!((waited["reason"].clone(), waited["command"]["run_id"].clone()), (json!("timed_out"), json!(id)));
+    place.call(&["kill", &id]);
+}

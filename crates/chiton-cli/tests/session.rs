@@ -188,10 +188,11 @@ fn a_session_is_forgotten_with_its_steps() {
     let output = session(&place, &["rm", "s", "nobody", "t"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(both(&output).contains("no session 'nobody'"), "{}", both(&output));
-    let left: Vec<String> = fs::read_dir(place.folder.path().join("state/chiton/sessions"))
+    let is_lock = |path: &std::path::Path| path.extension().is_some_and(|end| end == "lock");
+    let left: Vec<_> = fs::read_dir(place.folder.path().join("state/chiton/sessions"))
         .unwrap()
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-        .filter(|name| !name.ends_with(".lock"))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| !is_lock(path))
         .collect();
     assert!(left.is_empty(), "{left:?}");
     assert_eq!(run_in(&place, "s", "echo ${A-none}"), "none\n");

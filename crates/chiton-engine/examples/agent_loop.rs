@@ -33,7 +33,7 @@ impl Model {
 
 /// What a model is told.
 fn in_words(response: &Response) -> String {
-    let output = response.output().map(|text| text.to_text()).unwrap_or_default();
+    let output = response.text();
     let ending = match response.outcome() {
         Some(Outcome::Exited(0)) | None => String::new(),
         Some(Outcome::Exited(code)) => format!("[exit code {code}]"),

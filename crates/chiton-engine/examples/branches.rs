@@ -18,8 +18,7 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
         let (engine, branch) = (engine.clone(), session.fork());
         attempts.push(tokio::spawn(async move {
             let response = engine.command(&branch, format!("TRIED={number}; score {number}")).run().await?;
-            let score: u32 =
-                response.output().map(|text| text.to_text()).unwrap_or_default().trim().parse().unwrap_or(u32::MAX);
+            let score: u32 = response.text().trim().parse().unwrap_or(u32::MAX);
             Ok::<_, chiton_engine::EngineError>((score, branch))
         }));
     }
@@ -35,7 +34,7 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
     // The session itself has seen nothing of it; it goes on from the best one.
     session.restore(Arc::clone(&branch.state()));
     let told = engine.command(&session, "echo best: $TRIED").run().await?;
-    print!("score {score}, {}", told.output().map(|text| text.to_text()).unwrap_or_default());
+    print!("score {score}, {}", told.text());
 
     // What it is can be taken back, and written down.
     engine.command(&session, "TRIED=spoilt; cd /").run().await?;

@@ -9,11 +9,11 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
     let session = engine.session_here()?;
 
     let response = engine.command(&session, "cd /usr; export GREETING=hello; echo $GREETING; exit 3").run().await?;
-    println!("exit code {:?}, printed {:?}", response.exit_code(), response.output().map(|text| text.to_text()));
+    println!("exit code {:?}, printed {:?}", response.exit_code(), response.text());
 
     // `exit 3` ended that shell, not the session.
     let response = engine.command(&session, "echo $GREETING from $PWD").run().await?;
-    print!("{}", response.output().map(|text| text.to_text()).unwrap_or_default());
+    print!("{}", response.text());
     Ok(())
 }
 

@@ -32,7 +32,7 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
 
     let show = "printf %s {{secret:api-token}} | wc -c; echo \"Authorization: Bearer {{secret:api-token}}\"";
     let response = engine.command(&session, show).run().await?;
-    print!("{}", response.output().map(|text| text.to_text()).unwrap_or_default());
+    print!("{}", response.text());
 
     for missing in ["echo {{secret:sealed}}", "echo {{secret:api-tokn}}"] {
         let response = engine.command(&session, missing).run().await?;

@@ -15,7 +15,7 @@
 //!         let engine = Engine::new(EngineConfig::new("/var/lib/me/chiton")?)?;
 //!         let session = Session::new(engine.fresh_state("/tmp", [("PATH".into(), "/usr/bin:/bin".into())], 0o022));
 //!         let response = engine.command(&session, "cd /usr; echo hello").run().await?;
-//!         assert_eq!(response.output().map(|text| text.to_text()).as_deref(), Some("hello\n"));
+//!         assert_eq!(response.text(), "hello\n");
 //!         assert_eq!(session.state().cwd, std::path::Path::new("/usr"));
 //!         Ok(())
 //!     })

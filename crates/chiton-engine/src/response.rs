@@ -310,6 +310,11 @@ impl Response {
         }
     }
 
+    /// The same as text; empty where there is nothing.
+    pub fn text(&self) -> String {
+        self.output().map(TextView::to_text).unwrap_or_default()
+    }
+
     /// What happened to the session's state.
     pub fn state(&self) -> StateReport {
         match self {

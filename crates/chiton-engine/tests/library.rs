@@ -25,7 +25,7 @@ fn everything_about_a_command_is_said_piece_by_piece() {
         let session = harness.session();
         let command = harness.engine.command(&session, "pwd; echo $A $B; cat; echo err >&2");
         let command = command.directory("/usr").env("A", "1").env("B", "2").stdin("read\n").description("all of it");
-        let response = command.timeout(Duration::from_secs(60)).run().await.unwrap();
+        let response = command.timeout(Duration::from_mins(1)).run().await.unwrap();
         let report = response.ran().unwrap();
         assert_eq!(report.stdout.to_text(), "/usr\n1 2\nread\n");
         assert_eq!(report.stderr.to_text(), "err\n");
@@ -83,7 +83,7 @@ fn whoever_reads_slowly_loses_nothing() {
                 }
             }
         }
-        let wanted: String = (1..=300_000).map(|number| format!("{number}\n")).collect();
+        let wanted = (1..=300_000).map(|number| number.to_string()).collect::<Vec<_>>().join("\n") + "\n";
         assert_eq!(received.len(), wanted.len());
         assert!(text(&received) == wanted);
     });
@@ -165,7 +165,7 @@ fn a_session_is_forked_and_stepped_back_in() {
         for number in 0..40 {
             run(&session, &format!("N={number}")).await;
         }
-        assert_eq!((0..).take_while(|_| session.undo()).count(), 16);
+        assert_eq!((0..100).take_while(|_| session.undo()).count(), 16);
         assert_eq!(run(&session, "echo $N").await, "23\n");
     });
 }
@@ -184,7 +184,7 @@ fn example(name: &str) -> PathBuf {
 #[test]
 fn the_examples_do_what_they_say() {
     let cases = [
-        ("minimal", "exit code Some(3), printed Some(\"hello\\n\")\nhello from /usr\n"),
+        ("minimal", "exit code Some(3), printed \"hello\\n\"\nhello from /usr\n"),
         ("agent_loop", "step 1\nstep 2\nstep 3\nmodel: all as expected\n"),
         ("branches", "score 0, best: 7\nwritten down in /tmp, with 1 function\n"),
         ("secret_store", "14\nAuthorization: Bearer {{secret:api-token}}\nrefused: "),
@@ -249,7 +249,7 @@ fn collect(root: &Path, folder: &Path, found: &mut Vec<String>) {
                 of.clear();
             }
             let trimmed = line.trim();
-            if item.is_empty() && !(trimmed.starts_with("pub ") && !trimmed.starts_with("pub mod tests")) {
+            if item.is_empty() && !trimmed.starts_with("pub ") {
                 continue;
             }
             item.push_str(if item.is_empty() { "" } else { " " });

@@ -333,7 +333,9 @@ const KINDS: &[(&str, &str)] = &[
 fn everything_takes_the_place_of_everything_else() {
     let pairs = || KINDS.iter().flat_map(|one| KINDS.iter().map(move |other| (one, other)));
     let each = |what: &dyn Fn(&str, &str) -> String| -> String {
-        pairs().map(|((from, old), (to, new))| format!("n={from}-{to}; {}\n", what(old, new))).collect()
+        let line =
+            |((from, old), (to, new)): (&(&str, &str), &(&str, &str))| format!("n={from}-{to}; {}", what(old, new));
+        pairs().map(line).collect::<Vec<_>>().join("\n")
     };
     let before = each(&|old, _| old.to_owned());
     // By `rm` and what makes the other one, and by a rename of what was made beside it.

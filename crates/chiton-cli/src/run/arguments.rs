@@ -19,6 +19,7 @@ use chiton_engine::{
     TaskLifetime,
 };
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCandidates;
 
 use crate::consent::Terminal;
 use crate::duration::duration;
@@ -90,7 +91,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FILE|-")]
     stdin: Option<PathBuf>,
     /// Continue the session of this name, and leave it as the command left it (a background command leaves it as it is)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(crate::session::known_sessions))]
     pub(super) session: Option<String>,
     /// Begin that session afresh first: directory, variables, functions, options
     #[arg(long, requires = "session")]

@@ -25,7 +25,7 @@ pub(super) struct CheckpointArguments {
     /// What it is to be called
     name: String,
     /// Also remember the state of the session of this name
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(super::known_sessions))]
     session: Option<String>,
     /// Take the place of one of the same name
     #[arg(long)]

@@ -104,6 +104,9 @@ pub(crate) struct SetupArguments {
     /// What the server is called there: small letters, digits, - and _
     #[arg(long, default_value = "chiton", value_parser = server_name)]
     name: String,
+    /// Without a client: list them as JSON objects, one a line
+    #[arg(long, conflicts_with = "client")]
+    json: bool,
     /// Arguments for `chiton mcp` [default: the dialect that the client's models know]
     #[arg(last = true, requires = "client", value_name = "ARGUMENTS")]
     arguments: Vec<String>,
@@ -127,7 +130,7 @@ const TRIES: usize = 5;
 
 pub(crate) fn setup(arguments: &SetupArguments, settings: &Settings, given_state: Option<&Path>) -> Result<ExitCode> {
     let Some(client) = arguments.client else {
-        return survey::list(&arguments.name);
+        return survey::list(&arguments.name, arguments.json);
     };
     let directory = if arguments.project { surroundings::working_directory()? } else { PathBuf::new() };
     let around = SetupSurroundings { variable: &|name| std::env::var_os(name).map(PathBuf::from), project: &directory };

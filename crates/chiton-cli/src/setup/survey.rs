@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use serde_json::json;
 
 use super::client::{Client, SettingPlace, SetupSurroundings, Switch};
 use super::clients::CLIENTS;
@@ -13,6 +14,7 @@ use super::connection::Connection;
 use super::file::SettingsFile;
 use super::format::{FileFormat, Setting};
 use super::own_path;
+use crate::messages::say;
 use crate::surroundings;
 use crate::table::lay_out;
 
@@ -94,7 +96,28 @@ pub(crate) fn survey(name: &str) -> Result<Vec<ClientSettings>> {
 }
 
 /// Prints them.
-pub(super) fn list(name: &str) -> Result<ExitCode> {
+pub(super) fn list(name: &str, json: bool) -> Result<ExitCode> {
+    if json {
+        for settings in survey(name)? {
+            let own_shell = match settings.own_shell {
+                OwnShellState::Unknown => None,
+                OwnShellState::On => Some(true),
+                OwnShellState::Off => Some(false),
+            };
+            say!(
+                "{}",
+                json!({
+                    "client": settings.client.name,
+                    "found": settings.found,
+                    "set_up": matches!(settings.state, SetupState::SetUp(_) | SetupState::Elsewhere(_)),
+                    "chiton": settings.state.words(),
+                    "own_shell": own_shell,
+                    "settings": settings.file.to_string_lossy(),
+                })
+            );
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let row = |settings: ClientSettings| {
         let found = if settings.found { "yes" } else { "no" };
         vec![

@@ -62,13 +62,7 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
             ),
             ("cols", integer(2, "With pty: its width; 80 if left out.")),
             ("rows", integer(1, "With pty: its height; 24 if left out.")),
-            (
-                "session",
-                string(
-                    "Run in the session of this name, which has a state of its own and stays. NEW=OLD: begin NEW as a copy \
-                     of OLD (. is the one without a name).",
-                ),
-            ),
+            ("session", string("Run in this session, with its own state. NEW=OLD: a copy of OLD.")),
             ("reset", boolean("Start the session afresh first.")),
             ("description", string("What it does, in a few words.")),
             ("head", integer(0, "Lines.")),
