@@ -51,6 +51,7 @@ use afterwork::UNSWEPT_RUNS;
 
 /// What an engine is given. It looks at nothing by itself: no home directory, no environment, no settings file.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct EngineConfig {
     /// Where runs are kept. Made with mode 0700 where it does not exist.
     pub state_directory: PathBuf,

@@ -33,6 +33,7 @@ pub struct Tasks {
 
 /// One run, as it is at this moment.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Task {
     /// Its id.
     pub id: String,
