@@ -21,7 +21,7 @@ const WIDE: u16 = 120;
 
 /// What a column shows, how wide it is and from which width of the screen on.
 const COLUMNS: [(&str, u16, u16); 6] =
-    [("ID", 8, NARROW), ("CPU", 4, 72), ("MEM", 5, 72), ("RATE", 7, 96), ("PORTS", 14, 104), ("OWNER", 12, WIDE)];
+    [("ID", 8, NARROW), ("CPU", 4, 72), ("MEM", 5, 72), ("RATE", 7, 96), ("PORTS", 15, 104), ("OWNER", 12, WIDE)];
 
 const HELP: &[(&str, &str)] = &[
     ("↑ ↓  j k", "choose"),
@@ -308,7 +308,8 @@ fn facts(run: &SeenRun) -> String {
     facts.extend(run.owner.as_ref().map(|name| format!("by {name}")));
     facts.push(format!("{} printed", size(run.printed)));
     if run.is_running() && run.processes > 0 {
-        facts.push(format!("{} processes", run.processes));
+        let plural = if run.processes == 1 { "" } else { "es" };
+        facts.push(format!("{} process{plural}", run.processes));
     }
     if !run.listening.is_empty() {
         facts.push(format!("listens on {}", run.listening.join(" ")));
