@@ -161,6 +161,8 @@ fn read(path: &Path, fits: SandboxCheck) -> Result<Option<CompanyPolicy>> {
     if let Some(guard) = &policy.guard {
         ensure!(guard.mode != Mode::Off, "guard.mode is off, which is no policy: leave [guard] out");
     }
+    // Variables are a person's own.
+    ensure!(policy.audit.otlp.as_deref() != Some("env"), "audit.otlp has to be an address here, and not \"env\"");
     let profiles = SandboxSettings { profiles: policy.sandbox.profiles.clone(), ..SandboxSettings::default() };
     fits(&profiles)?;
     Ok(Some(policy))

@@ -75,7 +75,9 @@ impl Receiver {
                     let inside = Arc::clone(&inside);
                     serving.push(std::thread::spawn(move || answer(stream.unwrap(), &inside)));
                 }
-                serving.into_iter().for_each(|one| one.join().unwrap());
+                for one in serving {
+                    one.join().unwrap();
+                }
             }
         };
         Self { inside, address, serving: Some(std::thread::spawn(serve)) }

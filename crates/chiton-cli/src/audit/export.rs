@@ -244,8 +244,10 @@ fn resh(row: &Row, host: &str) -> Value {
     put("realtimeDuration", json!(duration as f64 / 1000.0));
     put("partsMerged", json!(true));
     put("recalled", json!(false));
-    EMPTY_TEXTS.iter().for_each(|name| put(name, json!("")));
-    ZEROS.iter().for_each(|name| put(name, json!(0)));
-    ZERO_TIMES.iter().for_each(|name| put(name, json!(0.0)));
+    let unused = EMPTY_TEXTS.iter().map(|name| (*name, json!("")));
+    let unused = unused.chain(ZEROS.iter().map(|name| (*name, json!(0))));
+    for (name, value) in unused.chain(ZERO_TIMES.iter().map(|name| (*name, json!(0.0)))) {
+        put(name, value);
+    }
     Value::Object(entry)
 }

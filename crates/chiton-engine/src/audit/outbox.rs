@@ -76,7 +76,7 @@ pub fn waiting(folder: &Path) -> u64 {
 /// How many of those that wait are gone already.
 pub fn gone(folder: &Path) -> u64 {
     let cursor = Cursor::read(folder).unwrap_or_else(|| Cursor::first(folder));
-    ChainHead::read(&folder.join(HEAD)).map_or(0, |head| head.first.saturating_sub(cursor.number + 1))
+    ChainHead::read(&folder.join(HEAD)).map_or(0, |head| head.first.saturating_sub(cursor.number.saturating_add(1)))
 }
 
 /// How much is sent at once.
@@ -119,20 +119,23 @@ impl Outbox {
             Err(Errno::WOULDBLOCK) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
-        let cursor = match Cursor::of(&file) {
-            Some(cursor) => cursor,
-            None => {
-                let cursor = Cursor::first(folder);
-                cursor.write(&file)?;
-                cursor
-            }
-        };
+        let known = Cursor::of(&file);
+        let cursor = known.unwrap_or_else(|| Cursor::first(folder));
+        if known.is_none() {
+            // From now on, what the journal lets go is lost.
+            cursor.write(&file)?;
+        }
         Ok(Some(Self { folder: folder.to_owned(), file, cursor }))
     }
 
     /// How far the journal was sent.
     pub fn cursor(&self) -> Cursor {
         self.cursor
+    }
+
+    /// How many lost lines the receiver is to be told of with these.
+    pub fn unreported(&self, batch: &Batch) -> u64 {
+        self.cursor.lost.saturating_sub(self.cursor.reported).saturating_add(batch.missing)
     }
 
     /// The next lines to be sent; none where all were.
@@ -173,20 +176,20 @@ impl Outbox {
 
     /// These lines were sent, and with them how many were missing until then. The receiver did not take `rejected` of them.
     pub fn sent(&mut self, batch: &Batch, rejected: u64) -> io::Result<()> {
-        let reported = self.cursor.lost + batch.missing;
-        let lost = reported + rejected;
+        let reported = self.cursor.lost.saturating_add(batch.missing);
+        let lost = reported.saturating_add(rejected);
         self.save(Cursor { lost, reported, failures: 0, retry_ms: 0, ..batch.end })
     }
 
     /// The receiver will never take these lines.
     pub fn skip(&mut self, batch: &Batch) -> io::Result<()> {
-        let lost = self.cursor.lost + batch.missing + batch.lines.len() as u64;
+        let lost = self.cursor.lost.saturating_add(batch.missing + batch.lines.len() as u64);
         self.save(Cursor { lost, reported: self.cursor.reported, failures: 0, retry_ms: 0, ..batch.end })
     }
 
     /// Nothing could be sent; it is worth trying again at `retry_ms`.
     pub fn failed(&mut self, retry_ms: u64) -> io::Result<()> {
-        self.save(Cursor { failures: self.cursor.failures + 1, retry_ms, ..self.cursor })
+        self.save(Cursor { failures: self.cursor.failures.saturating_add(1), retry_ms, ..self.cursor })
     }
 
     fn save(&mut self, cursor: Cursor) -> io::Result<()> {

@@ -233,7 +233,7 @@ pub(crate) fn health(settings: &Settings, state: &Path) -> Result<Option<Health>
     let Some(target) = Target::of(settings)? else { return Ok(None) };
     let folder = super::folder(state);
     let cursor = outbox::Cursor::read(&folder).unwrap_or_default();
-    let lost = cursor.lost + outbox::gone(&folder);
+    let lost = cursor.lost.saturating_add(outbox::gone(&folder));
     let mut what = format!("the journal is sent to {}; {} wait", target.url, records(outbox::waiting(&folder)));
     if cursor.failures > 0 {
         what.push_str(&format!(", and the last {} attempts failed", cursor.failures));

@@ -101,8 +101,9 @@ fn lost_record(lost: u64, now_ms: u64) -> Value {
 /// A command that did not run, or did not end by itself, is worth a look. An exit code is the command's own business.
 fn severity(line: &AuditLine) -> (u8, &'static str) {
     match (line.entry.event, outcome(line)) {
-        (AuditEvent::Refused | AuditEvent::Failed, _) | (AuditEvent::Input, "refused") => WARN,
-        (AuditEvent::End, "signaled" | "timed_out" | "cancelled" | "killed" | "lost" | "failed") => WARN,
+        (AuditEvent::Refused | AuditEvent::Failed, _)
+        | (AuditEvent::Input, "refused")
+        | (AuditEvent::End, "signaled" | "timed_out" | "cancelled" | "killed" | "lost" | "failed") => WARN,
         _ => INFO,
     }
 }

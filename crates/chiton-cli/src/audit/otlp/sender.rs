@@ -97,9 +97,7 @@ impl Sender {
                 Some(headers) => headers,
                 None => headers.insert(self.target.headers()?),
             };
-            let cursor = outbox.cursor();
-            let lost = cursor.lost - cursor.reported + batch.missing;
-            let body = record::request(&self.resource, lost, now_ms(), &batch.lines);
+            let body = record::request(&self.resource, outbox.unreported(&batch), now_ms(), &batch.lines);
             match post(&self.target, headers, body).await {
                 Answer::Taken { rejected } => {
                     let rejected = rejected.min(batch.lines.len() as u64);
