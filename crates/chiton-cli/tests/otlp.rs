@@ -485,3 +485,34 @@ fn the_variables_of_opentelemetry_hold_where_the_settings_say_so() {
     assert_eq!(once(receiver.numbers()), written(&place));
     assert!(receiver.came().iter().all(|came| came.head.contains("x-team: a b\r\n")));
 }
+
+#[test]
+fn whoever_follows_sends_what_others_write() {
+    let receiver = Receiver::new(Does::Takes);
+    let place = place_with(&receiver.url(), "");
+    let folder = place.folder.path().join("state/chiton/audit");
+    std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
+    let journal = Journal::new(&folder, AuditConfig::default(), "test");
+    let mut follower = place.command();
+    let mut follower = follower.args(["audit", "send", "--follow"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(follower.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(said.next().unwrap().contains("Ctrl-C ends it"));
+    for last in 1..=3 {
+        journal.append(AuditEntry::new(AuditEvent::Task)).unwrap();
+        receiver.wait_until("the line that was just written", |came| {
+            came.iter().flat_map(|came| records(&came.body)).filter_map(|record| number(&record)).any(|one| one == last)
+        });
+    }
+    // A receiver that is gone for a while is said once, and the rest follows when it is back.
+    receiver.now(Does::Answers(503));
+    journal.append(AuditEntry::new(AuditEvent::Task)).unwrap();
+    assert!(said.next().unwrap().contains("does not take the journal: it answered 503"));
+    receiver.now(Does::Takes);
+    receiver.wait_until("the line that waited", |came| {
+        let taken = came.iter().filter(|came| came.was_taken).flat_map(|came| records(&came.body));
+        taken.filter_map(|record| number(&record)).any(|one| one == 4)
+    });
+    follower.kill().unwrap();
+    follower.wait().unwrap();
+    assert_eq!(receiver.numbers(), [1, 2, 3, 4]);
+}

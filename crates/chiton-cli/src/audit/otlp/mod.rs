@@ -198,8 +198,8 @@ pub(super) fn send(settings: &Settings, state: &Path, follow: bool) -> Result<Ex
         Ended::AllSent => say!("{sent} sent to {url}"),
         Ended::Elsewhere => say!("another process is sending the journal at this moment"),
         Ended::Failed { reason, .. } => {
-            let waiting = records(outbox::waiting(&folder));
-            bail!("{url} does not take the journal: {reason}. {sent} sent; {waiting} wait")
+            let waiting = that_wait(outbox::waiting(&folder));
+            bail!("{url} does not take the journal: {reason}. {sent} sent; {waiting}")
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -207,6 +207,10 @@ pub(super) fn send(settings: &Settings, state: &Path, follow: bool) -> Result<Ex
 
 fn records(count: u64) -> String {
     if count == 1 { "1 record".to_owned() } else { format!("{count} records") }
+}
+
+fn that_wait(count: u64) -> String {
+    format!("{} {}", records(count), if count == 1 { "waits" } else { "wait" })
 }
 
 /// The same words for the receiver and for people here.
@@ -234,12 +238,14 @@ pub(crate) fn health(settings: &Settings, state: &Path) -> Result<Option<Health>
     let folder = super::folder(state);
     let cursor = outbox::Cursor::read(&folder).unwrap_or_default();
     let lost = cursor.lost.saturating_add(outbox::gone(&folder));
-    let mut what = format!("the journal is sent to {}; {} wait", target.url, records(outbox::waiting(&folder)));
-    if cursor.failures > 0 {
-        what.push_str(&format!(", and the last {} attempts failed", cursor.failures));
+    let mut what = format!("the journal is sent to {}; {}", target.url, that_wait(outbox::waiting(&folder)));
+    match cursor.failures {
+        0 => {}
+        1 => what.push_str(", and the last attempt failed"),
+        failures => what.push_str(&format!(", and the last {failures} attempts failed")),
     }
     if lost > 0 {
-        what.push_str(&format!("; {} were lost", records(lost)));
+        what.push_str(&format!("; {} {} lost", records(lost), if lost == 1 { "was" } else { "were" }));
     }
     Ok(Some(Health { what, is_well: cursor.failures == 0 && lost == 0 }))
 }
