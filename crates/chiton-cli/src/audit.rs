@@ -1,5 +1,7 @@
 //! `chiton audit`: the journal of every call.
 
+mod export;
+pub(crate) mod otlp;
 mod tokens;
 
 use std::io::{IsTerminal, Write};
@@ -34,7 +36,9 @@ Examples:
   chiton audit --since 1h              the last hour
   chiton audit --session api --json    everything about one session, as it stands in the journal
   chiton audit --outcome refused -f    what was refused, and what will be
-  chiton audit --tokens --since 1d     which programs printed most, and how much of it was in replies"
+  chiton audit --tokens --since 1d     which programs printed most, and how much of it was in replies
+  chiton audit send                    to an OpenTelemetry collector, where [audit] otlp names one
+  chiton audit export --format csv     one row for each command"
 )]
 pub(crate) struct AuditArguments {
     #[command(subcommand)]
@@ -68,6 +72,13 @@ pub(crate) struct AuditArguments {
 enum AuditVerb {
     /// Find out whether anything was changed
     Verify,
+    /// Send what waits to the receiver of OpenTelemetry logs that the settings name
+    Send {
+        /// Go on with what is added, until interrupted
+        #[arg(long, short)]
+        follow: bool,
+    },
+    Export(export::ExportArguments),
 }
 
 /// Every word that a line can have for how it ended, and one for all that went wrong.
@@ -142,6 +153,11 @@ pub(crate) fn audit(arguments: &AuditArguments, settings: &Settings, state: &Pat
     if !settings.audit.off && std::fs::symlink_metadata(&folder).is_ok() {
         // Nobody but us may ever notice that a keeper was killed.
         note_lost(state, &journal);
+    }
+    match &arguments.verb {
+        Some(AuditVerb::Send { follow }) => return otlp::send(settings, state, *follow),
+        Some(AuditVerb::Export(wanted)) => return export::export(wanted, &folder),
+        Some(AuditVerb::Verify) | None => {}
     }
     if arguments.tokens {
         return tokens::print(arguments, &folder);

@@ -9,6 +9,7 @@ use chiton_operator::Caller;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use crate::audit::otlp::Exporter;
 use crate::session_arguments::{Purpose, SessionArguments};
 use crate::settings::Settings;
 
@@ -37,11 +38,16 @@ pub(crate) fn call(arguments: &CallArguments, settings: &Settings, state: &Path)
     let values: Map<String, Value> = serde_json::from_str(&arguments.arguments)
         .with_context(|| format!("the arguments are not a JSON object: {}", arguments.arguments))?;
     let runtime = crate::runtime::build(tokio::runtime::Builder::new_multi_thread().worker_threads(1))?;
+    let exporter = Exporter::start(settings, state)?;
     let reply = runtime.block_on(async {
         let operator = arguments.session.resolve(settings, Purpose::OneCall, state)?.operator(state)?;
         let called = operator.call(&arguments.tool, &values, &Caller::silent()).await;
         anyhow::Ok(operator.deliver(&called).await)
-    })?;
+    });
+    if let Some(exporter) = exporter {
+        exporter.finish();
+    }
+    let reply = reply?;
     let mut stdout = std::io::stdout().lock();
     if arguments.json {
         writeln!(

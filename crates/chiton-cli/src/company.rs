@@ -15,7 +15,7 @@ use chiton_engine::guard::policy::{CheckedPolicy, GuardPolicy, Mode};
 use serde::Deserialize;
 
 use crate::sandbox_settings::{ProfileSettings, SandboxSettings};
-use crate::settings::SandboxCheck;
+use crate::settings::{AuditSettings, SandboxCheck};
 
 /// Where it is.
 pub(crate) const FILE: &str = "/etc/chiton/policy.toml";
@@ -48,6 +48,9 @@ pub(crate) struct CompanySandbox {
 pub(crate) struct CompanyAudit {
     /// Whether nothing runs that cannot be written down.
     pub(crate) required: bool,
+    /// Where everybody's journal is sent; see a person's settings.
+    pub(crate) otlp: Option<String>,
+    pub(crate) otlp_headers: BTreeMap<String, String>,
 }
 
 impl CompanyPolicy {
@@ -89,9 +92,16 @@ impl CompanyPolicy {
     }
 
     /// Takes it into the settings of a person.
-    pub(crate) fn apply(&self, sandbox: &mut SandboxSettings, audit_required: &mut bool) -> Result<()> {
+    pub(crate) fn apply(&self, sandbox: &mut SandboxSettings, audit: &mut AuditSettings) -> Result<()> {
         self.add_profiles(sandbox)?;
-        *audit_required |= self.audit.required;
+        audit.required |= self.audit.required;
+        if let Some(receiver) = &self.audit.otlp {
+            ensure!(
+                audit.otlp.as_ref().is_none_or(|own| own == receiver) && audit.otlp_headers.is_empty(),
+                "the settings send the journal somewhere (audit.otlp), but {FILE} says that it is sent to {receiver}: remove yours"
+            );
+            (audit.otlp, audit.otlp_headers) = (Some(receiver.clone()), self.audit.otlp_headers.clone());
+        }
         Ok(())
     }
 
@@ -118,6 +128,9 @@ impl CompanyPolicy {
         }
         if self.audit.required {
             words.push("the journal is required".to_owned());
+        }
+        if let Some(receiver) = &self.audit.otlp {
+            words.push(format!("the journal is sent to {receiver}"));
         }
         if words.is_empty() { "it says nothing".to_owned() } else { words.join("; ") }
     }
@@ -148,6 +161,8 @@ fn read(path: &Path, fits: SandboxCheck) -> Result<Option<CompanyPolicy>> {
     if let Some(guard) = &policy.guard {
         ensure!(guard.mode != Mode::Off, "guard.mode is off, which is no policy: leave [guard] out");
     }
+    // Variables are a person's own.
+    ensure!(policy.audit.otlp.as_deref() != Some("env"), "audit.otlp has to be an address here, and not \"env\"");
     let profiles = SandboxSettings { profiles: policy.sandbox.profiles.clone(), ..SandboxSettings::default() };
     fits(&profiles)?;
     Ok(Some(policy))

@@ -16,6 +16,7 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::audit::otlp::Exporter;
 use crate::messages::remark;
 use crate::runtime;
 use crate::session_arguments::{Purpose, SessionArguments, SessionSetup};
@@ -39,7 +40,8 @@ Settings: $XDG_CONFIG_HOME/chiton/config.toml, or --config FILE. A key is also a
   [mcp]   dialect, timeout, dir, session, max_tasks, structured, list_tool, channel, allow_undo, log_level
   notify  the program that tells you of background commands, with its arguments
   [http]  listen, token_file, hosts, origins, allow_remote
-  [secrets] dir, env, command   [environment] keep, strict, login   [audit] off, required   [guard] mode, rule
+  [secrets] dir, env, command   [environment] keep, strict, login   [guard] mode, rule
+  [audit] off, required, otlp, otlp_headers
   [sandbox] profile, profiles: see `chiton sandbox --help`
   [retention] age, finished, bytes, undo_age, undo_bytes")]
 pub(crate) struct McpArguments {
@@ -85,6 +87,7 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
     let is_http = arguments.http.is_some() || settings.http.listen.is_some();
     let mut builder = if is_http { Builder::new_multi_thread() } else { Builder::new_current_thread() };
     let runtime = runtime::build(builder.worker_threads(2))?;
+    let exporter = Exporter::start(settings, state)?;
     let served = runtime.block_on(async {
         if let Some(address) = arguments.http.as_deref().or(settings.http.listen.as_deref()) {
             return over_http(address, arguments, settings, state).await;
@@ -103,6 +106,9 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
             .await
             .map_err(|error| anyhow!("the client does not speak MCP: {error}"))
     });
+    if let Some(exporter) = exporter {
+        exporter.finish();
+    }
     runtime.shutdown_background();
     served.map(|()| ExitCode::SUCCESS)
 }

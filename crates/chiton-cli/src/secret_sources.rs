@@ -16,7 +16,7 @@ use crate::settings::SecretSettings;
 use crate::surroundings;
 
 /// Sources of secrets for commands.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct SecretSourceArguments {
     #[arg(long, value_name = "DIR", help = "Where the encrypted secrets are [default: $XDG_DATA_HOME/chiton/secrets]")]
     secrets_dir: Option<PathBuf>,

@@ -2,6 +2,7 @@
 //!
 //! Every key can be given as a variable as well: `http.listen` is `CHITON_HTTP_LISTEN`.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io;
@@ -102,6 +103,9 @@ pub(crate) struct AuditSettings {
     pub(crate) off: bool,
     /// Whether a command that cannot be written down is not run.
     pub(crate) required: bool,
+    /// Who gets it: the address of a receiver of OTLP over HTTP.
+    pub(crate) otlp: Option<String>,
+    pub(crate) otlp_headers: BTreeMap<String, String>,
 }
 
 /// How output is shown.
@@ -173,7 +177,7 @@ impl Settings {
         overlay(&mut table)?;
         let mut settings = Self { file: from, ..Self::deserialize(table)? };
         if let Some(company) = CompanyPolicy::load(fits)? {
-            company.apply(&mut settings.sandbox, &mut settings.audit.required)?;
+            company.apply(&mut settings.sandbox, &mut settings.audit)?;
             settings.company = Some(company);
         }
         // Once more, for what a variable names.
@@ -222,6 +226,7 @@ fn known() -> Value {
     // Left out of the value while it is empty.
     known["guard"]["rule"] = Value::Array(Vec::new());
     known["sandbox"]["profiles"][ANY] = serde_json::to_value(ProfileSettings::default()).unwrap_or_default();
+    known["audit"]["otlp_headers"][ANY] = Value::Null;
     known
 }
 

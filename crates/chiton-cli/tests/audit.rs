@@ -1,4 +1,5 @@
 //! `chiton audit --tokens`: what was printed and what was replied, by program, and a journal that stays whole.
+//! `chiton audit export`: one row for each command, as other programs take it.
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
@@ -107,4 +108,123 @@ fn find(path: &std::path::Path) -> Option<std::path::PathBuf> {
         return Some(path.to_owned());
     }
     path.read_dir().ok()?.flatten().find_map(|entry| find(&entry.path()))
+}
+
+/// Commands of every kind; gives them with their exit codes, where they have one.
+fn several_commands(place: &Place) -> Vec<(&'static str, Option<i64>)> {
+    let commands = [
+        ("echo plain", Some(0)),
+        ("echo 'two, \"lines\"\nof ünïcödé 🐢'\nexit 7", Some(7)),
+        ("sleep 0.3", Some(0)),
+        ("kill -TERM $$", None),
+        ("printf 'back\\\\slash' | grep -q nothing", Some(1)),
+    ];
+    for (command, _) in commands {
+        place.run(&["--session", "made", command]);
+    }
+    place.run(&["touch elsewhere", "--dry-run"]);
+    commands.to_vec()
+}
+
+#[test]
+fn the_export_for_atuin_has_everything_that_its_importer_wants() {
+    /// As the importer of resh in atuin names what has to be there, by type.
+    const TEXTS: &str = "cmdLine shell uname sessionId home lang lcAll login pwd pwdAfter shellEnv term realPwd \
+        realPwdAfter host hosttype ostype machtype timezoneBefore timezoneAfter gitDir gitRealDir gitOriginRemote \
+        gitDirAfter gitRealDirAfter gitOriginRemoteAfter machineId osReleaseId osReleaseVersionId osReleaseIdLike \
+        osReleaseName osReleasePrettyName reshUuid reshVersion reshRevision recallLastCmdLine cols lines";
+    const WHOLE: &str = "exitCode pid sessionPid shlvl";
+    const TIMES: &str = "realtimeBefore realtimeAfter realtimeBeforeLocal realtimeAfterLocal realtimeDuration \
+        realtimeSinceSessionStart realtimeSinceBoot";
+    const FLAGS: &str = "partsMerged recalled";
+
+    let place = Place::new();
+    let before = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64();
+    let commands = several_commands(&place);
+    let output = place.call(&["audit", "export", "--format", "atuin"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let exported = text(&output.stdout);
+    // Its lines end with a newline, also the last: atuin leaves out one that does not.
+    assert!(exported.ends_with('\n'));
+    let rows: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for row in &rows {
+        let all = |names: &str, fits: fn(&Value) -> bool| {
+            names.split_whitespace().inspect(|name| assert!(fits(&row[*name]), "{name}: {row}")).count()
+        };
+        let count = all(TEXTS, Value::is_string)
+            + all(WHOLE, Value::is_i64)
+            + all(TIMES, Value::is_f64)
+            + all(FLAGS, Value::is_boolean);
+        assert_eq!((count, row.as_object().unwrap().len()), (51, 51), "{row}");
+        assert_eq!(row["pwd"], json!(place.folder.path().canonicalize().unwrap()));
+        let (begin, end) = (row["realtimeBefore"].as_f64().unwrap(), row["realtimeAfter"].as_f64().unwrap());
+        assert!(begin >= before - 0.001 && end >= begin && end < before + 600.0, "{row}");
+    }
+    let found: Vec<(&str, i64)> =
+        rows.iter().map(|row| (row["cmdLine"].as_str().unwrap(), row["exitCode"].as_i64().unwrap())).collect();
+    let expected: Vec<(&str, i64)> = commands.iter().map(|(command, code)| (*command, code.unwrap_or(-1))).collect();
+    assert_eq!(found, expected);
+    let slept = rows[2]["realtimeAfter"].as_f64().unwrap() - rows[2]["realtimeBefore"].as_f64().unwrap();
+    assert!(slept >= 0.299, "{slept}");
+}
+
+#[test]
+fn json_and_csv_have_the_same_rows() {
+    let place = Place::new();
+    let commands = several_commands(&place);
+    let export = |arguments: &[&str]| {
+        let output = place.call(&[&["audit", "export", "--format"], arguments].concat());
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        text(&output.stdout)
+    };
+    let rows: Vec<Value> =
+        export(&["json", "--session", "made"]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), commands.len());
+    for (row, (command, code)) in rows.iter().zip(&commands) {
+        assert_eq!((&row["command"], &row["exit_code"]), (&json!(command), &json!(code)), "{row}");
+        assert!(row["duration_ms"].is_u64() && row["session"] == "made", "{row}");
+    }
+    assert_eq!(rows[3]["outcome"], "signaled");
+
+    let table = read_csv(&export(&["csv", "--session", "made"]));
+    let names: Vec<&String> = table[0].iter().collect();
+    assert_eq!(names, rows[0].as_object().unwrap().keys().collect::<Vec<_>>());
+    assert_eq!(table.len(), rows.len() + 1);
+    for (cells, row) in table[1..].iter().zip(&rows) {
+        for (name, cell) in names.iter().zip(cells) {
+            let expected = match &row[name.as_str()] {
+                Value::Null => String::new(),
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            assert_eq!(cell, &expected, "{name}");
+        }
+    }
+    assert_eq!(export(&["json", "--session", "nobody"]), "");
+    let wrong = place.call(&["audit", "export", "--format", "xml"]);
+    assert!(!wrong.status.success() && text(&wrong.stderr).contains("atuin"), "{wrong:?}");
+}
+
+/// Reads a table as RFC 4180 has it.
+fn read_csv(text: &str) -> Vec<Vec<String>> {
+    let (mut rows, mut row, mut cell, mut is_quoted) = (Vec::new(), Vec::new(), String::new(), false);
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' if is_quoted && characters.peek() == Some(&'"') => {
+                cell.push('"');
+                characters.next();
+            }
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => row.push(std::mem::take(&mut cell)),
+            '\r' if !is_quoted => {
+                assert_eq!(characters.next(), Some('\n'));
+                row.push(std::mem::take(&mut cell));
+                rows.push(std::mem::take(&mut row));
+            }
+            other => cell.push(other),
+        }
+    }
+    assert!(row.is_empty() && cell.is_empty() && !is_quoted, "the last line has no end");
+    rows
 }

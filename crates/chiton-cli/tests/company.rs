@@ -229,3 +229,40 @@ fn doctor_shows_what_is_in_force() {
     assert!(said.contains(wanted), "{said}");
     assert!(said.contains("config.toml is in force") && said.contains("the built-in rules and 1 of yours"), "{said}");
 }
+
+#[test]
+fn the_journal_goes_where_the_policy_says() {
+    if !can_be_made() {
+        return;
+    }
+    // Nobody listens there; a command runs all the same.
+    let machine = Machine::new("[audit]\notlp = 'http://127.0.0.1:1'\n");
+    assert_eq!(machine.said(&["run", "echo it-ran"]), (Some(0), "it-ran\n".to_owned()));
+    let (code, said) = machine.said(&["audit", "send"]);
+    assert!(code == Some(125) && said.contains("http://127.0.0.1:1/v1/logs does not take the journal"), "{said}");
+    assert!(machine.said(&["doctor"]).1.contains("the journal is sent to http://127.0.0.1:1/v1/logs; "));
+    for own in ["otlp = 'http://127.0.0.1:2'", "otlp = ''", "otlp_headers = { a = 'b' }"] {
+        machine.settings(&format!("[audit]\n{own}\n"));
+        let (code, said) = machine.said(&["run", "echo it-ran"]);
+        assert!(code == Some(125) && said.contains("/etc/chiton/policy.toml says that it is sent to"), "{own}: {said}");
+    }
+
+    let by_variable = Machine::new("[audit]\notlp = 'env'\n").said(&["run", "echo it-ran"]);
+    assert!(by_variable.0 == Some(125) && by_variable.1.contains("has to be an address here"), "{}", by_variable.1);
+}
+
+#[test]
+fn the_example_of_the_documentation_is_a_policy() {
+    if !can_be_made() {
+        return;
+    }
+    let page = include_str!("../../../docs/companies.md");
+    let example = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let machine = Machine::new(example);
+    let said = machine.said(&["doctor"]).1;
+    let wanted = "the guard is on, with 1 rules of its own; a sandbox is required: work, company; the journal is required; \
+                  the journal is sent to http://127.0.0.1:4318";
+    assert!(said.contains(wanted), "{said}");
+    let (code, said) = machine.said(&["check", "terraform destroy -auto-approve"]);
+    assert!(code == Some(20) && said.contains("taken down by the pipeline"), "{said}");
+}

@@ -70,7 +70,7 @@ fn examine(state: &Result<PathBuf>, settings: &Settings) -> Vec<Finding> {
     findings.extend(machine::program());
     match state {
         Ok(state) => {
-            findings.extend(state::directory(state));
+            findings.extend(state::directory(state, settings));
             // Before the trial, so that it is not counted.
             let runs = state::runs(state);
             findings.extend(trial::shell_and_engine(state));

@@ -12,6 +12,7 @@ use rustix::fs::{Access, access, statvfs};
 use super::finding::Finding;
 use super::mounts::mount_of;
 use crate::audit;
+use crate::settings::Settings;
 use crate::status_line::amount;
 
 const AREA: &str = "state";
@@ -22,7 +23,7 @@ const ELSEWHERE: [&str; 8] = ["nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph"
 /// How many ids are named before the rest is counted.
 const NAMED: usize = 3;
 
-pub(super) fn directory(state: &Path) -> Vec<Finding> {
+pub(super) fn directory(state: &Path, settings: &Settings) -> Vec<Finding> {
     let shown = state.display();
     let existing = state.ancestors().find(|path| fs::symlink_metadata(path).is_ok()).unwrap_or(Path::new("/"));
     let mut findings = vec![if existing == state {
@@ -35,6 +36,7 @@ pub(super) fn directory(state: &Path) -> Vec<Finding> {
             .remedy("make it and own it, or give another one with --state-dir or XDG_STATE_HOME")
     }];
     findings.extend(journal(state));
+    findings.extend(sending(state, settings));
     findings.extend(open_parent(state));
     findings.extend(room(existing));
     findings.extend(file_system(existing));
@@ -49,6 +51,24 @@ fn journal(state: &Path) -> Option<Finding> {
             .why("commands are to be written down, and what is written is to stay")
             .remedy("`chiton audit verify` says more; see docs/secrets.md"),
     )
+}
+
+/// Whether the journal reaches its receiver, where it has one.
+fn sending(state: &Path, settings: &Settings) -> Option<Finding> {
+    match audit::otlp::health(settings, state) {
+        Ok(None) => None,
+        Ok(Some(health)) if health.is_well => Some(Finding::ok(AREA, health.what)),
+        Ok(Some(health)) => Some(
+            Finding::note(AREA, health.what)
+                .why("what is in the journal is to reach the receiver before old files of the journal go")
+                .remedy("`chiton audit send` tries it now and says what is wrong; see docs/companies.md"),
+        ),
+        Err(error) => Some(
+            Finding::problem(AREA, format!("the journal cannot be sent: {error:#}"))
+                .why("no command runs until that is put right")
+                .remedy("see docs/companies.md"),
+        ),
+    }
 }
 
 /// Whether others may write a folder above the state directory: they could put another in its place.

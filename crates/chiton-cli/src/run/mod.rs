@@ -23,6 +23,7 @@ use chiton_engine::{
 };
 use chiton_operator::{NamedSessions, broken_state};
 
+use crate::audit::otlp::Exporter;
 use crate::messages::{complain, remark, say};
 use crate::passphrase::PassphraseSource;
 use crate::sandbox::Asker;
@@ -37,7 +38,11 @@ pub(crate) use report::exit_code;
 
 pub(crate) fn run(arguments: &RunArguments, settings: &Settings, state_directory: &Path) -> Result<ExitCode> {
     let runtime = crate::runtime::build(tokio::runtime::Builder::new_multi_thread().worker_threads(1))?;
+    let exporter = Exporter::start(settings, state_directory)?;
     let code = runtime.block_on(run_async(arguments, settings, state_directory));
+    if let Some(exporter) = exporter {
+        exporter.finish();
+    }
     // What still runs in there, such as a wait for a keeper, is no reason to stay.
     runtime.shutdown_background();
     code

@@ -1,7 +1,7 @@
 //! A record of every call, in a journal in which nothing can be changed unnoticed.
 //!
 //! Each line is one JSON object and carries the hash of the line before it. [`journal`] writes, [`read`] reads and
-//! verifies. Commands stand in it as they were written, with their tokens; values never do.
+//! verifies, [`outbox`] knows what was sent elsewhere. Commands stand in it as they were written, with their tokens; values never do.
 //!
 //! A chain of hashes shows that somebody changed, removed or inserted a line. Where the chain ends is noted beside it and
 //! at a second place, the witness, so that a journal that was removed as a whole is missed. Somebody who may write both
@@ -12,6 +12,7 @@
 
 pub mod journal;
 pub mod lost;
+pub mod outbox;
 pub mod read;
 
 use serde::{Deserialize, Serialize};

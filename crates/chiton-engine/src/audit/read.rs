@@ -20,7 +20,7 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// A file of the journal. A symbolic link is not one.
-fn open(path: &Path) -> io::Result<File> {
+pub(super) fn open(path: &Path) -> io::Result<File> {
     Ok(rustix::fs::open(path, OFlags::RDONLY | NOT_FOLLOWED, Mode::empty())?.into())
 }
 
