@@ -14,8 +14,8 @@ use chiton_engine::guard::Context as GuardContext;
 use chiton_engine::guard::policy::{CheckedPolicy, GuardPolicy, Mode};
 use serde::Deserialize;
 
-use crate::sandbox_settings::{ProfileSettings, SandboxSettings};
-use crate::settings::{AuditSettings, SandboxCheck};
+use crate::audit_settings::AuditSettings;
+use crate::sandbox_settings::{ProfileSettings, SandboxCheck, SandboxSettings};
 
 /// Where it is.
 pub(crate) const FILE: &str = "/etc/chiton/policy.toml";

@@ -2,6 +2,7 @@
 
 mod attach;
 mod audit;
+mod audit_settings;
 mod call;
 mod changes;
 mod check;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use anyhow::Result;
 use chiton_engine::sandbox::policy::MissingLayer;
 use serde::{Deserialize, Serialize};
 
@@ -91,3 +92,6 @@ impl From<MissingSetting> for MissingLayer {
         }
     }
 }
+
+/// Says what is wrong with the profiles of sandboxes: their words are known elsewhere.
+pub(crate) type SandboxCheck = fn(&SandboxSettings) -> Result<()>;

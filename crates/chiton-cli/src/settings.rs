@@ -2,7 +2,6 @@
 //!
 //! Every key can be given as a variable as well: `http.listen` is `CHITON_HTTP_LISTEN`.
 
-use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io;
@@ -17,9 +16,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toml::Table;
 
+use crate::audit_settings::AuditSettings;
 use crate::company::CompanyPolicy;
 use crate::passphrase;
-use crate::sandbox_settings::{ProfileSettings, SandboxSettings};
+use crate::sandbox_settings::{ProfileSettings, SandboxCheck, SandboxSettings};
 
 /// Everything that can be set. What is not set stays as the program has it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -94,18 +94,6 @@ pub(crate) struct EnvironmentSettings {
     pub(crate) strict: bool,
     /// Whether the login shell is asked.
     pub(crate) login: bool,
-}
-
-/// The journal of every call.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct AuditSettings {
-    pub(crate) off: bool,
-    /// Whether a command that cannot be written down is not run.
-    pub(crate) required: bool,
-    /// Who gets it: the address of a receiver of OTLP over HTTP.
-    pub(crate) otlp: Option<String>,
-    pub(crate) otlp_headers: BTreeMap<String, String>,
 }
 
 /// How output is shown.
@@ -206,9 +194,6 @@ fn read(path: &Path, fits: SandboxCheck) -> Result<Option<Table>> {
     };
     parse(&text, fits).with_context(|| path.display().to_string()).map(Some)
 }
-
-/// Says what is wrong with the profiles of sandboxes: their words are known elsewhere.
-pub(crate) type SandboxCheck = fn(&SandboxSettings) -> Result<()>;
 
 /// Reads settings, and refuses what cannot be.
 pub(crate) fn parse(text: &str, fits: SandboxCheck) -> Result<Table> {

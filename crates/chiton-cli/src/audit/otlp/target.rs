@@ -7,9 +7,10 @@ use chiton_engine::secrets::{SecretStore, reference};
 use http::header::{HeaderName, HeaderValue};
 use http::uri::{Scheme, Uri};
 
+use crate::audit_settings::AuditSettings;
 use crate::passphrase::PassphraseSource;
 use crate::secret_sources::SecretSourceArguments;
-use crate::settings::{AuditSettings, Settings};
+use crate::settings::Settings;
 
 /// The port on which receivers listen.
 const PORT: u16 = 4318;
