@@ -210,6 +210,7 @@ fn known() -> Value {
     let mut known = serde_json::to_value(Settings::default()).unwrap_or_default();
     // Left out of the value while it is empty.
     known["guard"]["rule"] = Value::Array(Vec::new());
+    known["guard"]["allow"] = Value::Array(Vec::new());
     known["sandbox"]["profiles"][ANY] = serde_json::to_value(ProfileSettings::default()).unwrap_or_default();
     known["audit"]["otlp_headers"][ANY] = Value::Null;
     known

@@ -40,6 +40,27 @@ fn a_verdict_is_told_in_words_and_by_the_exit_code() {
     }
 }
 
+#[test]
+fn the_setting_that_a_verdict_names_allows_the_command() {
+    let place = Place::new();
+    let settings = place.folder.path().join(".config/chiton/config.toml");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    let commands = ["git push --force", "git push --force origin 'my branch'", "npm publish", "crontab -r"];
+    for command in commands {
+        let asked = place.call(&["check", command]);
+        assert_eq!(asked.status.code(), Some(10), "{command}: {}", text(&asked.stdout));
+        let said = text(&asked.stdout);
+        let (_, setting) = said.split_once("guard.allow = ").unwrap_or_else(|| panic!("{command}: {said}"));
+        let (list, _) = setting.split_once(']').unwrap();
+        std::fs::write(&settings, format!("[guard]\nallow = {list}]\n")).unwrap();
+        let allowed = place.call(&["check", command]);
+        let shown = text(&allowed.stdout) + &text(&allowed.stderr);
+        assert_eq!(allowed.status.code(), Some(0), "{command}: {shown}");
+        assert_eq!(place.call(&["check", &format!("{command} --other")]).status.code(), Some(10), "{command}");
+        std::fs::remove_file(&settings).unwrap();
+    }
+}
+
 /// The settings of a profile, a command in a repository with changes, a part of what is said, exit code.
 const IN_A_SANDBOX: [(&str, &str, &str, i32); 7] = [
     ("", "git reset --hard", "allow [git-discard]: Can be undone: This would lose 1 changed file: a.", 0),

@@ -125,6 +125,7 @@ fn what_it_denies_no_setting_and_no_flag_allows() {
     );
     for loosened in [
         "[guard]\nmode = 'off'\n",
+        "[guard]\nallow = ['touch canary']\n",
         "[[guard.rule]]\ndecision = 'allow'\nprogram = ['touch']\nmatch = ['touch canary']\n",
     ] {
         machine.settings(loosened);
