@@ -374,14 +374,15 @@ print(\"done\")'"
         assert_eq!(stage.prints(&fetch(10)), "done\n");
         let before = open_files(stage.broker_id());
         assert_eq!(stage.prints(&fetch(1000)), "done\n");
-        // The last ones are closed while this looks.
+        // The last ones are closed while this looks. Up to 16 pipes that nobody uses are kept for the next.
+        let most = before + 2 * 16;
         let end = std::time::Instant::now() + Duration::from_secs(30);
-        while open_files(stage.broker_id()) > before && std::time::Instant::now() < end {
+        while open_files(stage.broker_id()) > most && std::time::Instant::now() < end {
             std::thread::sleep(Duration::from_millis(10));
         }
         let after = open_files(stage.broker_id());
         println!("open files of the broker: {before} before, {after} after");
-        assert!(after <= before, "{before} before, {after} after");
+        assert!(after <= most, "{before} before, {after} after");
     });
 }
 
