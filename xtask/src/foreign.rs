@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{bench, found, quiet, root};
+use crate::{bench, found, quiet, root, steadily};
 
 /// Runs those that can be run here; says which cannot, and what is missing.
 pub(crate) fn run() -> Result<()> {
@@ -33,7 +33,9 @@ fn page() -> Result<()> {
         return Ok(());
     };
     let folder = page_folder()?;
-    say(Command::new("node").arg("suite.mjs").arg(program()).arg(browser), &folder)
+    steadily("the page in a browser", || {
+        say(Command::new("node").arg("suite.mjs").arg(program()).arg(&browser), &folder)
+    })
 }
 
 /// Makes the pictures of the page for the documentation.
@@ -56,6 +58,7 @@ fn browser() -> Option<PathBuf> {
     let find = || BROWSERS.into_iter().find_map(found);
     if find().is_none() && quiet("apt-get", &["--version"]) {
         eprintln!("\n== installing chromium");
+        quiet("apt-get", &["update", "-qq"]);
         quiet("apt-get", &["install", "-y", "-qq", "--no-install-recommends", "chromium"]);
     }
     find().filter(|_| quiet("npm", &["--version"]))

@@ -132,6 +132,16 @@ fn tests() -> Result<Vec<String>> {
     Ok(failed)
 }
 
+/// The same for what is not Rust: what fails is tried once more by itself.
+fn steadily(what: &str, attempt: impl Fn() -> Result<()>) -> Result<()> {
+    if let Err(error) = attempt() {
+        eprintln!("{what} failed, so once more: {error:#}");
+        attempt()?;
+        println!("Unsteady: {what} failed and passed the second time; find out why.");
+    }
+    Ok(())
+}
+
 /// More targets than this do not fail because the machine was busy.
 const MOST_AGAIN: usize = 3;
 

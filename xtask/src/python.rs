@@ -11,7 +11,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{bench, foreign, quiet, root};
+use crate::{bench, foreign, quiet, root, steadily};
 
 /// What the tests cannot do without; the rest of the list is frameworks.
 const NEEDED: &str = "pytest";
@@ -26,7 +26,7 @@ pub(crate) fn run() -> Result<()> {
     let python = environment(&folder)?;
     let site = folder.join("site");
     assemble(&site)?;
-    pytest(Command::new(&python).env("PYTHONPATH", &site))
+    steadily("the Python package", || pytest(Command::new(&python).env("PYTHONPATH", &site)))
 }
 
 /// Runs the tests with a wheel, in an environment that has nothing else of ours.
