@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
 use chiton_engine::limits::WarmLimits;
+use chiton_engine::machine;
 use chiton_engine::tasks::SendError;
 use chiton_engine::{Engine, EngineConfig, Session, Signal, Typing};
 use clap::Args;
@@ -59,7 +60,7 @@ pub(crate) async fn send(arguments: SendArguments, settings: &Settings, state: &
     }
     let engine = engine(settings, state, "send")?;
     let directory = surroundings::working_directory()?;
-    let session = Session::new(engine.fresh_state(directory, surroundings::environment(), surroundings::umask()));
+    let session = Session::new(engine.fresh_state(directory, surroundings::environment(), machine::umask()));
     let id = engine.tasks().get(&arguments.id)?.id;
     if let Some(text) = arguments.text {
         let mut bytes = text.into_vec();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use chiton_dialects::Dialect;
+use chiton_engine::machine;
 use chiton_engine::review::Guard;
 use chiton_engine::sandbox::policy::SandboxPolicy;
 use chiton_engine::secrets::UnknownReference;
@@ -183,7 +184,7 @@ impl SessionSetup {
         config.login = self.login.then(|| env::ask_login_shell(&LoginConfig::default()));
         config.limits.tasks_per_session = self.max_tasks.or(self.dialect.task_limit());
         let engine = Engine::new(config)?;
-        let start = engine.fresh_state(&self.directory, surroundings::environment(), surroundings::umask());
+        let start = engine.fresh_state(&self.directory, surroundings::environment(), machine::umask());
         let mut operator = Operator::new(engine, self.dialect, start, self.timeout);
         if let Some(mode) = self.compact {
             operator = operator.with_like_lines(mode.into());

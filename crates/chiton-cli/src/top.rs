@@ -4,10 +4,11 @@ use std::future::poll_fn;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use chiton_engine::Tasks;
+use chiton_engine::clock::now_ms;
 use chiton_engine::consent::Answer;
 use chiton_engine::tasks::link::Killed;
 use chiton_watch::overview::Overview;
@@ -110,11 +111,6 @@ async fn watch_on(
 
 fn pressed(top: &mut Top, event: &Event) -> Option<Deed> {
     top.press(Key::of(event)?)
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Does what somebody wants, and says what came of it.

@@ -5,6 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::Result;
 use chiton_engine::Session;
+use chiton_engine::machine;
 use chiton_watch::page::{Link, PageControl, PageOptions, serve_page};
 use clap::Args;
 use tokio::runtime::Builder;
@@ -62,7 +63,7 @@ pub(crate) fn ui(arguments: &UiArguments, settings: &Settings, state: &Path) -> 
 fn control(settings: &Settings, state: &Path) -> Result<PageControl> {
     let engine = send::engine(settings, state, "ui")?;
     let directory = surroundings::working_directory()?;
-    let session = Session::new(engine.fresh_state(directory, surroundings::environment(), surroundings::umask()));
+    let session = Session::new(engine.fresh_state(directory, surroundings::environment(), machine::umask()));
     Ok(PageControl { engine, session })
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -20,6 +19,7 @@ use crate::control::RunControl;
 use crate::engine::{Engine, StartedTask};
 use crate::error::EngineError;
 use crate::lock::Lock;
+use crate::machine;
 use crate::request::{CommandInput, CommandRequest, EnvironmentChange, OnTimeout, TaskLifetime};
 use crate::response::Response;
 use crate::run::{RunEvent, Silent, Stream, Streams};
@@ -59,13 +59,10 @@ impl Engine {
     /// # Errors
     /// When this process has no directory any more.
     pub fn session_here(&self) -> io::Result<Session> {
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-        let umask = umask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o022);
         // A name that is no text is none that a shell could use.
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, ByteString::from(value.into_vec()))));
-        Ok(Session::new(self.fresh_state(std::env::current_dir()?, variables, umask)))
+        Ok(Session::new(self.fresh_state(std::env::current_dir()?, variables, machine::umask())))
     }
 
     /// A command for `session`, with everything else as the engine has it.

@@ -24,6 +24,7 @@
 
 // What everything below speaks of, and what the machine offers.
 mod bytes;
+pub mod clock;
 pub mod error;
 pub mod limits;
 mod lock;
@@ -51,7 +52,6 @@ pub mod peer;
 
 // The path of a command, in its order.
 pub mod capture;
-mod command;
 pub mod consent;
 mod engine;
 mod ports;
@@ -62,6 +62,9 @@ pub mod review;
 pub mod secrets;
 pub mod session;
 mod spawn;
+
+// How programs that use the library say what to run.
+mod command;
 
 // What outlives a call.
 pub mod audit;

@@ -21,6 +21,13 @@ pub fn look_up_names_without_plugins() {
     names::configure();
 }
 
+/// The file mode creation mask of this process, read without changing it.
+pub fn umask() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o022)
+}
+
 /// What the guard has to know about this machine and this process to judge commands that start in `directory`, which is also
 /// the workspace.
 pub fn guard_context(home: PathBuf, user: String, directory: PathBuf) -> Context {

@@ -15,4 +15,4 @@ pub mod page;
 mod shown;
 pub mod top;
 
-pub use near::near;
+pub use near::{Near, near};

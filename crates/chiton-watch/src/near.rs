@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use chiton_engine::Tasks;
 use chiton_engine::tasks::{Cursor, Part, ReadRequest};
+use chiton_engine::terminal::snapshot::Snapshot;
 use chiton_engine::terminal::text::plain;
 
 use crate::overview::SeenRun;
 use crate::shown::harmless;
-use crate::top::Near;
 
 /// Lines of output that are held.
 const LINES: u64 = 2_000;
@@ -16,6 +16,15 @@ const LINES: u64 = 2_000;
 const BYTES: u64 = 512 << 10;
 /// How long a keeper may take to say what its terminal shows.
 const LOOK: Duration = Duration::from_millis(300);
+
+/// What is seen of one run from near.
+#[derive(Clone, Debug)]
+pub enum Near {
+    /// Its output, the last lines of it.
+    Output(Vec<String>),
+    /// Its terminal as it is.
+    Screen(Box<Snapshot>),
+}
 
 /// What there is to see of a run; `None` where nothing can be read at the moment.
 pub async fn near(tasks: &Tasks, run: &SeenRun) -> Option<Near> {

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context as _, Result, bail};
 use chiton_engine::guard::{Context, Input, Scope};
+use chiton_engine::machine;
 use chiton_engine::review::MachineSurroundings;
 use chiton_engine::{FreshState, ShellState};
 use chiton_operator::NamedSessions;
@@ -112,7 +113,7 @@ impl Assumed {
             Ok(directory) => directory,
             Err(error) => bail!("{error:#}"),
         };
-        let state = ShellState::fresh(&self.base.cwd, surroundings::environment(), surroundings::umask());
+        let state = ShellState::fresh(&self.base.cwd, surroundings::environment(), machine::umask());
         let session = NamedSessions::new(directory).open(name, &FreshState::from(state))?;
         Ok(ShellState::clone(&session.state()))
     }

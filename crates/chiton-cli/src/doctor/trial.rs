@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use chiton_engine::machine;
 use chiton_engine::{
     CommandRequest, Engine, EngineConfig, Outcome, RunControl, RunReport, Session, Shell, Silent, Tasks, WarmLimits,
 };
@@ -131,7 +132,7 @@ fn run(state: &Path, command: &str, sandbox: Option<SandboxPolicy>) -> Result<Ru
         config.sandbox = sandbox;
         let engine = Engine::new(config)?;
         let start =
-            engine.fresh_state(surroundings::working_directory()?, surroundings::environment(), surroundings::umask());
+            engine.fresh_state(surroundings::working_directory()?, surroundings::environment(), machine::umask());
         let mut request = CommandRequest::new(command);
         request.timeout = Some(PATIENCE);
         anyhow::Ok(engine.run(&Session::new(start), request, &mut Silent, &RunControl::new()).await?)

@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, anyhow};
 use chiton_engine::error::SessionError;
+use chiton_engine::machine;
 use chiton_engine::state::environment::CallerKind;
 use chiton_engine::{
     CommandRequest, Engine, EngineConfig, EngineError, EnvironmentChange, FreshState, Outcome, Response, RunControl,
@@ -120,7 +121,7 @@ struct RunSession {
 impl RunSession {
     fn open(arguments: &RunArguments, engine: &Engine, state_directory: &Path) -> Result<Self> {
         let directory = surroundings::working_directory()?;
-        let base = engine.fresh_state(directory, surroundings::environment(), surroundings::umask());
+        let base = engine.fresh_state(directory, surroundings::environment(), machine::umask());
         let named = NamedSessions::new(state_directory);
         let session = match &arguments.session {
             Some(name) => {

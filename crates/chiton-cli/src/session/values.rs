@@ -4,9 +4,10 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, ensure};
+use chiton_engine::clock::ms_since_1970;
 use chiton_engine::error::StoreError;
 use chiton_engine::session::difference::{Difference, Part};
 use chiton_engine::session::steps::Step;
@@ -75,17 +76,13 @@ fn plural(what: &str, count: usize) -> String {
     }
 }
 
-fn millis(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-}
-
 fn as_json(session: &ListedSession) -> Value {
     let state = session.value.state();
     json!({
         "name": session.name,
         "directory": session.value.directory().to_string_lossy(),
-        "began_ms": millis(session.began),
-        "changed_ms": millis(session.changed),
+        "began_ms": ms_since_1970(session.began),
+        "changed_ms": ms_since_1970(session.changed),
         "variables": state.variables.len(),
         "functions": state.functions.len(),
         "aliases": state.aliases.len(),

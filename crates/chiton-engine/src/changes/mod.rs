@@ -31,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::bytes::ByteString;
+use crate::clock;
 use crate::folder::RunFolder;
 use crate::run::{ChangedFiles, FirstNames, NotKept};
 pub use crate::sandbox::KeepLimits;
@@ -41,7 +42,7 @@ pub(crate) use files::copy_content;
 pub use list::{FileChange, FormerContent};
 pub(crate) use record::{attributes, set_attributes};
 pub(crate) use recorder::{Coming, Recorder};
-pub(crate) use store::{FOLDER, beside, now_ms, swept_ms, tidy};
+pub(crate) use store::{FOLDER, beside, swept_ms, tidy};
 
 /// Sums up what a command has done so far, and writes down what is there now. `about` is what was asked.
 pub(crate) fn sum_up(recorder: &Recorder, about: Option<&[u8]>) -> Option<ChangedFiles> {
@@ -528,5 +529,5 @@ fn new_id() -> io::Result<String> {
 
 /// How long ago something was that is said in milliseconds since 1970.
 pub fn age(began_ms: u64) -> Duration {
-    Duration::from_millis(now_ms().saturating_sub(began_ms))
+    Duration::from_millis(clock::now_ms().saturating_sub(began_ms))
 }

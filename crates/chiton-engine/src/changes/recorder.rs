@@ -21,6 +21,7 @@ use super::in_flight::{Expected, Flight};
 use super::origins::Origins;
 use super::record::{self, FileFacts, FileId, FileKind, Former, Header, Kept, LogReader, Step, as_bytes, as_path};
 use super::store;
+use crate::clock;
 use crate::sandbox::keeping::KeepPlan;
 
 /// A change that somebody is about to make. Paths are without links, but for the last part of those that mean a link itself.
@@ -626,7 +627,7 @@ impl Recorder {
             let beside = path.with_extension("new");
             let mut log = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
             let roots = self.plan.roots.iter().map(|root| as_bytes(root)).collect();
-            record::append(&mut log, &Header { version: record::VERSION, roots, began_ms: store::now_ms() })?;
+            record::append(&mut log, &Header { version: record::VERSION, roots, began_ms: clock::now_ms() })?;
             rustix::fs::fcntl_setfl(&log, OFlags::APPEND)?;
             fs::rename(beside, path)?;
             self.log = Some(log);

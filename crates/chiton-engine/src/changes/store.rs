@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{Access, AtFlags, CWD, FlockOperation, accessat};
 
+use crate::clock::ms_since_1970;
 use crate::folder::{RunFolder, make_own};
 use crate::limits::UndoLimits;
 
@@ -152,21 +153,12 @@ pub(super) fn lock(folder: &Path) -> io::Result<Option<File>> {
 /// is there is written down.
 pub(super) fn last_change_ms(folder: &Path) -> u64 {
     let changed = |path: PathBuf| fs::metadata(path).and_then(|data| data.modified()).unwrap_or(UNIX_EPOCH);
-    millis_since_1970(changed(log(folder)).max(changed(after(folder))))
+    ms_since_1970(changed(log(folder)).max(changed(after(folder))))
 }
 
 /// When the last change was written down.
 pub(super) fn last_written_ms(folder: &Path) -> u64 {
-    millis_since_1970(fs::metadata(log(folder)).and_then(|data| data.modified()).unwrap_or(UNIX_EPOCH))
-}
-
-pub(crate) fn now_ms() -> u64 {
-    millis_since_1970(SystemTime::now())
-}
-
-fn millis_since_1970(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    ms_since_1970(fs::metadata(log(folder)).and_then(|data| data.modified()).unwrap_or(UNIX_EPOCH))
 }
 
 /// Writes a file beside its place and renames it into it.
@@ -220,8 +212,8 @@ pub(crate) fn sweep(state_directory: &Path, limits: UndoLimits) -> usize {
 /// cannot.
 pub(super) fn remove(folder: &Path, changed: SystemTime) -> bool {
     let is_gone = remove_kept(folder).is_ok() && fs::remove_dir_all(folder).is_ok();
-    if let Some(store) = folder.parent().filter(|store| is_gone && swept_ms(store) < millis_since_1970(changed)) {
-        let _ = write_whole(&store.join(SWEPT), &millis_since_1970(changed).to_le_bytes());
+    if let Some(store) = folder.parent().filter(|store| is_gone && swept_ms(store) < ms_since_1970(changed)) {
+        let _ = write_whole(&store.join(SWEPT), &ms_since_1970(changed).to_le_bytes());
     }
     is_gone
 }

@@ -18,6 +18,7 @@ use thiserror::Error;
 
 use crate::bytes::ByteString;
 use crate::changes;
+use crate::clock;
 use crate::folder::make_own;
 use crate::session::store::SessionValue;
 
@@ -135,14 +136,14 @@ impl Checkpoints {
 
         let (mut snapshots, mut without_snapshot) = (Vec::new(), Vec::new());
         for (place, root) in roots.iter().enumerate() {
-            match snapshot::take(root, &self.state_directory, &format!("{name}-{place}-{}", changes::now_ms())) {
+            match snapshot::take(root, &self.state_directory, &format!("{name}-{place}-{}", clock::now_ms())) {
                 Some(Ok(made)) => snapshots.push((as_bytes(root), as_bytes(&made))),
                 Some(Err(error)) => without_snapshot.push((root.clone(), error)),
                 None => {}
             }
         }
         let roots = roots.iter().map(|root| as_bytes(root)).collect();
-        let made_ms = changes::now_ms();
+        let made_ms = clock::now_ms();
         let checkpoint = Checkpoint { version: VERSION, name: name.to_owned(), made_ms, roots, session, snapshots };
         let text = serde_json::to_vec_pretty(&checkpoint).map_err(|error| failed(error.into()))?;
         let beside = path.with_extension("new");
@@ -200,7 +201,7 @@ impl Checkpoints {
     /// Forgets those that are older than logs can be.
     pub fn sweep(&self, age: Duration) -> usize {
         let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
-        let oldest = changes::now_ms().saturating_sub(age);
+        let oldest = clock::now_ms().saturating_sub(age);
         let old = self.all().into_iter().filter(|checkpoint| checkpoint.made_ms < oldest);
         old.filter(|checkpoint| self.remove(&checkpoint.name).is_ok()).count()
     }

@@ -12,7 +12,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize, Serializer};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -20,6 +20,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use super::{Answer, Approver, Question};
 use crate::ancestry::Family;
 use crate::bytes::encode_hex;
+use crate::clock;
 use crate::folder::{make_own, through_descriptor};
 
 /// The folder of the questions, in the state directory.
@@ -165,9 +166,7 @@ impl Desk {
         let id = encode_hex(&random);
         let path = self.folder.join(&id);
         let waiting = Waiting {
-            asked_ms: SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+            asked_ms: clock::now_ms(),
             heading: question.kind.heading().to_owned(),
             text: question.text(),
             answers: question.kind.answers().to_owned(),
@@ -196,7 +195,14 @@ fn waiting(folder: &Path) -> Option<Waiting> {
     if !is_name(folder.file_name()?.to_str()?) {
         return None;
     }
-    let file = File::open(folder.join(QUESTION)).ok()?;
+    let Ok(file) = File::open(folder.join(QUESTION)) else {
+        // Whoever made it is about to write the question, or has died before that.
+        let made = fs::metadata(folder).and_then(|data| data.modified()).ok()?;
+        if SystemTime::now().duration_since(made).is_ok_and(|age| age > LONGEST) {
+            let _ = fs::remove_dir_all(folder);
+        }
+        return None;
+    };
     if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
         let _ = fs::remove_dir_all(folder);
         return None;

@@ -13,6 +13,7 @@ use super::list;
 use super::store::{self, PreviewFolder, PreviewedState, Record, Root, Time, changed_at};
 use crate::bytes::ByteString;
 use crate::changes;
+use crate::clock;
 use crate::enclosure;
 use crate::enclosure::prepare::{Overlay, PreviewView};
 use crate::folder::make_own;
@@ -69,7 +70,7 @@ impl OpenPreview {
             id,
             command,
             directory: directory.0.clone(),
-            began_ms: store::now_ms(),
+            began_ms: clock::now_ms(),
             roots: Vec::new(),
             run: None,
         };

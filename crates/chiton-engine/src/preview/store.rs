@@ -5,7 +5,7 @@ use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rustix::fs::FlockOperation;
 use serde::de::DeserializeOwned;
@@ -262,11 +262,6 @@ pub(super) fn remove_whole(path: &Path) -> io::Result<()> {
 pub(super) fn is_running(state_directory: &Path, folder: &PreviewFolder, record: &Record) -> bool {
     let Some(run) = record.run.as_ref().filter(|_| !folder.path(LISTED).exists()) else { return false };
     RunFolder::at(&state_directory.join("runs").join(run)).is_ok_and(|run| run.is_held())
-}
-
-pub(super) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Removes previews that are old. Not those that are half committed: they are to be finished or undone.

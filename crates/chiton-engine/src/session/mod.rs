@@ -17,6 +17,7 @@ mod standing;
 mod start;
 pub mod steps;
 pub mod store;
+mod value;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::io::Read;

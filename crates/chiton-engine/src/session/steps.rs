@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::store::SessionChange;
+use super::value::SessionChange;
 
 /// Above this size the older half of the steps goes.
 const MOST_BYTES: u64 = 512 * 1024;

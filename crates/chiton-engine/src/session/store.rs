@@ -14,14 +14,15 @@ use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::ByteString;
+use crate::clock;
 use crate::error::StoreError;
 use crate::folder::make_own;
+use crate::state::ShellState;
 use crate::state::change::Change;
-use crate::state::{ShellState, bash};
 use chiton_redact::Reference;
 
-use super::difference::{self, Difference};
 use super::steps::{self, Step, StepCause};
+pub use super::value::{SessionChange, SessionValue};
 
 /// A folder of named sessions.
 #[derive(Clone, Debug)]
@@ -31,91 +32,8 @@ pub struct SessionStore {
     opened: SystemTime,
 }
 
-/// What one command changed in a session that has a name: as it was before, and as it was then.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionChange {
-    /// The session.
-    pub session: String,
-    before: SessionValue,
-    after: SessionValue,
-}
-
-/// What a session that has a name is at one moment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionValue {
-    state: ShellState,
-    removed: BTreeSet<String>,
-}
-
-impl SessionValue {
-    /// Where its next command starts.
-    pub fn directory(&self) -> &Path {
-        &self.state.cwd
-    }
-
-    /// What its commands have set. Variables that every process inherits are not among it.
-    pub fn state(&self) -> &ShellState {
-        &self.state
-    }
-
-    /// Inherited variables that its commands have unset.
-    pub fn removed(&self) -> &BTreeSet<String> {
-        &self.removed
-    }
-
-    /// What is different in `later`.
-    pub fn differences(&self, later: &Self) -> Vec<Difference> {
-        difference::between((&self.state, &self.removed), (&later.state, &later.removed))
-    }
-
-    /// A script that brings a bash into it: what a person may source to go on by hand.
-    pub fn as_script(&self) -> Vec<u8> {
-        bash::load::script_for_people(&self.state, &self.removed)
-    }
-}
-
-impl SessionChange {
-    /// What changed, thing by thing.
-    pub fn differences(&self) -> Vec<Difference> {
-        self.before.differences(&self.after)
-    }
-
-    /// The same without all that stayed as it was.
-    pub(super) fn reduced(&self) -> Self {
-        let (mut before, mut after) = (self.before.clone(), self.after.clone());
-        drop_equal(&mut before.state.variables, &mut after.state.variables);
-        drop_equal(&mut before.state.functions, &mut after.state.functions);
-        drop_equal(&mut before.state.aliases, &mut after.state.aliases);
-        drop_equal(&mut before.state.shopt, &mut after.state.shopt);
-        drop_equal(&mut before.state.options, &mut after.state.options);
-        let both: Vec<String> = before.removed.intersection(&after.removed).cloned().collect();
-        for name in both {
-            before.removed.remove(&name);
-            after.removed.remove(&name);
-        }
-        Self { session: self.session.clone(), before, after }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.before == self.after
-    }
-
-    /// The way back.
-    fn reversed(&self) -> Self {
-        Self { session: self.session.clone(), before: self.after.clone(), after: self.before.clone() }
-    }
-}
-
-fn drop_equal<Key: Ord + Clone, Kept: PartialEq>(one: &mut BTreeMap<Key, Kept>, other: &mut BTreeMap<Key, Kept>) {
-    let equal: Vec<Key> =
-        one.iter().filter(|(key, kept)| other.get(*key) == Some(kept)).map(|(key, _)| key.clone()).collect();
-    for key in equal {
-        one.remove(&key);
-        other.remove(&key);
-    }
-}
-
-/// A session as it is carried away: to another name, or another machine. No values of secrets are in it, as in no session.
+/// A session as it is carried away: to another name, or another machine. Of secrets it has the names that
+/// its commands used, not the values.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CarriedSession {
     /// What this is, for whoever finds the file.
@@ -245,10 +163,8 @@ impl SessionStore {
         if change.is_empty() {
             return;
         }
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let at_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
         if let (Ok(path), Ok(_lock)) = (self.steps_path(&change.session), self.lock(&change.session)) {
-            let _ = steps::append(&path, at_ms, cause, change);
+            let _ = steps::append(&path, clock::now_ms(), cause, change);
         }
     }
 
@@ -275,17 +191,22 @@ impl SessionStore {
         back: bool,
     ) -> Result<Option<Step>, StoreError> {
         let path = self.steps_path(name)?;
-        let mut steps = steps::read(&path);
-        let Some(place) = which(&steps) else { return Ok(None) };
-        let change = &steps[place].change;
-        let change = if back { change.clone() } else { change.reversed() };
+        let steps = steps::read(&path);
+        let Some(mut step) = which(&steps).map(|place| steps[place].clone()) else { return Ok(None) };
+        let change = if back { step.change.clone() } else { step.change.reversed() };
         if self.take_back(&change)?.is_none() {
             return Ok(None);
         }
-        steps[place].undone = back;
-        let _lock = self.lock(name).map_err(|error| StoreError::Unwritable { path: path.clone(), error })?;
-        steps::write(&path, &steps).map_err(|error| StoreError::Unwritable { path, error })?;
-        Ok(Some(steps.swap_remove(place)))
+        step.undone = back;
+        let unwritable = |error| StoreError::Unwritable { path: path.clone(), error };
+        let _lock = self.lock(name).map_err(unwritable)?;
+        // A command may have added one meanwhile.
+        let mut steps = steps::read(&path);
+        for kept in steps.iter_mut().filter(|kept| kept.number == step.number) {
+            kept.undone = back;
+        }
+        steps::write(&path, &steps).map_err(unwritable)?;
+        Ok(Some(step))
     }
 
     /// Makes the session `to` what the session `from` is. Its steps are its own from then on.

@@ -74,12 +74,8 @@ fn touch(typists: &Typists, viewer: &str, touch: Touch) -> Done {
 }
 
 async fn decide(feed: &Feed, id: &str, answer: &str) -> Done {
-    let decision = match answer {
-        "once" => Decision::Once,
-        "session" => Decision::Session,
-        "no" => Decision::No,
-        other => return Err(format!("'{other}' is not an answer: it is once, session or no")),
-    };
+    let unknown = || format!("'{answer}' is not an answer: it is once, session or no");
+    let decision = Decision::from_word(answer).ok_or_else(unknown)?;
     feed.decide(id, decision).await.map_err(|error| error.to_string())?;
     Ok(format!("answered: {answer}"))
 }

@@ -6,8 +6,9 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use chiton_engine::clock::now_ms;
 use chiton_engine::consent::Answer as Decision;
 use hyper::body::Bytes;
 use serde::Serialize;
@@ -160,9 +161,4 @@ impl Told {
         self.approvals = Some(approvals.to_vec());
         Some(message)
     }
-}
-
-pub(super) fn now_ms() -> u64 {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX)
 }

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use chiton_engine::audit::read::newest;
 use chiton_engine::audit::{AuditEvent, AuditLine};
+use chiton_engine::clock::now_ms;
 use serde::Serialize;
 
-use super::feed::now_ms;
 use crate::shown::{cut, harmless};
 
 /// Lines of one answer.

@@ -9,8 +9,9 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Clear, Paragraph, Row as TableRow, Table, TableState, Wrap};
 
 use super::words::{line, size, span, status};
-use super::{Near, Row, Top, View};
+use super::{Row, Top, View};
 use crate::approvals::Waiting;
+use crate::near::Near;
 use crate::overview::SeenRun;
 use crate::shown::harmless;
 

@@ -11,9 +11,9 @@ mod words;
 use std::collections::HashSet;
 
 use chiton_engine::consent::Answer;
-use chiton_engine::terminal::snapshot::Snapshot;
 
 use crate::approvals::Waiting;
+use crate::near::Near;
 use crate::overview::{Overview, SeenRun};
 
 pub use keys::Key;
@@ -31,15 +31,6 @@ pub enum Deed {
     Attach(String),
     /// Answer a question.
     Answer(String, Answer),
-}
-
-/// What is seen of one run from near.
-#[derive(Clone, Debug)]
-pub enum Near {
-    /// Its output, the last lines of it.
-    Output(Vec<String>),
-    /// Its terminal as it is.
-    Screen(Box<Snapshot>),
 }
 
 /// What is on the screen.

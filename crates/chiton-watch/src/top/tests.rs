@@ -7,8 +7,9 @@ use chiton_engine::consent::Answer;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::{Deed, Key, Near, Top};
+use super::{Deed, Key, Top};
 use crate::approvals::Waiting;
+use crate::near::Near;
 use crate::overview::{SeenRun, SeenWait};
 
 fn run(id: &str, command: &str, status: TaskStatus) -> SeenRun {

@@ -1,10 +1,11 @@
 //! Sends what waits, batch by batch, and remembers how far it came.
 
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use chiton_engine::audit::outbox::{Batch, BatchLimits, Outbox};
+use chiton_engine::clock::now_ms;
 use serde_json::Value;
 
 use super::post::{Answer, post};
@@ -132,9 +133,4 @@ fn say_lost(lost: u64) {
     if lost > 0 {
         remark(&lost_in_words(lost));
     }
-}
-
-fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
