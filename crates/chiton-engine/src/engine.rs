@@ -228,6 +228,7 @@ impl Engine {
     ) -> Result<Response, EngineError> {
         let call = self.call(session, &request);
         let stages = async {
+            self.check_is_new(&request)?;
             let request = self.assign_ports(session, request).await?;
             let request = request::accept(request, self.inner.config.limits.default_timeout)?;
             let approved = self.review(session, request, widened).await?;
@@ -255,6 +256,7 @@ impl Engine {
         // From its first moment: this process may be gone in the next one.
         request.lifetime = request.task_lifetime.into();
         let stages = async {
+            self.check_is_new(&request)?;
             let mut started = self.room_for_task(session).await?;
             let request = self.assign_ports(session, request).await?;
             let request = request::accept(request, None)?;

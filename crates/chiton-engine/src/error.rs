@@ -5,6 +5,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::run::RunId;
 use chiton_terminal::BadSize;
 
 /// Any error of the engine.
@@ -25,6 +26,12 @@ pub enum EngineError {
     /// A named session cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// There is a run of the id that this one was to have.
+    #[error("there is a run {id} already, so nothing was started; `chiton logs {id}` shows what it printed")]
+    RunExists {
+        /// The id.
+        id: RunId,
+    },
     /// The session has as many tasks running as it may have.
     #[error(
         "maximum concurrent background task limit ({0}) reached: nothing was started; wait for a task to end, or \

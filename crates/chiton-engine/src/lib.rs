@@ -90,8 +90,9 @@ pub use process::Shell;
 pub use request::{AnswerMode, CommandInput, CommandRequest, EnvironmentChange, OnTimeout, PreviewMode, TaskLifetime};
 pub use response::{DryRun, RELEASED, RefusedCommand, Response, RunReport, StateReport};
 pub use run::{
-    ChangeKind, ChangedFiles, Ending, FirstNames, InputWait, Leftover, Lifetime, Listener, Look, NotKept, Notify,
-    Outcome, PassedAmount, Protection, RunEvent, Signal, Silent, Stream, Streams, TimeLimit, Typing, Typist, Usage,
+    BadRunId, ChangeKind, ChangedFiles, Ending, FirstNames, InputWait, Leftover, Lifetime, Listener, Look, NotKept,
+    Notify, Outcome, PassedAmount, Protection, RunEvent, RunId, Signal, Silent, Stream, Streams, TimeLimit, Typing,
+    Typist, Usage,
 };
 pub use session::{FreshState, Session, Warmth};
 pub use state::ShellState;

@@ -11,8 +11,8 @@ use crate::consent::{Answer, Approver};
 use crate::error::RequestError;
 use crate::limits::{COMMAND_BYTES, ViewLimits};
 use crate::process::Shell;
-use crate::run::Lifetime;
 pub use crate::run::Streams;
+use crate::run::{Lifetime, RunId};
 use chiton_shell::SyntaxError;
 use chiton_shell::tree::Script;
 use chiton_terminal::TerminalSize;
@@ -23,6 +23,9 @@ use chiton_terminal::keys::TERM;
 pub struct CommandRequest {
     /// The command, byte for byte as the shell shall read it.
     pub command: ByteString,
+    /// The id that its run gets; without it, one that the engine makes. Where there is such a run already, nothing is run
+    /// ([`crate::EngineError::RunExists`]), so a call whose answer was lost can be made again.
+    pub run_id: Option<RunId>,
     /// How long it may take; without it, as long as the engine's limits say. A task that nobody waits for has no limit
     /// but this one.
     pub timeout: Option<Duration>,

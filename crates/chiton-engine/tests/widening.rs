@@ -12,7 +12,7 @@ use chiton_engine::consent::{Answer, Approver, Asking, Question, QuestionKind};
 use chiton_engine::guard::{Context, Decision, GuardPolicy, HumanRule};
 use chiton_engine::review::Guard;
 use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
-use chiton_engine::{CommandRequest, Outcome, RunReport, Session};
+use chiton_engine::{CommandRequest, EngineError, Outcome, RunControl, RunReport, Session, Silent};
 use harness::{Harness, runtime};
 
 /// Somebody who has prepared answers, and remembers what they were asked.
@@ -198,4 +198,22 @@ fn what_the_guard_asks_about_is_asked_about_before_it_runs_again() {
     assert_eq!(report.outcome, Outcome::Exited(0), "{asked:?} {:?}", report.refused);
     let kinds: Vec<&str> = asked.iter().filter_map(|question| question.lines().next()).collect();
     assert_eq!(kinds, ["run", "widen", "run"]);
+}
+
+#[test]
+fn a_call_that_chose_its_id_is_answered_by_the_run_that_a_person_allowed() {
+    let place = place(None);
+    let id: chiton_engine::RunId = "shell_0000abcd".parse().unwrap();
+    let person = Arc::new(Person { answers: Mutex::new(vec![Ok(Answer::Once)]), ..Person::default() });
+    let mut request = CommandRequest::new("echo new > ../outside/file");
+    request.approver = Some(person);
+    request.run_id = Some(id.clone());
+    let report = runtime().block_on(place.harness.respond(&place.session, request.clone())).into_ran().unwrap();
+    assert_eq!(report.outcome, Outcome::Exited(0));
+    assert_ne!(report.run_id, id.as_str(), "that is the one which was refused something");
+    let tasks = place.harness.engine.tasks();
+    assert_eq!(tasks.answering(&id).as_str(), report.run_id);
+    assert_eq!(tasks.answering(&tasks.answering(&id)).as_str(), report.run_id);
+    let again = async { place.harness.engine.run(&place.session, request, &mut Silent, &RunControl::new()).await };
+    assert!(matches!(runtime().block_on(again), Err(EngineError::RunExists { id: taken }) if taken == id));
 }

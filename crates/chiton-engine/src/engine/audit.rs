@@ -7,7 +7,7 @@ use super::Engine;
 use super::stages::NotRun;
 use crate::audit::{AuditEntry, AuditEvent, Journal};
 use crate::bytes::ByteString;
-use crate::error::StartError;
+use crate::error::{EngineError, StartError};
 use crate::folder::record::RequestRecord;
 use crate::review::Refusal;
 use crate::secrets::ResolvedCommand;
@@ -130,6 +130,12 @@ impl Engine {
             NotRun::Described(_) => {
                 let mut entry = AuditEntry::new(AuditEvent::End).with_command(&command);
                 entry.outcome = Some("described".to_owned());
+                entry
+            }
+            // The run has its lines; this says only that somebody asked for it once more.
+            NotRun::Failed(EngineError::RunExists { id }) => {
+                let mut entry = AuditEntry::new(AuditEvent::Task);
+                (entry.run, entry.outcome) = (Some(id.to_string()), Some("asked for again".to_owned()));
                 entry
             }
             NotRun::Failed(error) => {

@@ -14,6 +14,7 @@ use crate::capture::intake::Captured;
 use crate::control::RunControl;
 use crate::enclosure::Enclosure;
 use crate::error::{EngineError, PortError, RequestError, SessionError, StartError};
+use crate::folder::RunFolder;
 use crate::folder::record::RequestRecord;
 use crate::preview::OpenPreview;
 use crate::process::{Shell, ShellKind};
@@ -154,6 +155,17 @@ impl Engine {
         UnansweredCall { engine: self, session, command }
     }
 
+    /// Whether there is no run yet of the id that a request gives its own. What counts is whether its folder can be made;
+    /// but nobody need be asked about a command that has been run.
+    pub(super) fn check_is_new(&self, request: &CommandRequest) -> Result<(), EngineError> {
+        match &request.run_id {
+            Some(id) if self.inner.tasks.folder().join(id.as_str()).exists() => {
+                Err(EngineError::RunExists { id: id.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The shell that runs a request.
     fn shell_of<'a>(&'a self, request: &'a CommandRequest) -> &'a Shell {
         request.shell.as_ref().unwrap_or(&self.inner.config.shell)
@@ -230,11 +242,11 @@ impl Engine {
         command: &mut ResolvedCommand,
         start: &StartingPoint,
         attendance: Attendance,
-    ) -> Result<Attempt, StartError> {
+    ) -> Result<Attempt, EngineError> {
         let is_preview = command.request().preview == PreviewMode::On;
         let can_repeat = self.is_warm() && !is_preview && matches!(command.request().input, CommandInput::Nothing);
         let choice = if is_preview { ShellChoice::New } else { ShellChoice::WaitingOrNew };
-        let attempt = self.launch_in(session, command, start, attendance, choice).await?;
+        let attempt = self.launch_in(session, command, start, attendance, (choice, None)).await?;
         Ok(Attempt { can_repeat, ..attempt })
     }
 
@@ -246,10 +258,15 @@ impl Engine {
         start: &StartingPoint,
         attendance: Attendance,
         gone: OpenRun,
-    ) -> Result<Attempt, StartError> {
+    ) -> Result<Attempt, EngineError> {
         self.note_task(session, "not started", gone.folder.id());
+        let failed = gone.folder.clone();
+        if command.request().run_id.is_some() {
+            // It becomes that of the next attempt: in between nobody else may get the id.
+            gone.keep();
+        }
         drop(gone);
-        self.launch_in(session, command, start, attendance, ShellChoice::New).await
+        self.launch_in(session, command, start, attendance, (ShellChoice::New, Some(&failed))).await
     }
 
     async fn launch_in(
@@ -258,8 +275,8 @@ impl Engine {
         command: &mut ResolvedCommand,
         start: &StartingPoint,
         attendance: Attendance,
-        choice: ShellChoice,
-    ) -> Result<Attempt, StartError> {
+        (choice, failed): (ShellChoice, Option<&RunFolder>),
+    ) -> Result<Attempt, EngineError> {
         let EngineInner { config, tasks, known, quota, .. } = &*self.inner;
         let announce = |command: &ResolvedCommand, record: &RequestRecord| self.write_start(session, command, record);
         let (mut preview, enclosure) = match command.request().preview {
@@ -283,6 +300,7 @@ impl Engine {
             enclosure: enclosure.as_ref(),
             attendance,
             choice,
+            failed,
             announce: &announce,
             journal: config.audit.as_ref(),
             notify: config.notify.as_ref(),
@@ -303,7 +321,7 @@ impl Engine {
         mut attempt: Attempt,
         listener: &mut dyn Listener,
         control: &RunControl,
-    ) -> Result<(Ended, Captured), StartError> {
+    ) -> Result<(Ended, Captured), EngineError> {
         let view = command.request().view.unwrap_or(self.inner.config.limits.view);
         loop {
             let Attempt { run, launched, can_repeat, enclosure, preview } = attempt;
@@ -318,7 +336,7 @@ impl Engine {
                 }
                 Ok(None) => {}
                 Err(StartError::KeeperVanished(_)) if can_repeat => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.into()),
             }
             attempt = self.launch_again(session, command, start, Attendance::Foreground, run).await?;
         }

@@ -36,7 +36,7 @@ impl Engine {
     pub(super) async fn widen(
         &self,
         session: &Session,
-        request: CommandRequest,
+        mut request: CommandRequest,
         response: Response,
         listener: &mut dyn Listener,
         control: &RunControl,
@@ -63,6 +63,7 @@ impl Engine {
         let allowed: Vec<String> = wideners.iter().map(ToString::to_string).collect();
         let said = format!("a person allowed it {span} to {}, so it was run again", allowed.join(", "));
         self.note_widening(session, &said);
+        request.run_id = request.run_id.and_then(|first| self.inner.tasks.make_successor(&first));
         let mut again = self.run_with(session, request, once, listener, control).await?;
         if let Response::Ran(report) = &mut again {
             report.notices.push(said);

@@ -7,6 +7,7 @@
 //! What the records mean together is left to `tasks`.
 
 mod mark;
+mod name;
 pub(crate) mod record;
 
 use std::fs::{self, File};
@@ -20,11 +21,12 @@ use rustix::fs::FlockOperation;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::bytes::encode_hex;
 use crate::protocol::SOCKET;
-use crate::run::{Ending, Stream, Watch};
+use crate::run::id::is_id;
+use crate::run::{Ending, RunId, Stream, Watch};
 use chiton_terminal::Snapshot;
 pub use mark::RunMark;
+use name::{Exchanged, exchange, rename_if_free};
 use record::{RequestRecord, StartRecord};
 
 pub(crate) const REQUEST: &str = "request.json";
@@ -34,6 +36,8 @@ const SCREEN: &str = "screen.json";
 /// What its client was told of it, while there may be something to tell.
 const TOLD: &str = "told.json";
 const WATCHES: &str = "watches.json";
+/// The run that was made in its place.
+const SUCCESSOR: &str = "successor";
 /// Says that the journal has it that this run was lost.
 const LOST: &str = "lost";
 /// The file beside the runs that says why a person could not be told of one.
@@ -70,28 +74,54 @@ impl RunFolder {
     /// A new folder in `parent` under an id nobody has, with the lock that says that it is in use.
     pub(crate) fn create(parent: &Path) -> io::Result<(Self, File)> {
         loop {
-            let folder = Self::plan(parent)?;
-            match fs::DirBuilder::new().mode(0o700).create(&folder.path) {
-                Ok(()) => {
-                    // For a moment the folder is there without its lock. A sweep that comes just then may remove it: it
-                    // is empty, and the lock is then one on a folder that is gone, which the first record notices.
-                    let lock = File::open(&folder.path)?;
-                    rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
-                    return Ok((folder, lock));
-                }
+            match Self::plan(parent)?.make() {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
+                made => return made,
             }
         }
     }
 
+    /// A new folder in `parent` under this id, with its lock. Where there is one already, that is the error.
+    pub(crate) fn create_as(parent: &Path, id: &RunId) -> io::Result<(Self, File)> {
+        Self::named(parent, id).make()
+    }
+
+    fn make(self) -> io::Result<(Self, File)> {
+        fs::DirBuilder::new().mode(0o700).create(&self.path)?;
+        // For a moment the folder is there without its lock. A sweep that comes just then may remove it: it is empty, and
+        // the lock is then one on a folder that is gone, which the first record notices.
+        let lock = File::open(&self.path)?;
+        rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
+        Ok((self, lock))
+    }
+
+    /// A new folder in the place of this one, in which nothing was run. The id is taken all the while, so nobody else can
+    /// run under it meanwhile; and whoever still holds the old folder cannot touch the new one.
+    pub(crate) fn renew(&self) -> io::Result<(Self, File)> {
+        let parent = self.path.parent().unwrap_or(Path::new("/"));
+        let (beside, lock) = Self::create(parent)?;
+        let renewed = exchange(&beside.path, &self.path).inspect_err(|_| beside.discard())?;
+        if renewed == Exchanged::Both {
+            beside.discard();
+        }
+        Ok((self.clone(), lock))
+    }
+
+    /// Gives a folder that was planned another id. Where that is taken, that is the error, and nothing has changed. A lock
+    /// stays what it is.
+    pub(crate) fn rename(&self, id: &RunId) -> io::Result<Self> {
+        let renamed = Self::named(self.path.parent().unwrap_or(Path::new("/")), id);
+        rename_if_free(&self.path, &renamed.path)?;
+        Ok(renamed)
+    }
+
     /// An id that nobody is likely to have, for a folder that a keeper will make.
     pub(crate) fn plan(parent: &Path) -> io::Result<Self> {
-        let mut random = [0u8; 4];
-        rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty())?;
-        let id = format!("{PREFIX}{}", encode_hex(&random));
-        let path = parent.join(&id);
-        Ok(Self { id, path })
+        RunId::random().map(|id| Self::named(parent, &id))
+    }
+
+    fn named(parent: &Path, id: &RunId) -> Self {
+        Self { id: id.to_string(), path: parent.join(id.as_str()) }
     }
 
     /// Makes a folder that was planned, with its lock, and with the files in it that a run will need. Making a file takes
@@ -206,6 +236,16 @@ impl RunFolder {
         fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(self.path.join(LOST)).is_ok()
     }
 
+    /// Notes which run is made in place of this one.
+    pub(crate) fn write_successor(&self, id: &RunId) -> io::Result<()> {
+        self.write(SUCCESSOR, id, Durability::Cached)
+    }
+
+    /// The run that was made in its place.
+    pub(crate) fn successor(&self) -> Option<RunId> {
+        self.read(SUCCESSOR).ok()
+    }
+
     /// Leaves a mark. In a folder that is gone there is nothing to mark.
     pub(crate) fn mark(&self, mark: RunMark) {
         let _ = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(self.path.join(mark.file()));
@@ -282,14 +322,6 @@ pub(crate) fn through_descriptor<T>(folder: &Path, act: impl Fn(&Path) -> io::Re
     act(Path::new(&format!("/proc/self/fd/{}/{SOCKET}", handle.as_raw_fd())))
 }
 
-pub(crate) const PREFIX: &str = "shell_";
-
-/// Whether `text` has the form of an id.
-pub(crate) fn is_id(text: &str) -> bool {
-    let digits = text.strip_prefix(PREFIX).unwrap_or_default();
-    digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
-}
-
 /// Makes `path` a folder that only this user can enter, or gives the reason why it is not one.
 pub(crate) fn make_own(path: &Path) -> io::Result<()> {
     let data = match fs::symlink_metadata(path) {
@@ -327,4 +359,41 @@ fn first_segment() -> String {
 /// The file of the spool that holds a stream from `start` on.
 pub(crate) fn segment_name(stream: Stream, start: u64) -> String {
     format!("{}.{start:016x}", stream_name(stream))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u32) -> RunId {
+        format!("shell_{number:08x}").parse().unwrap()
+    }
+
+    #[test]
+    fn a_folder_that_takes_the_place_of_another_is_locked_and_new() {
+        let parent = tempfile::tempdir().unwrap();
+        let (old, held) = RunFolder::create_as(parent.path(), &id(1)).unwrap();
+        fs::write(old.path().join("file"), "old").unwrap();
+        assert_eq!(RunFolder::create_as(parent.path(), &id(1)).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        let (new, lock) = old.renew().unwrap();
+        drop(held);
+        assert!(new == old && new.is_held() && !new.path().join("file").exists());
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1, "the old one is gone");
+        drop(lock);
+        assert!(!new.is_held());
+        new.discard();
+        let (made, _lock) = new.renew().unwrap();
+        assert!(made.is_held(), "also where the old one is gone");
+    }
+
+    #[test]
+    fn a_lock_stays_with_a_folder_that_gets_another_id() {
+        let parent = tempfile::tempdir().unwrap();
+        let planned = RunFolder::plan(parent.path()).unwrap();
+        let (folder, lock) = RunFolder::make_ready(planned.path()).unwrap();
+        let renamed = folder.rename(&id(2)).unwrap();
+        assert!(renamed.is_held() && !folder.is_held() && renamed.id() == "shell_00000002");
+        drop(lock);
+        assert!(!renamed.is_held());
+    }
 }

@@ -24,8 +24,8 @@ use super::connection::RunConnection;
 use super::run::{self, AfterRun};
 use super::shared_files::Reached;
 use super::started_shell::{self, CommandArrives, StartedShell};
-use crate::folder::Unreadable;
 use crate::folder::record::StartRecord;
+use crate::folder::{RunFolder, Unreadable};
 use crate::protocol;
 use crate::protocol::{BEGIN, FrameBuffer, GivenFiles, ORDER, Order, Report, RunPlan, encode};
 use crate::sys::messages;
@@ -132,7 +132,14 @@ fn carry_out(
 /// Begins the run of the shell that waits, if it is there or has read its command before it ended.
 fn begin(plan: RunPlan, socket: &UnixStream, waiting: Option<WaitingShell>) -> Option<BegunRun> {
     match waiting {
-        Some(waiting) if waiting.ended.is_none() || waiting.has_begun() => {
+        Some(mut waiting) if waiting.ended.is_none() || waiting.has_begun() => {
+            // The engine gives a folder another name where whoever asked has chosen the id. Only now is it ours: one in which
+            // nothing was run stays the engine's, which uses the id for another attempt.
+            if waiting.shell.folder.path() != plan.folder
+                && let Ok(folder) = RunFolder::at(&plan.folder)
+            {
+                waiting.shell.folder = folder;
+            }
             // Where the request is ours to write down, this is written with it, later: most commands have ended by
             // then, and nobody can look up what has no request.
             if plan.request.is_none() {
@@ -253,19 +260,14 @@ impl WaitingShell {
     }
 
     /// A shell that waits loads its state, for which it writes lists. Once it was given its command, a call may be that
-    /// command's, and come before we have looked for [`BEGIN`]: what it changes is written down all the same. One call at a
-    /// time, since the next may be the first one of the command.
+    /// command's: then [`BEGIN`] is there as well, which says under which id what it changes is written down, so the call
+    /// is left to the run. One call at a time, since the next may be the first one of the command.
     fn answer_calls(&mut self, flags: PollFlags) {
         let is_untouched = self.is_untouched();
-        let id = self.shell.folder.id().to_owned();
         let Some(enclosed) = &mut self.shell.enclosed else { return };
         match &mut enclosed.boundary {
-            Some(boundary) if flags.contains(PollFlags::IN) => {
-                if !is_untouched {
-                    boundary.begin(&id);
-                }
-                boundary.serve_one();
-            }
+            Some(_) if flags.contains(PollFlags::IN) && !is_untouched => {}
+            Some(boundary) if flags.contains(PollFlags::IN) => drop(boundary.serve_one()),
             // Nobody is left who could make one; polled again, it would wake us up for ever.
             _ => enclosed.boundary = None,
         }

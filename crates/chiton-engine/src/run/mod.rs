@@ -5,6 +5,7 @@
 mod changed;
 pub(crate) mod ending;
 pub mod event;
+pub(crate) mod id;
 mod lines;
 mod notify;
 pub mod outcome;
@@ -16,6 +17,7 @@ pub use changed::{ChangeKind, ChangedFiles, FirstNames, NotKept};
 pub use ending::{Ending, Received, StreamTotals};
 pub(crate) use ending::{InSpool, StopCause};
 pub use event::{Listener, PassedAmount, RunEvent, Silent, Stream, Streams};
+pub use id::{BadRunId, RunId};
 pub(crate) use lines::Lines;
 pub(crate) use notify::Notice;
 pub use notify::Notify;

@@ -14,12 +14,13 @@ mod open_run;
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::audit::Journal;
 use crate::enclosure::Enclosure;
-use crate::error::StartError;
+use crate::error::{EngineError, StartError};
 use crate::folder::RunFolder;
 use crate::folder::record::RequestRecord;
 use crate::limits::Limits;
@@ -29,7 +30,7 @@ use crate::process::delivery::{self, Delivery};
 use crate::process::keeper_process::Keeper;
 use crate::request::CommandInput;
 use crate::review::{Protection, UseOfText};
-use crate::run::Notify;
+use crate::run::{Notify, RunId};
 use crate::secrets::ResolvedCommand;
 use crate::secrets::known::KnownSecrets;
 use crate::session::{Session, StartingPoint};
@@ -85,6 +86,8 @@ pub(crate) struct LaunchSettings<'a> {
     pub(crate) enclosure: Option<&'a Arc<Enclosure>>,
     pub(crate) attendance: Attendance,
     pub(crate) choice: ShellChoice,
+    /// The run that was to be this one, and came to nothing.
+    pub(crate) failed: Option<&'a RunFolder>,
     /// Told what is about to be started, before it is. Where that fails, it is not started.
     pub(crate) announce: &'a (dyn Fn(&ResolvedCommand, &RequestRecord) -> Result<(), StartError> + Sync),
     /// Where the keeper writes down the end of a task.
@@ -106,12 +109,13 @@ pub(crate) async fn launch(
     command: &mut ResolvedCommand,
     start: &StartingPoint,
     settings: LaunchSettings<'_>,
-) -> Result<(OpenRun, Launched), StartError> {
+) -> Result<(OpenRun, Launched), EngineError> {
     let shell = command.request().shell.as_ref().unwrap_or(settings.usual_shell);
     let delivery = choose_delivery(command, shell, start);
-    let (folder, runner) = match take_spare(command, delivery, start, &settings).await {
+    let run_id = command.request().run_id.as_ref();
+    let (folder, runner) = match take_spare(command, delivery, start, &settings).await? {
         Some(spare) => (spare.folder.clone(), Runner::Spare(Box::new(spare))),
-        None => new_runner(&settings)?,
+        None => new_runner(run_id, &settings)?,
     };
 
     let run = OpenRun::new(command, start, folder, &runner, &settings)?;
@@ -129,20 +133,20 @@ fn choose_delivery(command: &ResolvedCommand, shell: &Shell, start: &StartingPoi
     if command.holds_values() { chosen.with_secret() } else { chosen }
 }
 
-/// A shell that waits for just such a command.
+/// A shell that waits for just such a command, with a folder of the id that this one is to have.
 async fn take_spare(
     command: &ResolvedCommand,
     delivery: Delivery,
     start: &StartingPoint,
     settings: &LaunchSettings<'_>,
-) -> Option<Spare> {
+) -> Result<Option<Spare>, EngineError> {
     let can_wait = settings.limits.warm.per_session > 0 && matches!(delivery, Delivery::Warm(_));
     if !can_wait || settings.choice == ShellChoice::New {
-        return None;
+        return Ok(None);
     }
-    let profile = profile_of(command, settings.usual_shell)?;
+    let Some(profile) = profile_of(command, settings.usual_shell) else { return Ok(None) };
     if !bash::load::reads_whole(command.script(), &start.state) {
-        return None;
+        return Ok(None);
     }
 
     let pool = settings.session.pool();
@@ -156,13 +160,33 @@ async fn take_spare(
         enclosure: settings.enclosure.cloned(),
     };
     loop {
-        let mut spare = pool.take(&requirements)?;
-        // Somebody may have removed its folder; a new run then finds out why.
+        let Some(mut spare) = pool.take(&requirements) else { return Ok(None) };
         let fits = spare.has_room(command.script().len());
-        if spare.ready().await.is_some() && fits && spare.folder.path().is_dir() {
-            return Some(spare);
+        if spare.ready().await.is_none() || !fits {
+            continue;
+        }
+        // Somebody may have removed its folder; a new run then finds out why.
+        match &command.request().run_id {
+            None if spare.folder.path().is_dir() => return Ok(Some(spare)),
+            None => {}
+            Some(id) => match spare.folder.rename(id) {
+                Ok(folder) => {
+                    spare.folder = folder;
+                    return Ok(Some(spare));
+                }
+                Err(error) if is_taken(&error) => {
+                    pool.put(spare);
+                    return Err(EngineError::RunExists { id: id.clone() });
+                }
+                Err(_) => {}
+            },
         }
     }
+}
+
+/// Whether somebody has the name that a folder was to get. A file system that cannot tell has put something in it.
+fn is_taken(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty)
 }
 
 /// What a command adds to the state of its session. `None` where no shell can wait for such a one: its shell or its
@@ -182,10 +206,17 @@ fn profile_of(command: &ResolvedCommand, usual_shell: &Shell) -> Option<CallProf
 }
 
 /// A keeper that is free, or a new one, and a folder for its run.
-fn new_runner(settings: &LaunchSettings<'_>) -> Result<(RunFolder, Runner), StartError> {
+fn new_runner(run_id: Option<&RunId>, settings: &LaunchSettings<'_>) -> Result<(RunFolder, Runner), EngineError> {
     let runs = settings.runs;
-    let (folder, lock) =
-        RunFolder::create(runs).map_err(|error| StartError::StateDirectory { path: runs.to_owned(), error })?;
+    let made = match (run_id, settings.failed) {
+        (None, _) => RunFolder::create(runs),
+        (Some(_), Some(failed)) => failed.renew(),
+        (Some(id), None) => RunFolder::create_as(runs, id),
+    };
+    let (folder, lock) = made.map_err(|error| match run_id {
+        Some(id) if is_taken(&error) => EngineError::RunExists { id: id.clone() },
+        _ => StartError::StateDirectory { path: runs.to_owned(), error }.into(),
+    })?;
     let free = match settings.choice {
         ShellChoice::WaitingOrNew => settings.session.pool().take_keeper(),
         ShellChoice::New => None,
@@ -194,7 +225,7 @@ fn new_runner(settings: &LaunchSettings<'_>) -> Result<(RunFolder, Runner), Star
         Ok(keeper) => Ok((folder, Runner::Keeper(keeper, lock))),
         Err(error) => {
             folder.discard();
-            Err(error)
+            Err(error.into())
         }
     }
 }

@@ -16,12 +16,14 @@ use serde::Serialize;
 
 use super::removed::{RemovedRun, RemovedRuns};
 use crate::folder::record::{LeftoverOf, RequestRecord, VERSION};
-use crate::folder::{RunFolder, RunMark, Unreadable, is_id};
+use crate::folder::{RunFolder, RunMark, Unreadable};
 use crate::owner::Owner;
 use crate::run::ChangedFiles;
 use crate::run::Ending;
 use crate::run::Protection;
+use crate::run::RunId;
 use crate::run::StreamTotals;
+use crate::run::id::is_id;
 use crate::run::{Leftover, Lifetime, Outcome, Signal, TimeLimit};
 use chiton_terminal::TerminalSize;
 
@@ -206,6 +208,9 @@ const SUGGESTIONS: usize = 3;
 /// By how many letters an id may differ to be suggested: more than a typing mistake is another id.
 const MOST_CHANGES: usize = 3;
 
+/// How many runs may have been made in place of one.
+const MOST_SUCCESSORS: usize = 8;
+
 impl Tasks {
     /// The runs under `state_directory`, also where there is none yet.
     pub fn new(state_directory: &Path) -> Self {
@@ -258,6 +263,28 @@ impl Tasks {
         if let Some(folder) = self.find(id) {
             folder.mark(mark);
         }
+    }
+
+    /// The run that answers a call which was to have this id: the run itself, or the one that was made in its place after
+    /// a person had widened its sandbox.
+    pub fn answering(&self, id: &RunId) -> RunId {
+        let mut last = id.clone();
+        // Each is made after the one before, so this ends; but a file may say anything.
+        for _ in 0..MOST_SUCCESSORS {
+            let folder = RunFolder::at(&self.runs.join(last.as_str())).ok();
+            match folder.and_then(|folder| folder.successor()).filter(|next| self.runs.join(next.as_str()).is_dir()) {
+                Some(next) => last = next,
+                None => break,
+            }
+        }
+        last
+    }
+
+    /// An id for the run that is made in place of this one.
+    pub(crate) fn make_successor(&self, id: &RunId) -> Option<RunId> {
+        let next = RunId::random().ok()?;
+        RunFolder::at(&self.runs.join(id.as_str())).ok()?.write_successor(&next).ok()?;
+        Some(next)
     }
 
     /// All ids.

@@ -17,9 +17,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
-use crate::folder::PREFIX;
 use crate::owner::Owner;
 use crate::run::Outcome;
+use crate::run::id::PREFIX;
 
 /// At this size a new file is begun.
 const FILE_BYTES: u64 = 1 << 20;

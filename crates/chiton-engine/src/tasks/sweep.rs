@@ -23,9 +23,10 @@ use super::kept_for::{EndingSummary, KeptFor, Leftovers, Marks};
 use super::removed::{RemovalReason, RemovedRun, RemovedRuns};
 use crate::audit::Journal;
 use crate::audit::lost::note_if_lost;
-use crate::folder::{ENDING, REQUEST, RunFolder, is_id};
+use crate::folder::{ENDING, REQUEST, RunFolder};
 use crate::limits::RetentionLimits;
 use crate::owner::Owner;
+use crate::run::id::is_id;
 
 /// A run with this much output on disk, or more, is reason enough to add up all of them.
 pub(crate) const LARGE_RUN: u64 = 1 << 20;

@@ -24,9 +24,10 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::list::Task;
-use crate::folder::{RunFolder, is_id};
+use crate::folder::RunFolder;
 use crate::machine::ephemeral_ports;
 use crate::protocol::SOCKET;
+use crate::run::id::is_id;
 use crate::stop::{descendants_of, is_dead};
 use table::SocketTable;
 
