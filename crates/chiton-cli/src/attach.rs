@@ -15,6 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::audit;
 use crate::messages::remark;
+use crate::reach::OnArguments;
 use crate::settings::Settings;
 use crate::window::{self, RawMode};
 
@@ -35,6 +36,8 @@ pub(crate) struct AttachArguments {
     /// Only look: nothing that is typed reaches the command, and its terminal keeps its size; ctrl-c detaches too
     #[arg(long)]
     watch: bool,
+    #[command(flatten)]
+    pub(crate) on: OnArguments,
 }
 
 /// What begins a key for us and not for the command.

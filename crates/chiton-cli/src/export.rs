@@ -11,6 +11,8 @@ use chiton_engine::terminal::picture::{Scheme, svg};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
+use crate::reach::OnArguments;
+
 /// Write the recording of a command's terminal
 #[derive(Args)]
 #[command(after_help = "\
@@ -29,6 +31,8 @@ pub(crate) struct ExportArguments {
     /// Write it to this file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) on: OnArguments,
 }
 
 /// Draw a picture of what a command's terminal shows, or showed last
@@ -52,6 +56,13 @@ pub(crate) struct ShotArguments {
     /// Write it to this file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+}
+
+impl ExportArguments {
+    /// The file of `--output`.
+    pub(crate) fn output(&self) -> Option<&Path> {
+        self.output.as_deref()
+    }
 }
 
 pub(crate) fn export(arguments: &ExportArguments, state: &Path) -> Result<ExitCode> {

@@ -13,6 +13,7 @@ use clap_complete::engine::ArgValueCandidates;
 use crate::audit;
 use crate::duration::duration;
 use crate::messages::{complain, say};
+use crate::reach::OnArguments;
 use crate::settings::Settings;
 
 /// End commands with everything they started
@@ -29,6 +30,8 @@ pub(crate) struct KillArguments {
     /// How long a command may clean up before it is killed [default: the one it was started with]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     grace: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) on: OnArguments,
 }
 
 pub(crate) async fn kill(arguments: KillArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {

@@ -13,6 +13,7 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
 use crate::messages::{PIPE_CLOSED, remark};
+use crate::reach::OnArguments;
 
 /// Show what a command printed, even while it runs
 #[derive(Args)]
@@ -64,6 +65,8 @@ pub(crate) struct LogsArguments {
     /// What its terminal shows, or showed last
     #[arg(long, conflicts_with_all = ["follow", "head", "tail", "lines", "grep", "stdout", "stderr"])]
     screen: bool,
+    #[command(flatten)]
+    pub(crate) on: OnArguments,
 }
 
 /// `7-103` as people count lines, the last one included.

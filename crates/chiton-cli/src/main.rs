@@ -29,6 +29,7 @@ mod person;
 mod preview;
 mod protection_arguments;
 mod ps;
+mod reach;
 mod release;
 mod run;
 mod runtime;
@@ -87,6 +88,10 @@ struct Cli {
         help = "The settings file [default: $XDG_CONFIG_HOME/chiton/config.toml]"
     )]
     config: Option<PathBuf>,
+    /// Started by a host for somebody on another machine, with this state directory: what the other options say of places is
+    /// about that machine.
+    #[arg(long, value_name = "DIR", hide = true)]
+    far: Option<PathBuf>,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -123,6 +128,12 @@ enum Verb {
     Schema(dialects::SchemaArguments),
     Completions(completions::CompletionsArguments),
     Man(manual::ManArguments),
+    Target(reach::target::TargetArguments),
+    Host(reach::host::HostArguments),
+    #[command(hide = true)]
+    Relay(reach::relay::RelayArguments),
+    #[command(hide = true)]
+    TakeTerminal(reach::terminal::TakeTerminalArguments),
 }
 
 /// Our own failure, as `timeout` and `env` have it: nothing of the command ran.
@@ -174,9 +185,16 @@ fn with_near_verb(mut error: clap::Error) -> clap::Error {
 }
 
 fn dispatch(cli: Cli) -> Result<ExitCode> {
-    let settings = Settings::load(cli.config.as_deref(), sandbox::check)?;
-    let given = cli.state_dir.as_ref().or(settings.state_dir.as_ref()).map(std::path::absolute).transpose()?;
+    let config = cli.config.as_deref().filter(|_| cli.far.is_none());
+    let settings = Settings::load(config, sandbox::check)?;
+    let given = cli.far.as_ref().or(cli.state_dir.as_ref()).or(settings.state_dir.as_ref());
+    let given = given.map(std::path::absolute).transpose()?;
     let state = given.clone().map_or_else(surroundings::state_directory, Ok);
+    if cli.far.is_none()
+        && let Some(there) = reach::wanted(&cli.verb, &settings)?
+    {
+        return reach::go(&there, &cli.verb, &settings, &state?);
+    }
     match cli.verb {
         // These have something to say even without a state directory.
         Verb::Check(arguments) => check::check(&arguments, &settings, state),
@@ -209,6 +227,10 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Schema(arguments) => dialects::print_schema(&arguments),
         Verb::Completions(arguments) => Ok(completions::completions(&arguments)),
         Verb::Man(arguments) => manual::man(&arguments, Cli::command()),
+        Verb::Target(arguments) => reach::target::target(&arguments, &settings),
+        Verb::Host(arguments) => reach::host::host(&arguments, &state?),
+        Verb::Relay(arguments) => reach::relay::relay(&arguments, state),
+        Verb::TakeTerminal(arguments) => reach::terminal::take(&arguments),
     }
 }
 

@@ -18,6 +18,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::audit::otlp::Exporter;
 use crate::messages::remark;
+use crate::reach::OnArguments;
 use crate::runtime;
 use crate::session_arguments::{Purpose, SessionArguments, SessionSetup};
 use crate::settings::{HttpSettings, Settings};
@@ -78,6 +79,8 @@ pub(crate) struct McpArguments {
     /// What is logged to standard error: off, error, warn, info, debug or trace [default: error]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
+    #[command(flatten)]
+    pub(crate) on: OnArguments,
 }
 
 pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {

@@ -12,6 +12,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::messages::complain;
+use crate::reach::OnArguments;
 use crate::table::{lay_out, leave_out, span};
 
 /// Characters of a directory that a terminal has room for.
@@ -35,6 +36,8 @@ pub(crate) struct PsArguments {
     /// One JSON object for each, one a line
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub(crate) on: OnArguments,
 }
 
 pub(crate) fn ps(arguments: &PsArguments, state: &Path) -> Result<ExitCode> {

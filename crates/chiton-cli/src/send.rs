@@ -15,6 +15,7 @@ use clap_complete::engine::ArgValueCandidates;
 
 use crate::audit::{self, JournalNeed};
 use crate::guard_arguments::GuardArguments;
+use crate::reach::OnArguments;
 use crate::settings::Settings;
 use crate::surroundings;
 
@@ -48,6 +49,8 @@ pub(crate) struct SendArguments {
     /// Send a signal: INT, TERM, HUP, USR1, or a number
     #[arg(long, value_name = "NAME", value_parser = signal)]
     signal: Option<Signal>,
+    #[command(flatten)]
+    pub(crate) on: OnArguments,
 }
 
 fn signal(text: &str) -> Result<Signal> {

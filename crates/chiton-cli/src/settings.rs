@@ -2,6 +2,7 @@
 //!
 //! Every key can be given as a variable as well: `http.listen` is `CHITON_HTTP_LISTEN`.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io;
@@ -15,6 +16,8 @@ use chiton_operator::LikeLines;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toml::Table;
+
+use chiton_reach::target::TargetSettings;
 
 use crate::audit_settings::AuditSettings;
 use crate::company::CompanyPolicy;
@@ -38,6 +41,12 @@ pub(crate) struct Settings {
     pub(crate) retention: RetentionSettings,
     pub(crate) guard: GuardPolicy,
     pub(crate) sandbox: SandboxSettings,
+    /// Where verbs work that say nothing of it: a target, as after `--on`.
+    pub(crate) on: Option<String>,
+    /// Other machines, and how they are reached.
+    pub(crate) target: BTreeMap<String, TargetSettings>,
+    /// A folder with programs for other machines, besides the usual ones.
+    pub(crate) carry: Option<PathBuf>,
     /// Where they were read from.
     #[serde(skip)]
     pub(crate) file: Option<PathBuf>,
@@ -213,6 +222,7 @@ fn known() -> Value {
     known["guard"]["allow"] = Value::Array(Vec::new());
     known["sandbox"]["profiles"][ANY] = serde_json::to_value(ProfileSettings::default()).unwrap_or_default();
     known["audit"]["otlp_headers"][ANY] = Value::Null;
+    known["target"][ANY] = serde_json::to_value(TargetSettings::default()).unwrap_or_default();
     known
 }
 

@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::duration::duration;
 use crate::messages::{put, remark, say};
+use crate::reach::OnArguments;
 
 /// Wait until a command ends, prints something, listens on a port, or is silent
 #[derive(Args)]
@@ -66,6 +67,8 @@ pub(crate) struct WaitArguments {
     /// Print one JSON object: why the wait ended, and the command as `chiton ps --json` has it
     #[arg(long, conflicts_with = "each")]
     json: bool,
+    #[command(flatten)]
+    pub(crate) on: OnArguments,
 }
 
 pub(crate) async fn wait(arguments: WaitArguments, state: &Path) -> Result<ExitCode> {

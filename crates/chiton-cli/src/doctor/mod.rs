@@ -23,6 +23,7 @@ use clap::Args;
 use serde_json::json;
 
 use self::finding::{Finding, Health};
+use crate::reach::OnArguments;
 use crate::settings::Settings;
 
 /// Say what works on this machine and what does not
@@ -42,6 +43,8 @@ pub(crate) struct DoctorArguments {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub(crate) on: OnArguments,
 }
 
 pub(crate) fn doctor(arguments: &DoctorArguments, state: &Result<PathBuf>, settings: &Settings) -> Result<ExitCode> {

@@ -24,6 +24,7 @@ use clap_complete::engine::ArgValueCandidates;
 use crate::consent::Terminal;
 use crate::duration::duration;
 use crate::protection_arguments::ProtectionArguments;
+use crate::reach::RunOnArguments;
 use crate::sandbox::{Amount, LimitName, limit_argument};
 use crate::surroundings;
 use crate::window;
@@ -129,6 +130,8 @@ pub(crate) struct RunArguments {
     /// With --pty: its rows [default: those of yours, or 24]
     #[arg(long, value_name = "NUMBER", requires = "pty")]
     rows: Option<u64>,
+    #[command(flatten)]
+    pub(crate) on: RunOnArguments,
     /// What the command is for, shown by `chiton ps`
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,

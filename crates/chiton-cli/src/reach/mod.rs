@@ -1,0 +1,174 @@
+//! `--on TARGET`: the same verbs on other machines.
+//!
+//! 1. [`wanted`] finds out whether a verb is meant for another machine.
+//! 2. [`connect`] reaches it. There, the same program runs the same verb.
+//! 3. `forward.rs` joins our streams to those of the verb over there; `run.rs`, `fleet.rs` and `server.rs` do more for the
+//!    verbs that run commands: these are judged here first, and secrets are looked up here.
+
+mod doctor;
+mod facts;
+mod fleet;
+mod forward;
+pub(crate) mod host;
+pub(crate) mod relay;
+mod run;
+pub(crate) mod target;
+pub(crate) mod terminal;
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use chiton_reach::near::Change;
+use chiton_reach::target::HERE;
+use chiton_reach::{Near, NearOptions, Programs, Target};
+use clap::Args;
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+
+use crate::Verb;
+use crate::messages::remark;
+use crate::settings::Settings;
+use facts::Facts;
+
+/// Where a verb works.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct OnArguments {
+    /// Do it on another machine: a target of the settings, ssh:HOST, docker:NAME, podman:NAME, kube:[NS/]POD[:CONTAINER],
+    /// slurm:JOB; or local
+    #[arg(long, value_name = "TARGET", add = ArgValueCandidates::new(known_targets))]
+    on: Option<String>,
+}
+
+/// Where a command is run: in one place or in many.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct RunOnArguments {
+    /// Run it on another machine: a target of the settings, ssh:HOST, docker:NAME, podman:NAME, kube:[NS/]POD[:CONTAINER],
+    /// slurm:JOB; or local. On several at once: given several times, or 'kube:-l SELECTOR'
+    #[arg(long, value_name = "TARGET", add = ArgValueCandidates::new(known_targets))]
+    on: Vec<String>,
+    /// With --on slurm:JOB: on every node of the job by itself
+    #[arg(long, requires = "on")]
+    each: bool,
+    /// With several targets: on so many of them at the same time [default: 32]
+    #[arg(long, value_name = "COUNT", requires = "on")]
+    at_most: Option<usize>,
+}
+
+/// Targets of the settings, for the completion of the command line.
+fn known_targets() -> Vec<CompletionCandidate> {
+    let Ok(settings) = Settings::load(None, crate::sandbox::check) else { return Vec::new() };
+    settings.target.into_keys().map(CompletionCandidate::new).collect()
+}
+
+/// The other machines that a verb is meant for.
+#[derive(Debug)]
+pub(crate) struct There {
+    names: Vec<String>,
+    each: bool,
+    at_most: Option<usize>,
+}
+
+/// Where `verb` is to be done, where that is not here.
+pub(crate) fn wanted(verb: &Verb, settings: &Settings) -> Result<Option<There>> {
+    let given = match verb {
+        Verb::Run(arguments) => {
+            let RunOnArguments { on, each, at_most } = &arguments.on;
+            There { names: on.clone(), each: *each, at_most: *at_most }
+        }
+        Verb::Ps(arguments) => one(&arguments.on),
+        Verb::Logs(arguments) => one(&arguments.on),
+        Verb::Wait(arguments) => one(&arguments.on),
+        Verb::Send(arguments) => one(&arguments.on),
+        Verb::Attach(arguments) => one(&arguments.on),
+        Verb::Export(arguments) => one(&arguments.on),
+        Verb::Kill(arguments) => one(&arguments.on),
+        Verb::Mcp(arguments) => one(&arguments.on),
+        Verb::Doctor(arguments) => one(&arguments.on),
+        _ => return Ok(None),
+    };
+    let mut there = given;
+    // Whoever asks how this machine is means this one.
+    if there.names.is_empty() && !matches!(verb, Verb::Doctor(_)) {
+        there.names.extend(settings.on.clone());
+    }
+    if there.names.iter().any(|name| name == HERE) {
+        ensure!(there.names.len() == 1, "--on {HERE} is this machine; it cannot be named together with others");
+        return Ok(None);
+    }
+    Ok((!there.names.is_empty()).then_some(there))
+}
+
+fn one(arguments: &OnArguments) -> There {
+    There { names: arguments.on.clone().into_iter().collect(), each: false, at_most: None }
+}
+
+/// Does a verb elsewhere.
+pub(crate) fn go(there: &There, verb: &Verb, settings: &Settings, state: &Path) -> Result<ExitCode> {
+    if let Verb::Run(arguments) = verb {
+        return run::run(there, arguments, settings, state);
+    }
+    let [name] = &there.names[..] else { anyhow::bail!("this verb takes one target") };
+    let target = Target::named(name, &settings.target)?;
+    crate::on_runtime(async {
+        match verb {
+            Verb::Doctor(arguments) => doctor::doctor(target, arguments, settings).await,
+            Verb::Attach(_) => forward::verb(target, settings, forward::Streams::Terminal, None).await,
+            Verb::Export(arguments) => {
+                forward::verb(target, settings, forward::Streams::Output, arguments.output()).await
+            }
+            _ => forward::verb(target, settings, forward::Streams::Output, None).await,
+        }
+    })
+}
+
+/// Reaches a target, and tells a person what happens to the connection.
+pub(crate) async fn connect(target: Target, settings: &Settings) -> Result<(Near, Facts)> {
+    let name = target.name.clone();
+    let told = move |change: &Change| match change {
+        Change::Carrying(bytes) => remark(&format!("carrying chiton to {name}, {}", megabytes(*bytes))),
+        Change::Lost(why) => remark(&format!("the connection to {name} is lost ({why}); trying again")),
+        Change::Back(_) => {}
+    };
+    let near = Near::connect(target, options(settings, Arc::new(told))?).await?;
+    let facts = Facts::read(&near)?;
+    Ok((near, facts))
+}
+
+fn megabytes(bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "it is rounded anyway")]
+    let millions = bytes as f64 / 1e6;
+    format!("{millions:.1} MB")
+}
+
+/// What can be carried, and who is there to be asked.
+fn options(settings: &Settings, tell: Arc<dyn Fn(&Change) + Send + Sync>) -> Result<NearOptions> {
+    let attended = io::stdin().is_terminal() && io::stderr().is_terminal();
+    let programs = Programs::find(&folders(settings)).context("there is no program that could be carried")?;
+    Ok(NearOptions { programs: Arc::new(programs), attended, tell })
+}
+
+/// Where programs for other machines are: what the settings say, beside this one, and where packages put them.
+fn folders(settings: &Settings) -> Vec<PathBuf> {
+    let own = env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned));
+    let beside = own.into_iter().flat_map(|folder| [folder.join("carried"), folder.join("../libexec/chiton"), folder]);
+    settings.carry.clone().into_iter().chain(beside).collect()
+}
+
+/// The arguments of this process, as those of a verb over there: `--far` says that what they say of places on this machine
+/// is not meant.
+fn forwarded(facts: &Facts) -> Vec<Vec<u8>> {
+    let own = env::args_os().skip(1).map(OsString::into_vec);
+    [b"--far".to_vec(), facts.state.as_os_str().as_bytes().to_vec()].into_iter().chain(own).collect()
+}
+
+/// Says how long the connection was lost, where it was.
+fn tell_loss(near: &Near) {
+    if let Some(loss) = near.take_loss() {
+        remark(&format!("the connection to {} was {loss}", near.target().name));
+    }
+}
