@@ -3,6 +3,8 @@
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the clients are real ones, without the engine")]
 
+#[path = "transports/carried.rs"]
+mod carried;
 #[path = "transports/ssh.rs"]
 mod ssh;
 
