@@ -5,6 +5,8 @@
 
 #[path = "transports/carried.rs"]
 mod carried;
+#[path = "transports/containers.rs"]
+mod containers;
 #[path = "transports/ssh.rs"]
 mod ssh;
 

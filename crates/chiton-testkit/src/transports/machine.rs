@@ -15,6 +15,7 @@ use std::time::Duration;
 use rustix::process::{getgid, getuid};
 use tempfile::TempDir;
 
+use super::namespace::PidNamespace;
 use super::program;
 use crate::processes::{eventually, parent_of, pids};
 
@@ -49,9 +50,7 @@ pub struct Machine {
     keeper: Child,
     /// The first process ends when nobody holds this any more.
     life: Option<ChildStdin>,
-    /// The first process there, by its id here.
-    init: i32,
-    namespace: PathBuf,
+    namespace: PidNamespace,
     user: String,
     options: MachineOptions,
     /// The last field: it is removed when nobody is left to use it.
@@ -114,13 +113,13 @@ impl Machine {
 
         let keeper_id = keeper.id();
         let init = pids().find(|pid| parent_of(*pid) == keeper_id).expect("unshare has started the first process");
-        let namespace = fs::read_link(format!("/proc/{init}/ns/pid")).expect("the first process lives");
-        Self { keeper, life, init, namespace, user, options: options.clone(), folder }
+        let namespace = PidNamespace::of(init).expect("the first process lives");
+        Self { keeper, life, namespace, user, options: options.clone(), folder }
     }
 
     /// A program on that machine, to which arguments can be added: in the user's home, with the environment of a login.
     pub fn command(&self, program: &str) -> Command {
-        let mut command = nsenter(self.init);
+        let mut command = nsenter(self.namespace.first());
         // Entering the mounts leads to the root; only what is already there can go to a folder of theirs.
         command.args(["sh", "-c", r#"cd "$HOME" && exec "$@""#, "sh", program]);
         command.env_clear().envs(self.environment());
@@ -173,20 +172,12 @@ impl Machine {
 
     /// All processes there, by their ids here, but for the two that keep the machine on.
     pub fn processes(&self) -> Vec<i32> {
-        let init = u32::try_from(self.init).unwrap_or_default();
-        let is_own = |pid: i32| pid == self.init || (parent_of(pid) == init && command_is(pid, b"cat\0"));
-        pids().filter(|pid| self.has(*pid) && !is_own(*pid)).collect()
+        self.namespace.processes()
     }
 
     /// The id here of a process that has the id `there` on that machine.
     pub fn process_here(&self, there: i32) -> Option<i32> {
-        let there = there.to_string();
-        pids().find(|pid| {
-            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-            let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();
-            // The ids of all namespaces it is in, from ours to its own, which may lie deeper than that of the machine.
-            ids.split_ascii_whitespace().nth(1) == Some(&there) && self.has_or_holds(*pid)
-        })
+        self.namespace.process_here(there)
     }
 
     /// Switches it off, as a loss of power would: everything that runs there ends at once.
@@ -198,32 +189,12 @@ impl Machine {
             let _ = self.keeper.wait();
         }
     }
-
-    fn has(&self, pid: i32) -> bool {
-        fs::read_link(format!("/proc/{pid}/ns/pid")).is_ok_and(|namespace| namespace == self.namespace)
-    }
-
-    /// Whether a process is there, or in a namespace that was made there.
-    fn has_or_holds(&self, pid: i32) -> bool {
-        let mut pid = pid;
-        while pid > 1 {
-            if self.has(pid) {
-                return true;
-            }
-            pid = i32::try_from(parent_of(pid)).unwrap_or_default();
-        }
-        false
-    }
 }
 
 impl Drop for Machine {
     fn drop(&mut self) {
         self.switch_off();
     }
-}
-
-fn command_is(pid: i32, line: &[u8]) -> bool {
-    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|found| found == line)
 }
 
 /// The files that say who the user is: those of this machine with another home and another login shell. Gives the user's

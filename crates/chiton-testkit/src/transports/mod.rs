@@ -1,5 +1,5 @@
 //! Real ways to another machine, all of them on this one and without a network: what a user of Chiton types after `--on`
-//! is answered by OpenSSH's server and so on.
+//! is answered by OpenSSH's server, by podman and so on.
 //!
 //! Each fixture starts what it needs in a temporary folder, on loopback ports that nobody else gets, and many can be used
 //! at the same time. When it is dropped, its processes, files, mounts and ports are gone. Each has a function
@@ -7,6 +7,8 @@
 //! test.
 
 mod machine;
+mod namespace;
+mod podman;
 mod port;
 mod sshd;
 
@@ -14,6 +16,7 @@ use std::env;
 use std::path::PathBuf;
 
 pub use machine::{Machine, MachineOptions};
+pub use podman::{Podman, PodmanOptions, Root, Temporary, Writable};
 pub use port::ReservedPort;
 pub use sshd::{Connection, Sshd, SshdOptions, put_ssh_on_path};
 

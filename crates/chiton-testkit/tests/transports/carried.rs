@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use chiton_testkit::transports::{Sshd, SshdOptions, usable};
+use chiton_testkit::transports::{Podman, PodmanOptions, Sshd, SshdOptions, usable};
 use chiton_testkit::{carried, carried_program};
 
 use crate::{client, fed};
@@ -50,5 +50,18 @@ fn the_carried_program_works_on_another_machine() {
     let sent =
         fed(client(&sshd.client(), &["cat > chiton; chmod +x chiton; ./chiton run 'hostname; exit 3'"]), &program);
     assert_eq!(String::from_utf8_lossy(&sent.stdout), "far\n", "{}", String::from_utf8_lossy(&sent.stderr));
+    assert_eq!(sent.status.code(), Some(3));
+}
+
+#[test]
+fn the_carried_program_works_where_there_is_no_library() {
+    if !usable(&can_be_made()) || !usable(&Podman::available()) {
+        return;
+    }
+    let podman = Podman::start(&PodmanOptions::default());
+    let program = fs::read(carried_program()).expect("it was just made");
+    let script = "cat > /root/chiton; chmod +x /root/chiton; /root/chiton run 'echo $((1 + 1)); exit 3'";
+    let sent = fed(client(&podman.client(), &["sh", "-c", script]), &program);
+    assert_eq!(String::from_utf8_lossy(&sent.stdout), "2\n", "{}", String::from_utf8_lossy(&sent.stderr));
     assert_eq!(sent.status.code(), Some(3));
 }
