@@ -19,7 +19,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Error, Result, bail, ensure};
+use chiton_testkit::carried;
 
 const HELP: &str = "\
 Chores of the project.
@@ -95,6 +96,7 @@ fn test() -> Result<()> {
     component("clippy", &["clippy", "--version"])?;
     cargo(&["fmt", "--all", "--check"], "the format differs: run `cargo fmt --all`")?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], "clippy has objections")?;
+    carried()?;
     // Documentation tests compile the example of the library; the rest runs what it promises.
     let unsteady = tests()?;
     // Once more for its report: misses and false alarms of the guard, by class.
@@ -109,6 +111,18 @@ fn test() -> Result<()> {
     rows()?;
     for target in unsteady {
         println!("Unsteady: `cargo test {target}` failed among the others and passed by itself; find out why.");
+    }
+    Ok(())
+}
+
+/// Makes the program that tests carry to other machines, so that none of them has to. It is a variant of the one that
+/// they use here, which comes first.
+fn carried() -> Result<()> {
+    cargo(&["test", "--workspace", "--no-run", "--quiet"], "the tests do not build")?;
+    eprintln!("\n== the program that tests carry to other machines");
+    match carried::available() {
+        Ok(()) => drop(carried::make(carried::Scope::Workspace).map_err(Error::msg)?),
+        Err(missing) => eprintln!("left out, with the tests that need it: {missing}"),
     }
     Ok(())
 }

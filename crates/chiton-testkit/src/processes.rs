@@ -75,6 +75,15 @@ pub fn with_command(part: &str) -> Vec<Marked> {
         .collect()
 }
 
+/// Living processes whose command line or environment contains `part`.
+pub fn mentioning(part: &str) -> Vec<Marked> {
+    let names_it = |pid: i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(part) || command_line(pid).contains(part)
+    };
+    pids().filter(|pid| names_it(*pid)).map(|pid| Marked { pid, command: command_line(pid) }).collect()
+}
+
 /// Open descriptors of this process.
 pub fn open_descriptors() -> usize {
     fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
@@ -95,9 +104,18 @@ pub fn eventually(limit: Duration, mut condition: impl FnMut() -> bool) -> bool 
     }
 }
 
-fn pids() -> impl Iterator<Item = i32> {
+/// All processes that there are now.
+pub(crate) fn pids() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The name of the program that a process runs; empty when the process is gone, or a zombie.
+pub fn program_of(pid: i32) -> String {
+    let path = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    // The file was replaced while it ran, as an upgrade does.
+    name.trim_end_matches(" (deleted)").to_owned()
 }
 
 fn command_line(pid: i32) -> String {

@@ -1,0 +1,39 @@
+//! Real ways to another machine, all of them on this one and without a network: what a user of Chiton types after `--on`
+//! is answered by OpenSSH's server, by podman and so on.
+//!
+//! Each fixture starts what it needs in a temporary folder, on loopback ports that nobody else gets, and many can be used
+//! at the same time. When it is dropped, its processes, files, mounts and ports are gone. Each has a function
+//! `available()` that says why it cannot be used here, for [`usable`]; the rest panics with what went wrong, as befits a
+//! test.
+
+mod machine;
+mod namespace;
+mod podman;
+mod port;
+mod sshd;
+
+use std::env;
+use std::path::PathBuf;
+
+pub use machine::{Machine, MachineOptions};
+pub use podman::{Podman, PodmanOptions, Root, Temporary, Writable};
+pub use port::ReservedPort;
+pub use sshd::{Connection, Sshd, SshdOptions, put_ssh_on_path};
+
+/// Whether a test can go on; otherwise it says that it was skipped, and why.
+pub fn usable(available: &Result<(), String>) -> bool {
+    if let Err(reason) = available {
+        // Straight to the descriptor: the test harness hides what `eprintln!` says of a test that passes.
+        let _ = rustix::io::write(rustix::stdio::stderr(), format!("skipped: {reason}\n").as_bytes());
+    }
+    available.is_ok()
+}
+
+/// Where a program is, or which Debian package would bring it.
+fn program(name: &str, package: &str) -> Result<PathBuf, String> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    // Daemons are where a user's PATH does not lead.
+    let folders = env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into(), "/usr/local/sbin".into()]);
+    let found = folders.map(|folder| folder.join(name)).find(|path| path.is_file());
+    found.ok_or_else(|| format!("{name} is not installed: apt-get install {package}"))
+}
