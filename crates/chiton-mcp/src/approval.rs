@@ -82,7 +82,7 @@ impl Approver for ClientApprover {
     }
 }
 
-fn read(result: &ElicitResult) -> Answer {
+pub(crate) fn read(result: &ElicitResult) -> Answer {
     let chosen = result.content.as_ref().and_then(|content| content.get("answer")).and_then(Value::as_str);
     match (&result.action, chosen) {
         (ElicitationAction::Decline, _) => Answer::No,
@@ -92,7 +92,7 @@ fn read(result: &ElicitResult) -> Answer {
     }
 }
 
-fn form(question: &Question) -> Option<ElicitRequestParams> {
+pub(crate) fn form(question: &Question) -> Option<ElicitRequestParams> {
     let answer = json!({
         "type": "string",
         "title": question.kind.short(),

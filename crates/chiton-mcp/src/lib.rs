@@ -32,6 +32,7 @@ mod approval;
 mod batch;
 mod call;
 mod client;
+mod elsewhere;
 mod gate;
 mod http;
 mod http_answer;
@@ -48,6 +49,7 @@ mod server;
 mod stdio;
 mod structured;
 
+pub use elsewhere::{FarServer, FromFar, serve_elsewhere};
 pub use http::{Address, HttpError, HttpOptions, serve_http};
 pub use push::ChannelOffer;
 pub use roots::{ClientPlace, StartDirectory};

@@ -17,13 +17,17 @@ const AGENTS: [&str; 21] = [
 
 /// Whether the answer to this request has a structured form, and the tools that are listed have a schema for it.
 pub(crate) fn is_wanted(operator: &Operator, context: &RequestContext<RoleServer>) -> bool {
-    let is_agent = || context.client_info().is_some_and(|client| is_agent(&client.name));
-    Revision::of(context).has_structured()
-        && match operator.structured() {
-            Structured::Always => true,
-            Structured::ForPrograms => !is_agent(),
-            Structured::OnRequest => false,
-        }
+    let name = || context.client_info().map_or_else(String::new, |client| client.name);
+    Revision::of(context).has_structured() && is_wanted_by(operator, &name())
+}
+
+/// The same for a client of this name, where its revision of the protocol has a structured form at all.
+pub(crate) fn is_wanted_by(operator: &Operator, name: &str) -> bool {
+    match operator.structured() {
+        Structured::Always => true,
+        Structured::ForPrograms => !is_agent(name),
+        Structured::OnRequest => false,
+    }
 }
 
 fn is_agent(name: &str) -> bool {
