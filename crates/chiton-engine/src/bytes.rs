@@ -152,7 +152,7 @@ pub(crate) fn encode_hex(bytes: &[u8]) -> String {
     })
 }
 
-fn decode_hex(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     if !digits.len().is_multiple_of(2) {
         return None;

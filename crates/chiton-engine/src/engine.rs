@@ -6,6 +6,7 @@ mod commit;
 mod enclosing;
 mod ports;
 mod previewing;
+mod rejoining;
 mod stages;
 mod typing;
 mod widening;
@@ -36,7 +37,7 @@ use crate::run::{Listener, Notify};
 use crate::sandbox::policy::{SandboxPolicy, Widening};
 use crate::sandbox::{Upstream, Without};
 use crate::secrets::known::KnownSecrets;
-use crate::secrets::{SecretStore, UnknownReference};
+use crate::secrets::{GivenSecret, SecretStore, UnknownReference};
 use crate::session::login::LoginEnvironment;
 use crate::session::{FreshState, Inherited, Session};
 use crate::spawn::{Attendance, SpoolQuota};
@@ -48,6 +49,7 @@ use crate::tasks::{Task, Tasks};
 use crate::warm::pool::WarmRoom;
 
 use afterwork::UNSWEPT_RUNS;
+pub use rejoining::Occurrence;
 
 /// What an engine is given. It looks at nothing by itself: no home directory, no environment, no settings file.
 #[derive(Clone, Debug)]
@@ -295,6 +297,12 @@ impl Engine {
         let mut state = ShellState { functions, ..ShellState::fresh(directory, defaults.chain(variables), umask) };
         state.real_cwd = state.cwd.canonicalize().unwrap_or_default();
         FreshState { state, inherited }
+    }
+
+    /// From now on its commands may name these secrets. They are kept in memory, and masked as others are once a command has
+    /// named them.
+    pub fn give_secrets(&self, secrets: impl IntoIterator<Item = GivenSecret>) {
+        self.inner.config.secrets.given().add(secrets);
     }
 
     /// Output of a task as it may be shown: whoever takes its escape sequences out finds no value.

@@ -32,6 +32,14 @@ pub enum EngineError {
         /// The id.
         id: RunId,
     },
+    /// A run that an earlier call started cannot be followed.
+    #[error("{id}, which an earlier call started, cannot be followed: {reason}")]
+    Unfollowed {
+        /// The run.
+        id: String,
+        /// Why.
+        reason: String,
+    },
     /// The session has as many tasks running as it may have.
     #[error(
         "maximum concurrent background task limit ({0}) reached: nothing was started; wait for a task to end, or \

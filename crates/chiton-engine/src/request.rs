@@ -80,6 +80,9 @@ pub struct CommandRequest {
     pub asks_later: bool,
     /// The name of a question that was asked before, and its answer.
     pub consent: Option<(String, Answer)>,
+    /// Whether a person has agreed to it where it comes from, or a rule of theirs allows it: what the guard asks about counts
+    /// as agreed then, what it denies stays denied. Nothing that a model says may set this.
+    pub agreed: bool,
     /// Whether a plain file gets all output as well, with a last line that says how it ended.
     pub transcript: bool,
     /// When the call is answered.

@@ -10,7 +10,7 @@ use crate::render::{TextView, Views};
 use crate::review::{Protection, Refusal};
 use crate::run::{ChangedFiles, Ending, InputWait, Leftover, Outcome, StreamTotals, TimeLimit, Usage};
 use crate::sandbox::report::{self, Exhausted, RefusedAccess};
-use crate::session::{Session, StartingPoint};
+use crate::session::Session;
 use crate::state::environment::RemovedVariable;
 
 /// What comes back from a call.
@@ -162,6 +162,9 @@ impl Commit {
 /// What is said of a command that goes on because a person handed its call back.
 pub const RELEASED: &str = "a person handed it back with `chiton release`";
 
+/// What is said where a call was made a second time.
+pub const SENT_TWICE: &str = "this call was sent twice; it ran once";
+
 /// Everything that is known about a run.
 pub(crate) struct RunParts<'a> {
     pub(crate) run_id: &'a str,
@@ -171,7 +174,10 @@ pub(crate) struct RunParts<'a> {
     pub(crate) waits: Option<InputWait>,
     pub(crate) released: bool,
     pub(crate) views: Views,
-    pub(crate) start: StartingPoint,
+    /// Variables that were kept from it.
+    pub(crate) removed: Vec<RemovedVariable>,
+    /// What came up before it ran.
+    pub(crate) notices: Vec<String>,
     pub(crate) commit: Commit,
     /// What the command may have lacked.
     pub(crate) mention: Option<String>,
@@ -185,10 +191,10 @@ pub(crate) struct RunParts<'a> {
 /// Puts together everything that is known about a run.
 pub(crate) fn compose(parts: RunParts<'_>) -> RunReport {
     let RunParts { run_id, pid, warm, ending, waits, released, views, .. } = parts;
-    let RunParts { start, commit, mention, hint, unwritten, protection, .. } = parts;
+    let RunParts { removed, notices, commit, mention, hint, unwritten, protection, .. } = parts;
     let handed_back = released.then(|| format!("{RELEASED}; it goes on as {run_id}, without a time limit"));
     let lost = |totals: StreamTotals| totals.written - totals.kept;
-    let mut removed_variables = start.removed;
+    let mut removed_variables = removed;
     for not_carried in commit.not_carried {
         if !removed_variables.contains(&not_carried) {
             removed_variables.push(not_carried);
@@ -218,7 +224,7 @@ pub(crate) fn compose(parts: RunParts<'_>) -> RunReport {
         removed_variables,
         notices: handed_back
             .into_iter()
-            .chain(start.notices)
+            .chain(notices)
             .chain(commit.notice)
             .chain(mention)
             .chain(hint)

@@ -4,11 +4,13 @@
 mod harness;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use chiton_engine::consent::{Answer, Approver, Asking, Question};
 use chiton_engine::guard::{Context, Decision, GuardPolicy, HumanRule};
 use chiton_engine::review::{Guard, Permission, PermissionManager, Permitting, Refusal};
+use chiton_engine::secrets::source::SourceError;
+use chiton_engine::secrets::{Reference, Secret, SecretSource, SecretStore};
 use chiton_engine::tasks::WaitFor;
 use chiton_engine::{CommandRequest, EngineConfig, Outcome, Response, Session, StartedTask};
 use harness::{Harness, runtime};
@@ -191,4 +193,58 @@ fn a_dry_run_says_what_would_happen_and_starts_nothing() {
         assert!(!harness.folder.path().join(name).exists(), "{name} is there");
     }
     assert_eq!(harness.engine.tasks().ids(), Vec::<String>::new(), "nothing was started");
+}
+
+#[test]
+fn what_was_agreed_to_elsewhere_is_not_asked_about_and_what_is_denied_stays_so() {
+    for (decision, runs) in [(Decision::Ask, true), (Decision::Deny, false)] {
+        let harness = with(guard(decision));
+        let session = harness.session();
+        runtime().block_on(async {
+            for (agreed, expected) in [(false, false), (true, runs)] {
+                let request = || CommandRequest { agreed, ..CommandRequest::new("cd .; touch canary") };
+                let response = harness.respond(&session, request()).await;
+                assert_eq!(response.ran().is_some(), expected, "{decision:?} {agreed}");
+                let started = harness.engine.start(&session, request()).await.unwrap();
+                assert_eq!(matches!(started, StartedTask::Started(_)), expected, "{decision:?} {agreed}");
+            }
+        });
+    }
+}
+
+/// A source of secrets that takes its time: meanwhile the session changes.
+#[derive(Debug, Default)]
+struct SlowSource(Arc<OnceLock<Session>>);
+
+impl SecretSource for SlowSource {
+    fn title(&self) -> String {
+        "a slow source".to_owned()
+    }
+
+    fn get(&self, _: &Reference) -> Result<Option<Secret>, SourceError> {
+        let session = self.0.get().unwrap();
+        let mut state = chiton_engine::ShellState::clone(&session.state());
+        state.umask ^= 1;
+        session.restore(state.into());
+        Ok(Some(Secret::masked("12345678")))
+    }
+}
+
+#[test]
+fn what_was_agreed_to_elsewhere_is_not_asked_about_either_where_the_session_changes_meanwhile() {
+    for (agreed, decision, expected) in
+        [(true, Decision::Ask, true), (true, Decision::Deny, false), (false, Decision::Ask, false)]
+    {
+        let source = SlowSource::default();
+        let changed = Arc::clone(&source.0);
+        let harness = Harness::with(|config| {
+            config.guard = guard(decision);
+            config.secrets = SecretStore::empty().and(source);
+        });
+        let session = harness.session();
+        changed.set(session.clone()).unwrap();
+        let request = CommandRequest { agreed, ..CommandRequest::new("touch canary {{secret:x}}") };
+        let response = runtime().block_on(harness.respond(&session, request));
+        assert_eq!(response.ran().is_some(), expected, "{response:?}");
+    }
 }

@@ -594,3 +594,35 @@ fn a_program_can_mask_what_it_writes_down_itself() {
     let encoded = masker.mask(b"correct%2Dhorse%2Dbattery Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5");
     assert!(!encoded.windows(10).any(|part| part == b"Y29ycmVjdC"), "{}", String::from_utf8_lossy(&encoded));
 }
+
+#[test]
+fn a_secret_that_came_with_a_call_is_used_and_masked_and_kept_nowhere() {
+    use chiton_engine::secrets::GivenSecret;
+    let given = |name: &str, value: &str| {
+        [GivenSecret { reference: Reference::secret(name).unwrap(), secret: Secret::masked(value) }]
+    };
+    let harness = harness();
+    runtime().block_on(async {
+        let session = harness.session();
+        let refused = harness.respond(&session, CommandRequest::new("echo {{secret:new}}")).await;
+        assert!(refused.refusal().is_some(), "nobody knows it so far");
+
+        harness.engine.give_secrets(given("new", "S3CR3T-GIVEN-1"));
+        let response = harness.run(&session, "printf %s {{secret:new}} > out; cat out").await;
+        assert_eq!(fs::read_to_string(harness.folder.path().join("out")).unwrap(), "S3CR3T-GIVEN-1");
+        assert_eq!(response.stdout.to_text(), "{{secret:new}}");
+        assert_clean(&harness, &response);
+        let later = harness.run(&session, "cat out").await;
+        assert_eq!(later.stdout.to_text(), "{{secret:new}}", "a later command masks it, too");
+
+        harness.engine.give_secrets(given("new", "S3CR3T-GIVEN-2"));
+        let response = harness.run(&session, "printf %s {{secret:new}} >> out; cat out").await;
+        assert_eq!(response.stdout.to_text(), "{{secret:new}}{{secret:new}}", "each of its values");
+
+        // What comes with a call wins over what is stored here.
+        harness.engine.give_secrets(given("plain", "S3CR3T-GIVEN-3"));
+        harness.run(&session, "printf %s {{secret:plain}} > out").await;
+        assert_eq!(fs::read_to_string(harness.folder.path().join("out")).unwrap(), "S3CR3T-GIVEN-3");
+        assert_clean(&harness, &response);
+    });
+}

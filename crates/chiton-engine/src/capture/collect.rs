@@ -141,7 +141,7 @@ pub(crate) async fn release(
 }
 
 /// What can be said of a run whose keeper has not reported an ending.
-fn without_ending(outcome: Outcome, since: Duration) -> Ending {
+pub(crate) fn without_ending(outcome: Outcome, since: Duration) -> Ending {
     Ending {
         refused: Vec::new(),
         exhausted: None,

@@ -142,7 +142,8 @@ pub(crate) struct Grounds {
     pub(crate) use_of_text: UseOfText,
     /// What a person has just allowed it beyond its sandbox's profile.
     pub(crate) widened: Arc<[Widening]>,
-    /// What it would do that need not be asked about, because the sandbox holds it or it can be undone.
+    /// What it would do that need not be asked about, because the sandbox holds it, it can be undone, or a person has
+    /// agreed where the command comes from.
     pub(crate) held: Option<String>,
 }
 
@@ -308,7 +309,9 @@ pub(crate) async fn review(
         return Ok(Reviewed::DryRun(dry_run::describe(&request, &question)));
     }
 
-    if question.verdict.decision == Decision::Ask && !is_permitted {
+    if question.verdict.decision == Decision::Ask && request.agreed {
+        grounds.held = Some(format!("{} Agreed to where the command comes from.", verdict.reason));
+    } else if question.verdict.decision == Decision::Ask && !is_permitted {
         let bound = bound::bound_to(&request, &grounds, &verdict);
         consent(&request, question, bound, &reviewers, session).await?;
         grounds.agreed = Some(bound);
@@ -346,8 +349,9 @@ pub(crate) fn recheck(
                 return Err(Refusal::new(why).into());
             }
             (Decision::Allow, _) | (Decision::Ask, Some(_)) => {}
-            // A permission manager may have agreed to it for the state of a moment ago.
-            (Decision::Ask, None) if reviewers.guard.manager.is_some() => {}
+            // A permission manager may have agreed to it for the state of a moment ago; or somebody did whom this session's
+            // state did not matter to.
+            (Decision::Ask, None) if reviewers.guard.manager.is_some() || request.agreed => {}
             (Decision::Ask | Decision::Deny, _) => {
                 return Err(Refusal::by(&verdict, " The session has changed since the command was judged.").into());
             }

@@ -30,6 +30,7 @@ use crate::session::Session;
 pub use config::SecretsConfig;
 use known::KnownSecrets;
 pub use source::{SecretSource, SecretStore};
+pub use sources::given::{GivenSecret, GivenSecrets};
 pub use sources::memory::MemorySource;
 
 /// Makes this process unreadable for others of the same user: no core dump, no `ptrace`, no `/proc/PID/mem`.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::reference::{Reference, ReferenceKind};
+use super::sources::given::GivenSecrets;
 use super::value::{Masking, Secret, ValueError, check};
 
 /// Knows some secrets.
@@ -37,6 +38,8 @@ pub struct SourceError(pub String);
 /// Sources in the order in which they are asked. The first that knows a name decides.
 #[derive(Clone, Debug, Default)]
 pub struct SecretStore {
+    /// What calls have brought along. It is asked first.
+    given: GivenSecrets,
     sources: Vec<Arc<dyn SecretSource>>,
     shown: BTreeSet<String>,
 }
@@ -84,9 +87,14 @@ impl SecretStore {
         self
     }
 
-    /// Whether it has no source.
+    /// The secrets that calls bring along.
+    pub fn given(&self) -> &GivenSecrets {
+        &self.given
+    }
+
+    /// Whether it knows of no secret: nobody has given it one, and it has no source.
     pub fn is_empty(&self) -> bool {
-        self.sources.is_empty()
+        self.sources.is_empty() && self.given.is_empty()
     }
 
     /// That nobody knows a reference: why, and what was perhaps meant.
@@ -116,7 +124,8 @@ impl SecretStore {
 
     /// Asks the sources in turn.
     pub fn look_up(&self, reference: &Reference) -> Result<Option<Secret>, LookupError> {
-        for source in &self.sources {
+        let sources = self.sources.iter().map(AsRef::as_ref);
+        for source in std::iter::once::<&dyn SecretSource>(&self.given).chain(sources) {
             let found = source.get(reference).map_err(|reason| LookupError::Source {
                 reference: reference.clone(),
                 source_title: source.title(),

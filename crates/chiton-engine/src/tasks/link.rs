@@ -213,6 +213,10 @@ impl TaskLink {
         self.tasks.get(self.folder.id())
     }
 
+    pub(crate) fn folder(&self) -> &RunFolder {
+        &self.folder
+    }
+
     /// Writes to its standard input.
     pub async fn write(&mut self, text: impl Into<ByteString>) -> Result<(), SendError> {
         self.request(Control::Input(text.into()), "nothing was written").await
@@ -335,6 +339,11 @@ impl TaskLink {
         let task = self.after_its_keeper().await?;
         let gone = !task.status.is_running() && task.status != TaskStatus::Lost;
         Ok(if gone { Killed::Stopped(task) } else { Killed::Survived(task) })
+    }
+
+    /// Passes on what a caller wants of it. Its end is reported to whoever waits.
+    pub(crate) async fn stop(&mut self, stop: &Control) -> Result<(), SendError> {
+        self.send(stop).await
     }
 
     /// Sends a request and waits for its answer. `what` says what did not happen where the task has ended.

@@ -258,6 +258,11 @@ impl Tasks {
         }
     }
 
+    /// The one in this folder; `None` where nothing was started in it so far, or its records cannot be read.
+    pub(crate) fn in_folder(folder: &RunFolder) -> Option<Task> {
+        read(folder).ok().flatten()
+    }
+
     /// Leaves a mark at the run with this id, which says what it is kept for.
     pub fn mark(&self, id: &str, mark: RunMark) {
         if let Some(folder) = self.find(id) {

@@ -244,6 +244,20 @@ impl Task {
         Ok(found)
     }
 
+    /// The next bytes for a reader that wants them as they are, `limit` at most, in the order of arrival; and how many of
+    /// them are not kept. The reader moves on by both.
+    pub(crate) fn pieces(&self, cursor: &mut Cursor, limit: u64) -> Result<(Pieces, u64), ReadError> {
+        let read = |cursor: &mut Cursor| {
+            let view = OutputView::open(&self.source, Marked::Both, *cursor)?;
+            let end = view.length().min(limit);
+            let pieces = view.read(0..end)?;
+            let [stdout, stderr] = view.reached(end);
+            *cursor = Cursor { stdout: stdout.max(cursor.stdout), stderr: stderr.max(cursor.stderr) };
+            Ok(pieces)
+        };
+        read(cursor).map_err(|error| ReadError::Unreadable { id: self.id.clone(), error })
+    }
+
     fn read_view(&self, cursor: &mut Cursor, request: &ReadRequest) -> io::Result<Output> {
         let from = if request.part == Part::New { *cursor } else { Cursor::default() };
         let view = OutputView::open(&self.source, request.streams, from)?;
@@ -289,7 +303,7 @@ struct OutputView {
 }
 
 /// Bytes with the stream they came from.
-type Pieces = Vec<(Stream, Vec<u8>)>;
+pub(crate) type Pieces = Vec<(Stream, Vec<u8>)>;
 
 fn slot(stream: Stream) -> usize {
     usize::from(stream == Stream::Stderr)

@@ -3,4 +3,5 @@
 #[cfg(feature = "age")]
 pub mod age_file;
 pub mod command;
+pub mod given;
 pub mod memory;
