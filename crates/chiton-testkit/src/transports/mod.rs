@@ -10,6 +10,7 @@ mod machine;
 mod namespace;
 mod podman;
 mod port;
+mod proxy;
 mod sshd;
 
 use std::env;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 pub use machine::{Machine, MachineOptions};
 pub use podman::{Podman, PodmanOptions, Root, Temporary, Writable};
 pub use port::ReservedPort;
+pub use proxy::Proxy;
 pub use sshd::{Connection, Sshd, SshdOptions, put_ssh_on_path};
 
 /// Whether a test can go on; otherwise it says that it was skipped, and why.
