@@ -1,11 +1,12 @@
 //! Real ways to another machine, all of them on this one and without a network: what a user of Chiton types after `--on`
-//! is answered by OpenSSH's server, by podman and so on.
+//! is answered by OpenSSH's server, by podman, by a Kubernetes API and so on.
 //!
 //! Each fixture starts what it needs in a temporary folder, on loopback ports that nobody else gets, and many can be used
 //! at the same time. When it is dropped, its processes, files, mounts and ports are gone. Each has a function
 //! `available()` that says why it cannot be used here, for [`usable`]; the rest panics with what went wrong, as befits a
 //! test.
 
+mod kube;
 mod machine;
 mod namespace;
 mod podman;
@@ -16,6 +17,7 @@ mod sshd;
 use std::env;
 use std::path::PathBuf;
 
+pub use kube::{ExecRequest, KubeApi, PodOptions};
 pub use machine::{Machine, MachineOptions};
 pub use podman::{Podman, PodmanOptions, Root, Temporary, Writable};
 pub use port::ReservedPort;
