@@ -7,6 +7,10 @@
 mod carried;
 #[path = "transports/containers.rs"]
 mod containers;
+#[path = "transports/kube.rs"]
+mod kube;
+#[path = "transports/network.rs"]
+mod network;
 #[path = "transports/ssh.rs"]
 mod ssh;
 

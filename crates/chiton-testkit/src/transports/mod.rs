@@ -1,23 +1,27 @@
 //! Real ways to another machine, all of them on this one and without a network: what a user of Chiton types after `--on`
-//! is answered by OpenSSH's server, by podman and so on.
+//! is answered by OpenSSH's server, by podman, by a Kubernetes API and so on.
 //!
 //! Each fixture starts what it needs in a temporary folder, on loopback ports that nobody else gets, and many can be used
 //! at the same time. When it is dropped, its processes, files, mounts and ports are gone. Each has a function
 //! `available()` that says why it cannot be used here, for [`usable`]; the rest panics with what went wrong, as befits a
 //! test.
 
+mod kube;
 mod machine;
 mod namespace;
 mod podman;
 mod port;
+mod proxy;
 mod sshd;
 
 use std::env;
 use std::path::PathBuf;
 
+pub use kube::{ExecRequest, KubeApi, PodOptions};
 pub use machine::{Machine, MachineOptions};
 pub use podman::{Podman, PodmanOptions, Root, Temporary, Writable};
 pub use port::ReservedPort;
+pub use proxy::Proxy;
 pub use sshd::{Connection, Sshd, SshdOptions, put_ssh_on_path};
 
 /// Whether a test can go on; otherwise it says that it was skipped, and why.

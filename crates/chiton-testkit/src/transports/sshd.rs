@@ -76,7 +76,7 @@ impl Sshd {
         self.client_through(self.port())
     }
 
-    /// The same through another port of this machine, where a proxy leads to the server.
+    /// The same through another port of this machine, where a [`Proxy`](super::Proxy) leads to the server.
     ///
     /// # Panics
     /// When ssh is not installed.
