@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chiton_dialects::Reply;
+use chiton_dialects::action::{Failure, FailureKind};
 use chiton_engine::consent::{Answer, Approver, Question};
 use chiton_engine::{RunControl, RunEvent};
 
@@ -58,6 +59,14 @@ pub struct Called {
     pub run: Option<String>,
     /// What the answer says of tasks.
     pub(crate) tells: Vec<Tells>,
+}
+
+impl Called {
+    /// A call that nothing came of, for this reason.
+    pub fn failed(why: &str) -> Self {
+        let failure = Failure::new(FailureKind::NotPossible, why);
+        Self { reply: Reply::failed(&failure), question: None, run: None, tells: Vec::new() }
+    }
 }
 
 /// Receives what happens while a command runs.

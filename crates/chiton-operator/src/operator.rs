@@ -1,7 +1,7 @@
 //! Carries out what a call asks for.
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use serde_json::{Map, Value};
 
 use crate::caller::{Called, Caller};
 use crate::counts::OutputCounts;
+use crate::elsewhere::{Machines, Meant};
 use crate::failure::{engine_failure, not_possible, send_failure};
 use crate::keep::{Opened, Sessions};
 use crate::named::NamedSessions;
@@ -53,6 +54,8 @@ pub struct Operator {
     shortener: Shortener,
     /// Whether the client was told of another directory than the one it is in.
     untold: AtomicBool,
+    /// Other machines.
+    machines: Option<Arc<dyn Machines>>,
 }
 
 impl Operator {
@@ -65,12 +68,17 @@ impl Operator {
         let shortener = Shortener::new(if dialect.has_gaps() { LikeLines::LeftOut } else { LikeLines::Shown });
         let untold = AtomicBool::new(false);
         let (tools, news) = (OnceLock::new(), News::default());
-        Self { engine, dialect, lists_as: None, tools, around, sessions, tasks, news, structured, shortener, untold }
+        Self { engine, dialect, lists_as: None, tools, around, sessions, tasks, news, structured, shortener, untold, machines: None }
     }
 
     /// Whether it serves a client whose name is known.
     pub fn has_client_name(&self) -> bool {
         self.engine.owner().is_some()
+    }
+
+    /// The name of the client it serves, where that is known.
+    pub fn client_name(&self) -> Option<&str> {
+        self.engine.owner().map(|owner| owner.client.as_str())
     }
 
     /// From now on this serves the client of this name: its runs are that client's, and those of others are reached only
@@ -121,6 +129,17 @@ impl Operator {
         self
     }
 
+    /// The same where calls may name other machines, if the dialect has words for that.
+    #[must_use]
+    pub fn with_machines(mut self, machines: Arc<dyn Machines>) -> Self {
+        if self.dialect.names_machines() {
+            self.around.targets = machines.names();
+            self.machines = Some(machines);
+            self.tools = OnceLock::new();
+        }
+        self
+    }
+
     /// The same with a tool that lists tasks, where the dialect has none: that of `native`, as it is there.
     #[must_use]
     pub fn with_list_tool(mut self) -> Self {
@@ -157,8 +176,13 @@ impl Operator {
     }
 
     /// The dialect that a tool belongs to.
-    fn dialect_of(&self, tool: &str) -> &'static dyn Dialect {
+    pub(crate) fn dialect_of(&self, tool: &str) -> &'static dyn Dialect {
         self.lists_as.filter(|_| tool == LIST_TOOL).unwrap_or(self.dialect)
+    }
+
+    /// The other machines that calls may name.
+    pub(crate) fn machines(&self) -> Option<&Arc<dyn Machines>> {
+        self.machines.as_ref()
     }
 
     /// Where it is.
@@ -183,6 +207,13 @@ impl Operator {
             let known = self.tools().iter().map(|spec| spec.name.to_owned()).collect();
             return unreadable(&CallError::UnknownTool { name: short(tool), known });
         };
+        match self.meant(spec, arguments) {
+            Meant::Here => {}
+            Meant::On(machines, target) => {
+                return self.call_on(machines.as_ref(), &target, spec, arguments, caller).await;
+            }
+            Meant::Nowhere(error) => return unreadable(&error),
+        }
         let unknown = if self.dialect.ignores_unknown() { Unknown::Ignored } else { Unknown::Refused };
         let (known, ignored) = match sort_out(spec, arguments, unknown) {
             Ok(sorted) => sorted,

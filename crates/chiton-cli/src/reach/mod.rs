@@ -9,9 +9,12 @@ mod doctor;
 mod facts;
 mod fleet;
 mod forward;
+mod judge;
+pub(crate) mod machines;
 pub(crate) mod host;
 pub(crate) mod relay;
 mod run;
+mod server;
 pub(crate) mod target;
 pub(crate) mod terminal;
 
@@ -117,6 +120,7 @@ pub(crate) fn go(there: &There, verb: &Verb, settings: &Settings, state: &Path) 
     crate::on_runtime(async {
         match verb {
             Verb::Doctor(arguments) => doctor::doctor(target, arguments, settings).await,
+            Verb::Mcp(arguments) => server::serve(target, arguments, settings, state).await,
             Verb::Attach(_) => forward::verb(target, settings, forward::Streams::Terminal, None).await,
             Verb::Export(arguments) => {
                 forward::verb(target, settings, forward::Streams::Output, arguments.output()).await

@@ -34,7 +34,7 @@ use crate::surroundings;
 use crate::window;
 use live::{Hands, Show};
 
-pub(crate) use arguments::RunArguments;
+pub(crate) use arguments::{RunArguments, request};
 pub(crate) use report::exit_code;
 
 pub(crate) fn run(arguments: &RunArguments, settings: &Settings, state_directory: &Path) -> Result<ExitCode> {
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &RunArguments, settings: &Settings, state_directory
 }
 
 async fn run_async(arguments: &RunArguments, settings: &Settings, state_directory: &Path) -> Result<ExitCode> {
-    let request = arguments::request(arguments)?;
+    let request = request(arguments)?;
     let command = request.command.to_text();
     let engine = engine(arguments, settings, state_directory)?;
     let place = RunSession::open(arguments, &engine, state_directory)?;
