@@ -1,12 +1,14 @@
 //! Real ways to another machine, all of them on this one and without a network: what a user of Chiton types after `--on`
-//! is answered by OpenSSH's server, by podman, by a Kubernetes API and so on.
+//! is answered by OpenSSH's server, by podman, for the clients of podman and Docker, by a Kubernetes API and so on.
 //!
 //! Each fixture starts what it needs in a temporary folder, on loopback ports that nobody else gets, and many can be used
 //! at the same time. When it is dropped, its processes, files, mounts and ports are gone. Each has a function
 //! `available()` that says why it cannot be used here, for [`usable`]; the rest panics with what went wrong, as befits a
 //! test.
 
+mod docker;
 mod kube;
+mod leash;
 mod machine;
 mod namespace;
 mod podman;
@@ -15,8 +17,13 @@ mod proxy;
 mod sshd;
 
 use std::env;
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
+use rustix::process::{Pid, Signal, kill_process};
+
+pub use docker::DockerOnPodman;
 pub use kube::{ExecRequest, KubeApi, PodOptions};
 pub use machine::{Machine, MachineOptions};
 pub use podman::{Podman, PodmanOptions, Root, Temporary, Writable};
@@ -40,4 +47,23 @@ fn program(name: &str, package: &str) -> Result<PathBuf, String> {
     let folders = env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into(), "/usr/local/sbin".into()]);
     let found = folders.map(|folder| folder.join(name)).find(|path| path.is_file());
     found.ok_or_else(|| format!("{name} is not installed: apt-get install {package}"))
+}
+
+/// Writes a program `name` into `folder`: a script for `sh`, which can be run.
+fn write_program(folder: &Path, name: &str, script: &str) {
+    fs::create_dir_all(folder).expect("the folder of a fixture is ours");
+    let path = folder.join(name);
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("the folder of a fixture is ours");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the file is ours");
+}
+
+/// Ends a process. It may have ended just before, which is as good.
+fn end(pid: i32) {
+    signal(pid, Signal::KILL);
+}
+
+fn signal(pid: i32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = kill_process(pid, signal);
+    }
 }

@@ -1,11 +1,11 @@
-//! Containers of podman.
+//! Containers of podman, with its own client and with that of Docker.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use chiton_testkit::processes::{eventually, program_of};
-use chiton_testkit::transports::{Podman, PodmanOptions, Root, Temporary, Writable, usable};
+use chiton_testkit::transports::{DockerOnPodman, Podman, PodmanOptions, Root, Temporary, Writable, usable};
 
 use crate::{LIMIT, begun, client, fed, is_gone, kill, works};
 
@@ -102,4 +102,27 @@ fn a_container_is_known_by_its_name() {
 
     podman.switch_off();
     assert!(!fed(client(&podman.client(), &["true"]), b"").status.success());
+}
+
+#[test]
+fn docker_carries_bytes_and_endings() {
+    if !usable(&DockerOnPodman::available()) {
+        return;
+    }
+    let docker = DockerOnPodman::start(&PodmanOptions::default());
+    works(&docker.client(), &["sh"]);
+
+    let mut running = begun(&docker.client(), &["sh", "-c", "echo begun; exec sleep 1007"]);
+    kill(&mut running);
+    assert_eq!(docker.container().processes().len(), 1, "it goes on");
+
+    let path = format!("{}:{}", docker.path_folder().display(), std::env::var("PATH").unwrap_or_default());
+    let mut command = Command::new("sh");
+    command.args(["-c", "docker ps --format '{{.Names}}'"]).env("PATH", path);
+    assert_eq!(String::from_utf8_lossy(&fed(command, b"").stdout), format!("{}\n", docker.container().name()));
+
+    let (folder, name) = (docker.container().folder().to_owned(), docker.container().name().to_owned());
+    drop(docker);
+    is_gone(&folder);
+    has_no_group(&name);
 }
