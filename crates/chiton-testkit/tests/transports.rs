@@ -11,6 +11,8 @@ mod containers;
 mod kube;
 #[path = "transports/network.rs"]
 mod network;
+#[path = "transports/slurm.rs"]
+mod slurm;
 #[path = "transports/ssh.rs"]
 mod ssh;
 

@@ -1,5 +1,5 @@
 //! Real ways to another machine, all of them on this one and without a network: what a user of Chiton types after `--on`
-//! is answered by OpenSSH's server, by podman, for the clients of podman and Docker, by a Kubernetes API and so on.
+//! is answered by the real OpenSSH, podman, Docker's client, `kubectl` or Slurm.
 //!
 //! Each fixture starts what it needs in a temporary folder, on loopback ports that nobody else gets, and many can be used
 //! at the same time. When it is dropped, its processes, files, mounts and ports are gone. Each has a function
@@ -14,6 +14,7 @@ mod namespace;
 mod podman;
 mod port;
 mod proxy;
+mod slurm;
 mod sshd;
 
 use std::env;
@@ -25,10 +26,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 pub use docker::DockerOnPodman;
 pub use kube::{ExecRequest, KubeApi, PodOptions};
-pub use machine::{Machine, MachineOptions};
+pub use machine::{Machine, MachineOptions, Network};
 pub use podman::{Podman, PodmanOptions, Root, Temporary, Writable};
 pub use port::ReservedPort;
 pub use proxy::Proxy;
+pub use slurm::Slurm;
 pub use sshd::{Connection, Sshd, SshdOptions, put_ssh_on_path};
 
 /// Whether a test can go on; otherwise it says that it was skipped, and why.
