@@ -92,7 +92,8 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
     arguments.log(settings)?;
     // This very thread serves a client on a pipe: handing a message from one thread to another takes longer than what
     // is done with it.
-    let mut builder = if arguments.is_http(settings) { Builder::new_multi_thread() } else { Builder::new_current_thread() };
+    let mut builder =
+        if arguments.is_http(settings) { Builder::new_multi_thread() } else { Builder::new_current_thread() };
     let runtime = runtime::build(builder.worker_threads(2))?;
     let exporter = Exporter::start(settings, state)?;
     let served = runtime.block_on(async {

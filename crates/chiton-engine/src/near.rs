@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bytes::ByteString;
 use crate::request::CommandRequest;
 use crate::run::RunId;
-use crate::bytes::ByteString;
 use crate::secrets::GivenSecret;
 
 /// What the machine that a call comes from has decided about it. It travels with the call, over a connection that nobody

@@ -103,7 +103,8 @@ impl Operator {
 }
 
 fn no_machine() -> CallError {
-    let problem = "names another machine, and there is none here: a person names them in the settings, as [target.NAME]";
+    let problem =
+        "names another machine, and there is none here: a person names them in the settings, as [target.NAME]";
     CallError::BadValue { name: ON, problem: problem.to_owned() }
 }
 

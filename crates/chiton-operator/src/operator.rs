@@ -1,8 +1,8 @@
 //! Carries out what a call asks for.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chiton_dialects::action::{Failure, Message, Ran, TaskRef};
@@ -68,7 +68,20 @@ impl Operator {
         let shortener = Shortener::new(if dialect.has_gaps() { LikeLines::LeftOut } else { LikeLines::Shown });
         let untold = AtomicBool::new(false);
         let (tools, news) = (OnceLock::new(), News::default());
-        Self { engine, dialect, lists_as: None, tools, around, sessions, tasks, news, structured, shortener, untold, machines: None }
+        Self {
+            engine,
+            dialect,
+            lists_as: None,
+            tools,
+            around,
+            sessions,
+            tasks,
+            news,
+            structured,
+            shortener,
+            untold,
+            machines: None,
+        }
     }
 
     /// Whether it serves a client whose name is known.

@@ -67,7 +67,8 @@ async fn pods(name: &str, words: &[String]) -> Result<Vec<Target>> {
     let (mut to_find, mut to_reach) = (Vec::new(), Vec::new());
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
-        let (option, value) = word.split_once('=').map_or((word.as_str(), None), |(option, value)| (option, Some(value)));
+        let (option, value) =
+            word.split_once('=').map_or((word.as_str(), None), |(option, value)| (option, Some(value)));
         let mut with_value = || -> Result<Vec<String>> {
             let value = value.map(str::to_owned).or_else(|| rest.next().cloned());
             Ok(vec![option.to_owned(), value.with_context(|| format!("{name}: {option} wants a value"))?])
@@ -318,10 +319,13 @@ impl Outcome {
         if as_json {
             let reached = self.kind != Kind::NotReached;
             let took = u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX);
-            say!("{}", json!({
-                "target": self.target, "reached": reached, "succeeded": self.kind == Kind::Succeeded,
-                "status": self.status, "run_id": self.run, "last_line": self.last, "ms": took,
-            }));
+            say!(
+                "{}",
+                json!({
+                    "target": self.target, "reached": reached, "succeeded": self.kind == Kind::Succeeded,
+                    "status": self.status, "run_id": self.run, "last_line": self.last, "ms": took,
+                })
+            );
         } else {
             let first = self.status.lines().next().unwrap_or_default();
             remark(&format!("[{number}/{all}] {}: {first} after {}", self.target, span(self.took)));
@@ -361,7 +365,11 @@ fn conclude(outcomes: &[Outcome], as_json: bool) -> ExitCode {
         if words.is_empty() {
             remark(&format!("all {} succeeded", outcomes.len()));
         } else {
-            remark(&format!("of {}, {}; `chiton logs --on TARGET ID` shows the output", outcomes.len(), words.join("; ")));
+            remark(&format!(
+                "of {}, {}; `chiton logs --on TARGET ID` shows the output",
+                outcomes.len(),
+                words.join("; ")
+            ));
         }
     }
     match (failed.is_empty(), not_reached.is_empty()) {

@@ -224,8 +224,7 @@ impl Server {
     fn go_on_with(&self, input: &ChannelInput) -> Vec<Vec<u8>> {
         let mut inner = self.lock();
         inner.input = input.clone();
-        let lost: Vec<u64> =
-            inner.pending.iter().filter(|(_, call)| !call.repeatable).map(|(id, _)| *id).collect();
+        let lost: Vec<u64> = inner.pending.iter().filter(|(_, call)| !call.repeatable).map(|(id, _)| *id).collect();
         for call in lost.into_iter().filter_map(|id| inner.pending.remove(&id)).collect::<Vec<_>>() {
             let why = "the host on the other side ended meanwhile; whether this was done is not known";
             let _ = call.answer.send(Err(why.to_owned()));

@@ -40,7 +40,14 @@ impl<'a> Job<'a> {
     }
 
     /// The verb over there. The command does not stand in its arguments, which everybody over there can read.
-    pub(super) fn verb(&self, near: &Near, facts: &Facts, decided: &FromNear, more: &[&str], streams: Streams) -> Result<Verb> {
+    pub(super) fn verb(
+        &self,
+        near: &Near,
+        facts: &Facts,
+        decided: &FromNear,
+        more: &[&str],
+        streams: Streams,
+    ) -> Result<Verb> {
         let mut words = vec![b"--far".to_vec(), facts.state.clone().into_os_string().into_vec()];
         words.extend(self.options.iter().cloned());
         words.extend(more.iter().map(|word| word.as_bytes().to_vec()));
