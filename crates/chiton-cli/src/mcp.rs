@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use chiton_mcp::{Address, ChannelOffer, ClientPlace, HttpOptions, StdioOptions, serve_http, serve_stdio_from};
+use chiton_mcp::{
+    Address, ChannelOffer, ClientPlace, HttpOptions, NearCalls, StdioOptions, serve_http, serve_stdio_from,
+};
 use chiton_operator::Operator;
 use clap::Args;
 use tokio::runtime::Builder;
@@ -75,6 +77,9 @@ pub(crate) struct McpArguments {
     /// Let calls undo what commands did to files: gives Bash of the tool surface native the parameter `undo`
     #[arg(long)]
     allow_undo: bool,
+    /// Calls come from another machine, whose word counts: only for `chiton host`, which is the only one that talks to this
+    #[arg(long, hide = true, conflicts_with = "http")]
+    near: bool,
     /// What is logged to standard error: off, error, warn, info, debug or trace [default: error]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
@@ -102,7 +107,8 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
         let (operator, start) = (setup.operator(state)?, setup.start());
         let operator = arguments.extras(settings).add_to(operator);
         let make = maker(setup, arguments, settings, state);
-        serve_stdio_from(operator, StdioOptions { start, channel: arguments.channel(settings) }, make)
+        let near = if arguments.near { NearCalls::Believed } else { NearCalls::Ignored };
+        serve_stdio_from(operator, StdioOptions { start, channel: arguments.channel(settings), near }, make)
             .await
             .map_err(|error| anyhow!("the client does not speak MCP: {error}"))
     });

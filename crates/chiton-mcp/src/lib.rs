@@ -39,6 +39,7 @@ mod http_batch;
 mod identity;
 mod log;
 mod message;
+mod near;
 mod progress;
 mod push;
 mod resources;
@@ -49,6 +50,7 @@ mod stdio;
 mod structured;
 
 pub use http::{Address, HttpError, HttpOptions, serve_http};
+pub use near::NearCalls;
 pub use push::ChannelOffer;
 pub use roots::{ClientPlace, StartDirectory};
 pub use stdio::{StdioOptions, serve_stdio, serve_stdio_from};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chiton_dialects::Reply;
 use chiton_engine::consent::{Answer, Approver, Question};
-use chiton_engine::{RunControl, RunEvent};
+use chiton_engine::{FromNear, RunControl, RunEvent};
 
 use crate::news::Tells;
 
@@ -22,6 +22,8 @@ pub struct Caller {
     pub asks_later: bool,
     /// What a person answered before.
     pub consent: Option<Consent>,
+    /// What the machine that it calls from has decided about the call, where it calls from another one.
+    pub near: Option<Box<FromNear>>,
 }
 
 impl Caller {
@@ -34,6 +36,7 @@ impl Caller {
             approver: None,
             asks_later: false,
             consent: None,
+            near: None,
         }
     }
 }

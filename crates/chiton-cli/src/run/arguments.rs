@@ -23,6 +23,7 @@ use clap_complete::engine::ArgValueCandidates;
 
 use crate::consent::Terminal;
 use crate::duration::duration;
+use crate::near::NearArguments;
 use crate::protection_arguments::ProtectionArguments;
 use crate::sandbox::{Amount, LimitName, limit_argument};
 use crate::surroundings;
@@ -129,6 +130,8 @@ pub(crate) struct RunArguments {
     /// With --pty: its rows [default: those of yours, or 24]
     #[arg(long, value_name = "NUMBER", requires = "pty")]
     rows: Option<u64>,
+    #[command(flatten)]
+    pub(super) near: NearArguments,
     /// What the command is for, shown by `chiton ps`
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
