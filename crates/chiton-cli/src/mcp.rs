@@ -10,7 +10,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use chiton_mcp::{Address, ChannelOffer, ClientPlace, HttpOptions, StdioOptions, serve_http, serve_stdio_from};
+use chiton_mcp::{
+    Address, ChannelOffer, ClientPlace, HttpOptions, NearCalls, StartDirectory, StdioOptions, serve_http,
+    serve_stdio_from,
+};
 use chiton_operator::Operator;
 use clap::Args;
 use tokio::runtime::Builder;
@@ -78,9 +81,9 @@ pub(crate) struct McpArguments {
     /// Let calls undo what commands did to files: gives Bash of the tool surface native the parameter `undo`
     #[arg(long)]
     allow_undo: bool,
-    /// For a client on another machine, where calls were judged: they bring along what was decided there
-    #[arg(long, hide = true)]
-    pub(crate) near: bool,
+    /// Calls come from another machine, whose word counts: only for `chiton host`, which is the only one that talks to this
+    #[arg(long, hide = true, conflicts_with = "http")]
+    near: bool,
     /// What is logged to standard error: off, error, warn, info, debug or trace [default: error]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
@@ -107,10 +110,13 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
             );
         }
         let setup = arguments.session.resolve(settings, Purpose::Server, state)?;
-        let (operator, start) = (setup.operator(state)?, setup.start());
+        // The roots of a client on another machine are directories over there.
+        let start = if arguments.near { StartDirectory::Chosen } else { setup.start() };
+        let operator = setup.operator(state)?;
         let operator = arguments.extras(settings, state).add_to(operator);
         let make = maker(setup, arguments, settings, state);
-        serve_stdio_from(operator, StdioOptions { start, channel: arguments.channel(settings) }, make)
+        let near = if arguments.near { NearCalls::Believed } else { NearCalls::Ignored };
+        serve_stdio_from(operator, StdioOptions { start, channel: arguments.channel(settings), near }, make)
             .await
             .map_err(|error| anyhow!("the client does not speak MCP: {error}"))
     });

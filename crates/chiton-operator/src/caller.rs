@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chiton_dialects::Reply;
 use chiton_dialects::action::{Failure, FailureKind};
 use chiton_engine::consent::{Answer, Approver, Question};
-use chiton_engine::{RunControl, RunEvent};
+use chiton_engine::{FromNear, RunControl, RunEvent};
 
 use crate::news::Tells;
 
@@ -23,6 +23,8 @@ pub struct Caller {
     pub asks_later: bool,
     /// What a person answered before.
     pub consent: Option<Consent>,
+    /// What the machine that it calls from has decided about the call, where it calls from another one.
+    pub near: Option<Box<FromNear>>,
 }
 
 impl Caller {
@@ -35,6 +37,7 @@ impl Caller {
             approver: None,
             asks_later: false,
             consent: None,
+            near: None,
         }
     }
 }

@@ -166,8 +166,30 @@ fn folders(settings: &Settings) -> Vec<PathBuf> {
 /// The arguments of this process, as those of a verb over there: `--far` says that what they say of places on this machine
 /// is not meant.
 fn forwarded(facts: &Facts) -> Vec<Vec<u8>> {
-    let own = env::args_os().skip(1).map(OsString::into_vec);
-    [b"--far".to_vec(), facts.state.as_os_str().as_bytes().to_vec()].into_iter().chain(own).collect()
+    forwarded_of(env::args_os().skip(1).map(OsString::into_vec), facts)
+}
+
+/// Options, with a value, that are about this machine.
+const NOT_FORWARDED: [&[u8]; 9] = [
+    b"--on", b"--at-most", b"--config", b"--state-dir", b"--secrets-dir", b"--secret-env", b"--secret-command",
+    b"--stdin", b"--file",
+];
+
+/// The same of these arguments.
+fn forwarded_of(words: impl Iterator<Item = Vec<u8>>, facts: &Facts) -> Vec<Vec<u8>> {
+    let mut all = vec![b"--far".to_vec(), facts.state.as_os_str().as_bytes().to_vec()];
+    let mut words = words;
+    while let Some(word) = words.next() {
+        let option = word.split(|byte| *byte == b'=').next().unwrap_or_default();
+        if NOT_FORWARDED.contains(&option) {
+            if option.len() == word.len() {
+                words.next();
+            }
+        } else if word != b"--each" {
+            all.push(word);
+        }
+    }
+    all
 }
 
 /// Says how long the connection was lost, where it was.

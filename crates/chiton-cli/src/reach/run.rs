@@ -14,7 +14,7 @@ use chiton_reach::{Gone, Near, Target, Verb};
 use super::facts::Facts;
 use super::forward::{self, Passed, Passing, Streams};
 use super::judge::Judge;
-use super::{There, connect, fleet, tell_loss};
+use super::{There, connect, fleet, forwarded_of, tell_loss};
 use crate::messages::remark;
 use crate::run::RunArguments;
 use crate::settings::Settings;
@@ -48,8 +48,10 @@ impl<'a> Job<'a> {
         more: &[&str],
         streams: Streams,
     ) -> Result<Verb> {
-        let mut words = vec![b"--far".to_vec(), facts.state.clone().into_os_string().into_vec()];
-        words.extend(self.options.iter().cloned());
+        let mut words = forwarded_of(self.options.iter().cloned(), facts);
+        if self.arguments.has_input() {
+            words.extend([b"--stdin".to_vec(), b"-".to_vec()]);
+        }
         words.extend(more.iter().map(|word| word.as_bytes().to_vec()));
         words.extend([b"--near".to_vec(), b"{given}".to_vec()]);
         let given = FromNear { command: Some(self.request.command.clone()), ..decided.clone() };
@@ -114,23 +116,12 @@ async fn one(target: Target, job: &Job<'_>, judge: &Judge, settings: &Settings) 
     forward::exit_code(ended, &near)
 }
 
-/// The options of this process's command line. The command itself, and what is read here, are left out.
+/// The options of this process's command line: the command itself is left out.
 fn options(arguments: &RunArguments) -> Vec<Vec<u8>> {
     let mut words: Vec<Vec<u8>> = env::args_os().skip(1).map(OsString::into_vec).collect();
     words.truncate(words.len() - arguments.command_words());
     if words.last().is_some_and(|word| word == b"--") {
         words.pop();
     }
-    let (mut kept, mut rest) = (Vec::new(), words.into_iter());
-    while let Some(word) = rest.next() {
-        match word.as_slice() {
-            b"--stdin" | b"--file" => drop(rest.next()),
-            word if word.starts_with(b"--stdin=") || word.starts_with(b"--file=") => {}
-            _ => kept.push(word),
-        }
-    }
-    if arguments.has_input() {
-        kept.extend([b"--stdin".to_vec(), b"-".to_vec()]);
-    }
-    kept
+    words
 }

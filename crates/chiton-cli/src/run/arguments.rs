@@ -23,6 +23,7 @@ use clap_complete::engine::ArgValueCandidates;
 
 use crate::consent::Terminal;
 use crate::duration::duration;
+use crate::near::NearArguments;
 use crate::protection_arguments::ProtectionArguments;
 use crate::reach::RunOnArguments;
 use crate::sandbox::{Amount, LimitName, limit_argument};
@@ -55,7 +56,7 @@ Examples:
 pub(crate) struct RunArguments {
     #[arg(
         trailing_var_arg = true,
-        required_unless_present = "file",
+        required_unless_present_any = ["file", "near"],
         value_name = "COMMAND",
         help = "The command: one argument is shell text; of several, each stays one word. Options come before it; - reads it from standard input"
     )]
@@ -135,6 +136,8 @@ pub(crate) struct RunArguments {
     rows: Option<u64>,
     #[command(flatten)]
     pub(crate) on: RunOnArguments,
+    #[command(flatten)]
+    pub(super) near: NearArguments,
     /// What the command is for, shown by `chiton ps`
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
