@@ -170,9 +170,9 @@ fn forwarded(facts: &Facts) -> Vec<Vec<u8>> {
 }
 
 /// Options, with a value, that are about this machine.
-const NOT_FORWARDED: [&[u8]; 9] = [
+const NOT_FORWARDED: [&[u8]; 11] = [
     b"--on", b"--at-most", b"--config", b"--state-dir", b"--secrets-dir", b"--secret-env", b"--secret-command",
-    b"--stdin", b"--file",
+    b"--stdin", b"--file", b"--output", b"-o",
 ];
 
 /// The same of these arguments.

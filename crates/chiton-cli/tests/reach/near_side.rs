@@ -1,4 +1,5 @@
 //! This machine, as a user of `--on` has it: settings, a state directory, the program.
+#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::collections::BTreeMap;
 use std::fs;
