@@ -85,7 +85,7 @@ impl Way {
         let carry = carried_program();
         let settings = near.join("config.toml");
         let text =
-            format!("carry = {:?}\n[target.far]\nconnect = [{}]\n", carry.parent().unwrap(), connect.join(", "));
+            format!("carry = {:?}\n[target.far]\nlease = 2\nconnect = [{}]\n", carry.parent().unwrap(), connect.join(", "));
         fs::write(&settings, text).unwrap();
         command.env("CHITON_CONFIG", &settings).env("XDG_STATE_HOME", near.join("state")).args(["--on", "far"]);
     }
