@@ -7,6 +7,8 @@
 mod carried;
 #[path = "transports/containers.rs"]
 mod containers;
+#[path = "transports/hygiene.rs"]
+mod hygiene;
 #[path = "transports/kube.rs"]
 mod kube;
 #[path = "transports/network.rs"]

@@ -42,6 +42,19 @@ pub fn usable(available: &Result<(), String>) -> bool {
     available.is_ok()
 }
 
+/// The ways that cannot be used here, each with the reason.
+pub fn unavailable() -> Vec<(&'static str, String)> {
+    let ways = [
+        ("ssh", Sshd::available()),
+        ("podman", Podman::available()),
+        ("docker", DockerOnPodman::available()),
+        ("kubectl", KubeApi::available()),
+        ("Slurm", Slurm::available()),
+        ("the program that is carried there", crate::carried::available()),
+    ];
+    ways.into_iter().filter_map(|(way, available)| Some((way, available.err()?))).collect()
+}
+
 /// Where a program is, or which Debian package would bring it.
 fn program(name: &str, package: &str) -> Result<PathBuf, String> {
     let path = env::var_os("PATH").unwrap_or_default();

@@ -196,7 +196,7 @@ impl Drop for Podman {
         {
             end(pause);
         }
-        // Each command in the container had a monitor. Some stay for minutes to call podman once more, for nothing.
+        // Each command in the container had a monitor. Some stay for a while to call podman once more, for nothing.
         let text = folder.display().to_string();
         started(&text, &["conmon"]).into_iter().for_each(end);
         if !eventually(PATIENCE, || started(&text, &["conmon", "podman", "runc"]).is_empty()) {
@@ -243,8 +243,10 @@ fn wrapped(folder: &Path) -> Command {
 fn write_wrapper(folder: &Path) {
     let podman = program("podman", "podman").unwrap_or_else(|missing| panic!("{missing}"));
     let (podman, here) = (podman.display(), folder.display());
-    // The other kind of lock is one piece of memory that all stores of a user share.
-    fs::write(folder.join("containers.conf"), "[engine]\nlock_type = \"file\"\n").expect("the folder is ours");
+    // The other kind of lock is one piece of memory that all stores of a user share. The delay, for which monitors of
+    // commands wait for clients of Docker that may still ask how a command ended, is five minutes otherwise.
+    let settings = "[engine]\nlock_type = \"file\"\nexit_command_delay = 5\n";
+    fs::write(folder.join("containers.conf"), settings).expect("the folder is ours");
     let runtime = if getuid().is_root() { String::new() } else { format!("export XDG_RUNTIME_DIR='{here}/user'\n") };
     let script = format!(
         "export CONTAINERS_CONF='{here}/containers.conf'\n{runtime}exec '{podman}' --root '{here}/store' \
