@@ -85,7 +85,9 @@ fn main() -> ExitCode {
 fn row(case: Value, way: Option<Arc<Way>>, seen: Arc<Mutex<Seen>>) -> Trial {
     let name = case["row"].as_str().unwrap();
     let name = way.as_ref().map_or_else(|| name.to_owned(), |way| format!("over-{}-{name}", way.name));
-    Trial::test(name, move || run(&case, way.as_deref(), &seen).map_err(|problem| format!("{}: {problem}", case["dialect"]).into()))
+    Trial::test(name, move || {
+        run(&case, way.as_deref(), &seen).map_err(|problem| format!("{}: {problem}", case["dialect"]).into())
+    })
 }
 
 /// The program in a root directory of its own, in which there is nothing to destroy and no shell to do it: what stands

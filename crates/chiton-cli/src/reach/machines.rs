@@ -46,7 +46,7 @@ impl Machines {
         }
         let reached = Target::named(target, &self.settings.target).map_err(|error| error.to_string())?;
         let (near, facts) = connect(reached, &self.settings).await.map_err(|error| format!("{error:#}"))?;
-        let server = Server::start(near, facts, operator.client_name().unwrap_or("chiton"));
+        let server = Server::start(near, facts, operator.client_name().unwrap_or("chiton")).await;
         servers.insert(target.to_owned(), Arc::clone(&server));
         Ok(server)
     }
@@ -130,10 +130,11 @@ struct Inner {
 }
 
 impl Server {
-    fn start(near: Near, facts: Facts, client: &str) -> Arc<Self> {
+    async fn start(near: Near, facts: Facts, client: &str) -> Arc<Self> {
         let Channel { input, output } = open(&near, &facts);
-        let inner = Mutex::new(Inner { input, next: 1, pending: HashMap::new() });
+        let inner = Mutex::new(Inner { input: input.clone(), next: 1, pending: HashMap::new() });
         let server = Arc::new(Self { near, facts, client: client.to_owned(), inner });
+        server.greet(&input).await;
         tokio::spawn(Arc::clone(&server).read(output));
         server
     }
@@ -181,8 +182,6 @@ impl Server {
 
     /// Hands on what the server says.
     async fn read(self: Arc<Self>, mut output: ChannelOutput) {
-        let first = self.lock().input.clone();
-        self.greet(&first).await;
         let mut line = Vec::new();
         loop {
             match output.next().await {

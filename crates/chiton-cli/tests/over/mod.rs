@@ -84,8 +84,11 @@ impl Way {
         let connect: Vec<String> = connect.iter().map(|word| Value::from(word.as_str()).to_string()).collect();
         let carry = carried_program();
         let settings = near.join("config.toml");
-        let text =
-            format!("carry = {:?}\n[target.far]\nlease = 2\nconnect = [{}]\n", carry.parent().unwrap(), connect.join(", "));
+        let text = format!(
+            "carry = {:?}\n[target.far]\nlease = 2\nconnect = [{}]\n",
+            carry.parent().unwrap(),
+            connect.join(", ")
+        );
         fs::write(&settings, text).unwrap();
         command.env("CHITON_CONFIG", &settings).env("XDG_STATE_HOME", near.join("state")).args(["--on", "far"]);
     }
