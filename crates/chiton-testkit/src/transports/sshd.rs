@@ -65,7 +65,7 @@ impl Sshd {
         make_keys(machine.folder());
         write_server_settings(&machine, port.number(), options);
         let mut sshd = Self { listener: None, alias: options.alias.clone(), port, machine };
-        sshd.write_client_settings();
+        sshd.write_client_settings(sshd.port());
         sshd.accept_connections();
         sshd
     }
@@ -94,6 +94,11 @@ impl Sshd {
     /// Settings of the client in which this server is a `Host`, for `ssh -F FILE ALIAS`.
     pub fn config(&self) -> PathBuf {
         self.machine.folder().join("ssh_config")
+    }
+
+    /// From now on the alias leads through this port, as in [`Self::client_through`].
+    pub fn lead_alias_through(&self, port: u16) {
+        self.write_client_settings(port);
     }
 
     /// The name of that `Host`.
@@ -192,12 +197,12 @@ impl Sshd {
         ]
     }
 
-    fn write_client_settings(&self) {
+    fn write_client_settings(&self, port: u16) {
         let folder = self.machine.folder();
         let key = fs::read_to_string(folder.join("host_key.pub")).expect("ssh-keygen has made it");
         fs::write(folder.join("known_hosts"), format!("{} {key}", self.alias)).expect("the folder is ours");
 
-        let mut config = format!("Host {}\n  HostName 127.0.0.1\n  Port {}\n", self.alias, self.port());
+        let mut config = format!("Host {}\n  HostName 127.0.0.1\n  Port {port}\n", self.alias);
         let _ = writeln!(config, "  User {}\n  IdentityFile {}", self.machine.user(), folder.join("id").display());
         for option in self.client_options() {
             let _ = writeln!(config, "  {}", option.replacen('=', " ", 1));
