@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{bench, found, quiet, root, steadily};
+use crate::{bench, found, install, quiet, root, steadily};
 
 /// Runs those that can be run here; says which cannot, and what is missing.
 pub(crate) fn run() -> Result<()> {
@@ -56,10 +56,8 @@ fn page_folder() -> Result<PathBuf> {
 /// The browser, installed where that can be done; `None` where it or npm is missing.
 fn browser() -> Option<PathBuf> {
     let find = || BROWSERS.into_iter().find_map(found);
-    if find().is_none() && quiet("apt-get", &["--version"]) {
-        eprintln!("\n== installing chromium");
-        quiet("apt-get", &["update", "-qq"]);
-        quiet("apt-get", &["install", "-y", "-qq", "--no-install-recommends", "chromium"]);
+    if find().is_none() {
+        install(&["chromium"]);
     }
     find().filter(|_| quiet("npm", &["--version"]))
 }

@@ -8,6 +8,7 @@ mod dist;
 mod foreign;
 mod package;
 mod pictures;
+mod programs;
 mod projects;
 mod python;
 
@@ -21,11 +22,13 @@ use std::thread;
 
 use anyhow::{Error, Result, bail, ensure};
 use chiton_testkit::carried;
+use programs::{found, install};
 
 const HELP: &str = "\
 Chores of the project.
 
-  cargo xtask test     everything: format, lints, all tests, documentation, clients written elsewhere
+  cargo xtask test     everything: format, lints, all tests, documentation, clients written elsewhere; installs what is
+                       missing by Debian's packages where it may, but not with CHITON_NO_INSTALL=1
                        --agents [CLIENT] [SCENARIO]   instead: the real agents (Claude Code, Codex, Gemini CLI, opencode)
                        with a model that plays a script; minutes, and about 1.3 GB of npm packages at first
   cargo xtask bench    how fast and how large it is, beside plain bash; under 3 minutes after the build
@@ -91,7 +94,7 @@ fn test() -> Result<()> {
         quiet("bash", &["--version"]),
         "bash is missing: the engine runs commands with it, and the tests compare with it. Install it first."
     );
-    programs()?;
+    programs::make_ready()?;
     component("rustfmt", &["fmt", "--version"])?;
     component("clippy", &["clippy", "--version"])?;
     cargo(&["fmt", "--all", "--check"], "the format differs: run `cargo fmt --all`")?;
@@ -109,6 +112,7 @@ fn test() -> Result<()> {
     eprintln!("\n== the Python package");
     python::run()?;
     rows()?;
+    programs::report_missing();
     for target in unsteady {
         println!("Unsteady: `cargo test {target}` failed among the others and passed by itself; find out why.");
     }
@@ -231,46 +235,6 @@ fn is_first_build() -> bool {
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// Programs that tests drive or compare with, and the Debian package of each.
-const PROGRAMS: [(&str, &str); 11] = [
-    ("git", "git"),
-    ("ldd", "libc-bin"),
-    ("less", "less"),
-    ("npm", "npm"),
-    ("python3", "python3"),
-    ("script", "bsdutils"),
-    ("ssh-keygen", "openssh-client"),
-    ("tmux", "tmux"),
-    ("top", "procps"),
-    ("unshare", "util-linux"),
-    ("vim", "vim"),
-];
-
-/// Makes sure that they are there, installing them where that can be done.
-fn programs() -> Result<()> {
-    let missing = || PROGRAMS.into_iter().filter(|(program, _)| found(program).is_none()).map(|(_, package)| package);
-    let packages: Vec<&str> = missing().collect();
-    if packages.is_empty() {
-        return Ok(());
-    }
-    eprintln!("\n== installing {}", packages.join(", "));
-    quiet("apt-get", &["update", "-qq"]);
-    let install = [&["install", "-y", "-qq", "--no-install-recommends"], packages.as_slice()].concat();
-    quiet("apt-get", &install);
-    let packages: Vec<&str> = missing().collect();
-    ensure!(
-        packages.is_empty(),
-        "the tests need programs that could not be installed; install {}",
-        packages.join(", ")
-    );
-    Ok(())
-}
-
-/// Where a program is.
-fn found(program: &str) -> Option<PathBuf> {
-    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
 /// Makes sure that a part of the tool chain is there, installing it where that can be done.

@@ -22,7 +22,9 @@ use chiton_engine::state::Function;
 use chiton_engine::state::environment::EnvironmentPolicy;
 use chiton_engine::terminal::text::plain_text;
 use chiton_engine::terminal::{Screen, TerminalSize};
-use chiton_engine::{ByteString, EnvironmentChange, Outcome, Protection, RunReport, ShellState, StateReport, Usage};
+use chiton_engine::{
+    ByteString, EnvironmentChange, Occurrence, Outcome, Protection, RunReport, ShellState, StateReport, Usage,
+};
 use serde_json::{Map, Value, json};
 
 /// All of them, and how often each is run at least.
@@ -227,6 +229,7 @@ fn ran() -> Ran {
     let amount = Amount { bytes: text.len() as u64, lines: 200 };
     let view = TextView { head: text, tail: None, omitted: 0 };
     let report = RunReport {
+        occurrence: Occurrence::First,
         run_id: "shell_0123abcd".to_owned(),
         outcome: Outcome::Exited(0),
         limit: None,

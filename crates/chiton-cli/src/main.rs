@@ -24,6 +24,7 @@ mod logs;
 mod manual;
 mod mcp;
 mod messages;
+mod near;
 mod passphrase;
 mod person;
 mod preview;

@@ -7,9 +7,13 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use chiton_mcp::{Address, ChannelOffer, ClientPlace, HttpOptions, StdioOptions, serve_http, serve_stdio_from};
+use chiton_mcp::{
+    Address, ChannelOffer, ClientPlace, HttpOptions, NearCalls, StartDirectory, StdioOptions, serve_http,
+    serve_stdio_from,
+};
 use chiton_operator::Operator;
 use clap::Args;
 use tokio::runtime::Builder;
@@ -19,6 +23,7 @@ use tracing_subscriber::filter::LevelFilter;
 use crate::audit::otlp::Exporter;
 use crate::messages::remark;
 use crate::reach::OnArguments;
+use crate::reach::machines::Machines;
 use crate::runtime;
 use crate::session_arguments::{Purpose, SessionArguments, SessionSetup};
 use crate::settings::{HttpSettings, Settings};
@@ -76,6 +81,9 @@ pub(crate) struct McpArguments {
     /// Let calls undo what commands did to files: gives Bash of the tool surface native the parameter `undo`
     #[arg(long)]
     allow_undo: bool,
+    /// Calls come from another machine, whose word counts: only for `chiton host`, which is the only one that talks to this
+    #[arg(long, hide = true, conflicts_with = "http")]
+    near: bool,
     /// What is logged to standard error: off, error, warn, info, debug or trace [default: error]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
@@ -84,11 +92,11 @@ pub(crate) struct McpArguments {
 }
 
 pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
-    log_to_stderr(arguments.log_level.as_deref().or(settings.mcp.log_level.as_deref()))?;
+    arguments.log(settings)?;
     // This very thread serves a client on a pipe: handing a message from one thread to another takes longer than what
     // is done with it.
-    let is_http = arguments.http.is_some() || settings.http.listen.is_some();
-    let mut builder = if is_http { Builder::new_multi_thread() } else { Builder::new_current_thread() };
+    let mut builder =
+        if arguments.is_http(settings) { Builder::new_multi_thread() } else { Builder::new_current_thread() };
     let runtime = runtime::build(builder.worker_threads(2))?;
     let exporter = Exporter::start(settings, state)?;
     let served = runtime.block_on(async {
@@ -102,10 +110,13 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
             );
         }
         let setup = arguments.session.resolve(settings, Purpose::Server, state)?;
-        let (operator, start) = (setup.operator(state)?, setup.start());
-        let operator = arguments.extras(settings).add_to(operator);
+        // The roots of a client on another machine are directories over there.
+        let start = if arguments.near { StartDirectory::Chosen } else { setup.start() };
+        let operator = setup.operator(state)?;
+        let operator = arguments.extras(settings, state).add_to(operator);
         let make = maker(setup, arguments, settings, state);
-        serve_stdio_from(operator, StdioOptions { start, channel: arguments.channel(settings) }, make)
+        let near = if arguments.near { NearCalls::Believed } else { NearCalls::Ignored };
+        serve_stdio_from(operator, StdioOptions { start, channel: arguments.channel(settings), near }, make)
             .await
             .map_err(|error| anyhow!("the client does not speak MCP: {error}"))
     });
@@ -117,27 +128,46 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
 }
 
 impl McpArguments {
+    /// Whether it is served over HTTP.
+    pub(crate) fn is_http(&self, settings: &Settings) -> bool {
+        self.http.is_some() || settings.http.listen.is_some()
+    }
+
+    /// From now on what happens is logged.
+    pub(crate) fn log(&self, settings: &Settings) -> Result<()> {
+        log_to_stderr(self.log_level.as_deref().or(settings.mcp.log_level.as_deref()))
+    }
+
+    /// An operator that only judges: its tools are carried out elsewhere.
+    pub(crate) fn judge(&self, settings: &Settings, state: &Path) -> Result<Operator> {
+        let operator = self.session.resolve(settings, Purpose::Judge, state)?.operator(state)?;
+        let extras = Extras { machines: None, ..self.extras(settings, state) };
+        Ok(extras.add_to(operator))
+    }
+
     fn channel(&self, settings: &Settings) -> ChannelOffer {
         if self.channel || settings.mcp.channel { ChannelOffer::Always } else { ChannelOffer::WhereDeclared }
     }
 
-    fn extras(&self, settings: &Settings) -> Extras {
+    fn extras(&self, settings: &Settings, state: &Path) -> Extras {
         let structured = self.structured || settings.mcp.structured;
         let list_tool = self.list_tool || settings.mcp.list_tool;
-        Extras { structured, list_tool, undo: self.allow_undo || settings.mcp.allow_undo }
+        let machines = Machines::of(settings, state).map(|machines| machines as _);
+        Extras { structured, list_tool, undo: self.allow_undo || settings.mcp.allow_undo, machines }
     }
 }
 
 /// What a client gets beyond what its tool surface has.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Extras {
     structured: bool,
     list_tool: bool,
     undo: bool,
+    machines: Option<Arc<dyn chiton_operator::Machines>>,
 }
 
 impl Extras {
-    fn add_to(self, mut operator: Operator) -> Operator {
+    fn add_to(&self, mut operator: Operator) -> Operator {
         if self.structured {
             operator = operator.always_structured();
         }
@@ -146,6 +176,9 @@ impl Extras {
         }
         if self.undo {
             operator = operator.with_undo();
+        }
+        if let Some(machines) = &self.machines {
+            operator = operator.with_machines(Arc::clone(machines));
         }
         operator
     }
@@ -158,7 +191,7 @@ fn maker(
     settings: &Settings,
     state: &Path,
 ) -> impl Fn(Option<&ClientPlace>) -> Result<Operator, String> + Send + Sync + 'static {
-    let extras = arguments.extras(settings);
+    let extras = arguments.extras(settings, state);
     let (settings, state) = (settings.clone(), state.to_owned());
     move |place| {
         let made = match place {

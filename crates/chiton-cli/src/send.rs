@@ -15,6 +15,7 @@ use clap_complete::engine::ArgValueCandidates;
 
 use crate::audit::{self, JournalNeed};
 use crate::guard_arguments::GuardArguments;
+use crate::near::NearArguments;
 use crate::reach::OnArguments;
 use crate::settings::Settings;
 use crate::surroundings;
@@ -46,6 +47,8 @@ pub(crate) struct SendArguments {
     /// Press keys, after the text if there is one: enter, ctrl-c, up, f1, alt-x …; only in a terminal (--pty)
     #[arg(long, value_name = "NAMES")]
     keys: Option<String>,
+    #[command(flatten)]
+    near: NearArguments,
     /// Send a signal: INT, TERM, HUP, USR1, or a number
     #[arg(long, value_name = "NAME", value_parser = signal)]
     signal: Option<Signal>,
@@ -61,7 +64,9 @@ pub(crate) async fn send(arguments: SendArguments, settings: &Settings, state: &
     if arguments.text.is_none() && arguments.keys.is_none() && !arguments.eof && arguments.signal.is_none() {
         bail!("nothing to send: give a text, --keys NAMES, --eof or --signal NAME");
     }
+    let near = arguments.near.read()?;
     let engine = engine(settings, state, "send")?;
+    engine.give_secrets(near.map(|near| near.secrets).unwrap_or_default());
     let directory = surroundings::working_directory()?;
     let session = Session::new(engine.fresh_state(directory, surroundings::environment(), machine::umask()));
     let id = engine.tasks().get(&arguments.id)?.id;

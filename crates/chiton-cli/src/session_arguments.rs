@@ -79,13 +79,15 @@ pub(crate) enum Purpose {
     Server,
     /// `chiton call`: nothing follows the one call.
     OneCall,
+    /// `chiton mcp --on`: commands are judged here, and run elsewhere.
+    Judge,
 }
 
 impl Purpose {
     /// What the journal says of it.
     fn verb(self) -> &'static str {
         match self {
-            Self::Server => "mcp",
+            Self::Server | Self::Judge => "mcp",
             Self::OneCall => "call",
         }
     }
@@ -110,7 +112,8 @@ impl SessionArguments {
         let directory = match self.dir.as_ref().or(given.dir.as_ref()) {
             Some(path) => {
                 let path = std::path::absolute(path)?;
-                anyhow::ensure!(path.is_dir(), "--dir {}: not a directory", path.display());
+                let is_here = purpose != Purpose::Judge;
+                anyhow::ensure!(!is_here || path.is_dir(), "--dir {}: not a directory", path.display());
                 path
             }
             None => surroundings::working_directory()?,
@@ -121,7 +124,12 @@ impl SessionArguments {
         };
         let guard = self.protection.guard(settings, &directory, state)?;
         let asker = Asker::Dialect(dialect.name());
-        let sandbox = self.protection.sandbox(settings, asker, &directory, &[], state, &[])?;
+        let sandbox = match purpose {
+            Purpose::Server | Purpose::OneCall => {
+                self.protection.sandbox(settings, asker, &directory, &[], state, &[])?
+            }
+            Purpose::Judge => None,
+        };
         let session = self.session.clone().or_else(|| given.session.clone());
         Ok(SessionSetup {
             dialect,
@@ -170,7 +178,7 @@ impl SessionSetup {
         let mut config = EngineConfig::new(state)?;
         config.room = self.room.clone();
         self.retention.apply(&mut config.limits);
-        if self.purpose == Purpose::OneCall {
+        if self.purpose != Purpose::Server {
             config.limits.warm = WarmLimits::none();
         }
         let who = format!("{} {}", self.purpose.verb(), self.dialect.name());
@@ -190,8 +198,8 @@ impl SessionSetup {
             operator = operator.with_like_lines(mode.into());
         }
         match &self.session {
-            Some(name) => Ok(operator.named(name)?),
-            None => Ok(operator),
+            Some(name) if self.purpose != Purpose::Judge => Ok(operator.named(name)?),
+            _ => Ok(operator),
         }
     }
 }

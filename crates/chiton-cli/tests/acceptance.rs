@@ -19,6 +19,9 @@
 //! it. No step sleeps. Every structured reply is checked against the output schema that the server declares. When all
 //! rows ran and passed, every tool of every dialect has to have given a reply that succeeds and one that fails.
 //!
+//! All of it is also done over ssh and in a container ([`over`]): the server is `chiton mcp --on far` then, and the replies have
+//! to be the same.
+//!
 //! A case with `caged` runs in an empty root directory without a shell, see [`cage`].
 //!
 //! `${DIR}` is the place of the case, an empty directory, `${PID}` a number that only this run has. Rows that tests of
@@ -28,6 +31,7 @@
 #![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
 mod elsewhere;
+mod over;
 mod place;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,6 +48,7 @@ use chiton_testkit::trials::{self, Threads, Trial, passes};
 use chiton_testkit::wire::{Transcript, Wire};
 use elsewhere::ELSEWHERE;
 use jsonschema::Validator;
+use over::Way;
 use place::Place;
 use serde_json::{Value, json};
 
@@ -60,7 +65,11 @@ fn main() -> ExitCode {
     let cases = [cases("acceptance.jsonl"), cases("surfaces.jsonl")].concat();
     let seen = Arc::new(Mutex::new(Seen::new()));
     let (mut rows, shared) = elsewhere::trials();
-    rows.extend(cases.iter().map(|case| row(case.clone(), Arc::clone(&seen))));
+    rows.extend(cases.iter().map(|case| row(case.clone(), None, Arc::clone(&seen))));
+    for way in over::ways() {
+        let can_go = cases.iter().filter(|case| case["caged"] != true);
+        rows.extend(can_go.map(|case| row(case.clone(), Some(Arc::clone(&way)), Arc::clone(&seen))));
+    }
     rows.extend(shared);
 
     let replies = move || passes(|| check_replies(&seen.lock().unwrap()));
@@ -73,9 +82,12 @@ fn main() -> ExitCode {
     trials::run(Threads::Fixed(8), rows, closing)
 }
 
-fn row(case: Value, seen: Arc<Mutex<Seen>>) -> Trial {
-    let name = case["row"].as_str().unwrap().to_owned();
-    Trial::test(name, move || run(&case, &seen).map_err(|problem| format!("{}: {problem}", case["dialect"]).into()))
+fn row(case: Value, way: Option<Arc<Way>>, seen: Arc<Mutex<Seen>>) -> Trial {
+    let name = case["row"].as_str().unwrap();
+    let name = way.as_ref().map_or_else(|| name.to_owned(), |way| format!("over-{}-{name}", way.name));
+    Trial::test(name, move || {
+        run(&case, way.as_deref(), &seen).map_err(|problem| format!("{}: {problem}", case["dialect"]).into())
+    })
 }
 
 /// The program in a root directory of its own, in which there is nothing to destroy and no shell to do it: what stands
@@ -179,13 +191,13 @@ fn command(step: &Value) -> Option<&str> {
     ["command", "cmd"].iter().find_map(|name| step["call"][1][name].as_str())
 }
 
-fn run(case: &Value, seen: &Mutex<Seen>) -> Result<(), String> {
+fn run(case: &Value, way: Option<&Way>, seen: &Mutex<Seen>) -> Result<(), String> {
     let place = Place::new();
     let mut saved = BTreeMap::from([
         ("DIR".to_owned(), place.folder.path().display().to_string()),
         ("PID".to_owned(), std::process::id().to_string()),
     ]);
-    let mut client = Client::start(&place, case, &saved);
+    let mut client = Client::start(&place, case, way, &saved);
     for (number, step) in case["steps"].as_array().unwrap().iter().enumerate() {
         client.step(step, &mut saved, &place).map_err(|problem| format!("step {}: {problem}", number + 1))?;
     }
@@ -202,10 +214,13 @@ struct Client {
 }
 
 impl Client {
-    fn start(place: &Place, case: &Value, saved: &BTreeMap<String, String>) -> Self {
+    fn start(place: &Place, case: &Value, way: Option<&Way>, saved: &BTreeMap<String, String>) -> Self {
         let mut command = if case["caged"] == true { cage(place) } else { place.command() };
         let dialect = case["dialect"].as_str().unwrap();
         command.args(["mcp", "--dialect", dialect]);
+        if let Some(way) = way {
+            way.lead(&mut command, place, case);
+        }
         // A surface that imitates a client's has a structured form, but gives it only to those who ask.
         if chiton_dialects::find(dialect).unwrap().structured() == Structured::OnRequest {
             command.arg("--structured");

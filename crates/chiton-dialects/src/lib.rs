@@ -51,4 +51,4 @@ pub use call_error::CallError;
 pub use catalogue::{find, names};
 pub use news::{Change, What};
 pub use reply::Reply;
-pub use tool::{Dialect, Structured, Surroundings, TaskNames, ToolSpec, UndoOffer};
+pub use tool::{Dialect, ON, Structured, Surroundings, TaskNames, ToolSpec, UndoOffer};

@@ -1,6 +1,6 @@
 //! The answer to a call.
 
-use chiton_engine::RELEASED;
+use chiton_engine::{RELEASED, SENT_TWICE};
 use serde_json::{Map, Value};
 
 use crate::action::{Done, Failure, Ran};
@@ -94,6 +94,16 @@ impl Reply {
         {
             let line_end = if self.text.ends_with('\n') { "" } else { "\n" };
             self.text += &format!("{line_end}[{RELEASED}; it goes on as {}]", ran.run_id());
+        }
+        self
+    }
+
+    /// Says that the call was made before, unless the dialect has said so.
+    #[must_use]
+    pub fn with_sent_twice(mut self) -> Self {
+        if !self.text.contains(SENT_TWICE) {
+            let line_end = if self.text.ends_with('\n') { "" } else { "\n" };
+            self.text += &format!("{line_end}[{SENT_TWICE}]");
         }
         self
     }

@@ -76,6 +76,9 @@ pub enum ToolEffect {
     Stops,
 }
 
+/// The parameter that names another machine.
+pub const ON: &str = "on";
+
 /// What a dialect knows of the place it is used in.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
@@ -85,12 +88,14 @@ pub struct Surroundings {
     pub timeout: Option<Duration>,
     /// Whether calls may undo what commands did to files.
     pub undo: UndoOffer,
+    /// Other machines that calls may name.
+    pub targets: Vec<String>,
 }
 
 impl Surroundings {
     /// A server that was started in this directory, with nothing said besides.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into(), timeout: None, undo: UndoOffer::No }
+        Self { directory: directory.into(), timeout: None, undo: UndoOffer::No, targets: Vec::new() }
     }
 }
 
@@ -164,6 +169,11 @@ pub trait Dialect: Send + Sync {
 
     /// Whether a reference to a secret that nobody knows stays the text it is.
     fn keeps_unknown_references(&self) -> bool {
+        false
+    }
+
+    /// Whether calls can name another machine, with the parameter [`ON`].
+    fn names_machines(&self) -> bool {
         false
     }
 

@@ -49,7 +49,6 @@ use crate::tasks::{Task, Tasks};
 use crate::warm::pool::WarmRoom;
 
 use afterwork::UNSWEPT_RUNS;
-pub use rejoining::Occurrence;
 
 /// What an engine is given. It looks at nothing by itself: no home directory, no environment, no settings file.
 #[derive(Clone, Debug)]

@@ -80,7 +80,7 @@ pub use chiton_terminal as terminal;
 pub use bytes::{ByteString, characters};
 pub use command::{Command, Event, Events};
 pub use control::RunControl;
-pub use engine::{Engine, EngineConfig, Occurrence, StartedTask};
+pub use engine::{Engine, EngineConfig, StartedTask};
 pub use error::EngineError;
 pub use folder::NOTIFY_FAILED;
 pub use keeper::{serve_always, serve_if_asked};
@@ -90,7 +90,7 @@ pub use near::FromNear;
 pub use owner::{Owner, ServerProcess};
 pub use process::Shell;
 pub use request::{AnswerMode, CommandInput, CommandRequest, EnvironmentChange, OnTimeout, PreviewMode, TaskLifetime};
-pub use response::{DryRun, RELEASED, RefusedCommand, Response, RunReport, SENT_TWICE, StateReport};
+pub use response::{DryRun, Occurrence, RELEASED, RefusedCommand, Response, RunReport, SENT_TWICE, StateReport};
 pub use run::{
     BadRunId, ChangeKind, ChangedFiles, Ending, FirstNames, InputWait, Leftover, Lifetime, Listener, Look, NotKept,
     Notify, Outcome, PassedAmount, Protection, RunEvent, RunId, Signal, Silent, Stream, Streams, TimeLimit, Typing,

@@ -3,13 +3,14 @@
 use std::fs;
 use std::io;
 use std::ops::RangeInclusive;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use chiton_guard::{Context, OwnProcess};
 use rustix::fs::MemfdFlags;
 use rustix::process::{PidfdFlags, child_subreaper, getpid, pidfd_open};
 
-use crate::sys::{landlock, names, probe};
+use crate::sys::{descriptors, landlock, names, probe};
 
 /// Call this first in `main`, before anything looks up a name.
 ///
@@ -19,6 +20,17 @@ use crate::sys::{landlock, names, probe};
 /// is loaded.
 pub fn look_up_names_without_plugins() {
     names::configure();
+}
+
+/// The descriptor of this number that this process was started with, other than those for input, output and errors.
+///
+/// Call this in the first moments of a process, and once for each number: whoever opens something may get the number of a
+/// descriptor that was closed.
+///
+/// # Errors
+/// When there is none.
+pub fn take_inherited(number: i32) -> io::Result<OwnedFd> {
+    descriptors::take(number)
 }
 
 /// The file mode creation mask of this process, read without changing it.

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bytes::ByteString;
 use crate::request::CommandRequest;
 use crate::run::RunId;
 use crate::secrets::GivenSecret;
@@ -21,6 +22,8 @@ pub struct FromNear {
     pub secrets: Vec<GivenSecret>,
     /// Who asks: the owner of what is started.
     pub caller: Option<String>,
+    /// The command, where it does not stand in the call itself: in the arguments of a program everybody can read it.
+    pub command: Option<ByteString>,
 }
 
 impl FromNear {
@@ -28,6 +31,9 @@ impl FromNear {
     pub fn apply_to(&self, request: &mut CommandRequest) {
         request.run_id.clone_from(&self.run_id);
         request.agreed = self.agreed;
+        if let Some(command) = &self.command {
+            request.command.clone_from(command);
+        }
     }
 }
 

@@ -55,6 +55,8 @@ pub struct DryRun {
 pub struct RunReport {
     /// The id under which the run can be found again.
     pub run_id: String,
+    /// Whether it was run for this call, or for an earlier one with the same id.
+    pub occurrence: Occurrence,
     /// How it ended.
     pub outcome: Outcome,
     /// The limit it was stopped at, where it timed out.
@@ -162,12 +164,22 @@ impl Commit {
 /// What is said of a command that goes on because a person handed its call back.
 pub const RELEASED: &str = "a person handed it back with `chiton release`";
 
+/// Whether a call was made before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occurrence {
+    /// It was not: its command was started now.
+    First,
+    /// It was, and its command was started then.
+    Again,
+}
+
 /// What is said where a call was made a second time.
 pub const SENT_TWICE: &str = "this call was sent twice; it ran once";
 
 /// Everything that is known about a run.
 pub(crate) struct RunParts<'a> {
     pub(crate) run_id: &'a str,
+    pub(crate) occurrence: Occurrence,
     pub(crate) pid: i32,
     pub(crate) warm: bool,
     pub(crate) ending: Ending,
@@ -190,7 +202,7 @@ pub(crate) struct RunParts<'a> {
 
 /// Puts together everything that is known about a run.
 pub(crate) fn compose(parts: RunParts<'_>) -> RunReport {
-    let RunParts { run_id, pid, warm, ending, waits, released, views, .. } = parts;
+    let RunParts { run_id, occurrence, pid, warm, ending, waits, released, views, .. } = parts;
     let RunParts { removed, notices, commit, mention, hint, unwritten, protection, .. } = parts;
     let handed_back = released.then(|| format!("{RELEASED}; it goes on as {run_id}, without a time limit"));
     let lost = |totals: StreamTotals| totals.written - totals.kept;
@@ -203,6 +215,7 @@ pub(crate) fn compose(parts: RunParts<'_>) -> RunReport {
 
     RunReport {
         run_id: run_id.to_owned(),
+        occurrence,
         outcome: ending.outcome,
         limit: ending.limit,
         pid,

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chiton_dialects::Reply;
-use chiton_engine::{RunControl, RunEvent};
+use chiton_engine::{FromNear, RunControl, RunEvent};
 use chiton_operator::Caller;
 use jiff::Timestamp;
 use rmcp::model::{CallToolRequestParams, CallToolResponse};
@@ -29,20 +29,25 @@ pub(crate) struct RunningCall {
     structured: bool,
 }
 
+/// What a client asks for.
+pub(crate) struct Asked {
+    pub(crate) request: CallToolRequestParams,
+    /// What the machine that it calls from has decided.
+    pub(crate) near: Option<Box<FromNear>>,
+    /// Whether it wants to hear of output as it comes.
+    pub(crate) follows: bool,
+    /// Whether its answer has a structured form.
+    pub(crate) structured: bool,
+}
+
 struct StartedRun {
     id: String,
     at: Timestamp,
 }
 
 impl RunningCall {
-    pub(crate) fn start(
-        client: &Arc<ServedClient>,
-        request: CallToolRequestParams,
-        progress: OutputProgress,
-        follows: bool,
-        way: &Way,
-        structured: bool,
-    ) -> Self {
+    pub(crate) fn start(client: &Arc<ServedClient>, asked: Asked, progress: OutputProgress, way: &Way) -> Self {
+        let Asked { request, near, follows, structured } = asked;
         let (control, run) = (RunControl::new(), Arc::new(OnceLock::new()));
         let (sender, ended) = watch::channel(None);
         let asks_later = matches!(way, Way::Later);
@@ -59,7 +64,7 @@ impl RunningCall {
                 RunEvent::Passed { .. } => {}
             });
             let consent = approval::brought(&request);
-            let caller = Caller { on_event, follows, control, approver, asks_later, consent };
+            let caller = Caller { on_event, follows, control, approver, asks_later, consent, near };
             let called = client.operator.call(&request.name, &request.arguments.unwrap_or_default(), &caller).await;
             sender.send_replace(Some(EndedCall { called, at: Timestamp::now() }));
         });

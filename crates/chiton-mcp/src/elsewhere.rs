@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker};
 use chiton_engine::consent::{Approver, Asking, Question};
 use chiton_engine::{Lock, RunControl};
 use chiton_operator::{Called, Caller, Cleared, Elsewhere, NEAR, Operator};
-use rmcp::model::{CallToolRequestParams, CallToolResponse, ElicitResult};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, ElicitResult, ServerResult};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
@@ -221,6 +221,8 @@ impl Proxy {
         if !self.operator.has_client_name() && !name.is_empty() {
             self.operator.set_client_name(&name);
         }
+        // An answer to a question that was asked here is for us alone.
+        let ours = request.request_state.as_deref().is_some_and(|state| self.operator.is_open_question(state));
         let control = RunControl::new();
         self.judged.lock().insert(key(&id), control.clone());
         let approver = (shows_forms && !modern).then(|| Arc::new(ThroughClient(Arc::clone(self))) as Arc<dyn Approver>);
@@ -237,6 +239,9 @@ impl Proxy {
         match cleared {
             Ok(Cleared { near, repeatable }) => {
                 let run = near.as_ref().and_then(|near| near.run_id.clone()).map(|run| run.to_string());
+                if let Some(params) = message["params"].as_object_mut().filter(|_| ours) {
+                    params.retain(|name, _| name != "requestState" && name != "inputResponses");
+                }
                 if let Some(near) = near {
                     message["params"]["_meta"][NEAR] = serde_json::to_value(near).unwrap_or_default();
                 }
@@ -266,7 +271,7 @@ impl Proxy {
                 CallToolResponse::Complete(as_result(self.operator.deliver(&called).await, wanted))
             }
         };
-        let result = serde_json::to_value(response).unwrap_or_default();
+        let result = serde_json::to_value(ServerResult::from(response)).unwrap_or_default();
         self.tell(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
     }
 

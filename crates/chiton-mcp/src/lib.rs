@@ -40,6 +40,7 @@ mod http_batch;
 mod identity;
 mod log;
 mod message;
+mod near;
 mod progress;
 mod push;
 mod resources;
@@ -51,6 +52,7 @@ mod structured;
 
 pub use elsewhere::{FarServer, FromFar, serve_elsewhere};
 pub use http::{Address, HttpError, HttpOptions, serve_http};
+pub use near::NearCalls;
 pub use push::ChannelOffer;
 pub use roots::{ClientPlace, StartDirectory};
 pub use stdio::{StdioOptions, serve_stdio, serve_stdio_from};

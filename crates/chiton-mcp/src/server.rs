@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use chiton_dialects::ToolSpec;
 use chiton_dialects::tool::ToolEffect;
-use chiton_engine::Lock;
 use chiton_engine::tasks::Cursor;
+use chiton_engine::{FromNear, Lock};
 use chiton_operator::Operator;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
@@ -29,10 +29,11 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::approval;
-use crate::call::RunningCall;
+use crate::call::{Asked, RunningCall};
 use crate::client::{AwaitedCall, ServedClient};
 use crate::identity;
 use crate::log::Log;
+use crate::near::NearCalls;
 use crate::progress::OutputProgress;
 use crate::push::{self, Channel, ChannelOffer, Push};
 use crate::resources;
@@ -70,6 +71,7 @@ pub(crate) struct Server {
     gone: watch::Sender<bool>,
     log: Arc<Log>,
     channel: ChannelOffer,
+    near: NearCalls,
     push: Push,
     /// Resources that are watched for a client of an older revision.
     watched: Lock<HashMap<String, AbortHandle>>,
@@ -101,6 +103,7 @@ impl Server {
             gone,
             log: Arc::new(Log::new()),
             channel: ChannelOffer::default(),
+            near: NearCalls::default(),
             push: Push::default(),
             watched: Lock::default(),
         }
@@ -109,6 +112,12 @@ impl Server {
     /// The same with a channel for whom this says.
     pub(crate) fn offering(mut self, channel: ChannelOffer) -> Self {
         self.channel = channel;
+        self
+    }
+
+    /// The same for calls from another machine, where it is told so.
+    pub(crate) fn believing(mut self, near: NearCalls) -> Self {
+        self.near = near;
         self
     }
 
@@ -232,6 +241,15 @@ impl Server {
         }
         client
     }
+
+    /// The client of a tool call, whose name the machine that it calls from may know better.
+    fn caller(&self, near: Option<&FromNear>, context: &RequestContext<RoleServer>) -> Arc<ServedClient> {
+        let client = self.calling();
+        if let Some(name) = near.and_then(|near| near.caller.as_deref()) {
+            client.operator.set_client_name(name);
+        }
+        self.named(client, context)
+    }
 }
 
 /// A client that does not say its name.
@@ -340,11 +358,12 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         self.check_state(&request)?;
+        let near = self.near.brought(&context.meta)?;
         if let Some(asking) = self.ask_for_roots(&request, &context) {
             return Ok(CallToolResponse::InputRequired(asking));
         }
         self.roots.over().await;
-        let client = self.named(self.calling(), &context);
+        let client = self.caller(near.as_deref(), &context);
         self.start_push(&context.peer);
         let awaited = AwaitedCall::of(&client);
         let (progress, tool) = (OutputProgress::default(), request.name.clone());
@@ -353,7 +372,8 @@ impl ServerHandler for Server {
         let begun = std::time::Instant::now();
         let way = approval::way(&context);
         let structured = structured::is_wanted(&client.operator, &context);
-        let mut call = RunningCall::start(&client, request, progress, sending.is_some(), &way, structured);
+        let asked = Asked { request, near, follows: sending.is_some(), structured };
+        let mut call = RunningCall::start(&client, asked, progress, &way);
         let response = call.answer(&client, &way, &context, self.gone.subscribe()).await;
         drop(awaited);
         if let Some(sending) = sending {

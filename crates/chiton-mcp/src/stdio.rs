@@ -19,6 +19,7 @@ use tokio::sync::{Mutex, Semaphore, watch};
 use crate::batch::{self, Batch};
 use crate::client::ServedClient;
 use crate::message::{self, Found, Message, Objection};
+use crate::near::NearCalls;
 use crate::push::ChannelOffer;
 use crate::revision::Revision;
 use crate::roots::{ClientPlace, StartDirectory};
@@ -46,6 +47,9 @@ pub struct StdioOptions {
     pub start: StartDirectory,
     /// Whether the server speaks to its model unasked.
     pub channel: ChannelOffer,
+    /// Whether calls come from another machine, which says in `_meta["chiton/near"]` what it has decided about them
+    /// ([`chiton_engine::FromNear`]). Without it, that is ignored: anybody could write it.
+    pub near: NearCalls,
 }
 
 /// The same with options. Where the client has a say in where its commands start, `make` makes an operator that starts in
@@ -67,6 +71,7 @@ async fn serve(operator: Operator, maker: Option<Maker>, options: StdioOptions) 
     let transport = Lines::new(reader, writer, gone.clone());
     let client = Arc::new(ServedClient::new(operator));
     let server = Server::new(Clientele::One, client, maker, options.start, gone.clone()).offering(options.channel);
+    let server = server.believing(options.near);
     let running = match server.serve(transport).await {
         Ok(running) => running,
         // A client that only looked and left has done nothing wrong.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use chiton_dialects::Reply;
+use chiton_dialects::action::{Failure, FailureKind};
 use chiton_engine::consent::{Answer, Approver, Question};
-use chiton_engine::{RunControl, RunEvent};
+use chiton_engine::{FromNear, RunControl, RunEvent};
 
 use crate::news::Tells;
 
@@ -22,6 +23,8 @@ pub struct Caller {
     pub asks_later: bool,
     /// What a person answered before.
     pub consent: Option<Consent>,
+    /// What the machine that it calls from has decided about the call, where it calls from another one.
+    pub near: Option<Box<FromNear>>,
 }
 
 impl Caller {
@@ -34,6 +37,7 @@ impl Caller {
             approver: None,
             asks_later: false,
             consent: None,
+            near: None,
         }
     }
 }
@@ -58,6 +62,14 @@ pub struct Called {
     pub run: Option<String>,
     /// What the answer says of tasks.
     pub(crate) tells: Vec<Tells>,
+}
+
+impl Called {
+    /// A call that nothing came of, for this reason.
+    pub fn failed(why: &str) -> Self {
+        let failure = Failure::new(FailureKind::NotPossible, why);
+        Self { reply: Reply::failed(&failure), question: None, run: None, tells: Vec::new() }
+    }
 }
 
 /// Receives what happens while a command runs.

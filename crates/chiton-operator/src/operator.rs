@@ -1,8 +1,9 @@
 //! Carries out what a call asks for.
 
+use std::borrow::Cow;
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chiton_dialects::action::{Failure, Message, Ran, TaskRef};
@@ -11,19 +12,21 @@ use chiton_dialects::binary;
 use chiton_dialects::gaps;
 use chiton_dialects::reading::{Unknown, sort_out};
 use chiton_dialects::{
-    Action, CallError, Change, Dialect, Done, ReadAction, Reply, RunAction, Structured, Surroundings, ToolSpec,
-    UndoOffer, What, Whose,
+    Action, CallError, Change, Dialect, Done, ReadAction, Reply, RunAction, StartsFrom, Structured, Surroundings,
+    ToolSpec, UndoOffer, What, Whose,
 };
 use chiton_engine::error::StoreError;
 use chiton_engine::sandbox::policy::SandboxPolicy;
 use chiton_engine::tasks::{Part, Watch};
 use chiton_engine::{
-    CommandRequest, Engine, EngineError, FreshState, Outcome, Owner, Response, Shell, StartedTask, Task, Tasks,
+    CommandRequest, Engine, EngineError, FreshState, Occurrence, Outcome, Owner, Response, Shell, StartedTask, Task,
+    Tasks,
 };
 use serde_json::{Map, Value};
 
 use crate::caller::{Called, Caller};
 use crate::counts::OutputCounts;
+use crate::elsewhere::{Machines, Meant};
 use crate::failure::{engine_failure, not_possible, send_failure};
 use crate::keep::{Opened, Sessions};
 use crate::named::NamedSessions;
@@ -53,6 +56,8 @@ pub struct Operator {
     shortener: Shortener,
     /// Whether the client was told of another directory than the one it is in.
     untold: AtomicBool,
+    /// Other machines.
+    machines: Option<Arc<dyn Machines>>,
 }
 
 impl Operator {
@@ -65,12 +70,30 @@ impl Operator {
         let shortener = Shortener::new(if dialect.has_gaps() { LikeLines::LeftOut } else { LikeLines::Shown });
         let untold = AtomicBool::new(false);
         let (tools, news) = (OnceLock::new(), News::default());
-        Self { engine, dialect, lists_as: None, tools, around, sessions, tasks, news, structured, shortener, untold }
+        Self {
+            engine,
+            dialect,
+            lists_as: None,
+            tools,
+            around,
+            sessions,
+            tasks,
+            news,
+            structured,
+            shortener,
+            untold,
+            machines: None,
+        }
     }
 
     /// Whether it serves a client whose name is known.
     pub fn has_client_name(&self) -> bool {
         self.engine.owner().is_some()
+    }
+
+    /// The name of the client it serves, where that is known.
+    pub fn client_name(&self) -> Option<&str> {
+        self.engine.owner().map(|owner| owner.client.as_str())
     }
 
     /// From now on this serves the client of this name: its runs are that client's, and those of others are reached only
@@ -121,6 +144,17 @@ impl Operator {
         self
     }
 
+    /// The same where calls may name other machines, if the dialect has words for that.
+    #[must_use]
+    pub fn with_machines(mut self, machines: Arc<dyn Machines>) -> Self {
+        if self.dialect.names_machines() {
+            self.around.targets = machines.names();
+            self.machines = Some(machines);
+            self.tools = OnceLock::new();
+        }
+        self
+    }
+
     /// The same with a tool that lists tasks, where the dialect has none: that of `native`, as it is there.
     #[must_use]
     pub fn with_list_tool(mut self) -> Self {
@@ -157,8 +191,13 @@ impl Operator {
     }
 
     /// The dialect that a tool belongs to.
-    fn dialect_of(&self, tool: &str) -> &'static dyn Dialect {
+    pub(crate) fn dialect_of(&self, tool: &str) -> &'static dyn Dialect {
         self.lists_as.filter(|_| tool == LIST_TOOL).unwrap_or(self.dialect)
+    }
+
+    /// The other machines that calls may name.
+    pub(crate) fn machines(&self) -> Option<&Arc<dyn Machines>> {
+        self.machines.as_ref()
     }
 
     /// Where it is.
@@ -183,11 +222,21 @@ impl Operator {
             let known = self.tools().iter().map(|spec| spec.name.to_owned()).collect();
             return unreadable(&CallError::UnknownTool { name: short(tool), known });
         };
+        match self.meant(spec, arguments) {
+            Meant::Here => {}
+            Meant::On(machines, target) => {
+                return self.call_on(machines.as_ref(), &target, spec, arguments, caller).await;
+            }
+            Meant::Nowhere(error) => return unreadable(&error),
+        }
         let unknown = if self.dialect.ignores_unknown() { Unknown::Ignored } else { Unknown::Refused };
         let (known, ignored) = match sort_out(spec, arguments, unknown) {
             Ok(sorted) => sorted,
             Err(error) => return unreadable(&error),
         };
+        if let Some(near) = &caller.near {
+            self.engine.give_secrets(near.secrets.iter().cloned());
+        }
         let dialect = self.dialect_of(tool);
         let mut called = match dialect.read(tool, &known, &self.around) {
             Ok(action) => self.answer(dialect, action, caller).await,
@@ -249,7 +298,8 @@ impl Operator {
     /// Carries an action out and has the dialect write what came of it.
     async fn answer(&self, dialect: &dyn Dialect, action: Action, caller: &Caller) -> Called {
         let told = self.news.before(&action, &self.tasks);
-        let done = self.perform(&action, caller).await.unwrap_or_else(Done::Failed);
+        let performed = self.perform(&action, caller).await;
+        let (done, occurrence) = performed.unwrap_or_else(|failure| (Done::Failed(failure), Occurrence::First));
         let question = if let Done::Ran(ran) = &done { ran.response.question() } else { None };
         let question = question.cloned().map(Box::new);
         // A task that was not started is answered like a command that was not run.
@@ -267,38 +317,41 @@ impl Operator {
             self.tasks.note_seen(id, seen);
         }
         let reply = reply.never_empty().with_released(&done);
+        let reply = if occurrence == Occurrence::Again { reply.with_sent_twice() } else { reply };
         let mut tells = self.news.learn(&action, &done, &reply, self.dialect, &self.tasks);
         tells.extend(told.filter(|_| !matches!(done, Done::Failed(_))));
         Called { reply, question, run: done.run_id().map(str::to_owned), tells }
     }
 
-    async fn perform(&self, action: &Action, caller: &Caller) -> Result<Done, Failure> {
+    /// Carries an action out. A call that came twice is carried out once, and both get what came of it.
+    async fn perform(&self, action: &Action, caller: &Caller) -> Result<(Done, Occurrence), Failure> {
         let control = &caller.control;
         if !matches!(action, Action::Run(_)) {
             self.settled().await;
         }
         self.note(action);
-        match action {
-            Action::Run(run) => self.run(run, caller).await,
-            Action::Start(run) => self.start(run, caller).await,
-            Action::Watch(run, read) => self.watch(run, read, caller).await,
+        let done = match action {
+            Action::Run(run) => return self.run(run, caller).await,
+            Action::Start(run) => return self.start(run, caller).await,
+            Action::Watch(run, read) => return self.watch(run, read, caller).await,
             Action::Read(read) => {
                 let mut done = self.tasks.read(read, control).await?;
                 if let Done::Read(output) = &mut done {
                     self.shortener.shorten_read(output, read, &self.sessions.own().state(), &self.tasks);
                 }
-                Ok(done)
+                done
             }
-            Action::Send { task, messages, then } => self.tasks.send(task, messages, then.as_deref(), control).await,
-            Action::Exchange(exchange) => self.tasks.exchange(exchange, control).await,
-            Action::Kill { task } => self.tasks.kill(task).await,
+            Action::Send { task, messages, then } => self.tasks.send(task, messages, then.as_deref(), control).await?,
+            Action::Exchange(exchange) => self.tasks.exchange(exchange, control).await?,
+            Action::Kill { task } => self.tasks.kill(task).await?,
             Action::Restart => {
                 self.sessions.restart().map_err(not_possible)?;
-                Ok(Done::Restarted)
+                Done::Restarted
             }
-            Action::List(list) => self.tasks.list(list.whose).map(Done::Listed),
-            Action::Undo { id } => undo::undo(&self.engine.config().state_directory, id, &self.tasks).await,
-        }
+            Action::List(list) => self.tasks.list(list.whose).map(Done::Listed)?,
+            Action::Undo { id } => undo::undo(&self.engine.config().state_directory, id, &self.tasks).await?,
+        };
+        Ok((done, Occurrence::First))
     }
 
     /// The engine writes commands into the journal; this adds what a call does to a task.
@@ -325,18 +378,19 @@ impl Operator {
         self.engine.note_task(self.sessions.own(), what, &id);
     }
 
-    async fn run(&self, run: &RunAction, caller: &Caller) -> Result<Done, Failure> {
+    async fn run(&self, run: &RunAction, caller: &Caller) -> Result<(Done, Occurrence), Failure> {
         let mut counts = OutputCounts::new(caller);
         self.sessions.own().ready().await;
-        let opened = self.sessions.open(run).map_err(not_possible)?;
+        let opened = self.sessions.open(&self.beginning_once(run, caller)).map_err(not_possible)?;
 
         let mut request = request(run, caller)?;
         request.answer = opened.answer_mode();
-        let response = self.engine.run(&opened.session, request, &mut counts, &caller.control).await;
+        let response = self.engine.run_once(&opened.session, request, &mut counts, &caller.control).await;
         let report = match response.map_err(|error| self.not_run(&opened, error))? {
             Response::Ran(report) => report,
-            not_run => return Ok(Done::Ran(Box::new(Ran::unrun(not_run)))),
+            not_run => return Ok((Done::Ran(Box::new(Ran::unrun(not_run))), Occurrence::First)),
         };
+        let occurrence = report.occurrence;
 
         let mut kept = self.sessions.keep(&opened, &run.request.command.to_text(), &report);
         kept.notices.extend(self.sessions.note_secrets(&opened));
@@ -362,7 +416,7 @@ impl Operator {
         if self.shortener.looks_at(run, &ran) {
             self.shorten(run, &mut ran, &opened).await;
         }
-        Ok(Done::Ran(Box::new(ran)))
+        Ok((Done::Ran(Box::new(ran)), occurrence))
     }
 
     /// Puts the output into fewer lines, where that is asked for or possible.
@@ -378,38 +432,48 @@ impl Operator {
         }
     }
 
-    async fn watch(&self, run: &RunAction, read: &ReadAction, caller: &Caller) -> Result<Done, Failure> {
+    async fn watch(&self, run: &RunAction, read: &ReadAction, caller: &Caller) -> Result<(Done, Occurrence), Failure> {
         match self.start(run, caller).await? {
-            Done::Started { task, .. } => {
+            (Done::Started { task, .. }, occurrence) => {
                 let read = ReadAction { task: TaskRef::Id(task.id), ..read.clone() };
-                self.tasks.read(&read, &caller.control).await
+                Ok((self.tasks.read(&read, &caller.control).await?, occurrence))
             }
             not_started => Ok(not_started),
         }
     }
 
-    async fn start(&self, run: &RunAction, caller: &Caller) -> Result<Done, Failure> {
+    async fn start(&self, run: &RunAction, caller: &Caller) -> Result<(Done, Occurrence), Failure> {
         if let Some(pattern) = &run.watch {
             Watch::check(pattern).map_err(send_failure)?;
         }
         self.settled().await;
-        let opened = self.sessions.open_for_task(run).map_err(not_possible)?;
+        let opened = self.sessions.open_for_task(&self.beginning_once(run, caller)).map_err(not_possible)?;
 
-        let started = self.engine.start(&opened.session, request(run, caller)?).await;
-        let started = started.map_err(|error| self.not_run(&opened, error))?;
+        let started = self.engine.start_once(&opened.session, request(run, caller)?).await;
+        let (started, occurrence) = started.map_err(|error| self.not_run(&opened, error))?;
         self.sessions.note_secrets(&opened);
-        match started {
+        let done = match started {
             StartedTask::Started(task) => {
                 self.news.follow(&self.tasks, &task.id, task.terminal.is_some());
                 if let Some(pattern) = &run.watch {
                     self.tasks.watch_from_start(&task.id, pattern).await?;
                 }
                 let transcript = run.request.transcript.then(|| transcript(&task));
-                Ok(Done::Started { task, transcript })
+                Done::Started { task, transcript }
             }
-            StartedTask::Refused(refused) => Ok(Done::Ran(Box::new(Ran::unrun(Response::Refused(refused))))),
-            StartedTask::Described(dry_run) => Ok(Done::Ran(Box::new(Ran::unrun(Response::Described(dry_run))))),
+            StartedTask::Refused(refused) => Done::Ran(Box::new(Ran::unrun(Response::Refused(refused)))),
+            StartedTask::Described(dry_run) => Done::Ran(Box::new(Ran::unrun(Response::Described(dry_run)))),
+        };
+        Ok((done, occurrence))
+    }
+
+    /// The same for a call that was made before: its session has begun afresh then, if it was to, and does so no more.
+    fn beginning_once<'a>(&self, run: &'a RunAction, caller: &Caller) -> Cow<'a, RunAction> {
+        let id = caller.near.as_ref().and_then(|near| near.run_id.as_ref());
+        if id.is_some_and(|id| self.engine.tasks().has(id)) {
+            return Cow::Owned(RunAction { starts_from: StartsFrom::Session, ..run.clone() });
         }
+        Cow::Borrowed(run)
     }
 
     /// Why nothing was run.
@@ -488,7 +552,7 @@ fn find_shell(name: &Path) -> Result<Shell, Failure> {
 
 /// The request for the engine: what the dialect made of the call, and who makes it.
 fn request(run: &RunAction, caller: &Caller) -> Result<CommandRequest, Failure> {
-    Ok(CommandRequest {
+    let mut request = CommandRequest {
         shell: run.shell.as_deref().map(find_shell).transpose()?,
         view: Some(VIEW),
         shown_whole: Some(SHOWN_WHOLE),
@@ -496,5 +560,9 @@ fn request(run: &RunAction, caller: &Caller) -> Result<CommandRequest, Failure> 
         asks_later: caller.asks_later,
         consent: caller.consent.as_ref().map(|consent| (consent.id.clone(), consent.answer)),
         ..run.request.clone()
-    })
+    };
+    if let Some(near) = &caller.near {
+        near.apply_to(&mut request);
+    }
+    Ok(request)
 }

@@ -40,10 +40,9 @@ impl Programs {
             let fits = |path: PathBuf| Program::at(&path).ok().filter(|program| program.machine == machine);
             found.extend(places.filter(|path| path.is_file()).find_map(fits));
         }
-        // The program that runs, even if its file was replaced meanwhile.
-        let own = Program::at(Path::new("/proc/self/exe"))?;
-        if !found.iter().any(|program| program.machine == own.machine) {
-            found.push(own);
+        if !found.iter().any(|program| program.machine == std::env::consts::ARCH) {
+            // The program that runs, even if its file was replaced meanwhile.
+            found.push(Program::at(Path::new("/proc/self/exe"))?);
         }
         Ok(Self(found))
     }

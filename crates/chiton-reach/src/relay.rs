@@ -1,12 +1,13 @@
 //! The relay: joins a pipe to the host, starts the host where there is none, and may die at any moment.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -57,7 +58,7 @@ impl Relay<'_> {
         let environment = env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec())).collect();
         let arrival = Arrival {
             version: VERSION,
-            program: env::current_exe()?.into_os_string().into_vec(),
+            program: own_program()?.into_os_string().into_vec(),
             directory: env::current_dir().map(|path| path.into_os_string().into_vec()).unwrap_or_default(),
             environment,
             facts: facts(found),
@@ -107,7 +108,7 @@ impl Relay<'_> {
 /// Starts a host that outlives us, and waits until it listens or says why not.
 #[expect(clippy::disallowed_methods, reason = "the host is not a command of a user; it is this program")]
 fn start(state: &Path) -> io::Result<()> {
-    let program = env::current_exe()?;
+    let program = own_program()?;
     let mut command = match habit() {
         Habit::SparesScopes | Habit::EndsAll => {
             let mut command = Command::new("systemd-run");
@@ -134,6 +135,13 @@ fn start(state: &Path) -> io::Result<()> {
     host.wait()?;
     let complaint = complaint.trim();
     Err(io::Error::other(format!("the host on the far side does not start: {complaint}")))
+}
+
+/// Where this program is. Somebody may have put the very same one in its place meanwhile: what it is called says what is in it.
+fn own_program() -> io::Result<PathBuf> {
+    let path = env::current_exe()?.into_os_string().into_vec();
+    let path = path.strip_suffix(b" (deleted)").map(<[u8]>::to_vec).unwrap_or(path);
+    Ok(OsString::from_vec(path).into())
 }
 
 /// Passes bytes on as they come. Not with `io::copy`: that has the kernel move them, and some kernels do not wake whoever waits

@@ -7,10 +7,14 @@
 mod carried;
 #[path = "transports/containers.rs"]
 mod containers;
+#[path = "transports/hygiene.rs"]
+mod hygiene;
 #[path = "transports/kube.rs"]
 mod kube;
 #[path = "transports/network.rs"]
 mod network;
+#[path = "transports/slurm.rs"]
+mod slurm;
 #[path = "transports/ssh.rs"]
 mod ssh;
 

@@ -1,10 +1,12 @@
 //! What `chiton doctor` has to say about one thing.
 
-use serde_json::json;
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
 
 /// How it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Health {
+pub(crate) enum Health {
     /// It works.
     Ok,
     /// It works, and there is something to know.
@@ -14,7 +16,7 @@ pub(super) enum Health {
 }
 
 impl Health {
-    pub(super) fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Note => "note",
@@ -25,41 +27,50 @@ impl Health {
 
 /// One thing that was checked.
 #[derive(Debug)]
-pub(super) struct Finding {
-    pub(super) area: &'static str,
-    pub(super) health: Health,
+pub(crate) struct Finding {
+    pub(crate) area: Cow<'static, str>,
+    pub(crate) health: Health,
     /// What was found.
-    pub(super) what: String,
+    pub(crate) what: String,
     /// Why that matters.
-    pub(super) why: Option<String>,
+    pub(crate) why: Option<String>,
     /// What to do about it.
-    pub(super) remedy: Option<String>,
+    pub(crate) remedy: Option<String>,
 }
 
 impl Finding {
-    pub(super) fn ok(area: &'static str, what: impl Into<String>) -> Self {
-        Self { area, health: Health::Ok, what: what.into(), why: None, remedy: None }
+    pub(crate) fn ok(area: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Self {
+        Self { area: area.into(), health: Health::Ok, what: what.into(), why: None, remedy: None }
     }
 
-    pub(super) fn note(area: &'static str, what: impl Into<String>) -> Self {
+    pub(crate) fn note(area: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Self {
         Self { health: Health::Note, ..Self::ok(area, what) }
     }
 
-    pub(super) fn problem(area: &'static str, what: impl Into<String>) -> Self {
+    pub(crate) fn problem(area: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Self {
         Self { health: Health::Problem, ..Self::ok(area, what) }
     }
 
-    pub(super) fn why(mut self, why: impl Into<String>) -> Self {
+    pub(crate) fn why(mut self, why: impl Into<String>) -> Self {
         self.why = Some(why.into());
         self
     }
 
-    pub(super) fn remedy(mut self, remedy: impl Into<String>) -> Self {
+    pub(crate) fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
         self
     }
 
-    pub(super) fn as_json(&self) -> serde_json::Value {
+    /// One that another chiton has made, in the words of [`Self::as_json`].
+    pub(crate) fn from_json(value: &Value) -> Option<Self> {
+        let text = |name: &str| value[name].as_str().map(str::to_owned);
+        let health = [Health::Ok, Health::Note, Health::Problem];
+        let health = health.into_iter().find(|health| value["status"] == health.word())?;
+        let (area, what) = (text("area")?.into(), text("what")?);
+        Some(Self { area, health, what, why: text("why"), remedy: text("remedy") })
+    }
+
+    pub(crate) fn as_json(&self) -> Value {
         json!({
             "area": self.area,
             "status": self.health.word(),

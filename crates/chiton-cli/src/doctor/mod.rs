@@ -22,7 +22,7 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
-use self::finding::{Finding, Health};
+pub(crate) use self::finding::{Finding, Health};
 use crate::reach::OnArguments;
 use crate::settings::Settings;
 
@@ -48,7 +48,11 @@ pub(crate) struct DoctorArguments {
 }
 
 pub(crate) fn doctor(arguments: &DoctorArguments, state: &Result<PathBuf>, settings: &Settings) -> Result<ExitCode> {
-    let findings = examine(state, settings);
+    print(arguments, &examine(state, settings))
+}
+
+/// Prints findings; the exit code says whether there is a problem among them.
+pub(crate) fn print(arguments: &DoctorArguments, findings: &[Finding]) -> Result<ExitCode> {
     let problems = findings.iter().filter(|finding| finding.health == Health::Problem).count();
     let notes = findings.iter().filter(|finding| finding.health == Health::Note).count();
     let mut stdout = std::io::stdout().lock();
@@ -59,7 +63,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments, state: &Result<PathBuf>, setti
         writeln!(stdout, "{}", serde_json::to_string_pretty(&report)?)?;
     } else {
         let colour = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        for finding in &findings {
+        for finding in findings {
             write!(stdout, "{}", lines(finding, colour))?;
         }
         writeln!(stdout, "\n{}", in_all(problems, notes))?;

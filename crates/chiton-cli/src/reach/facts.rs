@@ -4,6 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use chiton_operator::Elsewhere;
 use chiton_reach::Near;
 use chiton_reach::logind::{Habit, habit};
 use chiton_reach::relay::FoundHost;
@@ -53,6 +54,11 @@ impl Facts {
             leaves,
             warning: warning(leaves, host),
         }
+    }
+
+    /// The machine of these facts, for whoever judges what is to run there.
+    pub(crate) fn place(&self, target: &str) -> Elsewhere {
+        Elsewhere { target: target.to_owned() }
     }
 
     /// Those that the far side has sent.

@@ -1,14 +1,14 @@
 //! A verb on another machine with our streams.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use chiton_reach::{Channel, Ending, Gone, Near, Out, Size, Stream, Target, Verb};
-use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
 
 use super::{connect, forwarded, tell_loss};
 use crate::messages::{complain, remark};
@@ -46,7 +46,7 @@ pub(super) async fn verb(
     }
     let streams = if streams == Streams::Terminal && !io::stdin().is_terminal() { Streams::Output } else { streams };
     let verb = verb_with(arguments, streams, &near);
-    let ended = pass(near.open(verb), streams, file, &mut Passed::default()).await;
+    let ended = pass(near.open(verb), streams, None, file, &mut Passed::default()).await;
     tell_loss(&near);
     near.close().await;
     exit_code(ended?, &near)
@@ -89,6 +89,7 @@ pub(super) enum Passing {
 pub(super) async fn pass(
     channel: Channel,
     streams: Streams,
+    source: Option<File>,
     mut file: Option<File>,
     passed: &mut Passed,
 ) -> Result<Passing> {
@@ -101,10 +102,10 @@ pub(super) async fn pass(
         }
         Streams::WithInput => {
             let input = input.clone();
+            let mut pieces = source.map(pieces);
             Some(tokio::spawn(async move {
-                let (mut stdin, mut buffer) = (tokio::io::stdin(), vec![0; 32 << 10]);
-                while let Ok(count @ 1..) = stdin.read(&mut buffer).await {
-                    if !input.write(&buffer[..count]).await {
+                while let Some(piece) = async { pieces.as_mut()?.recv().await }.await {
+                    if !input.write(&piece).await {
                         return;
                     }
                 }
@@ -164,6 +165,20 @@ pub(super) async fn pass(
     }
     drop(raw);
     Ok(passing)
+}
+
+/// What is in a file or comes through a pipe. A thread reads it, since not everything can be waited for; it ends with us.
+fn pieces(mut source: File) -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel(4);
+    std::thread::spawn(move || {
+        let mut buffer = vec![0; 32 << 10];
+        while let Ok(count @ 1..) = source.read(&mut buffer) {
+            if sender.blocking_send(buffer[..count].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
 }
 
 fn write(mut to: impl Write, bytes: &[u8]) -> io::Result<()> {

@@ -10,8 +10,11 @@ mod facts;
 mod fleet;
 mod forward;
 pub(crate) mod host;
+mod judge;
+pub(crate) mod machines;
 pub(crate) mod relay;
 mod run;
+mod server;
 pub(crate) mod target;
 pub(crate) mod terminal;
 
@@ -117,6 +120,7 @@ pub(crate) fn go(there: &There, verb: &Verb, settings: &Settings, state: &Path) 
     crate::on_runtime(async {
         match verb {
             Verb::Doctor(arguments) => doctor::doctor(target, arguments, settings).await,
+            Verb::Mcp(arguments) => server::serve(target, arguments, settings, state).await,
             Verb::Attach(_) => forward::verb(target, settings, forward::Streams::Terminal, None).await,
             Verb::Export(arguments) => {
                 forward::verb(target, settings, forward::Streams::Output, arguments.output()).await
@@ -162,8 +166,30 @@ fn folders(settings: &Settings) -> Vec<PathBuf> {
 /// The arguments of this process, as those of a verb over there: `--far` says that what they say of places on this machine
 /// is not meant.
 fn forwarded(facts: &Facts) -> Vec<Vec<u8>> {
-    let own = env::args_os().skip(1).map(OsString::into_vec);
-    [b"--far".to_vec(), facts.state.as_os_str().as_bytes().to_vec()].into_iter().chain(own).collect()
+    forwarded_of(env::args_os().skip(1).map(OsString::into_vec), facts)
+}
+
+/// Options, with a value, that are about this machine.
+const NOT_FORWARDED: [&[u8]; 11] = [
+    b"--on", b"--at-most", b"--config", b"--state-dir", b"--secrets-dir", b"--secret-env", b"--secret-command",
+    b"--stdin", b"--file", b"--output", b"-o",
+];
+
+/// The same of these arguments.
+fn forwarded_of(words: impl Iterator<Item = Vec<u8>>, facts: &Facts) -> Vec<Vec<u8>> {
+    let mut all = vec![b"--far".to_vec(), facts.state.as_os_str().as_bytes().to_vec()];
+    let mut words = words;
+    while let Some(word) = words.next() {
+        let option = word.split(|byte| *byte == b'=').next().unwrap_or_default();
+        if NOT_FORWARDED.contains(&option) {
+            if option.len() == word.len() {
+                words.next();
+            }
+        } else if word != b"--each" {
+            all.push(word);
+        }
+    }
+    all
 }
 
 /// Says how long the connection was lost, where it was.

@@ -23,11 +23,15 @@ use clap_complete::engine::ArgValueCandidates;
 
 use crate::consent::Terminal;
 use crate::duration::duration;
+use crate::near::NearArguments;
 use crate::protection_arguments::ProtectionArguments;
 use crate::reach::RunOnArguments;
 use crate::sandbox::{Amount, LimitName, limit_argument};
 use crate::surroundings;
 use crate::window;
+
+/// How much of each stream `--json` carries, where nobody says otherwise.
+const MAX_OUTPUT: usize = 1 << 20;
 
 /// Run one command and show its output as it comes
 #[derive(Args)]
@@ -52,7 +56,7 @@ Examples:
 pub(crate) struct RunArguments {
     #[arg(
         trailing_var_arg = true,
-        required_unless_present = "file",
+        required_unless_present_any = ["file", "near"],
         value_name = "COMMAND",
         help = "The command: one argument is shell text; of several, each stays one word. Options come before it; - reads it from standard input"
     )]
@@ -79,7 +83,7 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     clear_env: bool,
     #[command(flatten)]
-    pub(super) protection: ProtectionArguments,
+    pub(crate) protection: ProtectionArguments,
     /// Limit what the command uses: memory=512M, processes=200, cpu=10m, file=1G, open-files=1024 or free=1G, which has
     /// to stay free on the disk; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = limit_argument)]
@@ -104,7 +108,7 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     pub(super) json: bool,
     /// How much of each stream --json carries: the first half and the last half of this many bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
+    #[arg(long, value_name = "BYTES", default_value_t = MAX_OUTPUT)]
     max_output: usize,
     /// What ends the command besides its own end
     #[arg(long, value_enum, default_value_t = LifetimeArgument::Call, conflicts_with = "background")]
@@ -132,6 +136,8 @@ pub(crate) struct RunArguments {
     rows: Option<u64>,
     #[command(flatten)]
     pub(crate) on: RunOnArguments,
+    #[command(flatten)]
+    pub(super) near: NearArguments,
     /// What the command is for, shown by `chiton ps`
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
@@ -220,6 +226,31 @@ impl RunArguments {
         !is_read && self.stdin.is_none() && surroundings::has_input()
     }
 
+    /// How many words at the end of the command line are the command.
+    pub(crate) fn command_words(&self) -> usize {
+        self.command.len()
+    }
+
+    /// Whether the command reads something.
+    pub(crate) fn has_input(&self) -> bool {
+        self.stdin.is_some()
+    }
+
+    /// Whether a person types into it.
+    pub(crate) fn wants_terminal(&self) -> bool {
+        self.pty && !self.json && window::is_interactive()
+    }
+
+    /// Whether one JSON object tells everything.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether somebody says how much output that object carries.
+    pub(crate) fn limits_output(&self) -> bool {
+        self.max_output != MAX_OUTPUT
+    }
+
     /// Whether `--env` gives this variable.
     pub(super) fn gives(&self, name: &str) -> bool {
         self.variables().is_ok_and(|variables| variables.contains_key(name))
@@ -227,7 +258,7 @@ impl RunArguments {
 }
 
 /// What the engine is asked for.
-pub(super) fn request(arguments: &RunArguments) -> Result<CommandRequest> {
+pub(crate) fn request(arguments: &RunArguments) -> Result<CommandRequest> {
     let variables = arguments.variables()?;
     let environment =
         if arguments.clear_env { EnvironmentChange::Replace(variables) } else { EnvironmentChange::Merge(variables) };

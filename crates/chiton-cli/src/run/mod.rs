@@ -19,8 +19,8 @@ use chiton_engine::error::SessionError;
 use chiton_engine::machine;
 use chiton_engine::state::environment::CallerKind;
 use chiton_engine::{
-    CommandRequest, Engine, EngineConfig, EngineError, EnvironmentChange, FreshState, Outcome, Response, RunControl,
-    RunReport, Session, ShellState, StartedTask, WarmLimits,
+    CommandRequest, Engine, EngineConfig, EngineError, EnvironmentChange, FreshState, FromNear, Occurrence, Outcome,
+    Owner, Response, RunControl, RunReport, SENT_TWICE, Session, ShellState, StartedTask, WarmLimits,
 };
 use chiton_operator::{NamedSessions, broken_state};
 
@@ -34,13 +34,14 @@ use crate::surroundings;
 use crate::window;
 use live::{Hands, Show};
 
-pub(crate) use arguments::RunArguments;
+pub(crate) use arguments::{RunArguments, request};
 pub(crate) use report::exit_code;
 
 pub(crate) fn run(arguments: &RunArguments, settings: &Settings, state_directory: &Path) -> Result<ExitCode> {
+    let near = arguments.near.read()?;
     let runtime = crate::runtime::build(tokio::runtime::Builder::new_multi_thread().worker_threads(1))?;
     let exporter = Exporter::start(settings, state_directory)?;
-    let code = runtime.block_on(run_async(arguments, settings, state_directory));
+    let code = runtime.block_on(run_async(arguments, near, settings, state_directory));
     if let Some(exporter) = exporter {
         exporter.finish();
     }
@@ -49,11 +50,25 @@ pub(crate) fn run(arguments: &RunArguments, settings: &Settings, state_directory
     code
 }
 
-async fn run_async(arguments: &RunArguments, settings: &Settings, state_directory: &Path) -> Result<ExitCode> {
-    let request = arguments::request(arguments)?;
-    let command = request.command.to_text();
+async fn run_async(
+    arguments: &RunArguments,
+    near: Option<FromNear>,
+    settings: &Settings,
+    state_directory: &Path,
+) -> Result<ExitCode> {
+    let mut request = request(arguments)?;
     let engine = engine(arguments, settings, state_directory)?;
-    let place = RunSession::open(arguments, &engine, state_directory)?;
+    if let Some(near) = near {
+        near.apply_to(&mut request);
+        if let Some(caller) = &near.caller {
+            engine.set_owner(Owner::served_here(caller, &surroundings::working_directory()?));
+        }
+        engine.give_secrets(near.secrets);
+    }
+    let command = request.command.to_text();
+    // A call that was made before has begun its session afresh then.
+    let is_new = request.run_id.as_ref().is_none_or(|id| !engine.tasks().has(id));
+    let place = RunSession::open(arguments, arguments.reset && is_new, &engine, state_directory)?;
     if arguments.background {
         let started = start(&engine, &place.session, request, arguments).await;
         place.note_secrets();
@@ -70,7 +85,8 @@ async fn run_async(arguments: &RunArguments, settings: &Settings, state_director
     let response = show_live(&engine, &place.session, request, arguments, &mut show, &control).await;
     place.note_secrets();
     // Also where nothing ran: a session that has lost its directory goes on in another one.
-    place.save(&command, response.as_ref().ok().and_then(Response::ran));
+    let report = response.as_ref().ok().and_then(Response::ran);
+    place.save(&command, report.filter(|report| report.occurrence == Occurrence::First));
     let response = response.map_err(|error| without_session(error, arguments))?;
 
     if arguments.json {
@@ -119,13 +135,13 @@ struct RunSession {
 }
 
 impl RunSession {
-    fn open(arguments: &RunArguments, engine: &Engine, state_directory: &Path) -> Result<Self> {
+    fn open(arguments: &RunArguments, reset: bool, engine: &Engine, state_directory: &Path) -> Result<Self> {
         let directory = surroundings::working_directory()?;
         let base = engine.fresh_state(directory, surroundings::environment(), machine::umask());
         let named = NamedSessions::new(state_directory);
         let session = match &arguments.session {
             Some(name) => {
-                if arguments.reset {
+                if reset {
                     named.reset(name, &base)?;
                 }
                 named.open(name, &base)?
@@ -192,7 +208,7 @@ async fn show_live(
     let status: StatusLine = show.status.clone();
     let drawing = hands.is_none().then(|| tokio::spawn(status.clone().keep_drawing()));
 
-    let response = engine.run(session, request, show, control).await;
+    let response = engine.run_once(session, request, show, control).await;
 
     if let Some(drawing) = drawing {
         drawing.abort();
@@ -209,7 +225,11 @@ async fn start(
     request: CommandRequest,
     arguments: &RunArguments,
 ) -> Result<ExitCode> {
-    match engine.start(session, request).await? {
+    let (started, occurrence) = engine.start_once(session, request).await?;
+    if occurrence == Occurrence::Again {
+        remark(SENT_TWICE);
+    }
+    match started {
         StartedTask::Started(task) if arguments.json => say!("{}", crate::ps::as_json(&task)),
         StartedTask::Started(task) => {
             say!("{}", task.id);

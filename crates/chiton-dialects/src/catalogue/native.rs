@@ -57,6 +57,10 @@ impl Dialect for Native {
         true
     }
 
+    fn names_machines(&self) -> bool {
+        true
+    }
+
     fn has_gaps(&self) -> bool {
         true
     }
@@ -90,7 +94,7 @@ impl Dialect for Native {
     }
 
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
-        vec![tools::bash(around), tools::output(), tools::input(), tools::kill(), tools::list()]
+        vec![tools::bash(around), tools::output(), tools::input(), tools::kill(), tools::list(around)]
     }
 
     fn read(&self, tool: &str, values: &Map<String, Value>, around: &Surroundings) -> Result<Action, CallError> {

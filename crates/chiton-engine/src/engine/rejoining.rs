@@ -19,7 +19,7 @@ use crate::folder::{RunFolder, Unreadable};
 use crate::limits::{LONGEST, ViewLimits};
 use crate::render::{self, Completeness};
 use crate::request::{CommandRequest, OnTimeout};
-use crate::response::{self, Commit, Response, RunParts, RunReport, SENT_TWICE, StateReport};
+use crate::response::{self, Commit, Occurrence, Response, RunParts, RunReport, SENT_TWICE, StateReport};
 use crate::run::{Ending, InputWait, Listener, Outcome, RunEvent, RunId};
 use crate::session::Session;
 use crate::tasks::{Cursor, SendError, Task, TaskLink, Tasks, WaitFor, WaitReason};
@@ -31,15 +31,6 @@ const TAKING: Duration = Duration::from_secs(5);
 const MOMENT: Duration = Duration::from_millis(2);
 /// What is read at once.
 const STEP: u64 = 1 << 20;
-
-/// Whether a call was made before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Occurrence {
-    /// It was not: its command was started now.
-    First,
-    /// It was, and its command was started then.
-    Again,
-}
 
 impl Engine {
     /// [`Engine::run`] for a call that may have been made before: where there is a run of its id
@@ -158,6 +149,7 @@ impl Engine {
         let why = "an earlier call started this run, and what it changed was that call's to keep";
         Ok(response::compose(RunParts {
             run_id: &task.id,
+            occurrence: Occurrence::Again,
             pid: task.pid.unwrap_or_default(),
             warm: false,
             ending,

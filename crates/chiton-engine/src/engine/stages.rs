@@ -21,7 +21,7 @@ use crate::process::{Shell, ShellKind};
 use crate::protocol::HandedBack;
 use crate::render::{Completeness, TextView, Views};
 use crate::request::{AcceptedRequest, AnswerMode, CommandInput, CommandRequest, PreviewMode, TaskLifetime};
-use crate::response::{self, Commit, DryRun, RefusedCommand, RunParts, RunReport, StateReport};
+use crate::response::{self, Commit, DryRun, Occurrence, RefusedCommand, RunParts, RunReport, StateReport};
 use crate::review::would_wait::Printed;
 use crate::review::{self, ApprovedCommand, NotAsJudged, Refusal, Reviewed, Reviewers};
 use crate::run::{Ending, InputWait, Lifetime, Listener, Outcome};
@@ -159,9 +159,7 @@ impl Engine {
     /// but nobody need be asked about a command that has been run.
     pub(super) fn check_is_new(&self, request: &CommandRequest) -> Result<(), EngineError> {
         match &request.run_id {
-            Some(id) if self.inner.tasks.folder().join(id.as_str()).exists() => {
-                Err(EngineError::RunExists { id: id.clone() })
-            }
+            Some(id) if self.inner.tasks.has(id) => Err(EngineError::RunExists { id: id.clone() }),
             _ => Ok(()),
         }
     }
@@ -395,6 +393,7 @@ impl Engine {
         });
         let response = response::compose(RunParts {
             run_id: run.folder.id(),
+            occurrence: Occurrence::First,
             pid,
             warm,
             ending,

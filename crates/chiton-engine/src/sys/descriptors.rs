@@ -16,6 +16,21 @@ pub(crate) fn take_stdin() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
+/// Takes ownership of a descriptor that this process was started with, other than those for input, output and errors.
+///
+/// Only for the first moments of a process, before anything owns a descriptor of that number.
+pub(crate) fn take(number: RawFd) -> io::Result<OwnedFd> {
+    if number < 3 {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    // SAFETY: asks about a descriptor number, and marks it; no memory is touched.
+    if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it is open, and no object of this process owns it yet.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
 /// Closes every descriptor from `first` upwards, whoever left it open.
 ///
 /// Only for the first moments of a process, before anything owns a descriptor in that range.

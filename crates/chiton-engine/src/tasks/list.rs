@@ -270,6 +270,11 @@ impl Tasks {
         }
     }
 
+    /// Whether there is a run of this id, or one that is just being started.
+    pub fn has(&self, id: &RunId) -> bool {
+        self.runs.join(id.as_str()).is_dir()
+    }
+
     /// The run that answers a call which was to have this id: the run itself, or the one that was made in its place after
     /// a person had widened its sandbox.
     pub fn answering(&self, id: &RunId) -> RunId {

@@ -12,7 +12,6 @@ mod websocket;
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +21,7 @@ use std::thread::{self, JoinHandle};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{Machine, MachineOptions, Proxy, program};
+use super::{Machine, MachineOptions, Proxy, program, write_program};
 pub use exec::ExecRequest;
 
 /// The first version of `kubectl` that runs commands over WebSocket, which alone can say that their input has ended.
@@ -261,10 +260,6 @@ fn write_client_settings(folder: &Path, port: u16) {
     fs::write(folder.join("config"), config).expect("the folder is ours");
     let kubectl = program("kubectl", "").unwrap_or_else(|missing| panic!("{missing}"));
     let (kubectl, here) = (kubectl.display(), folder.display());
-    let script =
-        format!("#!/bin/sh\nexport KUBECONFIG='{here}/config' KUBECACHEDIR='{here}/cache'\nexec '{kubectl}' \"$@\"\n");
-    fs::create_dir(folder.join("bin")).expect("the folder is ours");
-    let path = folder.join("bin/kubectl");
-    fs::write(&path, script).expect("the folder is ours");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the file is ours");
+    let script = format!("export KUBECONFIG='{here}/config' KUBECACHEDIR='{here}/cache'\nexec '{kubectl}' \"$@\"");
+    write_program(&folder.join("bin"), "kubectl", &script);
 }

@@ -19,6 +19,16 @@ use super::namespace::PidNamespace;
 use super::program;
 use crate::processes::{eventually, parent_of, pids};
 
+/// What a machine is connected to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Network {
+    /// What this machine is connected to: each reaches the servers of the other on loopback.
+    #[default]
+    Shared,
+    /// Nothing. It has every port for itself; whoever wants to talk to it joins it ([`Machine::joining_network`]).
+    Own,
+}
+
 /// What is different on the other machine.
 #[derive(Clone, Debug)]
 pub struct MachineOptions {
@@ -30,6 +40,8 @@ pub struct MachineOptions {
     pub home_files: BTreeMap<String, String>,
     /// Variables that everything has which is started there. A value that begins with `~/` is a path below the home.
     pub environment: BTreeMap<String, String>,
+    /// What it is connected to.
+    pub network: Network,
 }
 
 impl Default for MachineOptions {
@@ -39,6 +51,7 @@ impl Default for MachineOptions {
             login_shell: program("bash", "bash").unwrap_or_else(|_| "/bin/sh".into()),
             home_files: BTreeMap::new(),
             environment: BTreeMap::new(),
+            network: Network::default(),
         }
     }
 }
@@ -63,7 +76,9 @@ const INIT: &str = r#"
 exec 3<&0 </dev/null
 mount --bind "$1/passwd" /etc/passwd || exit
 if [ "$(id -u)" = 0 ] && [ -e /etc/shadow ]; then mount --bind "$1/shadow" /etc/shadow || exit; fi
-if [ -n "$2" ]; then hostname "$2" || exit; fi
+if [ -n "$2" ]; then hostname "$2" && mount --bind "$1/hosts" /etc/hosts || exit; fi
+# Some programs look up no name at all where there is no address but that of loopback.
+if [ "$3" = Own ]; then ip link set lo up && ip address add 192.0.2.1/32 dev lo || exit; fi
 echo ready
 exec >/dev/null 2>&1
 cat <&3 & wait "$!"
@@ -76,7 +91,7 @@ impl Machine {
             program(name, "util-linux")?;
         }
         program("hostname", "hostname")?;
-        let mut attempt = unshare();
+        let mut attempt = unshare(Network::Shared);
         let tried = attempt.args(["true"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output();
         let tried = tried.map_err(|error| format!("unshare does not start: {error}"))?;
         let reason = String::from_utf8_lossy(&tried.stderr).trim().to_owned();
@@ -97,9 +112,11 @@ impl Machine {
         }
         fs::create_dir_all(&home).expect("the folder is ours");
         let user = write_accounts(folder.path(), &home, &options.login_shell);
+        write_hosts(folder.path(), &options.host_name);
 
-        let mut command = unshare();
+        let mut command = unshare(options.network);
         command.args(["sh", "-c", INIT, "init"]).arg(folder.path()).arg(&options.host_name);
+        command.arg(format!("{:?}", options.network));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut keeper = command.spawn().expect("unshare starts");
         let life = keeper.stdin.take();
@@ -119,7 +136,7 @@ impl Machine {
 
     /// A program on that machine, to which arguments can be added: in the user's home, with the environment of a login.
     pub fn command(&self, program: &str) -> Command {
-        let mut command = nsenter(self.namespace.first());
+        let mut command = nsenter(self.namespace.first(), self.options.network);
         // Entering the mounts leads to the root; only what is already there can go to a folder of theirs.
         command.args(["sh", "-c", r#"cd "$HOME" && exec "$@""#, "sh", program]);
         command.env_clear().envs(self.environment());
@@ -148,6 +165,13 @@ impl Machine {
             None => value.to_owned(),
         };
         self.options.environment.iter().map(|(name, value)| (name.clone(), below_home(value))).collect()
+    }
+
+    /// What a script puts before a command of this machine that is to see the network of that one, and nothing else of it.
+    /// The command keeps its process id.
+    pub fn joining_network(&self) -> String {
+        let user = if getuid().is_root() { "" } else { "--user --preserve-credentials " };
+        format!("nsenter {user}--net --target {} --", self.namespace.first())
     }
 
     /// A folder that goes with the machine; the home is in it.
@@ -215,23 +239,35 @@ fn write_accounts(folder: &Path, home: &Path, shell: &Path) -> String {
     user.to_owned()
 }
 
+/// The machine's name leads to the machine itself.
+fn write_hosts(folder: &Path, host_name: &str) {
+    let hosts = fs::read_to_string("/etc/hosts").unwrap_or_default();
+    fs::write(folder.join("hosts"), format!("127.0.0.1 {host_name}\n{hosts}")).expect("the folder is ours");
+}
+
 /// Without the rights of the super-user, a namespace of users comes first, in which the user has them for a moment.
 fn as_user() -> &'static [&'static str] {
     if getuid().is_root() { &[] } else { &["--user", "--map-current-user", "--keep-caps"] }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the other machine is not the engine's")]
-fn unshare() -> Command {
+fn unshare(network: Network) -> Command {
     let mut command = Command::new("unshare");
     command.args(as_user()).args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts"]);
+    if network == Network::Own {
+        command.arg("--net");
+    }
     command
 }
 
 #[expect(clippy::disallowed_methods, reason = "the other machine is not the engine's")]
-fn nsenter(target: i32) -> Command {
+fn nsenter(target: i32, network: Network) -> Command {
     let mut command = Command::new("nsenter");
     if !getuid().is_root() {
         command.args(["--user", "--preserve-credentials"]);
+    }
+    if network == Network::Own {
+        command.arg("--net");
     }
     command.args(["--mount", "--pid", "--uts", "--target", &target.to_string(), "--"]);
     command

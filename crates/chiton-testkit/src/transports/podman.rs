@@ -8,17 +8,16 @@ mod root;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getuid, kill_process};
+use rustix::process::getuid;
 use tempfile::TempDir;
 
 use super::namespace::PidNamespace;
-use super::program;
+use super::{end, program, write_program};
 use crate::processes::{eventually, mentioning, program_of};
 
 pub use root::Root;
@@ -195,27 +194,22 @@ impl Drop for Podman {
             fs::read_to_string(folder.join("tmp/pause.pid")).ok().and_then(|pid| pid.trim().parse().ok())
             && program_of(pause) == "podman"
         {
-            kill(pause);
+            end(pause);
         }
-        // Each command in the container had a monitor, which calls podman for the last time when its command has ended.
+        // Each command in the container had a monitor. Some stay for a while to call podman once more, for nothing.
         let text = folder.display().to_string();
-        if !eventually(PATIENCE, || monitors(&text).is_empty()) {
-            monitors(&text).into_iter().for_each(kill);
+        started(&text, &["conmon"]).into_iter().for_each(end);
+        if !eventually(PATIENCE, || started(&text, &["conmon", "podman", "runc"]).is_empty()) {
+            started(&text, &["conmon", "podman", "runc"]).into_iter().for_each(end);
         }
         remove_groups(&self.name);
     }
 }
 
-/// The processes that podman has started for this store, and those that it has started itself.
-fn monitors(folder: &str) -> Vec<i32> {
+/// The processes of these programs that were started for this store.
+fn started(folder: &str, programs: &[&str]) -> Vec<i32> {
     let all = mentioning(folder).into_iter().map(|process| process.pid);
-    all.filter(|pid| ["conmon", "podman", "runc"].contains(&program_of(*pid).as_str())).collect()
-}
-
-fn kill(pid: i32) {
-    if let Some(pid) = Pid::from_raw(pid) {
-        let _ = kill_process(pid, Signal::KILL);
-    }
+    all.filter(|pid| programs.contains(&program_of(*pid).as_str())).collect()
 }
 
 /// Removes the control groups of the container, which are empty. Podman leaves the upper one behind.
@@ -249,18 +243,16 @@ fn wrapped(folder: &Path) -> Command {
 fn write_wrapper(folder: &Path) {
     let podman = program("podman", "podman").unwrap_or_else(|missing| panic!("{missing}"));
     let (podman, here) = (podman.display(), folder.display());
-    // The other kind of lock is one piece of memory that all stores of a user share.
-    fs::write(folder.join("containers.conf"), "[engine]\nlock_type = \"file\"\n").expect("the folder is ours");
+    // The other kind of lock is one piece of memory that all stores of a user share. The delay, for which monitors of
+    // commands wait for clients of Docker that may still ask how a command ended, is five minutes otherwise.
+    let settings = "[engine]\nlock_type = \"file\"\nexit_command_delay = 5\n";
+    fs::write(folder.join("containers.conf"), settings).expect("the folder is ours");
     let runtime = if getuid().is_root() { String::new() } else { format!("export XDG_RUNTIME_DIR='{here}/user'\n") };
     let script = format!(
-        "#!/bin/sh\nexport CONTAINERS_CONF='{here}/containers.conf'\n{runtime}exec '{podman}' --root '{here}/store' \
+        "export CONTAINERS_CONF='{here}/containers.conf'\n{runtime}exec '{podman}' --root '{here}/store' \
          --runroot '{here}/run' --tmpdir '{here}/tmp' --storage-driver vfs --runtime runc --cgroup-manager cgroupfs \
-         --events-backend none \"$@\"\n"
+         --events-backend none \"$@\""
     );
-    for name in ["bin", "user"] {
-        fs::create_dir(folder.join(name)).expect("the folder is ours");
-    }
-    let path = folder.join("bin/podman");
-    fs::write(&path, script).expect("the folder is ours");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the file is ours");
+    fs::create_dir(folder.join("user")).expect("the folder is ours");
+    write_program(&folder.join("bin"), "podman", &script);
 }

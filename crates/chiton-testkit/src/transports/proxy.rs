@@ -322,21 +322,31 @@ impl Shared {
 
     /// Cuts a connection on purpose.
     fn cut(&self, connection: &Connection) {
-        if self.close(connection) {
+        // Counted before anybody can notice.
+        if self.mark(connection) {
             self.cuts.fetch_add(1, Ordering::SeqCst);
+            self.shut(connection);
         }
     }
 
-    /// Ends both ways of a connection at once; says whether they had not ended before.
-    fn close(&self, connection: &Connection) -> bool {
+    /// Ends both ways of a connection that one side has broken.
+    fn close(&self, connection: &Connection) {
+        if self.mark(connection) {
+            self.shut(connection);
+        }
+    }
+
+    /// Notes that a connection is no more; `false` if somebody has noted it before.
+    fn mark(&self, connection: &Connection) -> bool {
         // With the lock, so that whoever is about to wait sees it.
-        let weather = locked(&self.weather);
-        let is_first = !connection.is_cut.swap(true, Ordering::SeqCst);
-        drop(weather);
+        let _weather = locked(&self.weather);
+        !connection.is_cut.swap(true, Ordering::SeqCst)
+    }
+
+    fn shut(&self, connection: &Connection) {
         let _ = connection.near.shutdown(Shutdown::Both);
         let _ = connection.far.shutdown(Shutdown::Both);
         self.changed.notify_all();
-        is_first
     }
 }
 

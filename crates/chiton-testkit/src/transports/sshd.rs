@@ -5,14 +5,13 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getuid, kill_process};
+use rustix::process::{Signal, getuid};
 
-use super::{Machine, MachineOptions, ReservedPort, program};
+use super::{Machine, MachineOptions, ReservedPort, end, program, signal, write_program};
 use crate::processes::{eventually, parent_of, program_of};
 
 /// How long the server may take to start.
@@ -66,7 +65,7 @@ impl Sshd {
         make_keys(machine.folder());
         write_server_settings(&machine, port.number(), options);
         let mut sshd = Self { listener: None, alias: options.alias.clone(), port, machine };
-        sshd.write_client_settings();
+        sshd.write_client_settings(sshd.port());
         sshd.accept_connections();
         sshd
     }
@@ -95,6 +94,11 @@ impl Sshd {
     /// Settings of the client in which this server is a `Host`, for `ssh -F FILE ALIAS`.
     pub fn config(&self) -> PathBuf {
         self.machine.folder().join("ssh_config")
+    }
+
+    /// From now on the alias leads through this port, as in [`Self::client_through`].
+    pub fn lead_alias_through(&self, port: u16) {
+        self.write_client_settings(port);
     }
 
     /// The name of that `Host`.
@@ -149,7 +153,7 @@ impl Sshd {
     /// When the server does not end.
     pub fn refuse_connections(&mut self) {
         let Some(pid) = self.listener_pid() else { return };
-        signal(pid, Signal::KILL);
+        end(pid);
         let mut listener = self.listener.take().expect("it has an id");
         listener.wait().expect("it is our child");
     }
@@ -193,12 +197,12 @@ impl Sshd {
         ]
     }
 
-    fn write_client_settings(&self) {
+    fn write_client_settings(&self, port: u16) {
         let folder = self.machine.folder();
         let key = fs::read_to_string(folder.join("host_key.pub")).expect("ssh-keygen has made it");
         fs::write(folder.join("known_hosts"), format!("{} {key}", self.alias)).expect("the folder is ours");
 
-        let mut config = format!("Host {}\n  HostName 127.0.0.1\n  Port {}\n", self.alias, self.port());
+        let mut config = format!("Host {}\n  HostName 127.0.0.1\n  Port {port}\n", self.alias);
         let _ = writeln!(config, "  User {}\n  IdentityFile {}", self.machine.user(), folder.join("id").display());
         for option in self.client_options() {
             let _ = writeln!(config, "  {}", option.replacen('=', " ", 1));
@@ -226,7 +230,7 @@ pub struct Connection {
 impl Connection {
     /// Ends them with SIGKILL. The client loses the connection; the commands lose their pipes and nothing else.
     pub fn kill(&self) {
-        self.servers.iter().for_each(|pid| signal(*pid, Signal::KILL));
+        self.servers.iter().for_each(|pid| end(*pid));
     }
 
     /// Stops them: the connection stays open and nothing comes through.
@@ -250,17 +254,8 @@ pub fn put_ssh_on_path(folder: &Path, servers: &[&Sshd]) {
     let includes: Vec<String> = servers.iter().map(|server| format!("Include {}", server.config().display())).collect();
     let config = folder.join("ssh_config");
     fs::write(&config, includes.join("\n") + "\n").expect("the folder can be written to");
-    let script = format!("#!/bin/sh\nexec '{}' -F '{}' \"$@\"\n", ssh.display(), config.display());
-    let path = folder.join("ssh");
-    fs::write(&path, script).expect("the folder can be written to");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the file is ours");
-}
-
-/// It may have ended just before, which is what a signal would have done.
-fn signal(pid: i32, signal: Signal) {
-    if let Some(pid) = Pid::from_raw(pid) {
-        let _ = kill_process(pid, signal);
-    }
+    let script = format!("exec '{}' -F '{}' \"$@\"", ssh.display(), config.display());
+    write_program(folder, "ssh", &script);
 }
 
 #[expect(clippy::disallowed_methods, reason = "keys are made without the engine")]

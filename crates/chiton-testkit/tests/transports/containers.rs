@@ -1,11 +1,11 @@
-//! Containers of podman.
+//! Containers of podman, with its own client and with that of Docker.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use chiton_testkit::processes::{eventually, program_of};
-use chiton_testkit::transports::{Podman, PodmanOptions, Root, Temporary, Writable, usable};
+use chiton_testkit::transports::{DockerOnPodman, Podman, PodmanOptions, Root, Temporary, Writable, usable};
 
 use crate::{LIMIT, begun, client, fed, is_gone, kill, works};
 
@@ -15,13 +15,11 @@ fn said(podman: &Podman, script: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// No control group of the container is left.
-fn has_no_group(name: &str) {
+/// The control groups of a container that there are.
+pub(crate) fn control_groups(name: &str) -> Vec<PathBuf> {
     let top = Path::new("/sys/fs/cgroup");
     let controllers = fs::read_dir(top).into_iter().flatten().flatten().map(|entry| entry.path());
-    let left: Vec<_> =
-        controllers.chain([top.to_owned()]).map(|group| group.join(name)).filter(|it| it.exists()).collect();
-    assert!(left.is_empty(), "left behind: {left:?}");
+    controllers.chain([top.to_owned()]).map(|group| group.join(name)).filter(|group| group.exists()).collect()
 }
 
 #[test]
@@ -36,7 +34,7 @@ fn podman_carries_bytes_and_endings() {
     let (folder, name) = (podman.folder().to_owned(), podman.name().to_owned());
     drop(podman);
     is_gone(&folder);
-    has_no_group(&name);
+    assert!(control_groups(&name).is_empty(), "{:?}", control_groups(&name));
 }
 
 #[test]
@@ -57,7 +55,7 @@ fn a_command_in_a_container_goes_on_without_its_client() {
     let (folder, name) = (podman.folder().to_owned(), podman.name().to_owned());
     drop(podman);
     is_gone(&folder);
-    has_no_group(&name);
+    assert!(control_groups(&name).is_empty(), "{:?}", control_groups(&name));
 }
 
 #[test]
@@ -102,4 +100,27 @@ fn a_container_is_known_by_its_name() {
 
     podman.switch_off();
     assert!(!fed(client(&podman.client(), &["true"]), b"").status.success());
+}
+
+#[test]
+fn docker_carries_bytes_and_endings() {
+    if !usable(&DockerOnPodman::available()) {
+        return;
+    }
+    let docker = DockerOnPodman::start(&PodmanOptions::default());
+    works(&docker.client(), &["sh"]);
+
+    let mut running = begun(&docker.client(), &["sh", "-c", "echo begun; exec sleep 1007"]);
+    kill(&mut running);
+    assert_eq!(docker.container().processes().len(), 1, "it goes on");
+
+    let path = format!("{}:{}", docker.path_folder().display(), std::env::var("PATH").unwrap_or_default());
+    let mut command = Command::new("sh");
+    command.args(["-c", "docker ps --format '{{.Names}}'"]).env("PATH", path);
+    assert_eq!(String::from_utf8_lossy(&fed(command, b"").stdout), format!("{}\n", docker.container().name()));
+
+    let (folder, name) = (docker.container().folder().to_owned(), docker.container().name().to_owned());
+    drop(docker);
+    is_gone(&folder);
+    assert!(control_groups(&name).is_empty(), "{:?}", control_groups(&name));
 }

@@ -132,6 +132,11 @@ fn ssh_through_a_bad_network() {
     proxy.delay(Duration::from_millis(5));
     works(&words, &["exec sh"]);
     proxy.delay(Duration::ZERO);
+    assert_eq!(proxy.accepted(), 2);
+    sshd.lead_alias_through(proxy.port());
+    let by_alias = ["ssh", "-F", &sshd.config().display().to_string(), sshd.alias()].map(str::to_owned);
+    assert!(fed(client(&by_alias, &["true"]), b"").status.success());
+    assert_eq!(proxy.accepted(), 3);
 
     let mut running = begun(&words, &["echo begun; cat"]);
     proxy.cut_all();

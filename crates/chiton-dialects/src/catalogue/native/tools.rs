@@ -7,7 +7,7 @@ use crate::bash_like::{FILES, kill_replies};
 use crate::facts::{lean_ran, look_fields, task};
 use crate::shape::{Field, any_of, shape};
 use crate::timeouts;
-use crate::tool::{Surroundings, ToolEffect, ToolSpec, boolean, choice, integer, string, variables};
+use crate::tool::{ON, Surroundings, ToolEffect, ToolSpec, boolean, choice, integer, string, variables};
 
 pub(super) const ON_TIMEOUT: [&str; 2] = ["stop", "background"];
 
@@ -91,6 +91,7 @@ pub(super) fn bash(around: &Surroundings) -> ToolSpec {
         ),
     };
     tool.parameters.extend(undo);
+    tool.parameters.extend(on(around));
     tool
 }
 
@@ -174,8 +175,8 @@ pub(super) fn kill() -> ToolSpec {
     }
 }
 
-pub(super) fn list() -> ToolSpec {
-    ToolSpec {
+pub(super) fn list(around: &Surroundings) -> ToolSpec {
+    let mut tool = ToolSpec {
         name: "ListShells",
         description: "Your commands that run, the last background ones that ended, and the machine's size.".to_owned(),
         parameters: vec![
@@ -185,7 +186,15 @@ pub(super) fn list() -> ToolSpec {
         required: &[],
         effect: ToolEffect::Looks,
         output_schema: any_of([list_shape()]),
-    }
+    };
+    tool.parameters.extend(on(around));
+    tool
+}
+
+/// The machine that is meant, where a person named some.
+fn on(around: &Surroundings) -> Option<(&'static str, Value)> {
+    let names: Vec<&str> = around.targets.iter().map(String::as_str).collect();
+    (!names.is_empty()).then(|| (ON, choice(&names, "On this machine instead.")))
 }
 
 /// What a running command listens on, and what of that is unknown.
