@@ -6,10 +6,14 @@
 mod feature;
 #[path = "deploy/kubernetes.rs"]
 mod kubernetes;
+#[path = "reach/near_side.rs"]
+mod near_side;
 #[path = "deploy/played.rs"]
 mod played;
 #[path = "deploy/rules.rs"]
 mod rules;
+#[path = "deploy/slurm.rs"]
+mod slurm;
 #[path = "deploy/yaml.rs"]
 mod yaml;
 

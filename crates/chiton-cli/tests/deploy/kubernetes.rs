@@ -8,15 +8,12 @@ use chiton_testkit::processes::eventually;
 use chiton_testkit::transports::{KubeApi, usable};
 use serde_json::{Value, json};
 
+use crate::near_side::{NearSide, text};
 use crate::played::{Played, pod};
 use crate::rules::{broken, list, not_understood};
 use crate::{file, text_of, yaml};
 
 const LIMIT: Duration = Duration::from_mins(1);
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 fn described(name: &str) -> Value {
     yaml::read(&text_of(&format!("kubernetes/{name}")))
@@ -171,39 +168,30 @@ fn playable() -> Result<(), String> {
     carried::available().and_then(|()| Played::available())
 }
 
-/// A home for the near side, and the program with a PATH on which `podman` knows the pod.
-fn near(played: &Played, home: &tempfile::TempDir, arguments: &[&str]) -> Output {
-    let mut chiton = Command::new(env!("CARGO_BIN_EXE_chiton"));
-    chiton.env_clear().env("PATH", played.path()).env("HOME", home.path()).current_dir(home.path());
-    chiton.args(arguments).stdin(Stdio::null()).output().unwrap()
-}
-
 #[test]
 fn the_pod_is_reached_and_has_the_program_already() {
     if !usable(&playable()) {
         return;
     }
-    let (played, home) = (Played::start(&text_of("kubernetes/pod.yaml")), tempfile::tempdir().unwrap());
+    let played = Played::start(&text_of("kubernetes/pod.yaml"));
+    let near = NearSide::with_program_folder(&played.path_folder());
     let target = format!("podman:{}", played.container("main"));
     let script = "pwd; id -u; echo $HOME; command -v chiton; (: > /nothing) 2>/dev/null || echo read-only; : > /tmp/x";
-    let ran = near(&played, &home, &["run", "--on", &target, script]);
+    let ran = near.run(&["run", "--on", &target, script]);
     assert_eq!(text(&ran.stderr), "", "nothing was carried, and nothing is wrong");
     assert_eq!(text(&ran.stdout), "/work\n1000\n/chiton/home\n/chiton/bin/chiton\nread-only\n");
 
     // A task goes on without its connection, and its records are in the volume.
-    let task = near(
-        &played,
-        &home,
-        &["run", "--on", &target, "--background", "until [ -e /work/go ]; do sleep 0.1; done; echo went"],
-    );
+    let task =
+        near.run(&["run", "--on", &target, "--background", "until [ -e /work/go ]; do sleep 0.1; done; echo went"]);
     let id = text(&task.stdout).trim().to_owned();
     assert!(id.starts_with("shell_"), "{}", text(&task.stderr));
     let listed = text(&played.podman(&["exec", &played.container("main"), "chiton", "ps"]).stdout);
     assert!(listed.contains(&id), "{listed}");
     played.podman(&["exec", &played.container("main"), "touch", "/work/go"]);
-    let waited = near(&played, &home, &["wait", "--on", &target, &id]);
+    let waited = near.run(&["wait", "--on", &target, &id]);
     assert_eq!(waited.status.code(), Some(0), "{}", text(&waited.stderr));
-    let logs = near(&played, &home, &["logs", "--on", &target, &id]);
+    let logs = near.run(&["logs", "--on", &target, &id]);
     assert_eq!(text(&logs.stdout), "went\n", "{}", text(&logs.stderr));
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -106,9 +106,9 @@ impl Played {
         format!("{}-{name}", self.name)
     }
 
-    /// A PATH on which `podman` knows this pod.
-    pub fn path(&self) -> String {
-        path_with(self.folder.path())
+    /// A folder with a `podman` that knows this pod.
+    pub fn path_folder(&self) -> PathBuf {
+        self.folder.path().join("bin")
     }
 
     pub fn podman(&self, arguments: &[&str]) -> Output {
