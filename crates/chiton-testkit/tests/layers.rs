@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// The published crates, each before those it may use.
 const LAYERS: [&str; 11] = [
-    "chiton-cli", "chiton-watch", "chiton-reach", "chiton-mcp", "chiton-operator", "chiton-dialects", "chiton-engine", "chiton-guard",
-    "chiton-redact", "chiton-terminal", "chiton-shell",
+    "chiton-cli", "chiton-watch", "chiton-reach", "chiton-mcp", "chiton-operator", "chiton-dialects", "chiton-engine",
+    "chiton-guard", "chiton-redact", "chiton-terminal", "chiton-shell",
 ];
 
 /// Modules, and what each imports: with the files that do.
