@@ -56,7 +56,7 @@ pub(super) async fn verb(
 pub(super) fn verb_with(arguments: Vec<Vec<u8>>, streams: Streams, near: &Near) -> Verb {
     use std::os::unix::ffi::OsStrExt;
     let directory = near.target().directory.as_ref().map(|path| path.as_os_str().as_bytes().to_vec());
-    let terminal = (streams == Streams::Terminal).then(size).flatten();
+    let terminal = (streams == Streams::Terminal).then(|| size().unwrap_or(Size { columns: 80, rows: 24 }));
     let mut environment = Vec::new();
     if terminal.is_some()
         && let Some(term) = std::env::var_os("TERM")
