@@ -36,6 +36,7 @@ mod attention;
 mod broken;
 mod caller;
 mod counts;
+mod elsewhere;
 mod ends;
 mod failure;
 mod keep;

@@ -19,8 +19,8 @@ use chiton_engine::error::StoreError;
 use chiton_engine::sandbox::policy::SandboxPolicy;
 use chiton_engine::tasks::{Part, Watch};
 use chiton_engine::{
-    CommandRequest, Engine, EngineError, FreshState, Occurrence, Outcome, Owner, Response, Shell, StartedTask, Task,
-    Tasks,
+    CommandRequest, Engine, EngineError, FreshState, Occurrence, Outcome, Owner, Response, Session, Shell, StartedTask,
+    Task, Tasks,
 };
 use serde_json::{Map, Value};
 
@@ -159,7 +159,7 @@ impl Operator {
     }
 
     /// The dialect that a tool belongs to.
-    fn dialect_of(&self, tool: &str) -> &'static dyn Dialect {
+    pub(crate) fn dialect_of(&self, tool: &str) -> &'static dyn Dialect {
         self.lists_as.filter(|_| tool == LIST_TOOL).unwrap_or(self.dialect)
     }
 
@@ -241,6 +241,14 @@ impl Operator {
     /// From now on what an earlier server of this client followed is followed here.
     pub fn look_back(&self) {
         self.news.look_back(&self.tasks);
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub(crate) fn own_session(&self) -> &Session {
+        self.sessions.own()
     }
 
     pub(crate) fn news_of_tasks(&self) -> &News {
