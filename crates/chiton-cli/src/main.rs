@@ -230,7 +230,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Man(arguments) => manual::man(&arguments, Cli::command()),
         Verb::Target(arguments) => reach::target::target(&arguments, &settings),
         Verb::Host(arguments) => reach::host::host(&arguments, &state?),
-        Verb::Relay(arguments) => reach::relay::relay(&arguments, state),
+        Verb::Relay(arguments) => reach::relay::relay(&arguments, &settings, state),
         Verb::TakeTerminal(arguments) => reach::terminal::take(&arguments),
     }
 }

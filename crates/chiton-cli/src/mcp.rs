@@ -15,7 +15,7 @@ use chiton_mcp::{
     serve_stdio_from,
 };
 use chiton_operator::Operator;
-use clap::Args;
+use clap::{Args, FromArgMatches};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::LevelFilter;
@@ -136,6 +136,17 @@ impl McpArguments {
     /// From now on what happens is logged.
     pub(crate) fn log(&self, settings: &Settings) -> Result<()> {
         log_to_stderr(self.log_level.as_deref().or(settings.mcp.log_level.as_deref()))
+    }
+
+    /// What they are where nobody says anything.
+    pub(crate) fn usual() -> Result<Self> {
+        let matches = Self::augment_args(clap::Command::new("mcp")).try_get_matches_from(["mcp"])?;
+        Ok(Self::from_arg_matches(&matches)?)
+    }
+
+    /// An operator for one client.
+    pub(crate) fn serve(&self, settings: &Settings, state: &Path) -> Result<Operator> {
+        self.session.resolve(settings, Purpose::Server, state)?.operator(state)
     }
 
     /// An operator that only judges: its tools are carried out elsewhere.

@@ -1,6 +1,6 @@
 //! A client here, and its server on another machine: messages pass through, but calls are judged here first.
 //!
-//! 1. A call of a tool is put to the operator here ([`Operator::clear`]). What may not run is answered here; a person is asked
+//! 1. A call of a tool is put to the operator here ([`Operator::send_elsewhere`]). What may not run is answered here; a person is asked
 //!    through the client, as for commands of this machine.
 //! 2. What may run goes over with what was decided here, and with the values of the secrets it names.
 //! 3. Everything else, such as lists, resources and progress, goes through as it is.
@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use chiton_engine::consent::{Approver, Asking, Question};
-use chiton_engine::{Lock, RunControl};
-use chiton_operator::{Called, Caller, Cleared, Elsewhere, NEAR, Operator};
+use chiton_engine::{Elsewhere, EndElsewhere, Lock, RunControl, RunId};
+use chiton_operator::{Called, Caller, NEAR, Operator};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ElicitResult, ServerResult};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -54,7 +54,7 @@ struct Pending {
     /// The message, for a server that takes the place of another.
     line: Vec<u8>,
     /// The id of its run, where it starts one.
-    run: Option<String>,
+    run: Option<RunId>,
     /// Whether it can be sent again and happen once.
     repeatable: bool,
 }
@@ -234,17 +234,16 @@ impl Proxy {
             ..Caller::silent()
         };
         let arguments = request.arguments.unwrap_or_default();
-        let cleared = self.operator.clear(&request.name, &arguments, &caller, &self.far.place()).await;
+        let decided = self.operator.send_elsewhere(&request.name, &arguments, &caller, &self.far.place()).await;
         self.judged.lock().remove(&key(&id));
-        match cleared {
-            Ok(Cleared { near, repeatable }) => {
-                let run = near.as_ref().and_then(|near| near.run_id.clone()).map(|run| run.to_string());
+        match decided {
+            Ok(near) => {
+                let run = near.run_id.clone();
+                let repeatable = self.operator.is_repeatable(&request.name, &arguments);
                 if let Some(params) = message["params"].as_object_mut().filter(|_| ours) {
                     params.retain(|name, _| name != "requestState" && name != "inputResponses");
                 }
-                if let Some(near) = near {
-                    message["params"]["_meta"][NEAR] = serde_json::to_value(near).unwrap_or_default();
-                }
+                message["params"]["_meta"][NEAR] = serde_json::to_value(near).unwrap_or_default();
                 let line = message.to_string().into_bytes();
                 self.pending.lock().insert(key(&id), Pending { line, run, repeatable });
                 true
@@ -288,7 +287,8 @@ impl Proxy {
         }
         let Some(pending) = self.pending.lock().remove(&id) else { return self.tell_line(line) };
         if let Some(run) = &pending.run {
-            self.operator.note_end_elsewhere(run, &message["result"]["structuredContent"]);
+            let end = end_of(&message["result"]["structuredContent"]);
+            self.operator.ended_elsewhere(&self.far.place().target, run, &end);
         }
         match self.far.note() {
             Some(note) if add_note(&mut message, &note) => self.tell(&message),
@@ -380,6 +380,14 @@ impl Greeting {
 fn shows_forms(capabilities: &Value) -> bool {
     let Some(kinds) = capabilities.get("elicitation") else { return false };
     kinds.get("form").is_some() || kinds.get("url").is_none()
+}
+
+/// How a command ended, as far as its answer says so.
+fn end_of(facts: &Value) -> EndElsewhere {
+    let word = ["outcome", "status"].iter().find_map(|name| facts[name].as_str()).map(str::to_owned);
+    let exit_code = facts["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok());
+    let outcome = word.or_else(|| exit_code.map(|_| "exited".to_owned()));
+    EndElsewhere { outcome, exit_code, ..EndElsewhere::default() }
 }
 
 /// The id of a message as a text that no other id has.

@@ -19,16 +19,17 @@ use chiton_engine::error::StoreError;
 use chiton_engine::sandbox::policy::SandboxPolicy;
 use chiton_engine::tasks::{Part, Watch};
 use chiton_engine::{
-    CommandRequest, Engine, EngineError, FreshState, Occurrence, Outcome, Owner, Response, Shell, StartedTask, Task,
-    Tasks,
+    CommandRequest, Engine, EngineError, FreshState, Occurrence, Outcome, Owner, Response, Session, Shell, StartedTask,
+    Task, Tasks,
 };
 use serde_json::{Map, Value};
 
 use crate::caller::{Called, Caller};
 use crate::counts::OutputCounts;
-use crate::elsewhere::{Machines, Meant};
+
 use crate::failure::{engine_failure, not_possible, send_failure};
 use crate::keep::{Opened, Sessions};
+use crate::machines::{Machines, Meant};
 use crate::named::NamedSessions;
 use crate::news::News;
 use crate::ports::PortReports;
@@ -285,6 +286,14 @@ impl Operator {
     /// From now on what an earlier server of this client followed is followed here.
     pub fn look_back(&self) {
         self.news.look_back(&self.tasks);
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub(crate) fn own_session(&self) -> &Session {
+        self.sessions.own()
     }
 
     pub(crate) fn news_of_tasks(&self) -> &News {

@@ -279,11 +279,12 @@ async fn attempt(
             Err(gone) => bail!("{gone}"),
             Ok(Ending::NotStarted(why)) => bail!("{why}"),
             Ok(_) => {
-                judge.note_end(&decided);
-                let report = serde_json::from_slice(&text).with_context(|| {
+                let report: Value = serde_json::from_slice(&text).with_context(|| {
                     let said = String::from_utf8_lossy(&complaint);
                     said.trim().trim_start_matches("chiton: ").to_owned()
                 })?;
+                let code = report["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok());
+                judge.note_end(&name, &decided, code);
                 return Ok(Outcome::of(&name, report, began.elapsed()));
             }
         }
