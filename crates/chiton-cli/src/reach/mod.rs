@@ -169,10 +169,10 @@ fn forwarded(facts: &Facts) -> Vec<Vec<u8>> {
     forwarded_of(env::args_os().skip(1).map(OsString::into_vec), facts)
 }
 
-/// Options, with a value, that are about this machine.
-const NOT_FORWARDED: [&[u8]; 11] = [
+/// Options, with a value, that are about this machine. How commands are judged over there is for the settings there to say.
+const NOT_FORWARDED: [&[u8]; 12] = [
     b"--on", b"--at-most", b"--config", b"--state-dir", b"--secrets-dir", b"--secret-env", b"--secret-command",
-    b"--stdin", b"--file", b"--output", b"-o",
+    b"--stdin", b"--file", b"--output", b"-o", b"--guard",
 ];
 
 /// The same of these arguments.
