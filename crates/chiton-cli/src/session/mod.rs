@@ -29,6 +29,7 @@ command that changes it is a step. `undo` steps back and leaves files alone; `ch
   chiton session undo api                             step back; --redo forward again
   chiton session fork api api-2                       go on from here twice
   chiton session export api > api.json                carry it away; `import` takes it in
+  chiton session export --to-move api                 the same for another machine; there, `import --moved`
   source <(chiton session export api --bash)          go on by hand in your own shell
 
 A checkpoint is a moment. Going back to it undoes, the newest first, what commands in a sandbox have changed since in the
@@ -108,6 +109,9 @@ enum SessionVerb {
         /// As a script to be sourced
         #[arg(long)]
         bash: bool,
+        /// For another machine: without what belongs to this one, which is listed under `left_behind`
+        #[arg(long, conflicts_with = "bash")]
+        to_move: bool,
     },
     /// Take in a session that `export` has written
     Import {
@@ -115,6 +119,12 @@ enum SessionVerb {
         file: PathBuf,
         /// What it is to be called [default: as it was]
         name: Option<String>,
+        /// It comes from another machine, by `export --to-move`: it starts in its directory as far as that is here
+        #[arg(long)]
+        moved: bool,
+        /// Print one JSON object
+        #[arg(long, requires = "moved")]
+        json: bool,
     },
     /// Forget sessions
     Rm {
@@ -158,10 +168,12 @@ pub(crate) fn session(arguments: &SessionVerbArguments, settings: &Settings, sta
             return values::undo(store, name, *steps, *redo, *json);
         }
         SessionVerb::Fork { name, new } => values::fork(store, name, new)?,
-        SessionVerb::Export { name, bash } => values::export(store, name, *bash)?,
-        SessionVerb::Import { file, name } => {
+        SessionVerb::Export { name, to_move: true, .. } => values::export_to_move(store, name)?,
+        SessionVerb::Export { name, bash, .. } => values::export(store, name, *bash)?,
+        SessionVerb::Import { file, name, moved, json } => {
             person::required("takes in a session")?;
-            values::import(store, file, name.as_deref())?;
+            let name = name.as_deref();
+            if *moved { values::import_moved(store, file, name, *json)? } else { values::import(store, file, name)? }
         }
         SessionVerb::Rm { names } => {
             person::required("forgets a session")?;
