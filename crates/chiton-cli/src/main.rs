@@ -192,7 +192,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
     let given = given.map(std::path::absolute).transpose()?;
     let state = given.clone().map_or_else(surroundings::state_directory, Ok);
     if cli.far.is_none()
-        && let Some(there) = reach::wanted(&cli.verb, &settings)?
+        && let Some(there) = reach::wanted(&cli.verb, &settings, &state)?
     {
         return reach::go(&there, &cli.verb, &settings, &state?);
     }

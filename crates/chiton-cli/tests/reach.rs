@@ -567,3 +567,32 @@ fn holders(folder: &std::path::Path, value: &str) -> Vec<String> {
     }
     found
 }
+
+#[test]
+fn a_session_moves_and_comes_back_without_what_belongs_to_a_machine() {
+    if !usable(&Sshd::available()) {
+        return;
+    }
+    let sshd = Sshd::start(&SshdOptions::default());
+    let near = NearSide::with_target("far", &sshd.client());
+    let begin = "export STAGE=test TMPDIR=/nowhere; greet() { echo hello from $(hostname), $STAGE; }; cd /usr";
+    near.run(&["run", "--session", "api", begin]);
+    let moved = near.run(&["session", "move", "api", "--on", "far"]);
+    assert_eq!(moved.status.code(), Some(0), "{}", text(&moved.stderr));
+    assert!(text(&moved.stdout).contains("lives on far now, in /usr"), "{}", text(&moved.stdout));
+    assert!(text(&moved.stderr).contains("TMPDIR stayed behind"), "{}", text(&moved.stderr));
+
+    let there = near.run(&["run", "--session", "api", "greet; pwd; echo $HOME"]);
+    let home = sshd.machine().home();
+    let expected = format!("hello from far, test\n/usr\n{}\n", home.display());
+    assert_eq!(text(&there.stdout), expected, "{}", text(&there.stderr));
+    near.run(&["run", "--session", "api", "STAGE=live; cd /"]);
+
+    let back = near.run(&["session", "move", "api", "--on", "local"]);
+    assert_eq!(back.status.code(), Some(0), "{}", text(&back.stderr));
+    let here = near.run(&["run", "--session", "api", "pwd; echo $STAGE $HOME"]);
+    let home = near.folder().join("home");
+    assert_eq!(text(&here.stdout), format!("/\nlive {}\n", home.display()), "{}", text(&here.stderr));
+    let left = near.run(&["run", "--on", "far", "chiton session list 2>/dev/null; true"]);
+    assert_eq!(text(&left.stdout), "", "nothing of it is left there");
+}

@@ -15,6 +15,7 @@ pub(crate) mod machines;
 pub(crate) mod relay;
 mod run;
 mod server;
+pub(crate) mod sessions;
 pub(crate) mod target;
 pub(crate) mod terminal;
 
@@ -27,6 +28,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use chiton_operator::NamedSessions;
 use chiton_reach::near::Change;
 use chiton_reach::target::HERE;
 use chiton_reach::{Near, NearOptions, Programs, Target};
@@ -77,11 +79,16 @@ pub(crate) struct There {
 }
 
 /// Where `verb` is to be done, where that is not here.
-pub(crate) fn wanted(verb: &Verb, settings: &Settings) -> Result<Option<There>> {
+pub(crate) fn wanted(verb: &Verb, settings: &Settings, state: &Result<PathBuf>) -> Result<Option<There>> {
     let given = match verb {
         Verb::Run(arguments) => {
             let RunOnArguments { on, each, at_most } = &arguments.on;
-            There { names: on.clone(), each: *each, at_most: *at_most }
+            let mut names = on.clone();
+            // A session has a home.
+            if let (true, Some(session), Ok(state)) = (names.is_empty(), arguments.session(), state) {
+                names.extend(NamedSessions::new(state).home(session)?);
+            }
+            There { names, each: *each, at_most: *at_most }
         }
         Verb::Ps(arguments) => one(&arguments.on),
         Verb::Logs(arguments) => one(&arguments.on),

@@ -231,6 +231,11 @@ impl RunArguments {
         self.command.len()
     }
 
+    /// The session it goes on with.
+    pub(crate) fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
     /// Whether the command reads something.
     pub(crate) fn has_input(&self) -> bool {
         self.stdin.is_some()

@@ -1,7 +1,7 @@
 //! `chiton session`: sessions as values, and moments of the work to go back to.
 
 mod checkpoints;
-mod values;
+pub(crate) mod values;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 
 use crate::settings::Settings;
-use crate::{person, surroundings};
+use crate::{person, reach, surroundings};
 use checkpoints::{BackArguments, CheckpointArguments};
 
 /// Look at sessions, step back, branch off, carry away; remember a moment and go back to it
@@ -29,7 +29,7 @@ command that changes it is a step. `undo` steps back and leaves files alone; `ch
   chiton session undo api                             step back; --redo forward again
   chiton session fork api api-2                       go on from here twice
   chiton session export api > api.json                carry it away; `import` takes it in
-  chiton session export --to-move api                 the same for another machine; there, `import --moved`
+  chiton session move api --on build                  have it go on on another machine; --on local brings it back
   source <(chiton session export api --bash)          go on by hand in your own shell
 
 A checkpoint is a moment. Going back to it undoes, the newest first, what commands in a sandbox have changed since in the
@@ -126,6 +126,15 @@ enum SessionVerb {
         #[arg(long, requires = "moved")]
         json: bool,
     },
+    /// Have a session go on on another machine, or here again: its state goes over, less what belongs to a machine
+    Move {
+        /// Which one
+        #[arg(add = ArgValueCandidates::new(known_sessions))]
+        name: String,
+        /// Where it is to live: a target, as for `chiton run --on`; local brings it back
+        #[arg(long, value_name = "TARGET")]
+        on: String,
+    },
     /// Forget sessions
     Rm {
         /// Which ones
@@ -174,6 +183,10 @@ pub(crate) fn session(arguments: &SessionVerbArguments, settings: &Settings, sta
             person::required("takes in a session")?;
             let name = name.as_deref();
             if *moved { values::import_moved(store, file, name, *json)? } else { values::import(store, file, name)? }
+        }
+        SessionVerb::Move { name, on } => {
+            person::required("moves a session")?;
+            return crate::on_runtime(reach::sessions::relocate(name, on, settings, &named));
         }
         SessionVerb::Rm { names } => {
             person::required("forgets a session")?;

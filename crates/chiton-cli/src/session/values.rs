@@ -301,7 +301,7 @@ pub(super) fn export_to_move(store: &SessionStore, name: &str) -> Result<()> {
     Ok(())
 }
 
-fn home_directory() -> Result<PathBuf> {
+pub(crate) fn home_directory() -> Result<PathBuf> {
     surroundings::home().context("HOME is not set, or not to an absolute path")
 }
 
@@ -319,7 +319,16 @@ pub(super) fn export(store: &SessionStore, name: &str, bash: bool) -> Result<()>
 
 /// Takes in a session that has moved here, and says where it goes on.
 pub(super) fn import_moved(store: &SessionStore, file: &Path, name: Option<&str>, json: bool) -> Result<()> {
-    let carried = read_carried(file)?;
+    take_in_moved(store, read_carried(file)?, name, json)
+}
+
+/// The same of one that was read.
+pub(crate) fn take_in_moved(
+    store: &SessionStore,
+    carried: CarriedSession,
+    name: Option<&str>,
+    json: bool,
+) -> Result<()> {
     let name = name.map_or_else(|| carried.name.clone(), ToOwned::to_owned);
     let (was, left) = (carried.value().directory().to_owned(), carried.left_behind().to_vec());
     let start = surroundings::working_directory()?;
