@@ -70,8 +70,15 @@ impl NearSide {
     }
 
     pub(crate) fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_chiton"));
-        command.args(words).current_dir(self.folder.path().join("work"));
+        let mut command = self.command_of(Path::new(env!("CARGO_BIN_EXE_chiton")));
+        command.args(words);
+        command
+    }
+
+    /// Another program, in the environment in which the user has ours.
+    pub(crate) fn command_of(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.folder.path().join("work"));
         command.env("HOME", self.folder.path().join("home"));
         command.env("CHITON_CONFIG", self.settings());
         command.env("XDG_STATE_HOME", self.folder.path().join("state"));
