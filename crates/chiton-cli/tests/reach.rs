@@ -165,7 +165,7 @@ fn the_real_docker_client_reaches_it() {
 fn a_kind_of_machine_without_a_program_is_refused_by_name() {
     let near = NearSide::new();
     let folder = near.folder().join("other");
-    near.program(&folder, "uname", "echo Linux ppc64le");
+    NearSide::program(&folder, "uname", "echo Linux ppc64le");
     near.write_target("odd", &["env".to_owned(), format!("PATH={}:/bin:/usr/bin", folder.display()), "sh".to_owned()]);
     let ran = near.run(&["run", "--on", "odd", "true"]);
     let said = text(&ran.stderr);
@@ -211,8 +211,8 @@ fn a_pod_is_reached_by_kubectl_and_a_cut_connection_is_made_again() {
     api.network().cut_all();
     fs::write(&gate, "").unwrap();
     let ran = child.wait_with_output().unwrap();
-    let expected: String = (1..=20000).map(|number| format!("{number}\n")).collect();
-    assert_eq!(text(&ran.stdout), format!("begun\n{expected}"), "{}", text(&ran.stderr));
+    let expected: Vec<String> = (1..=20000).map(|number| number.to_string()).collect();
+    assert_eq!(text(&ran.stdout), format!("begun\n{}\n", expected.join("\n")), "{}", text(&ran.stderr));
     assert_eq!(ran.status.code(), Some(3), "what kubectl says never counts");
     assert!(text(&ran.stderr).contains("nothing was missed"), "{}", text(&ran.stderr));
 }
@@ -366,10 +366,10 @@ fn where_the_login_manager_ends_everything_the_host_gets_a_scope_of_its_own() {
     let near = NearSide::new();
     let (bin, home) = (near.folder().join("bin"), near.folder().join("far"));
     fs::create_dir(&home).unwrap();
-    near.program(&bin, "busctl", "echo b true");
-    near.program(&bin, "loginctl", "echo no");
+    NearSide::program(&bin, "busctl", "echo b true");
+    NearSide::program(&bin, "loginctl", "echo no");
     let note = near.folder().join("scope");
-    near.program(
+    NearSide::program(
         &bin,
         "systemd-run",
         &format!("echo \"$@\" >> {}; while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"", note.display()),
@@ -518,12 +518,13 @@ fn what_is_denied_there_is_denied_whatever_is_said_here() {
     near.command(&["host", "--stop"]).env("XDG_STATE_HOME", &home).output().unwrap();
 }
 
+const VALUE: &str = "S3CR3T-VALUE-of-this-machine";
+
 #[test]
 fn a_secret_of_this_machine_is_nowhere_on_the_other() {
     if !usable(&Sshd::available()) {
         return;
     }
-    const VALUE: &str = "S3CR3T-VALUE-of-this-machine";
     let sshd = Sshd::start(&SshdOptions::default());
     let near = NearSide::with_target("far", &sshd.client());
     let hold = near.folder().join("hold");

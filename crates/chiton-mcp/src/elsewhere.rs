@@ -11,7 +11,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use chiton_engine::consent::{Approver, Asking, Question};
 use chiton_engine::{Elsewhere, EndElsewhere, Lock, RunControl, RunId};
@@ -258,17 +258,16 @@ impl Proxy {
     /// Answers a call that does not go over.
     async fn reply(&self, id: &Value, called: Called, modern: bool) {
         let later = called.question.as_ref().filter(|_| modern).and_then(|question| approval::ask_later(question));
-        let response = match later {
-            Some(asking) => CallToolResponse::InputRequired(asking),
-            None => {
-                let (revision, name) = {
-                    let greeting = self.greeting.lock();
-                    (greeting.revision.clone(), greeting.name.clone())
-                };
-                let wanted = revision.is_none_or(|revision| revision.has_structured())
-                    && structured::is_wanted_by(&self.operator, &name);
-                CallToolResponse::Complete(as_result(self.operator.deliver(&called).await, wanted))
-            }
+        let response = if let Some(asking) = later {
+            CallToolResponse::InputRequired(asking)
+        } else {
+            let (revision, name) = {
+                let greeting = self.greeting.lock();
+                (greeting.revision.clone(), greeting.name.clone())
+            };
+            let wanted = revision.is_none_or(|revision| revision.has_structured())
+                && structured::is_wanted_by(&self.operator, &name);
+            CallToolResponse::Complete(as_result(self.operator.deliver(&called).await, wanted))
         };
         let result = serde_json::to_value(ServerResult::from(response)).unwrap_or_default();
         self.tell(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
@@ -357,7 +356,7 @@ impl Greeting {
         let params = &message["params"];
         self.lines = vec![line];
         self.id = Some(key(&message["id"]));
-        self.name = params["clientInfo"]["name"].as_str().unwrap_or_default().to_owned();
+        params["clientInfo"]["name"].as_str().unwrap_or_default().clone_into(&mut self.name);
         self.revision = params["protocolVersion"].as_str().map(Revision::new);
         self.shows_forms = shows_forms(&params["capabilities"]);
     }
@@ -409,7 +408,7 @@ fn add_note(message: &mut Value, note: &str) -> bool {
 fn at_once_or_beside(work: impl Future<Output = ()> + Send + 'static) {
     let mut work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(work);
     let mut context = Context::from_waker(Waker::noop());
-    if let Poll::Pending = work.as_mut().poll(&mut context) {
+    if work.as_mut().poll(&mut context).is_pending() {
         tokio::spawn(work);
     }
 }

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The published crates, each before those it may use.
-const LAYERS: [&str; 10] = [
-    "chiton-cli", "chiton-watch", "chiton-mcp", "chiton-operator", "chiton-dialects", "chiton-engine", "chiton-guard",
+const LAYERS: [&str; 11] = [
+    "chiton-cli", "chiton-watch", "chiton-reach", "chiton-mcp", "chiton-operator", "chiton-dialects", "chiton-engine", "chiton-guard",
     "chiton-redact", "chiton-terminal", "chiton-shell",
 ];
 
