@@ -25,6 +25,7 @@ mod manual;
 mod mcp;
 mod messages;
 mod near;
+mod on_arguments;
 mod passphrase;
 mod person;
 mod preview;
@@ -217,8 +218,15 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Clean(arguments) => clean::clean(&arguments, &settings, &state?),
         Verb::Changes(arguments) => changes::changes(&arguments, &state?),
         Verb::Undo(arguments) => undo::undo(&arguments, &state?),
-        Verb::Session(arguments) => session::session(&arguments, &settings, &state?),
-        Verb::Mcp(arguments) => mcp::mcp(&arguments, &settings, &state?),
+        Verb::Session(arguments) => match arguments.moving() {
+            Some((name, on)) => on_runtime(reach::sessions::relocate(name, on, &settings, &state?)),
+            None => session::session(&arguments, &settings, &state?),
+        },
+        Verb::Mcp(arguments) => {
+            let state = state?;
+            let machines = reach::machines::Machines::of(&settings, &state).map(|machines| machines as _);
+            mcp::mcp(&arguments, &settings, machines, &state)
+        }
         Verb::Call(arguments) => call::call(&arguments, &settings, &state?),
         Verb::Sandbox(arguments) => sandbox::sandbox(&arguments, &settings, &state?),
         Verb::Secret(arguments) => secret::secret(&arguments, &settings),

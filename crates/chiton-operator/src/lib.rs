@@ -40,7 +40,6 @@ mod elsewhere;
 mod ends;
 mod failure;
 mod keep;
-mod machines;
 mod named;
 mod news;
 mod numbers;
@@ -58,9 +57,8 @@ pub use attention::Attention;
 pub use broken::broken_state;
 pub use caller::{Called, Caller, Consent, OnEvent};
 pub use elsewhere::NEAR;
-pub use machines::{Calling, Machines};
 pub use named::NamedSessions;
-pub use operator::Operator;
+pub use operator::{Calling, Machines, Operator};
 pub use shorten::LikeLines;
 
 /// The examples of the README are compiled, too.

@@ -1,5 +1,7 @@
 //! Carries out what a call asks for.
 
+mod machines;
+
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +31,6 @@ use crate::counts::OutputCounts;
 
 use crate::failure::{engine_failure, not_possible, send_failure};
 use crate::keep::{Opened, Sessions};
-use crate::machines::{Machines, Meant};
 use crate::named::NamedSessions;
 use crate::news::News;
 use crate::ports::PortReports;
@@ -38,6 +39,9 @@ use crate::shorten::{LikeLines, Shortener};
 use crate::tasks::{ClientTasks, VIEW, transcript};
 use crate::undo;
 use crate::whose::WayToOthers;
+
+use machines::Meant;
+pub use machines::{Calling, Machines};
 
 /// The tool that lists tasks, where a dialect has none of its own.
 const LIST_TOOL: &str = "ListShells";
@@ -194,11 +198,6 @@ impl Operator {
     /// The dialect that a tool belongs to.
     pub(crate) fn dialect_of(&self, tool: &str) -> &'static dyn Dialect {
         self.lists_as.filter(|_| tool == LIST_TOOL).unwrap_or(self.dialect)
-    }
-
-    /// The other machines that calls may name.
-    pub(crate) fn machines(&self) -> Option<&Arc<dyn Machines>> {
-        self.machines.as_ref()
     }
 
     /// Where it is.

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// The published crates, each before those it may use.
 const LAYERS: [&str; 11] = [
-    "chiton-cli", "chiton-watch", "chiton-reach", "chiton-mcp", "chiton-operator", "chiton-dialects", "chiton-engine", "chiton-guard",
-    "chiton-redact", "chiton-terminal", "chiton-shell",
+    "chiton-cli", "chiton-watch", "chiton-reach", "chiton-mcp", "chiton-operator", "chiton-dialects", "chiton-engine",
+    "chiton-guard", "chiton-redact", "chiton-terminal", "chiton-shell",
 ];
 
 /// Modules, and what each imports: with the files that do.
@@ -29,7 +29,7 @@ fn a_crate_uses_only_crates_below_it() {
 
 #[test]
 fn the_libraries_below_the_engine_touch_nothing_outside() {
-    for name in &LAYERS[6..] {
+    for name in &LAYERS[7..] {
         for (file, text) in sources(&crates().join(name).join("src")) {
             for outside in ["std::fs", "std::net", "std::process", "std::env", "rustix::", "libc::", "tokio::"] {
                 assert!(!text.contains(outside), "{} uses {outside}", file.display());

@@ -29,7 +29,8 @@ const HOMES: &str = "elsewhere";
 pub(crate) struct Machines {
     settings: Settings,
     homes: PathBuf,
-    servers: AsyncMutex<HashMap<String, Arc<Server>>>,
+    /// By machine and by client: each client has sessions of its own there.
+    servers: AsyncMutex<HashMap<(String, String), Arc<Server>>>,
 }
 
 impl Machines {
@@ -41,14 +42,16 @@ impl Machines {
 
     /// The server on a machine, reached where it was not yet, or is not any more.
     async fn server(&self, target: &str, operator: &Operator) -> Result<Arc<Server>, String> {
+        let client = operator.client_name().unwrap_or("chiton").to_owned();
+        let key = (target.to_owned(), client.clone());
         let mut servers = self.servers.lock().await;
-        if let Some(server) = servers.get(target).filter(|server| server.near.gone().is_none()) {
+        if let Some(server) = servers.get(&key).filter(|server| server.near.gone().is_none()) {
             return Ok(Arc::clone(server));
         }
         let reached = Target::named(target, &self.settings.target).map_err(|error| error.to_string())?;
         let (near, facts) = connect(reached, &self.settings).await.map_err(|error| format!("{error:#}"))?;
-        let server = Server::start(near, facts, operator.client_name().unwrap_or("chiton")).await;
-        servers.insert(target.to_owned(), Arc::clone(&server));
+        let server = Server::start(near, facts, &client).await;
+        servers.insert(key, Arc::clone(&server));
         Ok(server)
     }
 

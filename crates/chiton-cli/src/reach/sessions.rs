@@ -1,5 +1,6 @@
 //! `chiton session move`: a session goes on on another machine, or here again.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
@@ -11,10 +12,13 @@ use serde_json::Value;
 
 use super::{connect, forward, tell_loss};
 use crate::messages::{remark, say};
+use crate::person;
 use crate::session::values;
 use crate::settings::Settings;
 
-pub(crate) async fn relocate(name: &str, on: &str, settings: &Settings, named: &NamedSessions) -> Result<ExitCode> {
+pub(crate) async fn relocate(name: &str, on: &str, settings: &Settings, state: &Path) -> Result<ExitCode> {
+    person::required("moves a session")?;
+    let named = &NamedSessions::new(state);
     let home = named.home(name)?;
     match (home.as_deref(), on) {
         (None, HERE) => {

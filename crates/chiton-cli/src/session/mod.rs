@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 
 use crate::settings::Settings;
-use crate::{person, reach, surroundings};
+use crate::{person, surroundings};
 use checkpoints::{BackArguments, CheckpointArguments};
 
 /// Look at sessions, step back, branch off, carry away; remember a moment and go back to it
@@ -159,6 +159,13 @@ enum SessionVerb {
     },
 }
 
+impl SessionVerbArguments {
+    /// The session that is to live elsewhere, and where.
+    pub(crate) fn moving(&self) -> Option<(&str, &str)> {
+        if let SessionVerb::Move { name, on } = &self.verb { Some((name, on)) } else { None }
+    }
+}
+
 pub(crate) fn session(arguments: &SessionVerbArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
     let all = Checkpoints::new(state);
     let mut limits = Limits::default();
@@ -184,10 +191,8 @@ pub(crate) fn session(arguments: &SessionVerbArguments, settings: &Settings, sta
             let name = name.as_deref();
             if *moved { values::import_moved(store, file, name, *json)? } else { values::import(store, file, name)? }
         }
-        SessionVerb::Move { name, on } => {
-            person::required("moves a session")?;
-            return crate::on_runtime(reach::sessions::relocate(name, on, settings, &named));
-        }
+        // It needs a way to other machines; see `moving`.
+        SessionVerb::Move { .. } => {}
         SessionVerb::Rm { names } => {
             person::required("forgets a session")?;
             return values::remove(store, names);

@@ -9,8 +9,8 @@ use chiton_dialects::arguments::short;
 use chiton_dialects::{CallError, ON, Reply, ToolSpec};
 use serde_json::{Map, Value};
 
+use super::Operator;
 use crate::caller::{Called, Caller};
-use crate::operator::Operator;
 
 /// A call that is being carried out on another machine.
 pub type Calling<'a> = Pin<Box<dyn Future<Output = Result<Reply, Box<Called>>> + Send + 'a>>;
@@ -35,7 +35,7 @@ pub trait Machines: fmt::Debug + Send + Sync {
 }
 
 /// Where a call is meant to be carried out.
-pub(crate) enum Meant {
+pub(super) enum Meant {
     Here,
     On(Arc<dyn Machines>, String),
     Nowhere(CallError),
@@ -43,8 +43,8 @@ pub(crate) enum Meant {
 
 impl Operator {
     /// Where a call is meant to be carried out: where it says, or where the command is that it names.
-    pub(crate) fn meant(&self, spec: &ToolSpec, arguments: &Map<String, Value>) -> Meant {
-        let Some(machines) = self.machines() else {
+    pub(super) fn meant(&self, spec: &ToolSpec, arguments: &Map<String, Value>) -> Meant {
+        let Some(machines) = &self.machines else {
             let names_one = self.dialect().names_machines() && arguments.contains_key(ON);
             return if names_one { Meant::Nowhere(no_machine()) } else { Meant::Here };
         };
@@ -64,7 +64,7 @@ impl Operator {
         }
     }
 
-    pub(crate) async fn call_on(
+    pub(super) async fn call_on(
         &self,
         machines: &dyn Machines,
         target: &str,
