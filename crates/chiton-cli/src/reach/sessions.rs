@@ -67,7 +67,9 @@ async fn bring_back(name: &str, there: &str, settings: &Settings, named: &NamedS
     ensure!(answered.succeeded, "session {name} stays on {there}, which says: {}", answered.complaint());
     let carried: CarriedSession =
         serde_json::from_slice(&answered.output).with_context(|| format!("{there} has sent what is not a session"))?;
+    // What is here is what it was before it left.
     named.clear_home(name)?;
+    named.store().remove(name)?;
     if let Err(error) = values::take_in_moved(named.store(), carried, Some(name), false) {
         named.set_home(name, there)?;
         return Err(error);
