@@ -15,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::audit;
 use crate::messages::remark;
-use crate::reach::OnArguments;
+use crate::on_arguments::OnArguments;
 use crate::settings::Settings;
 use crate::window::{self, RawMode};
 

@@ -82,10 +82,10 @@ enum AuditVerb {
 }
 
 /// Every word that a line can have for how it ended, and one for all that went wrong.
-const OUTCOMES: [&str; 21] = [
+const OUTCOMES: [&str; 23] = [
     "failure", "started", "exited", "signaled", "timed_out", "cancelled", "killed", "lost", "running", "refused",
     "failed", "described", "read", "written_to", "kill", "release", "signal", "attached", "replied", "not started",
-    "notify_failed",
+    "notify_failed", "asked for again", "unknown",
 ];
 
 fn span(text: &str) -> Result<Duration> {
@@ -248,7 +248,8 @@ fn as_text(line: &AuditLine, for_people: bool) -> String {
     if for_people {
         what = what.replace('\n', "\\n").chars().take(200).collect();
     }
-    format!("{at} {run} {}{code} {}", outcome(line), what.replace('\n', "\\n"))
+    let on = entry.on.as_ref().map(|on| format!(" on {on}:")).unwrap_or_default();
+    format!("{at} {run} {}{code}{on} {}", outcome(line), what.replace('\n', "\\n"))
 }
 
 fn check(journal: &Journal, state: &Path) -> Result<Verified, Tampered> {
@@ -293,4 +294,22 @@ fn in_words(tampered: &Tampered) -> String {
 fn time(ms: u64) -> String {
     let at = jiff::Timestamp::from_millisecond(i64::try_from(ms).unwrap_or(i64::MAX));
     at.map_or_else(|_| ms.to_string(), |at| format!("{at:.3}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_about_another_machine_names_it() {
+        let mut entry = AuditEntry::new(AuditEvent::Run);
+        (entry.run, entry.command) = (Some("shell_0000abcd".to_owned()), Some("make".to_owned()));
+        let line = |entry: &AuditEntry| {
+            let line = AuditLine { number: 1, at_ms: 0, previous: String::new(), entry: entry.clone() };
+            as_text(&line, false)
+        };
+        assert_eq!(line(&entry), "1970-01-01T00:00:00.000Z shell_0000abcd started make");
+        entry.on = Some("build".to_owned());
+        assert_eq!(line(&entry), "1970-01-01T00:00:00.000Z shell_0000abcd started on build: make");
+    }
 }

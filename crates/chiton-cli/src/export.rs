@@ -11,7 +11,7 @@ use chiton_engine::terminal::picture::{Scheme, svg};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
-use crate::reach::OnArguments;
+use crate::on_arguments::OnArguments;
 
 /// Write the recording of a command's terminal
 #[derive(Args)]

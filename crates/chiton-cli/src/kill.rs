@@ -13,7 +13,7 @@ use clap_complete::engine::ArgValueCandidates;
 use crate::audit;
 use crate::duration::duration;
 use crate::messages::{complain, say};
-use crate::reach::OnArguments;
+use crate::on_arguments::OnArguments;
 use crate::settings::Settings;
 
 /// End commands with everything they started

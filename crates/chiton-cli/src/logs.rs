@@ -13,7 +13,7 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
 use crate::messages::{PIPE_CLOSED, remark};
-use crate::reach::OnArguments;
+use crate::on_arguments::OnArguments;
 
 /// Show what a command printed, even while it runs
 #[derive(Args)]

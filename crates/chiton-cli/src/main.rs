@@ -25,6 +25,7 @@ mod manual;
 mod mcp;
 mod messages;
 mod near;
+mod on_arguments;
 mod passphrase;
 mod person;
 mod preview;
@@ -192,7 +193,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
     let given = given.map(std::path::absolute).transpose()?;
     let state = given.clone().map_or_else(surroundings::state_directory, Ok);
     if cli.far.is_none()
-        && let Some(there) = reach::wanted(&cli.verb, &settings)?
+        && let Some(there) = reach::wanted(&cli.verb, &settings, &state)?
     {
         return reach::go(&there, &cli.verb, &settings, &state?);
     }
@@ -217,8 +218,15 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Clean(arguments) => clean::clean(&arguments, &settings, &state?),
         Verb::Changes(arguments) => changes::changes(&arguments, &state?),
         Verb::Undo(arguments) => undo::undo(&arguments, &state?),
-        Verb::Session(arguments) => session::session(&arguments, &settings, &state?),
-        Verb::Mcp(arguments) => mcp::mcp(&arguments, &settings, &state?),
+        Verb::Session(arguments) => match arguments.moving() {
+            Some((name, on)) => on_runtime(reach::sessions::relocate(name, on, &settings, &state?)),
+            None => session::session(&arguments, &settings, &state?),
+        },
+        Verb::Mcp(arguments) => {
+            let state = state?;
+            let machines = reach::machines::Machines::of(&settings, &state).map(|machines| machines as _);
+            mcp::mcp(&arguments, &settings, machines, &state)
+        }
         Verb::Call(arguments) => call::call(&arguments, &settings, &state?),
         Verb::Sandbox(arguments) => sandbox::sandbox(&arguments, &settings, &state?),
         Verb::Secret(arguments) => secret::secret(&arguments, &settings),
@@ -230,7 +238,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Verb::Man(arguments) => manual::man(&arguments, Cli::command()),
         Verb::Target(arguments) => reach::target::target(&arguments, &settings),
         Verb::Host(arguments) => reach::host::host(&arguments, &state?),
-        Verb::Relay(arguments) => reach::relay::relay(&arguments, state),
+        Verb::Relay(arguments) => reach::relay::relay(&arguments, &settings, state),
         Verb::TakeTerminal(arguments) => reach::terminal::take(&arguments),
     }
 }

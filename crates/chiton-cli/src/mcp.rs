@@ -14,16 +14,15 @@ use chiton_mcp::{
     Address, ChannelOffer, ClientPlace, HttpOptions, NearCalls, StartDirectory, StdioOptions, serve_http,
     serve_stdio_from,
 };
-use chiton_operator::Operator;
-use clap::Args;
+use chiton_operator::{Machines, Operator};
+use clap::{Args, FromArgMatches};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::audit::otlp::Exporter;
 use crate::messages::remark;
-use crate::reach::OnArguments;
-use crate::reach::machines::Machines;
+use crate::on_arguments::OnArguments;
 use crate::runtime;
 use crate::session_arguments::{Purpose, SessionArguments, SessionSetup};
 use crate::settings::{HttpSettings, Settings};
@@ -91,7 +90,13 @@ pub(crate) struct McpArguments {
     pub(crate) on: OnArguments,
 }
 
-pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
+pub(crate) fn mcp(
+    arguments: &McpArguments,
+    settings: &Settings,
+    machines: Option<Arc<dyn Machines>>,
+    state: &Path,
+) -> Result<ExitCode> {
+    let extras = &Extras { machines, ..arguments.extras(settings) };
     arguments.log(settings)?;
     // This very thread serves a client on a pipe: handing a message from one thread to another takes longer than what
     // is done with it.
@@ -101,7 +106,7 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
     let exporter = Exporter::start(settings, state)?;
     let served = runtime.block_on(async {
         if let Some(address) = arguments.http.as_deref().or(settings.http.listen.as_deref()) {
-            return over_http(address, arguments, settings, state).await;
+            return over_http(address, arguments, extras, settings, state).await;
         }
         if io::stdin().is_terminal() {
             remark(
@@ -113,8 +118,8 @@ pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -
         // The roots of a client on another machine are directories over there.
         let start = if arguments.near { StartDirectory::Chosen } else { setup.start() };
         let operator = setup.operator(state)?;
-        let operator = arguments.extras(settings, state).add_to(operator);
-        let make = maker(setup, arguments, settings, state);
+        let operator = extras.add_to(operator);
+        let make = maker(setup, extras, settings, state);
         let near = if arguments.near { NearCalls::Believed } else { NearCalls::Ignored };
         serve_stdio_from(operator, StdioOptions { start, channel: arguments.channel(settings), near }, make)
             .await
@@ -138,22 +143,31 @@ impl McpArguments {
         log_to_stderr(self.log_level.as_deref().or(settings.mcp.log_level.as_deref()))
     }
 
+    /// What they are where nobody says anything.
+    pub(crate) fn usual() -> Result<Self> {
+        let matches = Self::augment_args(clap::Command::new("mcp")).try_get_matches_from(["mcp"])?;
+        Ok(Self::from_arg_matches(&matches)?)
+    }
+
+    /// An operator for one client.
+    pub(crate) fn serve(&self, settings: &Settings, state: &Path) -> Result<Operator> {
+        self.session.resolve(settings, Purpose::Server, state)?.operator(state)
+    }
+
     /// An operator that only judges: its tools are carried out elsewhere.
     pub(crate) fn judge(&self, settings: &Settings, state: &Path) -> Result<Operator> {
         let operator = self.session.resolve(settings, Purpose::Judge, state)?.operator(state)?;
-        let extras = Extras { machines: None, ..self.extras(settings, state) };
-        Ok(extras.add_to(operator))
+        Ok(self.extras(settings).add_to(operator))
     }
 
     fn channel(&self, settings: &Settings) -> ChannelOffer {
         if self.channel || settings.mcp.channel { ChannelOffer::Always } else { ChannelOffer::WhereDeclared }
     }
 
-    fn extras(&self, settings: &Settings, state: &Path) -> Extras {
+    fn extras(&self, settings: &Settings) -> Extras {
         let structured = self.structured || settings.mcp.structured;
         let list_tool = self.list_tool || settings.mcp.list_tool;
-        let machines = Machines::of(settings, state).map(|machines| machines as _);
-        Extras { structured, list_tool, undo: self.allow_undo || settings.mcp.allow_undo, machines }
+        Extras { structured, list_tool, undo: self.allow_undo || settings.mcp.allow_undo, machines: None }
     }
 }
 
@@ -163,7 +177,7 @@ struct Extras {
     structured: bool,
     list_tool: bool,
     undo: bool,
-    machines: Option<Arc<dyn chiton_operator::Machines>>,
+    machines: Option<Arc<dyn Machines>>,
 }
 
 impl Extras {
@@ -187,12 +201,11 @@ impl Extras {
 /// Makes operators for clients, where they work or where the server was started.
 fn maker(
     setup: SessionSetup,
-    arguments: &McpArguments,
+    extras: &Extras,
     settings: &Settings,
     state: &Path,
 ) -> impl Fn(Option<&ClientPlace>) -> Result<Operator, String> + Send + Sync + 'static {
-    let extras = arguments.extras(settings, state);
-    let (settings, state) = (settings.clone(), state.to_owned());
+    let (extras, settings, state) = (extras.clone(), settings.clone(), state.to_owned());
     move |place| {
         let made = match place {
             Some(place) => setup.operator_in(place, &settings, &state),
@@ -212,7 +225,13 @@ fn log_to_stderr(level: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-async fn over_http(address: &str, arguments: &McpArguments, settings: &Settings, state: &Path) -> Result<()> {
+async fn over_http(
+    address: &str,
+    arguments: &McpArguments,
+    extras: &Extras,
+    settings: &Settings,
+    state: &Path,
+) -> Result<()> {
     let HttpSettings { token_file, hosts, origins, allow_remote, .. } = &settings.http;
     let given = |flags: &[String], file: &[String]| if flags.is_empty() { file.to_vec() } else { flags.to_vec() };
     let file = arguments.http_token_file.as_ref().or(token_file.as_ref());
@@ -228,7 +247,7 @@ async fn over_http(address: &str, arguments: &McpArguments, settings: &Settings,
         origins: given(&arguments.http_origin, origins),
         start: setup.start(),
     };
-    let make = maker(setup, arguments, settings, state);
+    let make = maker(setup, extras, settings, state);
     let make = move |client: &str, place: Option<&ClientPlace>| Ok(make(place)?.of_client(client));
     let ready = |place: &str| remark(&format!("serving at {place}; the token is in {}", file.display()));
     let (mut interrupted, mut ended) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);

@@ -12,7 +12,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::messages::complain;
-use crate::reach::OnArguments;
+use crate::on_arguments::OnArguments;
 use crate::table::{lay_out, leave_out, span};
 
 /// Characters of a directory that a terminal has room for.

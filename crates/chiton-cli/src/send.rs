@@ -16,7 +16,7 @@ use clap_complete::engine::ArgValueCandidates;
 use crate::audit::{self, JournalNeed};
 use crate::guard_arguments::GuardArguments;
 use crate::near::NearArguments;
-use crate::reach::OnArguments;
+use crate::on_arguments::OnArguments;
 use crate::settings::Settings;
 use crate::surroundings;
 

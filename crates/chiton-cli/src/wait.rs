@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::duration::duration;
 use crate::messages::{put, remark, say};
-use crate::reach::OnArguments;
+use crate::on_arguments::OnArguments;
 
 /// Wait until a command ends, prints something, listens on a port, or is silent
 #[derive(Args)]

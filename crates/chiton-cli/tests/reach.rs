@@ -165,7 +165,7 @@ fn the_real_docker_client_reaches_it() {
 fn a_kind_of_machine_without_a_program_is_refused_by_name() {
     let near = NearSide::new();
     let folder = near.folder().join("other");
-    near.program(&folder, "uname", "echo Linux ppc64le");
+    NearSide::program(&folder, "uname", "echo Linux ppc64le");
     near.write_target("odd", &["env".to_owned(), format!("PATH={}:/bin:/usr/bin", folder.display()), "sh".to_owned()]);
     let ran = near.run(&["run", "--on", "odd", "true"]);
     let said = text(&ran.stderr);
@@ -211,8 +211,8 @@ fn a_pod_is_reached_by_kubectl_and_a_cut_connection_is_made_again() {
     api.network().cut_all();
     fs::write(&gate, "").unwrap();
     let ran = child.wait_with_output().unwrap();
-    let expected: String = (1..=20000).map(|number| format!("{number}\n")).collect();
-    assert_eq!(text(&ran.stdout), format!("begun\n{expected}"), "{}", text(&ran.stderr));
+    let expected: Vec<String> = (1..=20000).map(|number| number.to_string()).collect();
+    assert_eq!(text(&ran.stdout), format!("begun\n{}\n", expected.join("\n")), "{}", text(&ran.stderr));
     assert_eq!(ran.status.code(), Some(3), "what kubectl says never counts");
     assert!(text(&ran.stderr).contains("nothing was missed"), "{}", text(&ran.stderr));
 }
@@ -366,10 +366,10 @@ fn where_the_login_manager_ends_everything_the_host_gets_a_scope_of_its_own() {
     let near = NearSide::new();
     let (bin, home) = (near.folder().join("bin"), near.folder().join("far"));
     fs::create_dir(&home).unwrap();
-    near.program(&bin, "busctl", "echo b true");
-    near.program(&bin, "loginctl", "echo no");
+    NearSide::program(&bin, "busctl", "echo b true");
+    NearSide::program(&bin, "loginctl", "echo no");
     let note = near.folder().join("scope");
-    near.program(
+    NearSide::program(
         &bin,
         "systemd-run",
         &format!("echo \"$@\" >> {}; while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"", note.display()),
@@ -467,4 +467,133 @@ fn a_host_that_dies_loses_the_session_and_runs_nothing_twice() {
 fn end(pid: i32) {
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+}
+
+#[test]
+fn what_is_denied_here_never_reaches_the_other_machine() {
+    if !usable(&Sshd::available()) {
+        return;
+    }
+    let sshd = Sshd::start(&SshdOptions::default());
+    let near = NearSide::with_target("far", &sshd.client());
+    let settings = fs::read_to_string(near.settings()).unwrap();
+    let rule = "[[guard.rule]]\ndecision = 'deny'\nprogram = ['touch']\nany_argument = ['canary*']\nreason = 'no canaries'\n\
+                match = ['touch canary']\n";
+    fs::write(near.settings(), format!("{settings}{rule}")).unwrap();
+    let refused = near.run(&["run", "--on", "far", "touch canary"]);
+    assert_eq!(refused.status.code(), Some(125));
+    assert!(text(&refused.stderr).contains("no canaries"), "{}", text(&refused.stderr));
+    assert!(!text(&near.run(&["ps", "--on", "far", "--all"]).stdout).contains("canary"), "nothing of it is over there");
+
+    let mut wire = Wire::session(near.command(&["mcp", "--on", "far"]));
+    let refused = wire.call("Bash", &json!({"command": "touch canary"}));
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert!(refused["content"][0]["text"].as_str().unwrap().contains("no canaries"), "{refused}");
+    assert!(!sshd.machine().home().join("canary").exists());
+
+    let journal = text(&near.run(&["audit"]).stdout);
+    assert!(journal.contains("canary") && journal.contains("far"), "{journal}");
+}
+
+#[test]
+fn what_is_denied_there_is_denied_whatever_is_said_here() {
+    let near = NearSide::new();
+    let home = near.folder().join("far");
+    fs::create_dir_all(home.join(".config/chiton")).unwrap();
+    let rule = "[[guard.rule]]\ndecision = 'deny'\nprogram = ['touch']\nany_argument = ['canary*']\nreason = 'not on this machine'\n\
+                match = ['touch canary']\n";
+    fs::write(home.join(".config/chiton/config.toml"), rule).unwrap();
+    let words = [
+        "env",
+        "-u",
+        "CHITON_CONFIG",
+        &format!("HOME={}", home.display()),
+        &format!("XDG_STATE_HOME={}", home.display()),
+        "sh",
+    ];
+    near.write_target("far", &words.map(str::to_owned));
+    let refused = near.run(&["run", "--on", "far", "--guard", "off", "touch canary"]);
+    assert_eq!(refused.status.code(), Some(125), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("not on this machine"), "{}", text(&refused.stderr));
+    near.command(&["host", "--stop"]).env("XDG_STATE_HOME", &home).output().unwrap();
+}
+
+const VALUE: &str = "S3CR3T-VALUE-of-this-machine";
+
+#[test]
+fn a_secret_of_this_machine_is_nowhere_on_the_other() {
+    if !usable(&Sshd::available()) {
+        return;
+    }
+    let sshd = Sshd::start(&SshdOptions::default());
+    let near = NearSide::with_target("far", &sshd.client());
+    let hold = near.folder().join("hold");
+    let command = format!(
+        "printf %s {{{{secret:key}}}} | wc -c; echo {{{{secret:key}}}}; until [ -e {} ]; do sleep 0.05; done",
+        hold.display()
+    );
+    let mut child = near.command(&["run", "--on", "far", "--secret-env", "key=THE_KEY", &command]);
+    let mut child = child.env("THE_KEY", VALUE).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = [0; 4096];
+    let count = std::io::Read::read(child.stdout.as_mut().unwrap(), &mut first).unwrap();
+    // While it runs: no argument, no variable of any process there.
+    for pid in sshd.machine().processes() {
+        for file in ["cmdline", "environ"] {
+            let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+            assert!(!text(&bytes).contains(VALUE), "{file} of {pid}");
+        }
+    }
+    fs::write(&hold, "").unwrap();
+    let rest = child.wait_with_output().unwrap();
+    let shown = format!("{}{}", text(&first[..count]), text(&rest.stdout));
+    assert!(shown.starts_with(&format!("{}\n", VALUE.len())), "{shown}{}", text(&rest.stderr));
+    assert!(!shown.contains(VALUE) && shown.contains("{{secret:key}}"), "{shown}");
+    assert_eq!(holders(&sshd.machine().home(), VALUE), Vec::<String>::new());
+    let journal = text(&near.run(&["audit", "--json"]).stdout);
+    let there = text(&near.run(&["ps", "--on", "far", "--all", "--json"]).stdout);
+    let id = there.split('"').find(|word| word.starts_with("shell_")).unwrap_or_else(|| panic!("{there}")).to_owned();
+    assert!(journal.contains(&id) && !journal.contains(VALUE), "one id in both journals: {id} in {journal}");
+}
+
+/// The files below `folder` that have `value` in them.
+fn holders(folder: &std::path::Path, value: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() && !path.is_symlink() {
+            found.extend(holders(&path, value));
+        } else if fs::read(&path).is_ok_and(|bytes| bytes.windows(value.len()).any(|part| part == value.as_bytes())) {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_session_moves_and_comes_back_without_what_belongs_to_a_machine() {
+    if !usable(&Sshd::available()) {
+        return;
+    }
+    let sshd = Sshd::start(&SshdOptions::default());
+    let near = NearSide::with_target("far", &sshd.client());
+    let begin = "export STAGE=test TMPDIR=/nowhere; greet() { echo hello from $(hostname), $STAGE; }; cd /usr";
+    near.run(&["run", "--session", "api", begin]);
+    let moved = near.run(&["session", "move", "api", "--on", "far"]);
+    assert_eq!(moved.status.code(), Some(0), "{}", text(&moved.stderr));
+    assert!(text(&moved.stdout).contains("lives on far now, in /usr"), "{}", text(&moved.stdout));
+    assert!(text(&moved.stderr).contains("TMPDIR stayed behind"), "{}", text(&moved.stderr));
+
+    let there = near.run(&["run", "--session", "api", "greet; pwd; echo $HOME"]);
+    let home = sshd.machine().home();
+    let expected = format!("hello from far, test\n/usr\n{}\n", home.display());
+    assert_eq!(text(&there.stdout), expected, "{}", text(&there.stderr));
+    near.run(&["run", "--session", "api", "STAGE=live; cd /"]);
+
+    let back = near.run(&["session", "move", "api", "--on", "local"]);
+    assert_eq!(back.status.code(), Some(0), "{}", text(&back.stderr));
+    let here = near.run(&["run", "--session", "api", "pwd; echo $STAGE $HOME"]);
+    let home = near.folder().join("home");
+    assert_eq!(text(&here.stdout), format!("/\nlive {}\n", home.display()), "{}", text(&here.stderr));
+    let left = near.run(&["run", "--on", "far", "chiton session list 2>/dev/null; true"]);
+    assert_eq!(text(&left.stdout), "", "nothing of it is left there");
 }

@@ -242,3 +242,111 @@ fn in_a_call_a_session_branches_off_another() {
     }
     assert!(!place.folder.path().join("made").exists());
 }
+
+/// Another machine, as far as it matters: its own state and its own home.
+fn machine(home: &str) -> Place {
+    let place = Place::new();
+    fs::create_dir_all(place.folder.path().join(home).join("work")).unwrap();
+    place
+}
+
+/// Runs a verb of `chiton` there, at home.
+fn at_home(place: &Place, home: &str, arguments: &[&str], input: &str) -> Output {
+    let home = place.folder.path().join(home);
+    let file = place.folder.path().join("input");
+    fs::write(&file, input).unwrap();
+    let mut command: Command = place.command();
+    command.env("HOME", &home).env("PATH", format!("/usr/bin:/bin:{}/bin", home.display())).current_dir(&home);
+    command.stdin(fs::File::open(file).unwrap()).args(arguments).output().unwrap()
+}
+
+#[test]
+fn a_session_moves_to_another_machine_and_starts_from_what_that_one_has() {
+    let (here, there) = (machine("me"), machine("dev"));
+    let home = here.folder.path().join("me");
+    let set_up = "cd work; export STAGE=test DATA=$HOME/data PATH=$PATH:/only/here TMPDIR=/var/tmp; f() { echo from f; }; unset LANG";
+    at_home(&here, "me", &["run", "--session", "api", set_up], "");
+    let exported = at_home(&here, "me", &["session", "export", "--to-move", "api"], "");
+    let value: Value = serde_json::from_slice(&exported.stdout).unwrap_or_else(|_| panic!("{}", both(&exported)));
+    let names: Vec<&str> =
+        value["left_behind"].as_array().unwrap().iter().map(|left| left["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["DATA", "PATH", "TMPDIR"], "{value}");
+    assert!(!text(&exported.stdout).contains("/only/here"), "{value}");
+
+    let imported = at_home(&there, "dev", &["session", "import", "--moved", "-"], &text(&exported.stdout));
+    let said = both(&imported);
+    let work = there.folder.path().join("dev/work");
+    assert!(said.contains(&format!("session api is here, in {}", work.display())), "{said}");
+    assert!(said.contains("PATH stayed behind: it says which directories"), "{said}");
+    assert!(said.contains("DATA came along: it holds a path below the home"), "{said}");
+    let tell = "pwd; echo $STAGE; echo $DATA; f; echo $PATH; echo ${TMPDIR-none}";
+    let ran = at_home(&there, "dev", &["run", "--session", "api", tell], "");
+    let far_home = there.folder.path().join("dev");
+    let path = format!("/usr/bin:/bin:{}/bin", far_home.display());
+    let expected = format!("{}\ntest\n{}/data\nfrom f\n{path}\nnone\n", work.display(), home.display());
+    assert_eq!(text(&ran.stdout), expected, "{}", text(&ran.stderr));
+
+    // A directory that is not there, and one of the same name.
+    for (directory, expected, found) in
+        [("/nowhere/at/all", far_home.display().to_string(), "start"), ("/usr", "/usr".to_owned(), "same_name")]
+    {
+        let mut carried = value.clone();
+        carried["value"]["state"]["cwd"] = json!(directory);
+        let name = format!("in-{found}");
+        let import = ["session", "import", "--moved", "--json", "-", &name];
+        let imported = at_home(&there, "dev", &import, &carried.to_string());
+        let told: Value = serde_json::from_slice(&imported.stdout).unwrap_or_else(|_| panic!("{}", both(&imported)));
+        assert_eq!(
+            (&told["directory"], &told["found"], &told["was"]),
+            (&json!(expected), &json!(found), &json!(directory))
+        );
+    }
+}
+
+#[test]
+fn a_session_that_lives_elsewhere_is_shown_so_and_not_used_here() {
+    let place = Place::new();
+    run_in(&place, "api", "cd /usr; A=1");
+    run_in(&place, "other", "A=2");
+    let store = chiton_engine::session::store::SessionStore::new(place.folder.path().join("state/chiton/sessions"));
+    store.set_home("api", "build").unwrap();
+    let wanted =
+        "the session api lives on build: give --on build, or bring it back with `chiton session move api --on local`";
+    for refused in [
+        &["run", "--session", "api", "touch ran"][..],
+        &["run", "--session", "api", "--reset", "touch ran"],
+        &["run", "--session", "api", "--background", "touch ran"],
+        &["mcp", "--session", "api"],
+        &["session", "fork", "api", "new"],
+        &["session", "undo", "api"],
+        &["session", "export", "api"],
+    ] {
+        let output = place.call(refused);
+        assert!(both(&output).contains(wanted) && !output.status.success(), "{refused:?}: {}", both(&output));
+    }
+    let mut wire = place.session(&[]);
+    for arguments in [
+        json!({"command": "touch ran", "session": "api"}),
+        json!({"command": "touch ran", "session": "api", "run_in_background": true}),
+        json!({"command": "touch ran", "session": "new=api"}),
+    ] {
+        let reply = wire.call("Bash", &arguments);
+        assert!(reply["isError"] == true && reply.to_string().contains("lives on build"), "{reply}");
+    }
+    assert!(!place.folder.path().join("ran").exists());
+
+    let listed = succeed(&place, &["list"]);
+    assert!(listed.lines().any(|line| line.starts_with("api") && line.ends_with("on build")), "{listed}");
+    assert_eq!(parsed(&place, &["show", "api", "--json"])["home"], "build");
+    assert_eq!(parsed(&place, &["show", "other", "--json"])["home"], Value::Null);
+    assert!(
+        succeed(&place, &["show", "api"])
+            .starts_with("session api, which lives on build; when it left, it was in /usr")
+    );
+    assert_eq!(run_in(&place, "other", "echo $A"), "2\n");
+    store.clear_home("api").unwrap();
+    assert_eq!(run_in(&place, "api", "pwd; echo $A"), "/usr\n1\n");
+    store.set_home("api", "build").unwrap();
+    succeed(&place, &["rm", "api"]);
+    assert_eq!(run_in(&place, "api", "echo ${A-anew}"), "anew\n");
+}

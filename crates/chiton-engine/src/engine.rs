@@ -3,6 +3,7 @@
 mod afterwork;
 mod audit;
 mod commit;
+mod elsewhere;
 mod enclosing;
 mod ports;
 mod previewing;
@@ -37,7 +38,7 @@ use crate::run::{Listener, Notify};
 use crate::sandbox::policy::{SandboxPolicy, Widening};
 use crate::sandbox::{Upstream, Without};
 use crate::secrets::known::KnownSecrets;
-use crate::secrets::{GivenSecret, SecretStore, UnknownReference};
+use crate::secrets::{GivenSecret, Masking, SecretStore, UnknownReference, value};
 use crate::session::login::LoginEnvironment;
 use crate::session::{FreshState, Inherited, Session};
 use crate::spawn::{Attendance, SpoolQuota};
@@ -49,6 +50,7 @@ use crate::tasks::{Task, Tasks};
 use crate::warm::pool::WarmRoom;
 
 use afterwork::UNSWEPT_RUNS;
+pub use elsewhere::{Approval, EndElsewhere};
 
 /// What an engine is given. It looks at nothing by itself: no home directory, no environment, no settings file.
 #[derive(Clone, Debug)]
@@ -298,10 +300,16 @@ impl Engine {
         FreshState { state, inherited }
     }
 
-    /// From now on its commands may name these secrets. They are kept in memory, and masked as others are once a command has
-    /// named them.
+    /// From now on its commands may name these secrets, and their values are masked in everything. They are kept in memory.
     pub fn give_secrets(&self, secrets: impl IntoIterator<Item = GivenSecret>) {
-        self.inner.config.secrets.given().add(secrets);
+        for given in secrets {
+            // A value that cannot be masked is refused when a command names it.
+            let is_usable = value::check(&given.reference.name, &given.secret).is_ok();
+            if is_usable && given.secret.masking == Masking::Masked {
+                self.inner.known.learn([(given.reference.clone(), given.secret.value.clone())]);
+            }
+            self.inner.config.secrets.given().add([given]);
+        }
     }
 
     /// Output of a task as it may be shown: whoever takes its escape sequences out finds no value.

@@ -241,6 +241,20 @@ pub enum StoreError {
     /// There is one of this name.
     #[error("there is a session '{0}' already; remove it first, or take another name")]
     Taken(String),
+    /// It lives on another machine.
+    #[error(
+        "the session {name} lives on {target}: give --on {target}, or bring it back with `chiton session move {name} --on \
+         local`"
+    )]
+    LivesElsewhere {
+        /// The session.
+        name: String,
+        /// The machine, by the name that the person has for it.
+        target: String,
+    },
+    /// Not the name of a machine.
+    #[error("'{0}' is not a name for a machine: use one line of up to 128 characters")]
+    BadTarget(String),
     /// The file cannot be read.
     #[error("the session file {} cannot be read: {error}", path.display())]
     Unreadable {

@@ -46,8 +46,9 @@ pub mod state;
 mod stop;
 mod warm;
 
-// Which policy holds for whatever a command starts, and who talks to a server of ours.
+// Which policy holds for whatever a command starts, and who talks to a server of ours; and what is known of another machine.
 pub mod ancestry;
+pub mod elsewhere;
 pub mod peer;
 
 // The path of a command, in its order.
@@ -80,7 +81,8 @@ pub use chiton_terminal as terminal;
 pub use bytes::{ByteString, characters};
 pub use command::{Command, Event, Events};
 pub use control::RunControl;
-pub use engine::{Engine, EngineConfig, StartedTask};
+pub use elsewhere::{Elsewhere, FarFacts};
+pub use engine::{Approval, EndElsewhere, Engine, EngineConfig, StartedTask};
 pub use error::EngineError;
 pub use folder::NOTIFY_FAILED;
 pub use keeper::{serve_always, serve_if_asked};

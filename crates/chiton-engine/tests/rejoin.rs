@@ -228,10 +228,12 @@ fn a_task_is_found_and_not_started_again() {
             let StartedTask::Started(task) = started else { panic!("{started:?}") };
             assert_eq!((task.id.as_str(), occurrence), (id.as_str(), expected));
         }
+        let log = harness.folder.path().join("log");
+        assert!(eventually(seconds(10), || log.exists()), "it has begun");
         harness.engine.tasks().kill(id.as_str(), None).await.unwrap();
         let (_, occurrence) = other.start_once(&session, request()).await.unwrap();
         assert_eq!(occurrence, Occurrence::Again, "also once it has ended");
-        assert_eq!(fs::read_to_string(harness.folder.path().join("log")).unwrap(), "x\n");
+        assert_eq!(fs::read_to_string(log).unwrap(), "x\n");
     });
 }
 

@@ -6,6 +6,8 @@
 //! 3. [`Boundary::lift`] turns questions about what cannot be reached, and about what can be undone, into notes. What is
 //!    denied stays denied, and what a person decided in the settings is theirs.
 
+use serde::{Deserialize, Serialize};
+
 use crate::conclude;
 use crate::machine::MOST_FINDINGS;
 use crate::needs::{Loss, Needs};
@@ -14,7 +16,7 @@ use crate::value::path::{is_pattern, is_within};
 use crate::verdict::{Decision, Finding, Verdict};
 
 /// What can be reached inside of a sandbox. Paths are absolute, and each stands for everything in it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boundary {
     /// The profile, by name.
     pub profile: String,

@@ -1,6 +1,6 @@
 //! A client here, and its server on another machine: messages pass through, but calls are judged here first.
 //!
-//! 1. A call of a tool is put to the operator here ([`Operator::clear`]). What may not run is answered here; a person is asked
+//! 1. A call of a tool is put to the operator here ([`Operator::send_elsewhere`]). What may not run is answered here; a person is asked
 //!    through the client, as for commands of this machine.
 //! 2. What may run goes over with what was decided here, and with the values of the secrets it names.
 //! 3. Everything else, such as lists, resources and progress, goes through as it is.
@@ -11,11 +11,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use chiton_engine::consent::{Approver, Asking, Question};
-use chiton_engine::{Lock, RunControl};
-use chiton_operator::{Called, Caller, Cleared, Elsewhere, NEAR, Operator};
+use chiton_engine::{Elsewhere, EndElsewhere, Lock, RunControl, RunId};
+use chiton_operator::{Called, Caller, NEAR, Operator};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ElicitResult, ServerResult};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -54,7 +54,7 @@ struct Pending {
     /// The message, for a server that takes the place of another.
     line: Vec<u8>,
     /// The id of its run, where it starts one.
-    run: Option<String>,
+    run: Option<RunId>,
     /// Whether it can be sent again and happen once.
     repeatable: bool,
 }
@@ -234,17 +234,16 @@ impl Proxy {
             ..Caller::silent()
         };
         let arguments = request.arguments.unwrap_or_default();
-        let cleared = self.operator.clear(&request.name, &arguments, &caller, &self.far.place()).await;
+        let decided = self.operator.send_elsewhere(&request.name, &arguments, &caller, &self.far.place()).await;
         self.judged.lock().remove(&key(&id));
-        match cleared {
-            Ok(Cleared { near, repeatable }) => {
-                let run = near.as_ref().and_then(|near| near.run_id.clone()).map(|run| run.to_string());
+        match decided {
+            Ok(near) => {
+                let run = near.run_id.clone();
+                let repeatable = self.operator.is_repeatable(&request.name, &arguments);
                 if let Some(params) = message["params"].as_object_mut().filter(|_| ours) {
                     params.retain(|name, _| name != "requestState" && name != "inputResponses");
                 }
-                if let Some(near) = near {
-                    message["params"]["_meta"][NEAR] = serde_json::to_value(near).unwrap_or_default();
-                }
+                message["params"]["_meta"][NEAR] = serde_json::to_value(near).unwrap_or_default();
                 let line = message.to_string().into_bytes();
                 self.pending.lock().insert(key(&id), Pending { line, run, repeatable });
                 true
@@ -259,17 +258,16 @@ impl Proxy {
     /// Answers a call that does not go over.
     async fn reply(&self, id: &Value, called: Called, modern: bool) {
         let later = called.question.as_ref().filter(|_| modern).and_then(|question| approval::ask_later(question));
-        let response = match later {
-            Some(asking) => CallToolResponse::InputRequired(asking),
-            None => {
-                let (revision, name) = {
-                    let greeting = self.greeting.lock();
-                    (greeting.revision.clone(), greeting.name.clone())
-                };
-                let wanted = revision.is_none_or(|revision| revision.has_structured())
-                    && structured::is_wanted_by(&self.operator, &name);
-                CallToolResponse::Complete(as_result(self.operator.deliver(&called).await, wanted))
-            }
+        let response = if let Some(asking) = later {
+            CallToolResponse::InputRequired(asking)
+        } else {
+            let (revision, name) = {
+                let greeting = self.greeting.lock();
+                (greeting.revision.clone(), greeting.name.clone())
+            };
+            let wanted = revision.is_none_or(|revision| revision.has_structured())
+                && structured::is_wanted_by(&self.operator, &name);
+            CallToolResponse::Complete(as_result(self.operator.deliver(&called).await, wanted))
         };
         let result = serde_json::to_value(ServerResult::from(response)).unwrap_or_default();
         self.tell(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
@@ -288,7 +286,8 @@ impl Proxy {
         }
         let Some(pending) = self.pending.lock().remove(&id) else { return self.tell_line(line) };
         if let Some(run) = &pending.run {
-            self.operator.note_end_elsewhere(run, &message["result"]["structuredContent"]);
+            let end = end_of(&message["result"]["structuredContent"]);
+            self.operator.ended_elsewhere(&self.far.place().target, run, &end);
         }
         match self.far.note() {
             Some(note) if add_note(&mut message, &note) => self.tell(&message),
@@ -357,7 +356,7 @@ impl Greeting {
         let params = &message["params"];
         self.lines = vec![line];
         self.id = Some(key(&message["id"]));
-        self.name = params["clientInfo"]["name"].as_str().unwrap_or_default().to_owned();
+        params["clientInfo"]["name"].as_str().unwrap_or_default().clone_into(&mut self.name);
         self.revision = params["protocolVersion"].as_str().map(Revision::new);
         self.shows_forms = shows_forms(&params["capabilities"]);
     }
@@ -382,6 +381,14 @@ fn shows_forms(capabilities: &Value) -> bool {
     kinds.get("form").is_some() || kinds.get("url").is_none()
 }
 
+/// How a command ended, as far as its answer says so.
+fn end_of(facts: &Value) -> EndElsewhere {
+    let word = ["outcome", "status"].iter().find_map(|name| facts[name].as_str()).map(str::to_owned);
+    let exit_code = facts["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok());
+    let outcome = word.or_else(|| exit_code.map(|_| "exited".to_owned()));
+    EndElsewhere { outcome, exit_code, ..EndElsewhere::default() }
+}
+
 /// The id of a message as a text that no other id has.
 fn key(id: &Value) -> String {
     id.to_string()
@@ -401,7 +408,7 @@ fn add_note(message: &mut Value, note: &str) -> bool {
 fn at_once_or_beside(work: impl Future<Output = ()> + Send + 'static) {
     let mut work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(work);
     let mut context = Context::from_waker(Waker::noop());
-    if let Poll::Pending = work.as_mut().poll(&mut context) {
+    if work.as_mut().poll(&mut context).is_pending() {
         tokio::spawn(work);
     }
 }

@@ -76,7 +76,10 @@ impl Sessions {
     fn restart_for(&self, run: &RunAction) -> Result<(), StoreError> {
         match (&run.starts_from, &run.session) {
             (StartsFrom::Session, _) | (StartsFrom::CopyOf(_), None) => Ok(()),
-            (StartsFrom::CopyOf(Some(from)), Some(name)) => self.named.store().fork(from, name),
+            (StartsFrom::CopyOf(Some(from)), Some(name)) => {
+                self.named.store().check_is_here(from)?;
+                self.named.store().fork(from, name)
+            }
             (StartsFrom::CopyOf(None), Some(name)) => {
                 self.named.store().begin_as(name, &self.beginning.state, &self.own.state())
             }

@@ -56,9 +56,9 @@ mod whose;
 pub use attention::Attention;
 pub use broken::broken_state;
 pub use caller::{Called, Caller, Consent, OnEvent};
-pub use elsewhere::{Calling, Cleared, Elsewhere, Machines, NEAR};
+pub use elsewhere::NEAR;
 pub use named::NamedSessions;
-pub use operator::Operator;
+pub use operator::{Calling, Machines, Operator};
 pub use shorten::LikeLines;
 
 /// The examples of the README are compiled, too.

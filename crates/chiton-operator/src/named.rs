@@ -31,7 +31,11 @@ impl NamedSessions {
     }
 
     /// The session `name` as it was left, or one that starts from `base` where there is none yet.
+    ///
+    /// # Errors
+    /// When it cannot be read, or lives on another machine.
     pub fn open(&self, name: &str, base: &FreshState) -> Result<Session, StoreError> {
+        self.store.check_is_here(name)?;
         let state = self.store.load(name, &base.state)?;
         let mut session =
             Session::new(FreshState { state, inherited: base.inherited.clone() }).named(name).stored_in(&self.store);
@@ -43,8 +47,24 @@ impl NamedSessions {
         Ok(session)
     }
 
+    /// The machine that the session `name` lives on, where that is another one.
+    pub fn home(&self, name: &str) -> Result<Option<String>, StoreError> {
+        self.store.home(name)
+    }
+
+    /// From now on the session `name` lives on the machine `target`, and is not used here.
+    pub fn set_home(&self, name: &str, target: &str) -> Result<(), StoreError> {
+        self.store.set_home(name, target)
+    }
+
+    /// From now on the session `name` lives here. False where it did.
+    pub fn clear_home(&self, name: &str) -> Result<bool, StoreError> {
+        self.store.clear_home(name)
+    }
+
     /// Has the session `name` begin afresh from `base`.
     pub fn reset(&self, name: &str, base: &FreshState) -> Result<(), StoreError> {
+        self.store.check_is_here(name)?;
         self.store.reset(name, &base.state)
     }
 
@@ -72,6 +92,7 @@ impl NamedSessions {
     /// Writes down what changed in `session` since `before`. Does nothing for a session without a name.
     pub fn save(&self, session: &Session, before: &ShellState) -> Result<(), StoreError> {
         let Some(name) = session.name() else { return Ok(()) };
+        self.store.check_is_here(name)?;
         self.store.save(name, before, &session.state())
     }
 
@@ -85,6 +106,8 @@ impl NamedSessions {
         report: &RunReport,
     ) -> Result<(), StoreError> {
         let Some(name) = session.name() else { return Ok(()) };
+        // It may have moved while the command ran.
+        self.store.check_is_here(name)?;
         let change = self.store.save_change(name, before, &session.state())?;
         self.store.note_step(StepCause { run: Some(&report.run_id), command }, &change);
         let undo = report.changed.as_ref().and_then(|changed| changed.undo.as_deref());

@@ -1,5 +1,7 @@
 //! Carries out what a call asks for.
 
+mod machines;
+
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,14 +21,14 @@ use chiton_engine::error::StoreError;
 use chiton_engine::sandbox::policy::SandboxPolicy;
 use chiton_engine::tasks::{Part, Watch};
 use chiton_engine::{
-    CommandRequest, Engine, EngineError, FreshState, Occurrence, Outcome, Owner, Response, Shell, StartedTask, Task,
-    Tasks,
+    CommandRequest, Engine, EngineError, FreshState, Occurrence, Outcome, Owner, Response, Session, Shell, StartedTask,
+    Task, Tasks,
 };
 use serde_json::{Map, Value};
 
 use crate::caller::{Called, Caller};
 use crate::counts::OutputCounts;
-use crate::elsewhere::{Machines, Meant};
+
 use crate::failure::{engine_failure, not_possible, send_failure};
 use crate::keep::{Opened, Sessions};
 use crate::named::NamedSessions;
@@ -37,6 +39,9 @@ use crate::shorten::{LikeLines, Shortener};
 use crate::tasks::{ClientTasks, VIEW, transcript};
 use crate::undo;
 use crate::whose::WayToOthers;
+
+use machines::Meant;
+pub use machines::{Calling, Machines};
 
 /// The tool that lists tasks, where a dialect has none of its own.
 const LIST_TOOL: &str = "ListShells";
@@ -195,11 +200,6 @@ impl Operator {
         self.lists_as.filter(|_| tool == LIST_TOOL).unwrap_or(self.dialect)
     }
 
-    /// The other machines that calls may name.
-    pub(crate) fn machines(&self) -> Option<&Arc<dyn Machines>> {
-        self.machines.as_ref()
-    }
-
     /// Where it is.
     pub fn surroundings(&self) -> &Surroundings {
         &self.around
@@ -285,6 +285,14 @@ impl Operator {
     /// From now on what an earlier server of this client followed is followed here.
     pub fn look_back(&self) {
         self.news.look_back(&self.tasks);
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub(crate) fn own_session(&self) -> &Session {
+        self.sessions.own()
     }
 
     pub(crate) fn news_of_tasks(&self) -> &News {

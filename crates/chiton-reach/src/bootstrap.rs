@@ -112,7 +112,7 @@ impl Listening {
     }
 
     /// The next thing that was said, where that came whole.
-    pub fn next(&mut self) -> Result<Option<Said>, OnlyNoise> {
+    pub fn said(&mut self) -> Result<Option<Said>, OnlyNoise> {
         loop {
             let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') else {
                 return if self.noise + self.buffer.len() > MOST_NOISE { Err(OnlyNoise) } else { Ok(None) };
@@ -187,7 +187,7 @@ mod tests {
             for piece in sent.as_bytes().chunks(cut) {
                 listening.add(piece);
                 while said.last() != Some(&Said::Linked) {
-                    let Some(one) = listening.next().unwrap() else { break };
+                    let Some(one) = listening.said().unwrap() else { break };
                     said.push(one);
                 }
             }
@@ -212,7 +212,7 @@ mod tests {
         let script = script(Mode::Link, &Programs::default(), "abc", &[]);
         let mut listening = Listening::new("abc");
         listening.add(script.as_bytes());
-        assert_eq!(listening.next(), Ok(None));
+        assert_eq!(listening.said(), Ok(None));
         listening.add(CHANGE_SHELL.as_bytes());
         assert!(!listening.heard(CHANGED_SHELL));
     }
@@ -223,6 +223,6 @@ mod tests {
         for _ in 0..200 {
             listening.add(&[b'x'; 10_000]);
         }
-        assert_eq!(listening.next(), Err(OnlyNoise));
+        assert_eq!(listening.said(), Err(OnlyNoise));
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn connect(folder: &Path, name: &str) -> io::Result<UnixStream> {
 pub(crate) fn listen(folder: &Path, name: &str) -> io::Result<UnixListener> {
     let (_open, path) = short(folder, name)?;
     match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => UnixListener::bind(path),
     }
 }

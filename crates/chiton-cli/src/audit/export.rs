@@ -66,6 +66,8 @@ struct Row {
     output_bytes: Option<u64>,
     verdict: Option<String>,
     rule: Option<String>,
+    /// The machine that it ran on, where that is another one.
+    on: Option<String>,
 }
 
 /// The outcome of a command whose end is not in the journal.
@@ -104,6 +106,7 @@ impl Rows {
                     output_bytes: entry.output_bytes,
                     verdict: entry.verdict.clone(),
                     rule: entry.rule.clone(),
+                    on: entry.on.clone(),
                 });
             }
             AuditEvent::End => {
@@ -152,9 +155,9 @@ fn write_json<'a>(rows: impl Iterator<Item = &'a Row>, output: &mut impl Write) 
 }
 
 /// The names of the columns, in their order.
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 14] = [
     "started_at", "run", "session", "client", "directory", "command", "command_cut", "outcome", "exit_code",
-    "duration_ms", "output_bytes", "verdict", "rule",
+    "duration_ms", "output_bytes", "verdict", "rule", "on",
 ];
 
 fn write_csv<'a>(rows: impl Iterator<Item = &'a Row>, output: &mut impl Write) -> Result<()> {
@@ -234,7 +237,7 @@ fn resh(row: &Row, host: &str) -> Value {
     put("exitCode", json!(row.exit_code.unwrap_or(NO_EXIT_CODE)));
     put("shell", json!("bash"));
     put("sessionId", json!(row.session.as_deref().unwrap_or_default()));
-    put("host", json!(host));
+    put("host", json!(row.on.as_deref().unwrap_or(host)));
     put("pwd", json!(directory));
     put("realPwd", json!(directory));
     put("realtimeBefore", json!(before));

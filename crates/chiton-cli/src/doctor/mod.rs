@@ -23,7 +23,7 @@ use clap::Args;
 use serde_json::json;
 
 pub(crate) use self::finding::{Finding, Health};
-use crate::reach::OnArguments;
+use crate::on_arguments::OnArguments;
 use crate::settings::Settings;
 
 /// Say what works on this machine and what does not

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use chiton_reach::near::Distance;
-use chiton_reach::{Near, Out, Stream, Target};
+use chiton_reach::{Near, Target};
 use serde_json::Value;
 
 use super::facts::{Facts, Leaves};
-use super::forward::{Streams, verb_with};
-use super::{connect, options};
+use super::{connect, forward, options};
 use crate::doctor::{DoctorArguments, Finding, print};
 use crate::settings::Settings;
 
@@ -111,18 +110,6 @@ async fn over_there(near: &Near, facts: &Facts) -> Vec<Finding> {
 }
 
 async fn ask(near: &Near, facts: &Facts) -> Result<Value> {
-    let state = facts.state.display().to_string();
-    let words = ["--far", &state, "doctor", "--json"].map(|word| word.as_bytes().to_vec()).into();
-    let mut channel = near.open(verb_with(words, Streams::Output, near));
-    channel.input.end();
-    let (mut text, mut complaint) = (Vec::new(), Vec::new());
-    loop {
-        match channel.output.next().await {
-            Out::Bytes(Stream::Errors, bytes) => complaint.extend(bytes),
-            Out::Bytes(_, bytes) => text.extend(bytes),
-            Out::Ended(_) => break,
-            Out::Gone(gone) => anyhow::bail!("{gone}"),
-        }
-    }
-    serde_json::from_slice(&text).with_context(|| String::from_utf8_lossy(&complaint).trim().to_owned())
+    let answered = forward::ask(near, facts, &["doctor", "--json"], b"").await?;
+    serde_json::from_slice(&answered.output).with_context(|| answered.complaint())
 }

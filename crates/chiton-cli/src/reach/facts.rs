@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use chiton_operator::Elsewhere;
+use chiton_engine::{Elsewhere, FarFacts};
 use chiton_reach::Near;
 use chiton_reach::logind::{Habit, habit};
 use chiton_reach::relay::FoundHost;
@@ -21,6 +21,8 @@ pub(crate) struct Facts {
     pub(crate) shell: Option<String>,
     /// What its login manager does with those who are gone.
     pub(crate) leaves: Leaves,
+    /// What a guard has to know to judge commands for it.
+    pub(crate) judged: FarFacts,
     /// Whether its host ends with the connection, in words.
     pub(crate) warning: Option<String>,
 }
@@ -40,7 +42,7 @@ pub(crate) enum Leaves {
 
 impl Facts {
     /// Those of this machine.
-    pub(crate) fn here(state: &Path, host: FoundHost) -> Self {
+    pub(crate) fn here(state: &Path, judged: FarFacts, host: FoundHost) -> Self {
         let leaves = match habit() {
             Habit::None => Leaves::Unmanaged,
             Habit::LeavesAlone => Leaves::Alone,
@@ -52,13 +54,19 @@ impl Facts {
             state: state.to_owned(),
             shell: env::var("SHELL").ok(),
             leaves,
+            judged,
             warning: warning(leaves, host),
         }
     }
 
     /// The machine of these facts, for whoever judges what is to run there.
     pub(crate) fn place(&self, target: &str) -> Elsewhere {
-        Elsewhere { target: target.to_owned() }
+        Elsewhere::new(target, self.judged.clone())
+    }
+
+    /// The same for `chiton run`, whose commands are in no sandbox unless somebody says so.
+    pub(crate) fn place_of_run(&self, target: &str) -> Elsewhere {
+        Elsewhere::new(target, FarFacts { boundary: None, ..self.judged.clone() })
     }
 
     /// Those that the far side has sent.

@@ -1,8 +1,11 @@
 //! One command on many machines: at most so many at once, a line for each, a table at the end.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -196,23 +199,30 @@ pub(super) async fn run(
 }
 
 /// Waits for all of them at the same time; the results are in their order.
-fn join<F: Future>(futures: impl Iterator<Item = F>) -> std::pin::Pin<Box<impl Future<Output = Vec<F::Output>>>> {
-    let mut waiting: Vec<(std::pin::Pin<Box<F>>, Option<F::Output>)> =
-        futures.map(|future| (Box::pin(future), None)).collect();
-    Box::pin(std::future::poll_fn(move |context| {
+fn join<F: Future>(futures: impl Iterator<Item = F>) -> Pin<Box<impl Future<Output = Vec<F::Output>>>> {
+    let mut waiting: Vec<Joined<F>> = futures.map(|future| Joined::Waiting(Box::pin(future))).collect();
+    Box::pin(poll_fn(move |context| {
         let mut all_done = true;
-        for (future, result) in waiting.iter_mut().filter(|(_, result)| result.is_none()) {
-            match future.as_mut().poll(context) {
-                std::task::Poll::Ready(value) => *result = Some(value),
-                std::task::Poll::Pending => all_done = false,
+        for one in &mut waiting {
+            if let Joined::Waiting(future) = one {
+                match future.as_mut().poll(context) {
+                    Poll::Ready(value) => *one = Joined::Done(Some(value)),
+                    Poll::Pending => all_done = false,
+                }
             }
         }
-        if all_done {
-            std::task::Poll::Ready(waiting.iter_mut().filter_map(|(_, result)| result.take()).collect())
-        } else {
-            std::task::Poll::Pending
+        if !all_done {
+            return Poll::Pending;
         }
+        let taken =
+            waiting.iter_mut().filter_map(|one| if let Joined::Done(value) = one { value.take() } else { None });
+        Poll::Ready(taken.collect())
     }))
+}
+
+enum Joined<F: Future> {
+    Waiting(Pin<Box<F>>),
+    Done(Option<F::Output>),
 }
 
 async fn on_one(
@@ -279,12 +289,13 @@ async fn attempt(
             Err(gone) => bail!("{gone}"),
             Ok(Ending::NotStarted(why)) => bail!("{why}"),
             Ok(_) => {
-                judge.note_end(&decided);
-                let report = serde_json::from_slice(&text).with_context(|| {
+                let report: Value = serde_json::from_slice(&text).with_context(|| {
                     let said = String::from_utf8_lossy(&complaint);
                     said.trim().trim_start_matches("chiton: ").to_owned()
                 })?;
-                return Ok(Outcome::of(&name, report, began.elapsed()));
+                let code = report["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok());
+                judge.note_end(&name, &decided, code);
+                return Ok(Outcome::of(&name, &report, began.elapsed()));
             }
         }
     }
@@ -297,7 +308,7 @@ impl Outcome {
     }
 
     /// What the report of `chiton run --json` says.
-    fn of(target: &str, report: Value, took: Duration) -> Self {
+    fn of(target: &str, report: &Value, took: Duration) -> Self {
         let code = report["exit_code"].as_i64();
         let status = match (report["outcome"].as_str().or(report["status"].as_str()), code) {
             (_, Some(0)) => "completed".to_owned(),
@@ -306,11 +317,13 @@ impl Outcome {
             (None, None) => "unknown".to_owned(),
         };
         let lines = |stream: &str| {
-            let text = report[stream]["tail"].as_str().or(report[stream]["text"].as_str()).or(report[stream].as_str());
-            text.and_then(|text| text.lines().rev().find(|line| !line.trim().is_empty())).map(str::to_owned)
+            report[stream]
+                .as_str()
+                .and_then(|text| text.lines().rev().find(|line| !line.trim().is_empty()))
+                .map(str::to_owned)
         };
         let last = if code == Some(0) { lines("stdout") } else { lines("stderr").or_else(|| lines("stdout")) };
-        let run = report["run_id"].as_str().or(report["id"].as_str()).map(str::to_owned);
+        let run = ["run_id", "id"].iter().find_map(|name| report[name].as_str()).map(str::to_owned);
         let kind = if code == Some(0) || status == "running" { Kind::Succeeded } else { Kind::Failed };
         Self { target: target.to_owned(), status, took, last: last.unwrap_or_default(), run, kind }
     }

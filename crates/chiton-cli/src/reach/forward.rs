@@ -10,7 +10,8 @@ use chiton_reach::{Channel, Ending, Gone, Near, Out, Size, Stream, Target, Verb}
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-use super::{connect, forwarded, tell_loss};
+use super::facts::Facts;
+use super::{connect, forwarded, forwarded_of, tell_loss};
 use crate::messages::{complain, remark};
 use crate::settings::Settings;
 use crate::window::{self, RawMode};
@@ -56,7 +57,7 @@ pub(super) async fn verb(
 pub(super) fn verb_with(arguments: Vec<Vec<u8>>, streams: Streams, near: &Near) -> Verb {
     use std::os::unix::ffi::OsStrExt;
     let directory = near.target().directory.as_ref().map(|path| path.as_os_str().as_bytes().to_vec());
-    let terminal = (streams == Streams::Terminal).then(size).flatten();
+    let terminal = (streams == Streams::Terminal).then(|| size().unwrap_or(Size { columns: 80, rows: 24 }));
     let mut environment = Vec::new();
     if terminal.is_some()
         && let Some(term) = std::env::var_os("TERM")
@@ -68,6 +69,46 @@ pub(super) fn verb_with(arguments: Vec<Vec<u8>>, streams: Streams, near: &Near) 
 
 fn size() -> Option<Size> {
     window::size().map(|size| Size { columns: size.columns, rows: size.rows })
+}
+
+/// What a verb over there has printed.
+pub(super) struct Answered {
+    pub(super) output: Vec<u8>,
+    errors: Vec<u8>,
+    pub(super) succeeded: bool,
+}
+
+impl Answered {
+    /// What it said, without its name before it.
+    pub(super) fn complaint(&self) -> String {
+        String::from_utf8_lossy(&self.errors).trim().trim_start_matches("chiton: ").to_owned()
+    }
+}
+
+/// Has a verb over there print something for us.
+pub(super) async fn ask(near: &Near, facts: &Facts, words: &[&str], input: &[u8]) -> Result<Answered> {
+    let words = words.iter().map(|word| word.as_bytes().to_vec());
+    let Channel { input: stdin, mut output } =
+        near.open(verb_with(forwarded_of(words, facts), Streams::WithInput, near));
+    let input = input.to_vec();
+    tokio::spawn(async move {
+        if stdin.write(&input).await {
+            stdin.end();
+        }
+    });
+    let mut answered = Answered { output: Vec::new(), errors: Vec::new(), succeeded: false };
+    loop {
+        match output.next().await {
+            Out::Bytes(Stream::Errors, bytes) => answered.errors.extend(bytes),
+            Out::Bytes(_, bytes) => answered.output.extend(bytes),
+            Out::Ended(Ending::NotStarted(why)) => bail!("{why}"),
+            Out::Ended(ending) => {
+                answered.succeeded = ending == Ending::Exited(0);
+                return Ok(answered);
+            }
+            Out::Gone(gone) => bail!("{gone}"),
+        }
+    }
 }
 
 /// How much of what a verb prints was passed on.

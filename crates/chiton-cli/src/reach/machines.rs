@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chiton_dialects::Reply;
-use chiton_operator::{Called, Caller, Calling, Cleared, Elsewhere, NEAR, Operator};
+use chiton_engine::{Elsewhere, EndElsewhere};
+use chiton_operator::{Called, Caller, Calling, NEAR, Operator};
 use chiton_reach::near::{ChannelInput, ChannelOutput};
 use chiton_reach::{Channel, Gone, Near, Out, Stream, Target};
 use serde_json::{Map, Value, json};
@@ -28,7 +29,8 @@ const HOMES: &str = "elsewhere";
 pub(crate) struct Machines {
     settings: Settings,
     homes: PathBuf,
-    servers: AsyncMutex<HashMap<String, Arc<Server>>>,
+    /// By machine and by client: each client has sessions of its own there.
+    servers: AsyncMutex<HashMap<(String, String), Arc<Server>>>,
 }
 
 impl Machines {
@@ -40,14 +42,16 @@ impl Machines {
 
     /// The server on a machine, reached where it was not yet, or is not any more.
     async fn server(&self, target: &str, operator: &Operator) -> Result<Arc<Server>, String> {
+        let client = operator.client_name().unwrap_or("chiton").to_owned();
+        let key = (target.to_owned(), client.clone());
         let mut servers = self.servers.lock().await;
-        if let Some(server) = servers.get(target).filter(|server| server.near.gone().is_none()) {
+        if let Some(server) = servers.get(&key).filter(|server| server.near.gone().is_none()) {
             return Ok(Arc::clone(server));
         }
         let reached = Target::named(target, &self.settings.target).map_err(|error| error.to_string())?;
         let (near, facts) = connect(reached, &self.settings).await.map_err(|error| format!("{error:#}"))?;
-        let server = Server::start(near, facts, operator.client_name().unwrap_or("chiton")).await;
-        servers.insert(target.to_owned(), Arc::clone(&server));
+        let server = Server::start(near, facts, &client).await;
+        servers.insert(key, Arc::clone(&server));
         Ok(server)
     }
 
@@ -82,15 +86,12 @@ impl chiton_operator::Machines for Machines {
                 () = caller.control.stopped() => return Err(failed("the call was withdrawn".to_owned())),
             };
             let place = server.place();
-            let Cleared { near, repeatable } = operator.clear(tool, &arguments, caller, &place).await?;
-            let run = near.as_ref().and_then(|near| near.run_id.as_ref()).map(ToString::to_string);
+            let near = operator.send_elsewhere(tool, &arguments, caller, &place).await?;
+            let (run, repeatable) = (near.run_id.clone(), operator.is_repeatable(tool, &arguments));
             if let Some(run) = &run {
-                self.note_home(run, target);
+                self.note_home(&run.to_string(), target);
             }
-            let mut params = json!({"name": tool, "arguments": arguments});
-            if let Some(near) = near {
-                params["_meta"] = json!({NEAR: near});
-            }
+            let params = json!({"name": tool, "arguments": arguments, "_meta": {NEAR: near}});
             let answer = server.call(params, repeatable, caller).await.map_err(|why| {
                 let rest = run.as_ref().map_or_else(String::new, |run| {
                     format!(". The command may still run there: `chiton logs --on {target} {run}` shows its output")
@@ -98,7 +99,10 @@ impl chiton_operator::Machines for Machines {
                 failed(format!("{why}{rest}"))
             })?;
             if let Some(run) = &run {
-                operator.note_end_elsewhere(run, &answer["structuredContent"]);
+                let facts = &answer["structuredContent"];
+                let exit_code = facts["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok());
+                let outcome = facts["status"].as_str().map(str::to_owned).or(exit_code.map(|_| "exited".to_owned()));
+                operator.ended_elsewhere(target, run, &EndElsewhere { outcome, exit_code, ..EndElsewhere::default() });
             }
             Ok(server.reply(&answer))
         })

@@ -15,6 +15,7 @@ pub(crate) mod machines;
 pub(crate) mod relay;
 mod run;
 mod server;
+pub(crate) mod sessions;
 pub(crate) mod target;
 pub(crate) mod terminal;
 
@@ -27,46 +28,16 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use chiton_operator::NamedSessions;
 use chiton_reach::near::Change;
 use chiton_reach::target::HERE;
 use chiton_reach::{Near, NearOptions, Programs, Target};
-use clap::Args;
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 
 use crate::Verb;
 use crate::messages::remark;
+use crate::on_arguments::{OnArguments, RunOnArguments};
 use crate::settings::Settings;
 use facts::Facts;
-
-/// Where a verb works.
-#[derive(Args, Clone, Debug, Default)]
-pub(crate) struct OnArguments {
-    /// Do it on another machine: a target of the settings, ssh:HOST, docker:NAME, podman:NAME, kube:[NS/]POD[:CONTAINER],
-    /// slurm:JOB; or local
-    #[arg(long, value_name = "TARGET", add = ArgValueCandidates::new(known_targets))]
-    on: Option<String>,
-}
-
-/// Where a command is run: in one place or in many.
-#[derive(Args, Clone, Debug, Default)]
-pub(crate) struct RunOnArguments {
-    /// Run it on another machine: a target of the settings, ssh:HOST, docker:NAME, podman:NAME, kube:[NS/]POD[:CONTAINER],
-    /// slurm:JOB; or local. On several at once: given several times, or 'kube:-l SELECTOR'
-    #[arg(long, value_name = "TARGET", add = ArgValueCandidates::new(known_targets))]
-    on: Vec<String>,
-    /// With --on slurm:JOB: on every node of the job by itself
-    #[arg(long, requires = "on")]
-    each: bool,
-    /// With several targets: on so many of them at the same time [default: 32]
-    #[arg(long, value_name = "COUNT", requires = "on")]
-    at_most: Option<usize>,
-}
-
-/// Targets of the settings, for the completion of the command line.
-fn known_targets() -> Vec<CompletionCandidate> {
-    let Ok(settings) = Settings::load(None, crate::sandbox::check) else { return Vec::new() };
-    settings.target.into_keys().map(CompletionCandidate::new).collect()
-}
 
 /// The other machines that a verb is meant for.
 #[derive(Debug)]
@@ -77,11 +48,16 @@ pub(crate) struct There {
 }
 
 /// Where `verb` is to be done, where that is not here.
-pub(crate) fn wanted(verb: &Verb, settings: &Settings) -> Result<Option<There>> {
+pub(crate) fn wanted(verb: &Verb, settings: &Settings, state: &Result<PathBuf>) -> Result<Option<There>> {
     let given = match verb {
         Verb::Run(arguments) => {
             let RunOnArguments { on, each, at_most } = &arguments.on;
-            There { names: on.clone(), each: *each, at_most: *at_most }
+            let mut names = on.clone();
+            // A session has a home.
+            if let (true, Some(session), Ok(state)) = (names.is_empty(), arguments.session(), state) {
+                names.extend(NamedSessions::new(state).home(session)?);
+            }
+            There { names, each: *each, at_most: *at_most }
         }
         Verb::Ps(arguments) => one(&arguments.on),
         Verb::Logs(arguments) => one(&arguments.on),
@@ -169,10 +145,10 @@ fn forwarded(facts: &Facts) -> Vec<Vec<u8>> {
     forwarded_of(env::args_os().skip(1).map(OsString::into_vec), facts)
 }
 
-/// Options, with a value, that are about this machine.
-const NOT_FORWARDED: [&[u8]; 11] = [
+/// Options, with a value, that are about this machine. How commands are judged over there is for the settings there to say.
+const NOT_FORWARDED: [&[u8]; 12] = [
     b"--on", b"--at-most", b"--config", b"--state-dir", b"--secrets-dir", b"--secret-env", b"--secret-command",
-    b"--stdin", b"--file", b"--output", b"-o",
+    b"--stdin", b"--file", b"--output", b"-o", b"--guard",
 ];
 
 /// The same of these arguments.

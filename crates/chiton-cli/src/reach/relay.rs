@@ -10,6 +10,8 @@ use chiton_reach::relay::{Relay, verify};
 use clap::Args;
 
 use super::facts::Facts;
+use crate::mcp::McpArguments;
+use crate::settings::Settings;
 
 /// Join a connection to the host
 #[derive(Args)]
@@ -24,14 +26,17 @@ pub(crate) struct RelayArguments {
     verify: Option<String>,
 }
 
-pub(crate) fn relay(arguments: &RelayArguments, state: Result<PathBuf>) -> Result<ExitCode> {
+pub(crate) fn relay(arguments: &RelayArguments, settings: &Settings, state: Result<PathBuf>) -> Result<ExitCode> {
     if let Some(hash) = &arguments.verify {
         return Ok(if verify(hash)? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     forbid_looking_in()?;
     let nonce = arguments.nonce.as_deref().context("a relay has a word")?;
     let state = usable(state, arguments.place.as_deref())?;
-    let facts = |host| serde_json::to_vec(&Facts::here(&state, host)).unwrap_or_default();
+    // Before anybody waits for it: what is wrong with the settings here is said by the verbs.
+    let judged =
+        McpArguments::usual().and_then(|usual| Ok(usual.serve(settings, &state)?.far_facts())).unwrap_or_default();
+    let facts = |host| serde_json::to_vec(&Facts::here(&state, judged, host)).unwrap_or_default();
     Relay { nonce, state: &state }.run(facts)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -112,7 +112,7 @@ async fn one(target: Target, job: &Job<'_>, judge: &Judge, settings: &Settings) 
         remark(&format!("the command may still run there: `chiton logs --on {name} {run}` shows its output"));
     }
     let ended = ended?;
-    judge.ended(&decided, &ended);
+    judge.ended(&near.target().name, &decided, &ended);
     forward::exit_code(ended, &near)
 }
 

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, anyhow, ensure};
+use chiton_engine::Elsewhere;
 use chiton_mcp::{FarServer, FromFar, serve_elsewhere};
-use chiton_operator::Elsewhere;
 use chiton_reach::near::{ChannelInput, ChannelOutput};
 use chiton_reach::{Channel, Ending, Gone, Near, Out, Stream, Target};
 use tokio::sync::mpsc;

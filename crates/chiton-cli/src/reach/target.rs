@@ -46,7 +46,7 @@ enum What {
     /// Remove chiton's program from a target, and end its host; tasks go on, and records stay
     Clean {
         /// The targets
-        #[arg(required = true, add = ArgValueCandidates::new(super::known_targets))]
+        #[arg(required = true, add = ArgValueCandidates::new(crate::on_arguments::known_targets))]
         targets: Vec<String>,
     },
 }

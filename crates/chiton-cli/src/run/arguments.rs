@@ -24,8 +24,8 @@ use clap_complete::engine::ArgValueCandidates;
 use crate::consent::Terminal;
 use crate::duration::duration;
 use crate::near::NearArguments;
+use crate::on_arguments::RunOnArguments;
 use crate::protection_arguments::ProtectionArguments;
-use crate::reach::RunOnArguments;
 use crate::sandbox::{Amount, LimitName, limit_argument};
 use crate::surroundings;
 use crate::window;
@@ -229,6 +229,11 @@ impl RunArguments {
     /// How many words at the end of the command line are the command.
     pub(crate) fn command_words(&self) -> usize {
         self.command.len()
+    }
+
+    /// The session it goes on with.
+    pub(crate) fn session(&self) -> Option<&str> {
+        self.session.as_deref()
     }
 
     /// Whether the command reads something.

@@ -35,6 +35,22 @@ use crate::window;
 use live::{Hands, Show};
 
 pub(crate) use arguments::{RunArguments, request};
+
+/// Says why a command was not run, or what it would have done; gives the exit code of that.
+pub(crate) fn report(response: &Response) -> ExitCode {
+    match response {
+        Response::Described(dry_run) => crate::messages::put(format_args!("{}", dry_run.description.to_text())),
+        Response::Refused(refused) => {
+            complain(&format!("the command {}", Outcome::Refused(refused.refusal.reason.clone())));
+        }
+        Response::Ran(_) => {}
+    }
+    match response.outcome() {
+        Some(outcome) => exit_code(&outcome, 0),
+        None => ExitCode::SUCCESS,
+    }
+}
+
 pub(crate) use report::exit_code;
 
 pub(crate) fn run(arguments: &RunArguments, settings: &Settings, state_directory: &Path) -> Result<ExitCode> {

@@ -1,7 +1,7 @@
 //! `chiton session`: sessions as values, and moments of the work to go back to.
 
 mod checkpoints;
-mod values;
+pub(crate) mod values;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,6 +29,7 @@ command that changes it is a step. `undo` steps back and leaves files alone; `ch
   chiton session undo api                             step back; --redo forward again
   chiton session fork api api-2                       go on from here twice
   chiton session export api > api.json                carry it away; `import` takes it in
+  chiton session move api --on build                  have it go on on another machine; --on local brings it back
   source <(chiton session export api --bash)          go on by hand in your own shell
 
 A checkpoint is a moment. Going back to it undoes, the newest first, what commands in a sandbox have changed since in the
@@ -108,6 +109,9 @@ enum SessionVerb {
         /// As a script to be sourced
         #[arg(long)]
         bash: bool,
+        /// For another machine: without what belongs to this one, which is listed under `left_behind`
+        #[arg(long, conflicts_with = "bash")]
+        to_move: bool,
     },
     /// Take in a session that `export` has written
     Import {
@@ -115,6 +119,21 @@ enum SessionVerb {
         file: PathBuf,
         /// What it is to be called [default: as it was]
         name: Option<String>,
+        /// It comes from another machine, by `export --to-move`: it starts in its directory as far as that is here
+        #[arg(long)]
+        moved: bool,
+        /// Print one JSON object
+        #[arg(long, requires = "moved")]
+        json: bool,
+    },
+    /// Have a session go on on another machine, or here again: its state goes over, less what belongs to a machine
+    Move {
+        /// Which one
+        #[arg(add = ArgValueCandidates::new(known_sessions))]
+        name: String,
+        /// Where it is to live: a target, as for `chiton run --on`; local brings it back
+        #[arg(long, value_name = "TARGET")]
+        on: String,
     },
     /// Forget sessions
     Rm {
@@ -140,6 +159,13 @@ enum SessionVerb {
     },
 }
 
+impl SessionVerbArguments {
+    /// The session that is to live elsewhere, and where.
+    pub(crate) fn moving(&self) -> Option<(&str, &str)> {
+        if let SessionVerb::Move { name, on } = &self.verb { Some((name, on)) } else { None }
+    }
+}
+
 pub(crate) fn session(arguments: &SessionVerbArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
     let all = Checkpoints::new(state);
     let mut limits = Limits::default();
@@ -158,11 +184,15 @@ pub(crate) fn session(arguments: &SessionVerbArguments, settings: &Settings, sta
             return values::undo(store, name, *steps, *redo, *json);
         }
         SessionVerb::Fork { name, new } => values::fork(store, name, new)?,
-        SessionVerb::Export { name, bash } => values::export(store, name, *bash)?,
-        SessionVerb::Import { file, name } => {
+        SessionVerb::Export { name, to_move: true, .. } => values::export_to_move(store, name)?,
+        SessionVerb::Export { name, bash, .. } => values::export(store, name, *bash)?,
+        SessionVerb::Import { file, name, moved, json } => {
             person::required("takes in a session")?;
-            values::import(store, file, name.as_deref())?;
+            let name = name.as_deref();
+            if *moved { values::import_moved(store, file, name, *json)? } else { values::import(store, file, name)? }
         }
+        // It needs a way to other machines; see `moving`.
+        SessionVerb::Move { .. } => {}
         SessionVerb::Rm { names } => {
             person::required("forgets a session")?;
             return values::remove(store, names);

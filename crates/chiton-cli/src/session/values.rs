@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
@@ -10,12 +10,15 @@ use anyhow::{Context, Result, ensure};
 use chiton_engine::clock::ms_since_1970;
 use chiton_engine::error::StoreError;
 use chiton_engine::session::difference::{Difference, Part};
+use chiton_engine::session::moving::MovedIn;
 use chiton_engine::session::steps::Step;
 use chiton_engine::session::store::{CarriedSession, ListedSession, SessionStore, SessionValue};
+use chiton_engine::state::{FoundDirectory, LeftBehind};
 use serde_json::{Value, json};
 
 use crate::messages::{complain, remark, say};
 use crate::shown;
+use crate::surroundings;
 use crate::table::{lay_out, span};
 use crate::undo::show::age;
 
@@ -35,7 +38,7 @@ pub(super) fn list(store: &SessionStore, json: bool) -> Result<()> {
     found.sort_by_key(|session| std::cmp::Reverse(session.changed));
     if json {
         for session in &found {
-            say!("{}", as_json(session));
+            say!("{}", as_json(store, session));
         }
         return Ok(());
     }
@@ -43,15 +46,26 @@ pub(super) fn list(store: &SessionStore, json: bool) -> Result<()> {
         remark("there are no sessions; `chiton run --session NAME COMMAND` begins one");
         return Ok(());
     }
-    let rows: Vec<Vec<String>> = found.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = found.iter().map(|session| row(store, session)).collect();
     write!(io::stdout().lock(), "{}", lay_out(&["NAME", "CHANGED", "BEGAN", "HOLDS", "DIRECTORY"], &rows))?;
     Ok(())
 }
 
-fn row(session: &ListedSession) -> Vec<String> {
+fn row(store: &SessionStore, session: &ListedSession) -> Vec<String> {
     let ago = |time: SystemTime| format!("{} ago", span(time.elapsed().unwrap_or_default()));
-    let directory = shown::path(&[], session.value.directory(), false);
+    let directory = match home(store, &session.name) {
+        Some(target) => format!("on {target}"),
+        None => shown::path(&[], session.value.directory(), false),
+    };
     vec![session.name.clone(), ago(session.changed), ago(session.began), holds(&session.value), directory]
+}
+
+/// The machine that a session lives on, where that is another one.
+fn home(store: &SessionStore, name: &str) -> Option<String> {
+    store.home(name).unwrap_or_else(|error| {
+        complain(&error.to_string());
+        None
+    })
 }
 
 /// How much there is in a session, in a few words.
@@ -76,10 +90,11 @@ fn plural(what: &str, count: usize) -> String {
     }
 }
 
-fn as_json(session: &ListedSession) -> Value {
+fn as_json(store: &SessionStore, session: &ListedSession) -> Value {
     let state = session.value.state();
     json!({
         "name": session.name,
+        "home": home(store, &session.name),
         "directory": session.value.directory().to_string_lossy(),
         "began_ms": ms_since_1970(session.began),
         "changed_ms": ms_since_1970(session.changed),
@@ -102,13 +117,17 @@ pub(super) fn show(store: &SessionStore, name: &str, json: bool) -> Result<()> {
     let holds: Vec<Difference> =
         nothing.differences(&session.value).into_iter().filter(|one| one.part != Part::Directory).collect();
     if json {
-        let mut facts = as_json(&session);
+        let mut facts = as_json(store, &session);
         facts["holds"] = json!(holds);
         facts["steps"] = steps.iter().map(step_json).collect();
         say!("{facts}");
         return Ok(());
     }
-    say!("session {name}, in {}", shown::path(&[], session.value.directory(), false));
+    let directory = shown::path(&[], session.value.directory(), false);
+    match home(store, name) {
+        Some(target) => say!("session {name}, which lives on {target}; when it left, it was in {directory}"),
+        None => say!("session {name}, in {directory}"),
+    }
     for one in &holds {
         say!("  {}", in_words(one));
     }
@@ -240,6 +259,7 @@ fn tell(one: &Difference) {
 
 pub(super) fn undo(store: &SessionStore, name: &str, count: u64, redo: bool, json: bool) -> Result<ExitCode> {
     get(store, name)?;
+    store.check_is_here(name)?;
     let mut done = Vec::new();
     for _ in 0..count {
         let step = if redo { store.step_forward(name)? } else { store.step_back(name)? };
@@ -267,12 +287,26 @@ pub(super) fn undo(store: &SessionStore, name: &str, count: u64, redo: bool, jso
 }
 
 pub(super) fn fork(store: &SessionStore, name: &str, new: &str) -> Result<()> {
+    store.check_is_here(name)?;
     store.fork(name, new)?;
     say!("session {new} starts as {name} is now; `chiton run --session {new} COMMAND` goes on there");
     Ok(())
 }
 
+/// What of a session means something on another machine.
+pub(super) fn export_to_move(store: &SessionStore, name: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    serde_json::to_writer_pretty(&mut stdout, &store.carry_to_move(name, &home_directory()?)?)?;
+    writeln!(stdout)?;
+    Ok(())
+}
+
+pub(crate) fn home_directory() -> Result<PathBuf> {
+    surroundings::home().context("HOME is not set, or not to an absolute path")
+}
+
 pub(super) fn export(store: &SessionStore, name: &str, bash: bool) -> Result<()> {
+    store.check_is_here(name)?;
     let mut stdout = io::stdout().lock();
     if bash {
         stdout.write_all(&get(store, name)?.value.as_script())?;
@@ -283,7 +317,61 @@ pub(super) fn export(store: &SessionStore, name: &str, bash: bool) -> Result<()>
     Ok(())
 }
 
+/// Takes in a session that has moved here, and says where it goes on.
+pub(super) fn import_moved(store: &SessionStore, file: &Path, name: Option<&str>, json: bool) -> Result<()> {
+    take_in_moved(store, read_carried(file)?, name, json)
+}
+
+/// The same of one that was read.
+pub(crate) fn take_in_moved(
+    store: &SessionStore,
+    carried: CarriedSession,
+    name: Option<&str>,
+    json: bool,
+) -> Result<()> {
+    let name = name.map_or_else(|| carried.name.clone(), ToOwned::to_owned);
+    let (was, left) = (carried.value().directory().to_owned(), carried.left_behind().to_vec());
+    let start = surroundings::working_directory()?;
+    let MovedIn { directory, found } = store.take_in_moved(&name, carried, &home_directory()?, &start)?;
+    if json {
+        let path = |path: &Path| path.to_string_lossy().into_owned();
+        say!(
+            "{}",
+            json!({"name": name, "directory": path(&directory), "found": found, "was": path(&was), "left_behind": left})
+        );
+        return Ok(());
+    }
+    say!("session {name} is here, in {}", shown::path(&[], &directory, false));
+    if found == FoundDirectory::Start {
+        remark(&format!(
+            "its directory {} is not there, so it starts where new ones do",
+            shown::path(&[], &was, false)
+        ));
+    }
+    for LeftBehind { name, kept, why } in left {
+        let what = if kept { "came along" } else { "stayed behind" };
+        remark(&format!("{} {what}: it {why}", shown::name(name.as_bytes())));
+    }
+    Ok(())
+}
+
 pub(super) fn import(store: &SessionStore, file: &Path, name: Option<&str>) -> Result<()> {
+    let carried = read_carried(file)?;
+    let name = name.map_or_else(|| carried.name.clone(), ToOwned::to_owned);
+    let directory = carried.value().directory().to_owned();
+    store.take_in(&name, carried)?;
+    say!("session {name} is here; `chiton run --session {name} COMMAND` goes on there");
+    if !directory.is_dir() {
+        remark(&format!(
+            "its directory {} is not there: its first command will say so, and where it would run instead",
+            shown::path(&[], &directory, false)
+        ));
+    }
+    Ok(())
+}
+
+/// A session as `export` has written it.
+fn read_carried(file: &Path) -> Result<CarriedSession> {
     let (text, from) = if file.as_os_str() == "-" {
         let mut text = Vec::new();
         io::stdin().lock().read_to_end(&mut text)?;
@@ -296,18 +384,7 @@ pub(super) fn import(store: &SessionStore, file: &Path, name: Option<&str>) -> R
         ensure!(value["chiton_session"].is_u64(), "it has no number `chiton_session`");
         Ok(serde_json::from_value::<CarriedSession>(value)?)
     };
-    let carried = read().with_context(|| format!("{from} is not a session as `chiton session export` writes it"))?;
-    let name = name.map_or_else(|| carried.name.clone(), ToOwned::to_owned);
-    let directory = carried.value().directory().to_owned();
-    store.take_in(&name, carried)?;
-    say!("session {name} is here; `chiton run --session {name} COMMAND` goes on there");
-    if !directory.is_dir() {
-        remark(&format!(
-            "its directory {} is not there: its first command will say so, and where it would run instead",
-            shown::path(&[], &directory, false)
-        ));
-    }
-    Ok(())
+    read().with_context(|| format!("{from} is not a session as `chiton session export` writes it"))
 }
 
 pub(super) fn remove(store: &SessionStore, names: &[String]) -> Result<ExitCode> {

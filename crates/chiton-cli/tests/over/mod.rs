@@ -39,15 +39,13 @@ impl Way {
     fn machine(&self) -> &Machine {
         self.machine.get_or_init(|| {
             let cache = tempfile::Builder::new().prefix("far-cache-").tempdir().unwrap();
-            match self.name {
-                "ssh" => Machine::Ssh(Box::new(Sshd::start(&SshdOptions::default())), cache),
-                _ => {
-                    let temporary = std::env::temp_dir().display().to_string();
-                    let arguments = vec!["--volume".to_owned(), format!("{temporary}:{temporary}")];
-                    let options = PodmanOptions { root: Root::Machine, arguments, ..PodmanOptions::default() };
-                    Machine::Podman(Box::new(Podman::start(&options)), cache)
-                }
+            if self.name == "ssh" {
+                return Machine::Ssh(Box::new(Sshd::start(&SshdOptions::default())), cache);
             }
+            let temporary = std::env::temp_dir().display().to_string();
+            let arguments = vec!["--volume".to_owned(), format!("{temporary}:{temporary}")];
+            let options = PodmanOptions { root: Root::Machine, arguments, ..PodmanOptions::default() };
+            Machine::Podman(Box::new(Podman::start(&options)), cache)
         })
     }
 

@@ -63,7 +63,7 @@ impl NearSide {
     }
 
     /// A program of a few lines for `sh`.
-    pub(crate) fn program(&self, folder: &Path, name: &str, script: &str) {
+    pub(crate) fn program(folder: &Path, name: &str, script: &str) {
         fs::create_dir_all(folder).unwrap();
         fs::write(folder.join(name), format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();

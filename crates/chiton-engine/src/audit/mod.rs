@@ -72,6 +72,9 @@ pub struct AuditEntry {
     /// The name of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// The machine it is about, by the name that the person has for it, where that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
     /// The run it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
@@ -129,6 +132,7 @@ impl AuditEntry {
             event,
             who: String::new(),
             session: None,
+            on: None,
             run: None,
             command: None,
             command_cut: 0,

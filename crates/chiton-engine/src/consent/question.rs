@@ -64,6 +64,8 @@ pub struct Question {
     pub kind: QuestionKind,
     /// Its name, for an answer that comes later.
     pub id: String,
+    /// The machine on which it would run, where that is another one.
+    pub on: Option<String>,
     /// The command, whole.
     pub command: String,
     /// Where it would run.
@@ -82,7 +84,8 @@ impl Question {
     /// The question for a person, with everything visible that could deceive. Whatever the command decides stands behind
     /// a bar, so that no line of it can be taken for one of ours.
     pub fn text(&self) -> String {
-        let mut text = on_one_line(&self.verdict.reason);
+        let mut text = self.on.as_ref().map(|on| format!("on {}: ", on_one_line(on))).unwrap_or_default();
+        text.push_str(&on_one_line(&self.verdict.reason));
         text.push_str("\n\n");
         frame(&mut text, &self.command, self.verdict.span, &self.verdict.commands);
 
@@ -185,6 +188,7 @@ mod tests {
         Question {
             kind: QuestionKind::Run,
             id: String::new(),
+            on: None,
             command: command.to_owned(),
             directory: "/work".into(),
             real_directory: "/work".into(),
@@ -216,6 +220,13 @@ mod tests {
         let text = asked.text();
         assert!(text.contains("input, 13 bytes:\n| touch canary\n"), "{text}");
         assert!(text.contains("in /work\nwhich is /data/work"), "{text}");
+    }
+
+    #[test]
+    fn another_machine_is_named_first_and_forges_no_line() {
+        let mut asked = question("make install");
+        asked.on = Some("build\nrule none".to_owned());
+        assert!(asked.text().starts_with("on build\\u{a}rule none: This would do something.\n"), "{}", asked.text());
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl Engine {
         let _ = self.write_line(session, entry);
     }
 
-    fn is_journal_required(&self) -> bool {
+    pub(super) fn is_journal_required(&self) -> bool {
         self.inner.config.audit.as_ref().is_some_and(Journal::is_required)
     }
 
@@ -181,6 +181,6 @@ impl Engine {
 }
 
 /// What is said where a journal is required.
-fn not_run(problem: &str) -> String {
+pub(super) fn not_run(problem: &str) -> String {
     format!("{problem}. Nothing was run, since `audit.required` is set: every command has to be written down first")
 }

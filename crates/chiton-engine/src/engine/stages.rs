@@ -189,7 +189,7 @@ impl Engine {
         }
     }
 
-    fn reviewers(&self, session: &Session, widened: &[Widening]) -> Reviewers<'_> {
+    pub(super) fn reviewers(&self, session: &Session, widened: &[Widening]) -> Reviewers<'_> {
         let EngineInner { config, verdicts, consents, desk, .. } = &*self.inner;
         let (guard, environment, shell) = (&config.guard, &config.environment, &config.shell);
         let boundary = if guard.policy.is_off() { None } else { self.boundary(session, widened) };

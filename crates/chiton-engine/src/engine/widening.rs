@@ -136,6 +136,7 @@ fn question(
     Question {
         kind: QuestionKind::Widen,
         id: String::new(),
+        on: None,
         command: request.command.to_text(),
         real_directory: directory.canonicalize().unwrap_or_else(|_| directory.clone()),
         directory,

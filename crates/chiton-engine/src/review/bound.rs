@@ -1,5 +1,7 @@
 //! What a consent to a request is bound to.
 
+use std::path::Path;
+
 use chiton_guard::{RestsOn, Scope, Verdict};
 
 use super::{Grounds, surroundings};
@@ -17,27 +19,21 @@ pub(super) fn bound_to(request: &CommandRequest, grounds: &Grounds, verdict: &Ve
     parts.add(standing.path.as_os_str().as_encoded_bytes());
     parts.add(standing.real.as_os_str().as_encoded_bytes());
     parts.add(format!("{:?}", standing.id));
-
-    let merges = matches!(request.environment, EnvironmentChange::Merge(_));
-    parts.add(if merges { "merge" } else { "replace" });
-    for (name, value) in request.environment.variables() {
-        parts.add(name);
-        parts.add(&value[..]);
-    }
-
-    parts.add("input");
-    match input {
-        CommandInput::Text(text) => parts.add(&text[..]),
-        CommandInput::Nothing => parts.add(""),
-        CommandInput::Descriptor(_) => parts.add("descriptor"),
-        CommandInput::Open => parts.add("open"),
-    }
-    if let Some(shell) = &request.shell {
-        parts.add("shell");
-        parts.add(shell.path().as_os_str().as_encoded_bytes());
-    }
+    parts.add_call(request, input);
     parts.add_judged(verdict);
     parts.add_grounds(&verdict.rests_on, state);
+    Bound::to(parts.0.iter().map(Vec::as_slice))
+}
+
+/// The same for a command that runs on another machine: of what it starts from there, its directory is known.
+pub(super) fn bound_elsewhere(request: &CommandRequest, target: &str, directory: &Path, verdict: &Verdict) -> Bound {
+    let mut parts = Parts::default();
+    parts.add("elsewhere");
+    parts.add(target);
+    parts.add(&request.command[..]);
+    parts.add(directory.as_os_str().as_encoded_bytes());
+    parts.add_call(request, &request.input);
+    parts.add_judged(verdict);
     Bound::to(parts.0.iter().map(Vec::as_slice))
 }
 
@@ -47,6 +43,28 @@ struct Parts(Vec<Vec<u8>>);
 impl Parts {
     fn add(&mut self, part: impl AsRef<[u8]>) {
         self.0.push(part.as_ref().to_vec());
+    }
+
+    /// What the call adds: variables, input, and a shell of its own.
+    fn add_call(&mut self, request: &CommandRequest, input: &CommandInput) {
+        let merges = matches!(request.environment, EnvironmentChange::Merge(_));
+        self.add(if merges { "merge" } else { "replace" });
+        for (name, value) in request.environment.variables() {
+            self.add(name);
+            self.add(&value[..]);
+        }
+
+        self.add("input");
+        match input {
+            CommandInput::Text(text) => self.add(&text[..]),
+            CommandInput::Nothing => self.add(""),
+            CommandInput::Descriptor(_) => self.add("descriptor"),
+            CommandInput::Open => self.add("open"),
+        }
+        if let Some(shell) = &request.shell {
+            self.add("shell");
+            self.add(shell.path().as_os_str().as_encoded_bytes());
+        }
     }
 
     /// What the guard saw in the command, after everything was expanded.
@@ -102,7 +120,6 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::path::Path;
     use std::sync::Arc;
 
     use super::*;

@@ -7,7 +7,8 @@ use chiton_guard::{Access, Decision};
 /// Everything that is known about a command that is not run.
 pub(crate) fn describe(request: &CommandRequest, question: &Question) -> String {
     let verdict = &question.verdict;
-    let mut text = format!("[Dry Run] Nothing was run. This would run in {}:\n", question.directory.display());
+    let on = question.on.as_ref().map(|on| format!("on {} ", visible(on))).unwrap_or_default();
+    let mut text = format!("[Dry Run] Nothing was run. This would run {on}in {}:\n", question.directory.display());
     text += &format!("{}\n", indented(&visible(&question.command)));
     text += match verdict.decision {
         Decision::Allow => "It would be allowed.\n",

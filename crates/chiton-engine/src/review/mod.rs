@@ -3,6 +3,7 @@
 mod bound;
 mod case;
 mod dry_run;
+mod elsewhere;
 mod input;
 mod kept;
 mod leaving;
@@ -25,6 +26,7 @@ use chiton_guard::{
     Boundary, CheckedPolicy, Context, Decision, Finding, GuardPolicy, Input, Mode, Verdict, WaitingCommand,
 };
 use chiton_shell::tree::Span;
+pub(crate) use elsewhere::{ReviewedElsewhere, review_elsewhere};
 pub use kept::MachineFiles;
 pub(crate) use leaving::leaves_for;
 use serde::Serialize;
@@ -379,21 +381,29 @@ impl From<SessionError> for NotAsJudged {
 }
 
 fn question(request: &CommandRequest, standing: &Standing, verdict: &Verdict) -> Question {
-    let asked = |(name, _): &(&String, &ByteString)| !request.unasked.contains(*name);
-    let shown = |(name, value): (&String, &ByteString)| (name.clone(), value.to_text());
     Question {
         kind: QuestionKind::Run,
         id: String::new(),
+        on: None,
         command: request.command.to_text(),
         directory: standing.path.clone(),
         real_directory: standing.real.clone(),
-        environment: request.environment.variables().iter().filter(asked).map(shown).collect(),
-        input: match &request.input {
-            CommandInput::Text(text) => Some(text.to_text()),
-            _ => None,
-        },
+        environment: asked_variables(request),
+        input: asked_input(request),
         verdict: verdict.clone(),
     }
+}
+
+/// The variables of a call that a question shows.
+fn asked_variables(request: &CommandRequest) -> Vec<(String, String)> {
+    let asked = |(name, _): &(&String, &ByteString)| !request.unasked.contains(*name);
+    let shown = |(name, value): (&String, &ByteString)| (name.clone(), value.to_text());
+    request.environment.variables().iter().filter(asked).map(shown).collect()
+}
+
+/// The input that a question shows.
+fn asked_input(request: &CommandRequest) -> Option<String> {
+    if let CommandInput::Text(text) = &request.input { Some(text.to_text()) } else { None }
 }
 
 /// The variables of a call without those that will be kept from the command anyway.

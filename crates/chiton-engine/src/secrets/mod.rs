@@ -230,8 +230,26 @@ pub(crate) async fn resolve_typed(
     Ok(ResolvedTyping::Resolved(resolved, known.masks().to_vec()))
 }
 
+/// The secrets that a call names, with their values, for a command that runs elsewhere. Others that the session has named
+/// before are not given: they may have been meant for another machine.
+pub(crate) async fn give(
+    named: BTreeSet<Reference>,
+    resolver: Resolver<'_>,
+    session: &Session,
+) -> Result<Vec<GivenSecret>, Refusal> {
+    let Resolver { store, known, unknown } = resolver;
+    let LookedUp { found, missing, .. } = look_up(store, known, &named, &BTreeSet::new()).await?;
+    if unknown == UnknownReference::Refuse && !missing.is_empty() {
+        return Err(Refusal::new(refusal_of(&missing)));
+    }
+    session.uses(found.keys());
+    let masked = found.iter().filter(|(_, secret)| secret.masking == Masking::Masked);
+    known.learn(masked.map(|(reference, secret)| (reference.clone(), secret.value.clone())));
+    Ok(found.into_iter().map(|(reference, secret)| GivenSecret { reference, secret }).collect())
+}
+
 /// Every reference in the fields in which they are resolved.
-fn references_in(request: &CommandRequest) -> BTreeSet<Reference> {
+pub(crate) fn references_in(request: &CommandRequest) -> BTreeSet<Reference> {
     let input = if let CommandInput::Text(text) = &request.input { &text[..] } else { b"" };
     let variables = request.environment.variables().values().map(|value| &value[..]);
     let texts = [&request.command[..], input].into_iter().chain(variables);

@@ -12,6 +12,7 @@
 pub mod difference;
 mod inherited;
 pub mod login;
+pub mod moving;
 mod proxies;
 mod standing;
 mod start;

@@ -19,6 +19,7 @@ use crate::error::StoreError;
 use crate::folder::make_own;
 use crate::state::ShellState;
 use crate::state::change::Change;
+use crate::state::moving::LeftBehind;
 use chiton_redact::Reference;
 
 use super::steps::{self, Step, StepCause};
@@ -37,19 +38,30 @@ pub struct SessionStore {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CarriedSession {
     /// What this is, for whoever finds the file.
-    chiton_session: u32,
+    pub(super) chiton_session: u32,
     /// What it was called.
     pub name: String,
-    value: SessionValue,
+    pub(super) value: SessionValue,
     /// Secrets that its commands have named.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    secrets: BTreeSet<Reference>,
+    pub(super) secrets: BTreeSet<Reference>,
+    /// What has stayed behind, where it moves to another machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) left_behind: Vec<LeftBehind>,
+    /// The home directory where it was, where it moves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) home: Option<ByteString>,
 }
 
 impl CarriedSession {
     /// What it was.
     pub fn value(&self) -> &SessionValue {
         &self.value
+    }
+
+    /// What has stayed behind, and what went along and may mean nothing here.
+    pub fn left_behind(&self) -> &[LeftBehind] {
+        &self.left_behind
     }
 }
 
@@ -68,18 +80,18 @@ pub struct ListedSession {
 
 /// The file of one session.
 #[derive(Default, Serialize, Deserialize)]
-struct StoredSession {
+pub(super) struct StoredSession {
     version: u32,
     /// When it began, in seconds since 1970; 0 where nobody wrote that down.
     #[serde(default)]
     began: u64,
     /// What the session's commands set: of variables only those, of everything else all there is.
-    state: ShellState,
+    pub(super) state: ShellState,
     /// Variables that its commands removed, without their values.
-    removed: BTreeSet<String>,
+    pub(super) removed: BTreeSet<String>,
     /// Secrets that its commands have named: their tokens, never their values.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    secrets: BTreeSet<Reference>,
+    pub(super) secrets: BTreeSet<Reference>,
 }
 
 const VERSION: u32 = 1;
@@ -231,8 +243,9 @@ impl SessionStore {
     /// The session `name`, to be carried away.
     pub fn carry(&self, name: &str) -> Result<CarriedSession, StoreError> {
         let written = self.read(name)?.ok_or_else(|| StoreError::Missing(name.to_owned()))?;
-        let value = written.value();
-        Ok(CarriedSession { chiton_session: VERSION, name: name.to_owned(), value, secrets: written.secrets })
+        let (value, secrets) = (written.value(), written.secrets);
+        let name = name.to_owned();
+        Ok(CarriedSession { chiton_session: VERSION, name, value, secrets, left_behind: Vec::new(), home: None })
     }
 
     /// Makes a session of one that was carried here.
@@ -241,10 +254,7 @@ impl SessionStore {
     /// When there is one of that name, or what was carried is not of a version that this program reads.
     pub fn take_in(&self, name: &str, carried: CarriedSession) -> Result<(), StoreError> {
         let CarriedSession { chiton_session: version, value, secrets, .. } = carried;
-        if version != VERSION {
-            let reason = format!("it is of version {version}, this program reads {VERSION}");
-            return Err(StoreError::Damaged { path: self.path(name)?, reason });
-        }
+        check_version(&self.path(name)?, version)?;
         let began = seconds(self.opened);
         let SessionValue { state, removed } = value;
         self.put_new(name, StoredSession { version, began, state, removed, secrets })
@@ -266,7 +276,7 @@ impl SessionStore {
             return Ok(false);
         }
         let _lock = self.lock(name).map_err(unwritable)?;
-        for gone in [self.steps_path(name)?, path.clone()] {
+        for gone in [self.steps_path(name)?, self.home_path(name)?, path.clone()] {
             match fs::remove_file(gone) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unwritable(error)),
                 _ => {}
@@ -331,7 +341,7 @@ impl SessionStore {
         })
     }
 
-    fn change<Made>(
+    pub(super) fn change<Made>(
         &self,
         name: &str,
         from: &ShellState,
@@ -348,7 +358,7 @@ impl SessionStore {
         Ok(made)
     }
 
-    fn read(&self, name: &str) -> Result<Option<StoredSession>, StoreError> {
+    pub(super) fn read(&self, name: &str) -> Result<Option<StoredSession>, StoreError> {
         let path = self.path(name)?;
         if fs::symlink_metadata(&self.folder).is_ok_and(|data| data.is_symlink()) {
             let error =
@@ -362,14 +372,14 @@ impl SessionStore {
         }
     }
 
-    fn lock(&self, name: &str) -> io::Result<File> {
+    pub(super) fn lock(&self, name: &str) -> io::Result<File> {
         let path = self.folder.join(format!(".{name}.lock"));
         let file = fs::OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(path)?;
         rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
         Ok(file)
     }
 
-    fn path(&self, name: &str) -> Result<PathBuf, StoreError> {
+    pub(super) fn path(&self, name: &str) -> Result<PathBuf, StoreError> {
         let good = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
         if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.bytes().all(good) {
             return Err(StoreError::BadName(name.to_owned()));
@@ -378,8 +388,13 @@ impl SessionStore {
     }
 }
 
+pub(super) fn check_version(path: &Path, version: u32) -> Result<(), StoreError> {
+    let reason = || format!("it is of version {version}, this program reads {VERSION}");
+    if version == VERSION { Ok(()) } else { Err(StoreError::Damaged { path: path.to_owned(), reason: reason() }) }
+}
+
 /// The content of a file that is not a symbolic link.
-fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+pub(super) fn read_own(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
     fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?.read_to_end(&mut text)?;
@@ -393,7 +408,7 @@ impl StoredSession {
         Self { version: VERSION, began: seconds(began), state, removed: BTreeSet::new(), secrets: BTreeSet::new() }
     }
 
-    fn value(&self) -> SessionValue {
+    pub(super) fn value(&self) -> SessionValue {
         SessionValue { state: self.state.clone(), removed: self.removed.clone() }
     }
 
@@ -429,7 +444,7 @@ fn parse(path: &Path, text: &[u8]) -> Result<StoredSession, StoreError> {
 }
 
 /// Old or new, never half: written beside, brought to disk, moved into place.
-fn write_in_place(path: &Path, text: &[u8]) -> io::Result<()> {
+pub(super) fn write_in_place(path: &Path, text: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("new");
     let mut file = fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&beside)?;
     io::Write::write_all(&mut file, text)?;

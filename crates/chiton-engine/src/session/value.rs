@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::difference::{self, Difference};
+use crate::state::moving::{LeftBehind, stays_unset};
 use crate::state::{ShellState, bash};
 
 /// What one command changed in a session that has a name: as it was before, and as it was then.
@@ -43,6 +44,13 @@ impl SessionValue {
     /// What is different in `later`.
     pub fn differences(&self, later: &Self) -> Vec<Difference> {
         difference::between((&self.state, &self.removed), (&later.state, &later.removed))
+    }
+
+    /// The same for another machine, and what stays behind: see [`ShellState::without_machine`].
+    pub fn without_machine(&self, home: &Path) -> (Self, Vec<LeftBehind>) {
+        let (state, left) = self.state.without_machine(home);
+        let removed = self.removed.iter().filter(|name| stays_unset(name)).cloned().collect();
+        (Self { state, removed }, left)
     }
 
     /// A script that brings a bash into it: what a person may source to go on by hand.

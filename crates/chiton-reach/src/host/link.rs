@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use super::lock;
 use super::verb::{self, Running};
-use crate::frame::{Arrival, Ending, Frames, Message};
+use crate::frame::{Arrival, Ending, Frames, Message, Verb};
 use crate::line::Line;
 
 /// How long a verb may take to end after it was asked to.
@@ -92,7 +92,7 @@ impl Link {
             }
         };
         match message {
-            Message::Open { channel, verb } => self.open(channel, *verb),
+            Message::Open { channel, verb } => self.open(channel, &verb),
             Message::Bytes { channel, bytes, .. } => to(channel, &|verb| verb.write(bytes.clone())),
             Message::End { channel, .. } => to(channel, &Running::end_input),
             Message::Taken { channel, stream, bytes } => to(channel, &|verb| verb.taken(stream, bytes)),
@@ -104,9 +104,9 @@ impl Link {
         }
     }
 
-    fn open(self: &Arc<Self>, channel: u32, verb: crate::Verb) {
+    fn open(self: &Arc<Self>, channel: u32, verb: &Verb) {
         let Some(arrival) = lock(&self.arrival).clone() else { return };
-        match verb::start(channel, &verb, &arrival, &self.line) {
+        match verb::start(channel, verb, &arrival, &self.line) {
             Ok((running, over)) => {
                 lock(&self.verbs).insert(channel, running);
                 let link = Arc::clone(self);

@@ -192,7 +192,7 @@ impl<'a> Attempt<'a> {
     /// What the far side says next.
     async fn next(&mut self) -> Result<Said, ConnectError> {
         loop {
-            match self.listening.next() {
+            match self.listening.said() {
                 Ok(Some(said)) => return Ok(said),
                 Ok(None) => self.read().await?,
                 Err(_) => {
@@ -203,7 +203,7 @@ impl<'a> Attempt<'a> {
     }
 
     async fn read(&mut self) -> Result<(), ConnectError> {
-        let mut buffer = [0; 16 << 10];
+        let mut buffer = vec![0; 16 << 10];
         match timeout(self.patience, self.reader.read(&mut buffer)).await {
             Ok(Ok(count @ 1..)) => {
                 self.listening.add(&buffer[..count]);

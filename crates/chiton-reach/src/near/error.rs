@@ -145,7 +145,9 @@ pub enum Gone {
     #[error("the connection was closed")]
     Closed,
     /// The host over there is another one than before.
-    #[error("the host on {target} has ended meanwhile; what it was asked for last may have run")]
+    #[error(
+        "the host on {target} has ended, or has given this connection up meanwhile; what it was asked for last may have run"
+    )]
     HostEnded {
         /// The target.
         target: String,

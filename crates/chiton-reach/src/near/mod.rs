@@ -141,8 +141,8 @@ impl Near {
             closed: watch::Sender::new(false),
         });
         let dialled = dial::first(&shared.target, &shared.options, &shared.hello(false)).await?;
-        *lock(&shared.facts) = dialled.welcome.facts.clone();
-        *lock(&shared.place) = dialled.place.clone();
+        lock(&shared.facts).clone_from(&dialled.welcome.facts);
+        lock(&shared.place).clone_from(&dialled.place);
         tokio::spawn(supervise::supervise(Arc::clone(&shared), dialled));
         Ok(Self { shared })
     }
@@ -257,11 +257,11 @@ impl Shared {
         }
     }
 
-    fn hear(&self, beat: Beat) {
+    fn hear(&self, beat: &Beat) {
         if let Beat::Pong { token, clock } = beat
-            && let Some(waiting) = lock(&self.pings).remove(&token)
+            && let Some(waiting) = lock(&self.pings).remove(token)
         {
-            let _ = waiting.send(clock);
+            let _ = waiting.send(*clock);
         }
     }
 

@@ -19,7 +19,7 @@ pub(super) async fn supervise(shared: Arc<Shared>, first: Dialled) {
     let gone = loop {
         let Dialled { transport, reader, mut writer, frames, .. } = dialled;
         let broken = tokio::select! {
-            error = shared.line.pump(frames, reader, &mut writer, |message| shared.take(message), |beat| shared.hear(beat)) => Some(error),
+            error = shared.line.pump(frames, reader, &mut writer, |message| shared.take(message), |beat| shared.hear(&beat)) => Some(error),
             () = shared.closing.notified() => None,
         };
         let Some(error) = broken else {
@@ -93,7 +93,7 @@ fn resume(shared: &Shared, dialled: &Dialled) -> Result<(), String> {
     // Another host than before: it knows nothing of what was open.
     shared.line.with(|ledger| *ledger = crate::ledger::Ledger::default());
     shared.lose_channels(&Gone::HostEnded { target: shared.target.name.clone() });
-    (*lock(&shared.facts)).clone_from(&dialled.welcome.facts);
+    lock(&shared.facts).clone_from(&dialled.welcome.facts);
     Ok(())
 }
 

@@ -61,6 +61,7 @@ fn attributes(line: &AuditLine) -> Attributes {
     attributes.text("chiton.event", event.as_ref().and_then(Value::as_str));
     attributes.text("chiton.run_id", entry.run.as_deref());
     attributes.text("chiton.session", entry.session.as_deref());
+    attributes.text("chiton.target", entry.on.as_deref());
     attributes.text("chiton.client", Some(client).filter(|client| !client.is_empty()));
     attributes.text("enduser.id", user);
     attributes.number("process.pid", process);
