@@ -86,7 +86,8 @@ pub(crate) struct McpArguments {
 }
 
 pub(crate) fn mcp(arguments: &McpArguments, settings: &Settings, state: &Path) -> Result<ExitCode> {
-    log_to_stderr(arguments.log_level.as_deref().or(settings.mcp.log_level.as_deref()))?;
+    let level = arguments.log_level.as_deref().or(settings.mcp.log_level.as_deref());
+    log_to_stderr(level.map(|level| if arguments.near { without_requests(level) } else { level }))?;
     // This very thread serves a client on a pipe: handing a message from one thread to another takes longer than what
     // is done with it.
     let is_http = arguments.http.is_some() || settings.http.listen.is_some();
@@ -170,6 +171,11 @@ fn maker(
         };
         made.map(|operator| extras.add_to(operator)).map_err(|error| format!("{error:#}"))
     }
+}
+
+/// A level at which the requests themselves are not logged: those from another machine hold the values of secrets.
+fn without_requests(level: &str) -> &str {
+    if matches!(level, "debug" | "trace") { "info" } else { level }
 }
 
 /// Standard output is the protocol's alone.
