@@ -1,8 +1,9 @@
 """Makes a wheel of the program: `pip install` of it puts `chiton` on the PATH.
 
-Usage: build.py VERSION PROCESSOR FOLDER OUTPUT
+Usage: build.py VERSION PROCESSOR FOLDER OUTPUT [NAME=PROGRAM…]
 
-FOLDER is the unpacked archive of `cargo xtask dist`. Only the standard library is used, and the same files give the same wheel.
+FOLDER is the unpacked archive of `cargo xtask dist`. Each PROGRAM is one for another processor, which `chiton run --on` finds
+as libexec/chiton/NAME and carries to machines that have it. Only the standard library is used, and the same files give the same wheel.
 """
 
 import base64
@@ -51,6 +52,9 @@ def main() -> None:
         (f"{info}/WHEEL", wheel(tags).encode(), 0o644),
         (f"{info}/entry_points.txt", b"[console_scripts]\nchiton-shell = chiton_shell:main\n", 0o644),
     ]
+    for other in sys.argv[5:]:
+        name, program = other.split("=", 1)
+        files.append((f"chiton_shell-{version}.data/data/libexec/chiton/{name}", Path(program).read_bytes(), 0o755))
     for module in sorted((Path(__file__).parent / "chiton_shell").glob("*.py")):
         files.append((f"chiton_shell/{module.name}", module.read_bytes(), 0o644))
     for name in ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY.txt"]:

@@ -2,7 +2,8 @@
 //!
 //! 1. [`dist`] builds the program, and puts together what belongs to it.
 //! 2. Each kind of package is made from that: [`wheel`], [`npm`], [`deb`], [`image`], [`registry`]; their sources are in
-//!    `packaging/`. [`library`] is the Python library, from `python/`.
+//!    `packaging/`. [`library`] is the Python library, from `python/`. Those that people install for themselves bring the
+//!    programs for other processors along ([`Carried`]).
 //! 3. `--check` installs each of them in an empty place and uses it once ([`tries`]).
 
 mod deb;
@@ -19,7 +20,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::dist::{self, Built, Places, TARGETS, VERSION, answer};
+use crate::dist::{self, Built, Places, TARGETS, Target, VERSION, answer};
 
 /// Where packages are made, and of what.
 struct Packaging {
@@ -61,6 +62,31 @@ impl Packaging {
     }
 }
 
+/// A program for some processor that packages for others bring along, where `--on` finds it and carries it to machines that
+/// have that processor.
+struct Carried {
+    processor: &'static str,
+    program: PathBuf,
+}
+
+impl Carried {
+    fn of(built: &[Built]) -> Vec<Self> {
+        let carried = |one: &Built| Self { processor: one.target.processor, program: one.folder.join("chiton") };
+        built.iter().map(carried).collect()
+    }
+
+    /// Its name, in a folder of `libexec` beside that of the program.
+    fn name(&self) -> String {
+        format!("chiton-{}", self.processor)
+    }
+}
+
+/// Those that the package of `built` brings along.
+fn others<'a>(carried: &'a [Carried], built: &Built) -> impl Iterator<Item = &'a Carried> {
+    let own = built.target.processor;
+    carried.iter().filter(move |one| one.processor != own)
+}
+
 /// Makes all packages; with `--check`, uses each of them once.
 pub(crate) fn run(words: &[String]) -> Result<()> {
     if words == ["--quick"] {
@@ -70,13 +96,14 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     let places = Places::here()?;
     let built = dist::make(&places, &targets)?;
     let packaging = Packaging::new(&places, "package")?;
-    make(&packaging, &built)?;
+    let carried = Carried::of(&built);
+    make(&packaging, &built, &carried)?;
     let here = built.iter().find(|one| one.target.is_this_machine());
     if let Some(one) = here {
         library::make(&packaging, &places, one)?;
     }
     if check {
-        try_all(&packaging, &built)?;
+        try_all(&packaging, &built, &carried)?;
         if let Some(one) = here {
             tries::without_libraries(&packaging, &one.folder.join("chiton"))?;
             library::try_it(&packaging)?;
@@ -100,32 +127,47 @@ pub(crate) fn try_with_tested_program() -> Result<()> {
     dist::assemble(&places, target, &program, &program, &folder)?;
 
     let built = [Built { target, folder }];
-    make(&packaging, &built)?;
-    try_all(&packaging, &built)?;
+    let mut carried = Carried::of(&built);
+    carried.extend(pretended(&packaging, &program, target)?);
+    make(&packaging, &built, &carried)?;
+    try_all(&packaging, &built, &carried)?;
     Ok(fs::remove_dir_all(&packaging.output)?)
 }
 
-fn make(packaging: &Packaging, built: &[Built]) -> Result<()> {
+/// A program that says it is for the other processor, for packages that are only tried. Nobody starts it.
+fn pretended(packaging: &Packaging, program: &Path, own: &Target) -> Result<Option<Carried>> {
+    // Where a program says what it is for, and what it says there.
+    const PLACE: usize = 18;
+    let Some(other) = TARGETS.iter().find(|target| target.processor != own.processor) else { return Ok(None) };
+    let number: u16 = if other.processor == "aarch64" { 183 } else { 62 };
+    let mut bytes = fs::read(program)?;
+    bytes[PLACE..PLACE + 2].copy_from_slice(&number.to_le_bytes());
+    let program = packaging.scratch.join("chiton-of-another-processor");
+    fs::write(&program, bytes)?;
+    Ok(Some(Carried { processor: other.processor, program }))
+}
+
+fn make(packaging: &Packaging, built: &[Built], carried: &[Carried]) -> Result<()> {
     for one in built {
-        wheel::make(packaging, one)?;
-        npm::make_platform(packaging, one)?;
-        deb::make(packaging, one)?;
+        wheel::make(packaging, one, carried)?;
+        npm::make_platform(packaging, one, carried)?;
+        deb::make(packaging, one, carried)?;
     }
     npm::make_main(packaging)?;
     image::make(packaging, built)?;
     registry::make(packaging)
 }
 
-fn try_all(packaging: &Packaging, built: &[Built]) -> Result<()> {
+fn try_all(packaging: &Packaging, built: &[Built], carried: &[Carried]) -> Result<()> {
     image::check(packaging, built)?;
     registry::check(packaging)?;
     let Some(one) = built.iter().find(|one| one.target.is_this_machine()) else {
         eprintln!("nothing was built for this machine, so no package was installed");
         return Ok(());
     };
-    wheel::try_it(packaging, one)?;
-    npm::try_it(packaging, one)?;
-    deb::try_it(packaging, one)
+    wheel::try_it(packaging, one, carried)?;
+    npm::try_it(packaging, one, carried)?;
+    deb::try_it(packaging, one, carried)
 }
 
 fn list(output: &Path) -> Result<()> {

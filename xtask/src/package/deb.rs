@@ -6,17 +6,17 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use super::{Packaging, tries};
+use super::{Carried, Packaging, others, tries};
 use crate::dist::{Built, VERSION, answer, whole_answer};
 use crate::quiet;
 
-pub(super) fn make(packaging: &Packaging, built: &Built) -> Result<()> {
+pub(super) fn make(packaging: &Packaging, built: &Built, carried: &[Carried]) -> Result<()> {
     if !quiet("dpkg-deb", &["--version"]) {
         eprintln!("dpkg-deb is missing: there is no package for Debian");
         return Ok(());
     }
     let root = packaging.empty_place(&format!("deb-{}", built.target.debian))?;
-    fill(packaging, built, &root)?;
+    fill(packaging, built, carried, &root)?;
     describe(packaging, built, &root)?;
 
     let mut build = Command::new("dpkg-deb");
@@ -30,7 +30,7 @@ fn file(packaging: &Packaging, built: &Built) -> PathBuf {
 }
 
 /// What is installed.
-fn fill(packaging: &Packaging, built: &Built, root: &Path) -> Result<()> {
+fn fill(packaging: &Packaging, built: &Built, carried: &[Carried], root: &Path) -> Result<()> {
     let from = |name: &str| built.folder.join(name);
     let places = [
         ("chiton", "usr/bin/chiton"),
@@ -40,6 +40,9 @@ fn fill(packaging: &Packaging, built: &Built, root: &Path) -> Result<()> {
     ];
     for (name, place) in places {
         put(&root.join(place), &fs::read(from(name))?)?;
+    }
+    for other in others(carried, built) {
+        put(&root.join("usr/libexec/chiton").join(other.name()), &fs::read(&other.program)?)?;
     }
     for page in fs::read_dir(from("man/man1"))? {
         let page = page?;
@@ -95,7 +98,7 @@ fn put_packed(path: &Path, content: &[u8]) -> Result<()> {
 }
 
 /// Installs it below a folder, uses it, and removes it.
-pub(super) fn try_it(packaging: &Packaging, built: &Built) -> Result<()> {
+pub(super) fn try_it(packaging: &Packaging, built: &Built, carried: &[Carried]) -> Result<()> {
     if !quiet("dpkg", &["--version"]) {
         eprintln!("dpkg is missing: its package was not tried");
         return Ok(());
@@ -126,7 +129,9 @@ pub(super) fn try_it(packaging: &Packaging, built: &Built) -> Result<()> {
         dpkg
     };
     answer(dpkg(&["--install"]).arg(&file))?;
-    tries::use_once("the package for Debian", &place, &[root.join("usr/bin/chiton")])?;
+    let words = [root.join("usr/bin/chiton")];
+    tries::use_once("the package for Debian", &place, &words)?;
+    tries::carries("the package for Debian", &place, &words, carried)?;
     for installed in ["share/man/man1/chiton-run.1.gz", "share/bash-completion/completions/chiton"] {
         ensure!(root.join("usr").join(installed).is_file(), "the package for Debian has no {installed}");
     }

@@ -6,15 +6,19 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use super::{Packaging, tries};
+use super::{Carried, Packaging, others, tries};
 use crate::dist::{Built, VERSION, answer};
 use crate::quiet;
 
 /// Packs the program for one kind of machine.
-pub(super) fn make_platform(packaging: &Packaging, built: &Built) -> Result<()> {
+pub(super) fn make_platform(packaging: &Packaging, built: &Built, carried: &[Carried]) -> Result<()> {
     let folder = packaging.empty_place(&format!("npm-{}", built.target.node))?;
     fs::create_dir_all(folder.join("bin"))?;
     fs::copy(built.folder.join("chiton"), folder.join("bin/chiton"))?;
+    for other in others(carried, built) {
+        fs::create_dir_all(folder.join("libexec/chiton"))?;
+        fs::copy(&other.program, folder.join("libexec/chiton").join(other.name()))?;
+    }
     for name in ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY.txt"] {
         fs::copy(built.folder.join(name), folder.join(name))?;
     }
@@ -50,7 +54,7 @@ fn pack(packaging: &Packaging, folder: &Path) -> Result<()> {
 }
 
 /// Installs both in an empty folder, without a network.
-pub(super) fn try_it(packaging: &Packaging, built: &Built) -> Result<()> {
+pub(super) fn try_it(packaging: &Packaging, built: &Built, carried: &[Carried]) -> Result<()> {
     if !quiet("npm", &["--version"]) {
         eprintln!("npm is missing: its packages were not tried");
         return Ok(());
@@ -63,7 +67,9 @@ pub(super) fn try_it(packaging: &Packaging, built: &Built) -> Result<()> {
     npm.args(["install", "--offline", "--silent", "--no-audit", "--no-fund"]).arg(&program).arg(&main);
     // No package of another installation comes from its cache.
     answer(npm.current_dir(&place).env("npm_config_cache", place.join("cache")))?;
-    tries::use_once("the npm packages", &place, &["npx".into(), "--offline".into(), "chiton".into()])?;
+    let words = ["npx".into(), "--offline".into(), "chiton".into()];
+    tries::use_once("the npm packages", &place, &words)?;
+    tries::carries("the npm packages", &place, &words, carried)?;
 
     // Without the program's package, the message says what to do.
     fs::remove_dir_all(place.join("node_modules/@chiton-shell"))?;

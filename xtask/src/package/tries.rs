@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::Packaging;
+use super::{Carried, Packaging};
 use crate::dist::{VERSION, answer, whole_answer};
 use crate::quiet;
 
@@ -41,6 +42,32 @@ fn check(start: impl Fn() -> Command) -> Result<()> {
     ensure!(printed == "hello\n", "`chiton run 'echo hello'` prints {printed:?}");
     let reply = call_over_mcp(start())?;
     ensure!(reply.contains("hello from a tool"), "the tool replies {reply}");
+    Ok(())
+}
+
+/// Checks that the program which `words` start finds all of `carried` to carry: it names them where a machine has none of their
+/// processors.
+pub(super) fn carries(what: &str, place: &Path, words: &[PathBuf], carried: &[Carried]) -> Result<()> {
+    let mut folder = place.as_os_str().to_owned();
+    folder.push("-odd");
+    let folder = PathBuf::from(folder);
+    fs::create_dir_all(&folder)?;
+    let (uname, settings) = (folder.join("uname"), folder.join("config.toml"));
+    fs::write(&uname, "#!/bin/sh\necho Linux odd\n")?;
+    fs::set_permissions(&uname, fs::Permissions::from_mode(0o755))?;
+    let path = format!("PATH={}:/usr/bin:/bin", folder.display());
+    fs::write(&settings, format!("[target.odd]\nconnect = [\"env\", \"{path}\", \"sh\"]\n"))?;
+
+    let mut command = Command::new("timeout");
+    command.arg(SECONDS).args(words).arg("--config").arg(&settings).args(["run", "--on", "odd", "true"]);
+    command.current_dir(place).env("HOME", &folder).env("XDG_STATE_HOME", folder.join("state"));
+    let output = command.stdin(Stdio::null()).output()?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    for one in carried {
+        ensure!(said.contains(&format!("Linux {}", one.processor)), "{what} does not carry {}: {said}", one.processor);
+    }
+    let names: Vec<&str> = carried.iter().map(|one| one.processor).collect();
+    println!("{what}: programs for {} can be carried", names.join(" and "));
     Ok(())
 }
 
