@@ -140,7 +140,8 @@ impl McpArguments {
 
     /// From now on what happens is logged.
     pub(crate) fn log(&self, settings: &Settings) -> Result<()> {
-        log_to_stderr(self.log_level.as_deref().or(settings.mcp.log_level.as_deref()))
+        let level = self.log_level.as_deref().or(settings.mcp.log_level.as_deref());
+        log_to_stderr(level.map(|level| if self.near { without_requests(level) } else { level }))
     }
 
     /// What they are where nobody says anything.
@@ -213,6 +214,11 @@ fn maker(
         };
         made.map(|operator| extras.add_to(operator)).map_err(|error| format!("{error:#}"))
     }
+}
+
+/// A level at which the requests themselves are not logged: those from another machine hold the values of secrets.
+fn without_requests(level: &str) -> &str {
+    if matches!(level, "debug" | "trace") { "info" } else { level }
 }
 
 /// Standard output is the protocol's alone.

@@ -169,6 +169,20 @@ fn secrets_that_come_along_are_used_and_masked_and_written_nowhere() {
 }
 
 #[test]
+fn no_level_logs_the_secrets_that_come_along() {
+    let place = Place::new();
+    let log = place.folder.path().join("log");
+    let mut server = place.server(&["--near", "--log-level", "trace"]);
+    server.stderr(File::create(&log).unwrap());
+    let mut wire = Wire::session(server);
+    let near = json!({"secrets": [{"kind": "secret", "name": "key", "value": "S3CR3T-VALUE"}]});
+    call(&mut wire, "Bash", &json!({"command": "echo {{secret:key}}"}), &near);
+    wire.close();
+    let logged = fs::read_to_string(log).unwrap();
+    assert!(logged.contains("INFO") && !logged.contains("S3CR3T"), "{logged}");
+}
+
+#[test]
 fn what_cannot_be_read_is_refused_without_being_repeated() {
     let place = Place::new();
     let mut wire = near_server(&place, &[]);

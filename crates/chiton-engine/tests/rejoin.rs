@@ -250,6 +250,21 @@ fn a_folder_that_somebody_took_and_left_is_no_run() {
 }
 
 #[test]
+fn a_run_whose_records_cannot_be_read_is_not_run_again() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let session = harness.session();
+        let id = RunId::random().unwrap();
+        once(&harness.engine, &session, asked("echo x >> log", &id)).await;
+        fs::write(harness.folder_of(id.as_str()).join("request.json"), "{").unwrap();
+        let request = asked("echo x >> log", &id);
+        let again = harness.engine.run_once(&session, request, &mut chiton_engine::Silent, &RunControl::new()).await;
+        assert!(again.unwrap_err().to_string().contains("cannot be followed"));
+        assert_eq!(fs::read_to_string(harness.folder.path().join("log")).unwrap(), "x\n");
+    });
+}
+
+#[test]
 fn a_long_output_is_shown_from_both_of_its_ends() {
     let harness = Harness::new();
     runtime().block_on(async {

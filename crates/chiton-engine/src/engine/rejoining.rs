@@ -15,7 +15,7 @@ use crate::capture::collect::without_ending;
 use crate::capture::intake::Intake;
 use crate::control::RunControl;
 use crate::error::EngineError;
-use crate::folder::{RunFolder, Unreadable};
+use crate::folder::RunFolder;
 use crate::limits::{LONGEST, ViewLimits};
 use crate::render::{self, Completeness};
 use crate::request::{CommandRequest, OnTimeout};
@@ -24,8 +24,7 @@ use crate::run::{Ending, InputWait, Listener, Outcome, RunEvent, RunId};
 use crate::session::Session;
 use crate::tasks::{Cursor, SendError, Task, TaskLink, Tasks, WaitFor, WaitReason};
 
-/// How long a run that was just taken may have neither lock nor record. After that, whoever took it is gone, and nothing
-/// was started.
+/// How long a run that was just taken may be without a record: keepers write theirs within milliseconds.
 const TAKING: Duration = Duration::from_secs(5);
 /// The pause between two looks at a run that is just being started: it leaves nothing to wait on but the file system.
 const MOMENT: Duration = Duration::from_millis(2);
@@ -72,35 +71,38 @@ impl Engine {
         let found = |task| (StartedTask::Started(Box::new(task)), Occurrence::Again);
         let id = request.run_id.clone();
         if let Some(id) = &id
-            && let Some(task) = self.taken(session, id).await
+            && let Some(task) = self.taken(session, id).await?
         {
             return Ok(found(task));
         }
         match (self.start(session, request).await, id) {
             (Err(EngineError::RunExists { .. }), Some(id)) => {
-                self.taken(session, &id).await.map(found).ok_or(EngineError::RunExists { id })
+                self.taken(session, &id).await?.map(found).ok_or(EngineError::RunExists { id })
             }
             (started, _) => started.map(|started| (started, Occurrence::First)),
         }
     }
 
     /// The run that a call with this id is answered with, once it can be read; `None` where nothing was started under it.
-    async fn taken(&self, session: &Session, id: &RunId) -> Option<Task> {
+    async fn taken(&self, session: &Session, id: &RunId) -> Result<Option<Task>, EngineError> {
         let tasks = &self.inner.tasks;
-        let abandoned_at = Instant::now() + TAKING;
+        let last_look = Instant::now() + TAKING;
         loop {
-            let folder = RunFolder::at(&tasks.folder().join(tasks.answering(id).as_str())).ok()?;
+            let Ok(folder) = RunFolder::at(&tasks.folder().join(tasks.answering(id).as_str())) else { return Ok(None) };
             if let Some(task) = Tasks::in_folder(&folder) {
                 self.note_task(session, "asked for again", &task.id);
-                return Some(task);
+                return Ok(Some(task));
             }
             if !folder.path().is_dir() {
-                return None;
+                return Ok(None);
             }
-            let is_unused = !folder.is_held() && matches!(folder.request(), Err(Unreadable::Missing));
-            if is_unused && Instant::now() > abandoned_at {
-                folder.remove();
-                return None;
+            if Instant::now() > last_look {
+                // Whoever took it is gone, and has started nothing.
+                if !folder.is_held() && folder.is_blank() && folder.remove() {
+                    return Ok(None);
+                }
+                let reason = "its records cannot be read, or were never written".to_owned();
+                return Err(EngineError::Unfollowed { id: folder.id().to_owned(), reason });
             }
             sleep(MOMENT).await;
         }
@@ -116,7 +118,7 @@ impl Engine {
         control: &RunControl,
     ) -> Result<Option<RunReport>, EngineError> {
         loop {
-            let Some(task) = self.taken(session, id).await else { return Ok(None) };
+            let Some(task) = self.taken(session, id).await? else { return Ok(None) };
             match self.follow(session, &task, wanted, listener, control).await {
                 // A person has widened its sandbox meanwhile, and it was run again.
                 Ok(_) if self.inner.tasks.answering(id).as_str() != task.id => {}

@@ -193,6 +193,11 @@ impl RunFolder {
         self.write(ENDING, ending, durability)
     }
 
+    /// Whether nothing is written down of it: neither what was asked, nor that it started or ended.
+    pub(crate) fn is_blank(&self) -> bool {
+        [REQUEST, START, ENDING].iter().all(|name| fs::symlink_metadata(self.path.join(name)).is_err())
+    }
+
     /// What its terminal showed last.
     pub(crate) fn write_screen(&self, screen: &Snapshot) -> io::Result<()> {
         self.write(SCREEN, screen, Durability::Cached)
