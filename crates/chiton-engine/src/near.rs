@@ -24,6 +24,8 @@ pub struct FromNear {
     pub caller: Option<String>,
     /// The command, where it does not stand in the call itself: in the arguments of a program everybody can read it.
     pub command: Option<ByteString>,
+    /// What this machine is called there.
+    pub target: Option<String>,
 }
 
 impl FromNear {

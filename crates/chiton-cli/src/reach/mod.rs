@@ -135,7 +135,7 @@ fn options(settings: &Settings, tell: Arc<dyn Fn(&Change) + Send + Sync>) -> Res
 /// Where programs for other machines are: what the settings say, beside this one, and where packages put them.
 fn folders(settings: &Settings) -> Vec<PathBuf> {
     let own = env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned));
-    let beside = own.into_iter().flat_map(|folder| [folder.join("carried"), folder.join("../libexec/chiton"), folder]);
+    let beside = own.into_iter().flat_map(|folder| [folder.join("../libexec/chiton"), folder]);
     settings.carry.clone().into_iter().chain(beside).collect()
 }
 

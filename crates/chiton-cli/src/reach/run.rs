@@ -54,7 +54,8 @@ impl<'a> Job<'a> {
         }
         words.extend(more.iter().map(|word| word.as_bytes().to_vec()));
         words.extend([b"--near".to_vec(), b"{given}".to_vec()]);
-        let given = FromNear { command: Some(self.request.command.clone()), ..decided.clone() };
+        let target = Some(near.target().name.clone());
+        let given = FromNear { command: Some(self.request.command.clone()), target, ..decided.clone() };
         Ok(Verb { given: Some(serde_json::to_vec(&given)?), ..forward::verb_with(words, streams, near) })
     }
 }

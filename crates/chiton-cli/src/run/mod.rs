@@ -74,6 +74,9 @@ async fn run_async(
 ) -> Result<ExitCode> {
     let mut request = request(arguments)?;
     let engine = engine(arguments, settings, state_directory)?;
+    // How whoever reads this has to say where it is.
+    let on =
+        near.as_ref().and_then(|near| near.target.as_ref()).map(|name| format!(" --on {name}")).unwrap_or_default();
     if let Some(near) = near {
         near.apply_to(&mut request);
         if let Some(caller) = &near.caller {
@@ -86,7 +89,7 @@ async fn run_async(
     let is_new = request.run_id.as_ref().is_none_or(|id| !engine.tasks().has(id));
     let place = RunSession::open(arguments, arguments.reset && is_new, &engine, state_directory)?;
     if arguments.background {
-        let started = start(&engine, &place.session, request, arguments).await;
+        let started = start(&engine, &place.session, request, arguments, &on).await;
         place.note_secrets();
         if started.is_err() {
             place.save(&command, None);
@@ -240,6 +243,7 @@ async fn start(
     session: &Session,
     request: CommandRequest,
     arguments: &RunArguments,
+    on: &str,
 ) -> Result<ExitCode> {
     let (started, occurrence) = engine.start_once(session, request).await?;
     if occurrence == Occurrence::Again {
@@ -249,7 +253,8 @@ async fn start(
         StartedTask::Started(task) if arguments.json => say!("{}", crate::ps::as_json(&task)),
         StartedTask::Started(task) => {
             say!("{}", task.id);
-            remark(&format!("started; `chiton logs -f {0}` shows its output, `chiton kill {0}` ends it", task.id));
+            let id = &task.id;
+            remark(&format!("started; `chiton logs{on} -f {id}` shows its output, `chiton kill{on} {id}` ends it"));
             for (name, number) in &task.ports {
                 remark(&format!("port {name} = {number}"));
             }

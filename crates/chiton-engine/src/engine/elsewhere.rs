@@ -29,7 +29,7 @@ pub struct Approval {
 impl Approval {
     /// What travels with the call.
     pub fn into_near(self, run_id: Option<RunId>, caller: Option<String>) -> FromNear {
-        FromNear { run_id, agreed: self.agreed, secrets: self.secrets, caller, command: None }
+        FromNear { run_id, agreed: self.agreed, secrets: self.secrets, caller, ..FromNear::default() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One verb on the far side, as the near side has it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -29,9 +30,15 @@ pub struct Channel {
 }
 
 impl Channel {
-    pub(super) fn new(number: u32, shared: Arc<Shared>, credit: Arc<Credit>, came: UnboundedReceiver<Out>) -> Self {
+    pub(super) fn new(
+        number: u32,
+        shared: Arc<Shared>,
+        credit: Arc<Credit>,
+        untaken: Arc<AtomicU64>,
+        came: UnboundedReceiver<Out>,
+    ) -> Self {
         let input = ChannelInput { number, shared: Arc::clone(&shared), credit };
-        Self { input, output: ChannelOutput { number, shared, came } }
+        Self { input, output: ChannelOutput { number, shared, untaken, came } }
     }
 }
 
@@ -81,6 +88,7 @@ impl ChannelInput {
 pub struct ChannelOutput {
     number: u32,
     shared: Arc<Shared>,
+    untaken: Arc<AtomicU64>,
     came: UnboundedReceiver<Out>,
 }
 
@@ -90,6 +98,7 @@ impl ChannelOutput {
         let Some(out) = self.came.recv().await else { return Out::Gone(Gone::Closed) };
         if let Out::Bytes(stream, bytes) = &out {
             let bytes = bytes.len() as u64;
+            self.untaken.fetch_sub(bytes, Ordering::AcqRel);
             self.shared.line.post(&Message::Taken { channel: self.number, stream: *stream, bytes });
         }
         out

@@ -55,6 +55,9 @@ pub enum Change {
     Back(Duration),
 }
 
+/// More than both streams of a verb may have on their way.
+const MOST_UNTAKEN: u64 = 3 * WINDOW;
+
 /// How long a connection was lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loss {
@@ -115,6 +118,8 @@ struct Shared {
 struct ChannelEnd {
     events: mpsc::UnboundedSender<Out>,
     credit: Arc<Credit>,
+    /// Bytes that came and that nobody has taken yet.
+    untaken: Arc<AtomicU64>,
 }
 
 impl Near {
@@ -167,7 +172,8 @@ impl Near {
         let number = self.shared.next_channel.fetch_add(1, Ordering::Relaxed);
         let (events, came) = mpsc::unbounded_channel();
         let credit = Arc::new(Credit::new(WINDOW));
-        let end = ChannelEnd { events, credit: Arc::clone(&credit) };
+        let untaken = Arc::<AtomicU64>::default();
+        let end = ChannelEnd { events, credit: Arc::clone(&credit), untaken: Arc::clone(&untaken) };
         // Where the link is over, whoever opens this is told so first thing.
         let gone = self.shared.over.borrow().clone();
         match gone {
@@ -175,7 +181,7 @@ impl Near {
             None => drop(lock(&self.shared.channels).insert(number, end)),
         }
         self.shared.line.post(&Message::Open { channel: number, verb: Box::new(verb) });
-        Channel::new(number, Arc::clone(&self.shared), credit, came)
+        Channel::new(number, Arc::clone(&self.shared), credit, untaken, came)
     }
 
     /// How long the connection was lost since this was last asked.
@@ -229,7 +235,16 @@ impl Shared {
         let mut channels = lock(&self.channels);
         match message {
             Message::Bytes { channel, stream, bytes } => {
-                if let Some(end) = channels.get(&channel) {
+                let more = bytes.len() as u64;
+                let too_much = |end: &ChannelEnd| end.untaken.fetch_add(more, Ordering::AcqRel) + more > MOST_UNTAKEN;
+                if channels.get(&channel).is_some_and(too_much) {
+                    // It does not keep to what was agreed upon, and would fill our memory.
+                    if let Some(end) = channels.remove(&channel) {
+                        end.credit.close();
+                        let (target, why) = (self.target.name.clone(), "it sends more than was asked for".to_owned());
+                        let _ = end.events.send(Out::Gone(Gone::Lost { target, why }));
+                    }
+                } else if let Some(end) = channels.get(&channel) {
                     let _ = end.events.send(Out::Bytes(stream, bytes));
                 } else {
                     // Nobody listens, but the other side must not wait for that.
