@@ -312,10 +312,13 @@ fn a_session_that_lives_elsewhere_is_shown_so_and_not_used_here() {
     store.set_home("api", "build").unwrap();
     let wanted =
         "the session api lives on build: give --on build, or bring it back with `chiton session move api --on local`";
+    // A command follows it, as far as there is a way.
+    for options in [&[][..], &["--reset"], &["--background"]] {
+        let output = place.call(&[&["run", "--session", "api"], options, &["touch ran"]].concat());
+        assert!(both(&output).contains("there is no target 'build'"), "{options:?}: {}", both(&output));
+    }
     for refused in [
-        &["run", "--session", "api", "touch ran"][..],
-        &["run", "--session", "api", "--reset", "touch ran"],
-        &["run", "--session", "api", "--background", "touch ran"],
+        &["run", "--on", "local", "--session", "api", "touch ran"][..],
         &["mcp", "--session", "api"],
         &["session", "fork", "api", "new"],
         &["session", "undo", "api"],

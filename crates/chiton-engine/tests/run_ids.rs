@@ -197,6 +197,8 @@ fn a_shell_that_was_gone_when_its_command_came_is_replaced_under_the_same_id() {
     for round in 0..6 {
         runtime.block_on(warmed(&harness, &session));
         assert!(eventually(seconds(10), || marked(&mark).len() >= 2), "nobody waits");
+        // Nothing is owed by a keeper that is about to stand still.
+        runtime.block_on(session.settled());
         let shells: Vec<i32> = marked(&mark).iter().map(|shell| shell.pid).collect();
         let keepers: Vec<i32> = shells.iter().map(|shell| parent_of(*shell).cast_signed()).collect();
         // A keeper that stands still cannot report that its shell is gone.
