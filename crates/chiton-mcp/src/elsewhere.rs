@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Waker};
 
 use chiton_engine::consent::{Approver, Asking, Question};
-use chiton_engine::{Elsewhere, EndElsewhere, Lock, RunControl, RunId};
+use chiton_engine::{Elsewhere, Lock, RunControl, RunId};
 use chiton_operator::{Called, Caller, NEAR, Operator};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ElicitResult, ServerResult};
 use serde_json::{Map, Value, json};
@@ -286,8 +286,8 @@ impl Proxy {
         }
         let Some(pending) = self.pending.lock().remove(&id) else { return self.tell_line(line) };
         if let Some(run) = &pending.run {
-            let end = end_of(&message["result"]["structuredContent"]);
-            self.operator.ended_elsewhere(&self.far.place().target, run, &end);
+            let facts = &message["result"]["structuredContent"];
+            self.operator.answered_elsewhere(&self.far.place().target, run, facts);
         }
         match self.far.note() {
             Some(note) if add_note(&mut message, &note) => self.tell(&message),
@@ -379,14 +379,6 @@ impl Greeting {
 fn shows_forms(capabilities: &Value) -> bool {
     let Some(kinds) = capabilities.get("elicitation") else { return false };
     kinds.get("form").is_some() || kinds.get("url").is_none()
-}
-
-/// How a command ended, as far as its answer says so.
-fn end_of(facts: &Value) -> EndElsewhere {
-    let word = ["outcome", "status"].iter().find_map(|name| facts[name].as_str()).map(str::to_owned);
-    let exit_code = facts["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok());
-    let outcome = word.or_else(|| exit_code.map(|_| "exited".to_owned()));
-    EndElsewhere { outcome, exit_code, ..EndElsewhere::default() }
 }
 
 /// The id of a message as a text that no other id has.

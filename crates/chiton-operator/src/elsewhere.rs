@@ -106,6 +106,14 @@ impl Operator {
         self.engine().note_end_elsewhere(self.own_session(), target, run, end);
     }
 
+    /// The same, as far as the structured form of its answer says so.
+    pub fn answered_elsewhere(&self, target: &str, run: &RunId, facts: &Value) {
+        let exit_code = facts["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok());
+        let word = ["outcome", "status"].iter().find_map(|name| facts[name].as_str()).map(str::to_owned);
+        let outcome = word.or_else(|| exit_code.map(|_| "exited".to_owned()));
+        self.ended_elsewhere(target, run, &EndElsewhere { outcome, exit_code, ..EndElsewhere::default() });
+    }
+
     /// The answer to a call that is not sent.
     fn unsent(&self, tool: &str, action: Action, done: &Done) -> Box<Called> {
         let dialect = self.dialect_of(tool);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chiton_dialects::Reply;
-use chiton_engine::{Elsewhere, EndElsewhere};
+use chiton_engine::Elsewhere;
 use chiton_operator::{Called, Caller, Calling, NEAR, Operator};
 use chiton_reach::near::{ChannelInput, ChannelOutput};
 use chiton_reach::{Channel, Gone, Near, Out, Stream, Target};
@@ -99,10 +99,7 @@ impl chiton_operator::Machines for Machines {
                 failed(format!("{why}{rest}"))
             })?;
             if let Some(run) = &run {
-                let facts = &answer["structuredContent"];
-                let exit_code = facts["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok());
-                let outcome = facts["status"].as_str().map(str::to_owned).or(exit_code.map(|_| "exited".to_owned()));
-                operator.ended_elsewhere(target, run, &EndElsewhere { outcome, exit_code, ..EndElsewhere::default() });
+                operator.answered_elsewhere(target, run, &answer["structuredContent"]);
             }
             Ok(server.reply(&answer))
         })
