@@ -11,7 +11,7 @@ use chiton_reach::relay::FoundHost;
 use serde::{Deserialize, Serialize};
 
 /// Facts of a machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Facts {
     /// Its kind, as `uname -sm` has it.
     pub(crate) machine: String,
@@ -28,9 +28,10 @@ pub(crate) struct Facts {
 }
 
 /// What becomes of processes whose user is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Leaves {
     /// There is no login manager, or it is not asked.
+    #[default]
     Unmanaged,
     /// They are left alone.
     Alone,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chiton_dialects::Reply;
-use chiton_engine::Elsewhere;
+use chiton_engine::{Elsewhere, Limits};
 use chiton_operator::{Called, Caller, Calling, NEAR, Operator};
 use chiton_reach::near::{ChannelInput, ChannelOutput};
 use chiton_reach::{Channel, Gone, Near, Out, Stream, Target};
@@ -37,7 +37,20 @@ impl Machines {
     /// Those that the settings name, where they do.
     pub(crate) fn of(settings: &Settings, state: &Path) -> Option<Arc<Self>> {
         let machines = Self { settings: settings.clone(), homes: state.join(HOMES), servers: AsyncMutex::default() };
+        machines.sweep();
         (!settings.target.is_empty()).then(|| Arc::new(machines))
+    }
+
+    /// Forgets where runs are that are kept nowhere any more.
+    fn sweep(&self) {
+        let mut limits = Limits::default();
+        self.settings.retention.apply(&mut limits);
+        for entry in fs::read_dir(&self.homes).into_iter().flatten().flatten() {
+            let age = entry.metadata().and_then(|data| data.modified()).ok().and_then(|time| time.elapsed().ok());
+            if age.is_some_and(|age| age > limits.retention.age) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 
     /// The server on a machine, reached where it was not yet, or is not any more.

@@ -146,9 +146,9 @@ fn forwarded(facts: &Facts) -> Vec<Vec<u8>> {
 }
 
 /// Options, with a value, that are about this machine. How commands are judged over there is for the settings there to say.
-const NOT_FORWARDED: [&[u8]; 12] = [
+const NOT_FORWARDED: [&[u8]; 11] = [
     b"--on", b"--at-most", b"--config", b"--state-dir", b"--secrets-dir", b"--secret-env", b"--secret-command",
-    b"--stdin", b"--file", b"--output", b"-o", b"--guard",
+    b"--stdin", b"--file", b"--output", b"--guard",
 ];
 
 /// The same of these arguments.
@@ -156,12 +156,23 @@ fn forwarded_of(words: impl Iterator<Item = Vec<u8>>, facts: &Facts) -> Vec<Vec<
     let mut all = vec![b"--far".to_vec(), facts.state.as_os_str().as_bytes().to_vec()];
     let mut words = words;
     while let Some(word) = words.next() {
-        let option = word.split(|byte| *byte == b'=').next().unwrap_or_default();
+        // The value of an option may stand in the same word: --output=FILE, -oFILE.
+        let (option, has_value) = match word.iter().position(|byte| *byte == b'=') {
+            Some(place) => (&word[..place], true),
+            None if word.starts_with(b"-o") => (&b"--output"[..], word.len() > 2),
+            None => (&word[..], false),
+        };
+        if option == b"--" {
+            // What follows are no options, whatever it looks like.
+            all.push(word);
+            all.extend(words);
+            break;
+        }
         if NOT_FORWARDED.contains(&option) {
-            if option.len() == word.len() {
+            if !has_value {
                 words.next();
             }
-        } else if word != b"--each" {
+        } else if option != b"--each" {
             all.push(word);
         }
     }
@@ -172,5 +183,29 @@ fn forwarded_of(words: impl Iterator<Item = Vec<u8>>, facts: &Facts) -> Vec<Vec<
 fn tell_loss(near: &Near) {
     if let Some(loss) = near.take_loss() {
         remark(&format!("the connection to {} was {loss}", near.target().name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_about_this_machine_stays_here() {
+        let facts = Facts::default();
+        for (given, expected) in [
+            ("ps --on build --all", "ps --all"),
+            ("--state-dir /x ps --on=build --config=/y --json", "ps --json"),
+            ("export -o cast shell_1 --on build", "export shell_1"),
+            ("export -ocast shell_1", "export shell_1"),
+            ("export --output=cast shell_1", "export shell_1"),
+            ("run --each --at-most 3 --timeout 5s --guard off --secret-env A=B", "run --timeout 5s"),
+            ("send --on build shell_1 -- --on -o --guard", "send shell_1 -- --on -o --guard"),
+        ] {
+            let words = given.split(' ').map(|word| word.as_bytes().to_vec());
+            let forwarded = forwarded_of(words, &facts);
+            let text: Vec<_> = forwarded[2..].iter().map(|word| String::from_utf8_lossy(word)).collect();
+            assert_eq!(text.join(" "), expected, "{given}");
+        }
     }
 }

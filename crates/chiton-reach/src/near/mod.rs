@@ -105,7 +105,6 @@ struct Shared {
     facts: Mutex<Vec<u8>>,
     place: Mutex<String>,
     loss: Mutex<Loss>,
-    lost_since: Mutex<Option<Instant>>,
     pings: Mutex<HashMap<u64, oneshot::Sender<i64>>>,
     next_ping: AtomicU64,
     over: watch::Sender<Option<Gone>>,
@@ -138,7 +137,6 @@ impl Near {
             facts: Mutex::default(),
             place: Mutex::default(),
             loss: Mutex::default(),
-            lost_since: Mutex::default(),
             pings: Mutex::default(),
             next_ping: AtomicU64::new(1),
             over: watch::Sender::new(None),
@@ -188,11 +186,6 @@ impl Near {
     pub fn take_loss(&self) -> Option<Loss> {
         let loss = std::mem::take(&mut *lock(&self.shared.loss));
         (loss.times > 0).then_some(loss)
-    }
-
-    /// Since when the connection is lost, where it is.
-    pub fn lost_since(&self) -> Option<Instant> {
-        *lock(&self.shared.lost_since)
     }
 
     /// Why the link is over, where it is.

@@ -29,7 +29,6 @@ pub(super) async fn supervise(shared: Arc<Shared>, first: Dialled) {
             break Gone::Closed;
         };
         let lost = Instant::now();
-        *lock(&shared.lost_since) = Some(lost);
         transport.kill().await;
         (shared.options.tell)(&Change::Lost(in_words(&error)));
         let back = tokio::select! {
@@ -40,7 +39,6 @@ pub(super) async fn supervise(shared: Arc<Shared>, first: Dialled) {
             Ok(there) => dialled = there,
             Err(gone) => break gone,
         }
-        *lock(&shared.lost_since) = None;
         let lasted = lost.elapsed();
         (shared.options.tell)(&Change::Back(lasted));
         let mut loss = lock(&shared.loss);
