@@ -12,13 +12,14 @@ use chiton_dialects::Reply;
 use chiton_engine::{Elsewhere, Limits};
 use chiton_operator::{Called, Caller, Calling, NEAR, Operator};
 use chiton_reach::near::{ChannelInput, ChannelOutput};
-use chiton_reach::{Channel, Gone, Near, Out, Stream, Target};
+use chiton_reach::{Channel, Gone, Near, Target};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex as AsyncMutex, oneshot};
 
 use super::connect;
 use super::facts::Facts;
 use super::forward::{Streams, verb_with};
+use super::lines::{Heard, Lines};
 use crate::settings::Settings;
 
 /// The folder that says on which machine a run is.
@@ -195,30 +196,22 @@ impl Server {
     }
 
     /// Hands on what the server says.
-    async fn read(self: Arc<Self>, mut output: ChannelOutput) {
-        let mut line = Vec::new();
+    async fn read(self: Arc<Self>, output: ChannelOutput) {
+        let mut heard = Lines::of(output);
         loop {
-            match output.next().await {
-                Out::Bytes(Stream::Errors, _) => {}
-                Out::Bytes(_, bytes) => {
-                    for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-                        line.extend_from_slice(piece);
-                        if line.last() == Some(&b'\n') {
-                            self.take(&std::mem::take(&mut line));
-                        }
-                    }
-                }
-                Out::Gone(Gone::HostEnded { .. }) => {
+            match heard.next().await {
+                Heard::Complaint(_) => {}
+                Heard::Line(line) => self.take(&line),
+                Heard::Gone(Gone::HostEnded { .. }) => {
                     let channel = open(&self.near, &self.facts);
-                    output = channel.output;
-                    line.clear();
+                    heard = Lines::of(channel.output);
                     self.greet(&channel.input).await;
                     for line in self.go_on_with(&channel.input) {
                         channel.input.write(&line).await;
                     }
                 }
-                Out::Gone(gone) => return self.give_up(&gone.to_string()),
-                Out::Ended(_) => return self.give_up("the server over there has ended"),
+                Heard::Gone(gone) => return self.give_up(&gone.to_string()),
+                Heard::Ended(_) => return self.give_up("the server over there has ended"),
             }
         }
     }

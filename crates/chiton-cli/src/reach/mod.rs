@@ -11,6 +11,7 @@ mod fleet;
 mod forward;
 pub(crate) mod host;
 mod judge;
+mod lines;
 pub(crate) mod machines;
 pub(crate) mod relay;
 mod run;

@@ -10,11 +10,12 @@ use anyhow::{Result, anyhow, ensure};
 use chiton_engine::Elsewhere;
 use chiton_mcp::{FarServer, FromFar, serve_elsewhere};
 use chiton_reach::near::{ChannelInput, ChannelOutput};
-use chiton_reach::{Channel, Ending, Gone, Near, Out, Stream, Target};
+use chiton_reach::{Channel, Ending, Gone, Near, Target};
 use tokio::sync::mpsc;
 
 use super::facts::Facts;
 use super::forward::{Streams, verb_with};
+use super::lines::{Heard, Lines};
 use super::{connect, forwarded};
 use crate::mcp::McpArguments;
 use crate::messages::{complain, remark};
@@ -40,9 +41,9 @@ pub(super) async fn serve(
         remark(warning);
     }
     let operator = arguments.judge(settings, state)?;
-    let server = Arc::new(Server::start(near.clone(), facts));
+    let (server, output) = Server::start(near.clone(), facts);
     let (lines, from_far) = mpsc::channel(WAITING);
-    tokio::spawn(Arc::clone(&server).read(lines));
+    tokio::spawn(Arc::clone(&server).read(output, lines));
     let served = serve_elsewhere(operator, Arc::clone(&server) as Arc<dyn FarServer>, from_far).await;
     near.close().await;
     served.map(|()| ExitCode::SUCCESS).map_err(|why| anyhow!("{why}"))
@@ -54,49 +55,34 @@ struct Server {
     facts: Facts,
     /// The input of the one that runs.
     input: Mutex<ChannelInput>,
-    output: Mutex<Option<ChannelOutput>>,
 }
 
 impl Server {
-    fn start(near: Near, facts: Facts) -> Self {
+    fn start(near: Near, facts: Facts) -> (Arc<Self>, ChannelOutput) {
         let Channel { input, output } = open(&near, &facts);
-        Self { near, facts, input: Mutex::new(input), output: Mutex::new(Some(output)) }
+        (Arc::new(Self { near, facts, input: Mutex::new(input) }), output)
     }
 
     /// Passes on what it says, and starts another one where its host has ended.
-    async fn read(self: Arc<Self>, lines: mpsc::Sender<FromFar>) {
-        let taken = self.output.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(mut output) = taken else { return };
-        let mut line = Vec::new();
+    async fn read(self: Arc<Self>, output: ChannelOutput, lines: mpsc::Sender<FromFar>) {
+        let mut heard = Lines::of(output);
         loop {
-            let said = match output.next().await {
-                Out::Bytes(Stream::Errors, bytes) => {
+            let said = match heard.next().await {
+                Heard::Complaint(bytes) => {
                     let _ = std::io::Write::write_all(&mut std::io::stderr(), &bytes);
                     continue;
                 }
-                Out::Bytes(_, bytes) => {
-                    for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-                        line.extend_from_slice(piece);
-                        if line.last() == Some(&b'\n') {
-                            line.pop();
-                            if lines.send(FromFar::Line(std::mem::take(&mut line))).await.is_err() {
-                                return;
-                            }
-                        }
-                    }
-                    continue;
-                }
-                Out::Gone(Gone::HostEnded { target }) => {
+                Heard::Line(line) => FromFar::Line(line),
+                Heard::Gone(Gone::HostEnded { target }) => {
                     complain(&format!("the host on {target} has ended; another one takes its place"));
                     let channel = open(&self.near, &self.facts);
                     *self.input.lock().unwrap_or_else(PoisonError::into_inner) = channel.input;
-                    output = channel.output;
-                    line.clear();
+                    heard = Lines::of(channel.output);
                     FromFar::Another
                 }
-                Out::Gone(gone) => FromFar::Gone(Some(gone.to_string())),
-                Out::Ended(Ending::Exited(0)) => FromFar::Gone(None),
-                Out::Ended(ending) => FromFar::Gone(Some(self.ended(&ending))),
+                Heard::Gone(gone) => FromFar::Gone(Some(gone.to_string())),
+                Heard::Ended(Ending::Exited(0)) => FromFar::Gone(None),
+                Heard::Ended(ending) => FromFar::Gone(Some(self.ended(&ending))),
             };
             let is_over = matches!(said, FromFar::Gone(_));
             if lines.send(said).await.is_err() || is_over {

@@ -150,7 +150,10 @@ impl Host {
         let (link, resumes) = self.link(&hello);
         let serving = link.attach(arrival, hello.lease_ms).await;
         let received = link.line.with(|ledger| {
-            ledger.resume(hello.received)?;
+            // What the near side has is of another host, where the link is not known here.
+            if resumes {
+                ledger.resume(hello.received)?;
+            }
             io::Result::Ok(ledger.received())
         })?;
         let welcome = Welcome { version: VERSION, resumes, received, facts };
