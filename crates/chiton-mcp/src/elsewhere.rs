@@ -6,7 +6,7 @@
 //! 3. Everything else, such as lists, resources and progress, goes through as it is.
 //! 4. A server over there that was replaced is greeted again, and gets again what it has not answered.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ struct Proxy {
     /// Calls that are judged just now, by their ids.
     judged: Lock<HashMap<String, RunControl>>,
     /// Answers that the client has already.
-    swallowed: Lock<Vec<String>>,
+    swallowed: Lock<HashSet<String>>,
 }
 
 /// Serves a client on standard input and output with the tools of another machine, until one of them goes away.
@@ -280,8 +280,7 @@ impl Proxy {
             return self.tell_line(line);
         }
         let id = key(&message["id"]);
-        if let Some(place) = self.swallowed.lock().iter().position(|known| *known == id) {
-            self.swallowed.lock().remove(place);
+        if self.swallowed.lock().remove(&id) {
             return;
         }
         let Some(pending) = self.pending.lock().remove(&id) else { return self.tell_line(line) };
@@ -312,7 +311,7 @@ impl Proxy {
         };
         let unanswered = id.as_ref().is_some_and(|id| self.pending.lock().contains_key(id));
         if let Some(id) = id.filter(|_| !unanswered) {
-            self.swallowed.lock().push(id);
+            self.swallowed.lock().insert(id);
         }
         for line in lines {
             self.pass(line).await;
