@@ -464,6 +464,39 @@ fn a_host_that_dies_loses_the_session_and_runs_nothing_twice() {
     assert_eq!(fs::read_to_string(&note).unwrap(), "ran\n");
 }
 
+#[test]
+fn a_server_whose_host_dies_is_replaced_and_the_call_runs_once() {
+    if !usable(&Sshd::available()) {
+        return;
+    }
+    let sshd = Sshd::start(&SshdOptions::default());
+    let near = NearSide::with_target("far", &sshd.client());
+    for arguments in [&["mcp", "--on", "far"][..], &["mcp"]] {
+        let mut wire = Wire::session(near.command(arguments));
+        wire.patience = PATIENCE;
+        let on = |mut call: Value| {
+            if arguments.len() == 1 {
+                call["on"] = json!("far");
+            }
+            json!({"name": "Bash", "arguments": call})
+        };
+        let note = near.folder().join(format!("note{}", arguments.len()));
+        let command = format!("echo ran >> {}; sleep 1000", note.display());
+        let id = wire.request("tools/call", on(json!({"command": command})));
+        assert!(eventually(PATIENCE, || note.exists()));
+        let is_host =
+            |pid: &i32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.ends_with(b"--behind\0"));
+        sshd.machine().processes().into_iter().filter(|pid| is_host(pid)).for_each(end);
+
+        // Its server lost its client, and stopped what it waited for; the next one finds what became of it.
+        let answer = wire.answer(id);
+        assert!(answer["result"]["content"][0]["text"].is_string(), "{answer}");
+        assert_eq!(fs::read_to_string(&note).unwrap(), "ran\n");
+        let again = wire.ask("tools/call", on(json!({"command": "hostname"})));
+        assert!(again["result"]["content"][0]["text"].as_str().unwrap().starts_with("far"), "{again}");
+    }
+}
+
 fn end(pid: i32) {
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
