@@ -6,22 +6,38 @@
 //!    the bytes with them do not.
 //! 3. What was taken out goes out at its place. Escape sequences inside a value follow its mask; line ends inside it are
 //!    part of it.
+//!
+//! All that is left out where nothing is held back and [`clean`] finds that no value begins.
 
+mod clean;
+mod hidden;
 mod matcher;
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 use zeroize::Zeroize;
 
 use super::patterns::Patterns;
+use clean::{Hides, clean_length};
+use hidden::Hidden;
 use matcher::{Matcher, Sink};
 
 const ESCAPE: u8 = 0x1B;
 const BACKSPACE: u8 = 0x08;
 /// A sequence that is longer than this is none: what follows is text again.
 const SEQUENCE_BYTES: usize = 4096;
+
+/// How many bytes are searched with everything that may be hidden in them before it is checked whether the next ones are
+/// clean.
+const STEP: usize = 64;
+
+/// Whether more bytes are there already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Piece {
+    Inner,
+    Last,
+}
 
 /// Masks one stream.
 pub struct Redactor {
@@ -32,7 +48,7 @@ pub struct Redactor {
     /// How many bytes the matcher has had.
     seen: u64,
     /// What was taken out and did not go out yet, and before which of those bytes it stands.
-    hidden: VecDeque<Hidden>,
+    hidden: Hidden,
     /// A sequence that has begun, and how much of it has gone out.
     unfinished: Vec<u8>,
     unfinished_sent: usize,
@@ -40,14 +56,6 @@ pub struct Redactor {
     visible: Vec<u8>,
     /// Whether this line has characters that were drawn over.
     is_struck: bool,
-}
-
-/// Bytes that cannot be seen.
-struct Hidden {
-    place: u64,
-    bytes: Vec<u8>,
-    /// Whether it goes out even where it stands inside a value.
-    lasts: bool,
 }
 
 impl Redactor {
@@ -59,7 +67,7 @@ impl Redactor {
             passed: Vec::new(),
             matcher: Matcher::new(seen_through),
             seen: 0,
-            hidden: VecDeque::new(),
+            hidden: Hidden::default(),
             unfinished: Vec::new(),
             unfinished_sent: 0,
             visible: Vec::new(),
@@ -72,15 +80,84 @@ impl Redactor {
         if self.raw.patterns.is_empty() {
             return out.extend_from_slice(bytes);
         }
+        let hides = Hides::of(bytes);
+        let (mut rest, mut step) = (bytes, STEP);
+        while !rest.is_empty() {
+            if self.holds_nothing() {
+                let clean = clean_length(&self.raw.patterns, rest, hides);
+                out.extend_from_slice(&rest[..clean]);
+                rest = &rest[clean..];
+                // Where it is never clean for long, as in text with colours, that is not tried so often.
+                step = if clean >= step { STEP } else { step * 4 };
+            }
+            let (next, later) = rest.split_at(step.min(rest.len()));
+            self.search_twice(next, if later.is_empty() { Piece::Last } else { Piece::Inner }, out);
+            rest = later;
+        }
+    }
+
+    /// The same for bytes that stand at `arrived` in a buffer. What can go out now is put together in the buffer, with few
+    /// bytes moved, where it fits into it; otherwise it is in `spare`.
+    pub fn push_in_place<'a>(
+        &mut self,
+        buffer: &'a mut [u8],
+        arrived: Range<usize>,
+        spare: &'a mut Vec<u8>,
+    ) -> &'a [u8] {
+        spare.clear();
+        if self.raw.patterns.is_empty() {
+            return &buffer[arrived];
+        }
+
+        // What was held back, with as many of the new bytes as it takes until nothing is.
+        let mut from = arrived.start;
+        while from < arrived.end && !self.holds_nothing() {
+            let to = (from + STEP).min(arrived.end);
+            let piece = if to == arrived.end { Piece::Last } else { Piece::Inner };
+            self.search_twice(&buffer[from..to], piece, spare);
+            from = to;
+        }
+        let first = spare.len();
+
+        if first > from {
+            self.push(&buffer[from..arrived.end], spare);
+            return spare;
+        }
+
+        let rest = &buffer[from..arrived.end];
+        let clean = from + clean_length(&self.raw.patterns, rest, Hides::of(rest));
+        self.push(&buffer[clean..arrived.end], spare);
+        let last = spare.len() - first;
+        if clean + last > buffer.len() {
+            spare.splice(first..first, buffer[from..clean].iter().copied());
+            return spare;
+        }
+        buffer[from - first..from].copy_from_slice(&spare[..first]);
+        buffer[clean..clean + last].copy_from_slice(&spare[first..]);
+        &buffer[from - first..clean + last]
+    }
+
+    /// Whether nothing of the bytes that have arrived makes a difference to those that follow.
+    fn holds_nothing(&self) -> bool {
+        let is_at_rest = self.unfinished.is_empty() && self.unfinished_sent == 0 && !self.is_struck;
+        is_at_rest
+            && self.raw.is_empty()
+            && self.matcher.is_empty()
+            && self.hidden.is_empty()
+            && self.visible.is_empty()
+    }
+
+    /// Searches bytes as they are and without what cannot be seen, and appends to `out` what can go out.
+    fn search_twice(&mut self, bytes: &[u8], piece: Piece, out: &mut Vec<u8>) {
         let mut passed = std::mem::take(&mut self.passed);
         self.raw.push(bytes, &mut AsItIs(&mut passed));
-        self.see_through(&passed, out);
+        self.see_through(&passed, piece, out);
         self.passed = passed;
         self.passed.clear();
     }
 
     /// The second search.
-    fn see_through(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+    fn see_through(&mut self, bytes: &[u8], piece: Piece, out: &mut Vec<u8>) {
         let joined;
         let mut rest = if self.unfinished.is_empty() {
             bytes
@@ -88,7 +165,7 @@ impl Redactor {
             joined = [&std::mem::take(&mut self.unfinished)[..], bytes].concat();
             &joined
         };
-        while let Some(place) = rest.iter().position(|byte| matches!(*byte, ESCAPE | BACKSPACE | b'\n' | b'\r')) {
+        while let Some(place) = rest.iter().position(|byte| hides(*byte)) {
             self.visible.extend_from_slice(&rest[..place]);
             rest = &rest[place..];
             let Some(length) = self.take_out(rest) else {
@@ -108,7 +185,7 @@ impl Redactor {
         self.visible = last;
 
         // A line that has ended is not held back for the few characters at its end.
-        if self.hidden.back().is_some_and(|hidden| !hidden.lasts && hidden.place == self.seen) {
+        if piece == Piece::Last && self.hidden.ends_line_at(self.seen) {
             let mut sink = Unhiding { hidden: &mut self.hidden, out };
             self.matcher.end_line(&mut sink);
         }
@@ -125,31 +202,33 @@ impl Redactor {
     /// Takes out what cannot be seen at the beginning of `rest`. Gives its length, or `None` where its end has not come.
     fn take_out(&mut self, rest: &[u8]) -> Option<usize> {
         let place = self.seen + self.visible.len() as u64;
-        let (length, bytes, lasts) = match rest[0] {
+        match rest[0] {
             ESCAPE => {
                 let length = sequence(rest)?;
-                // A title may hold a value too.
                 let text = &rest[..length];
-                let is_text = matches!(text.get(1), Some(b']' | b'P' | b'_' | b'^' | b'X'));
-                let bytes = if is_text { self.raw.patterns.masked_as_it_is(text) } else { text.to_vec() };
-                let sent = std::mem::take(&mut self.unfinished_sent).min(bytes.len());
-                (length, bytes[sent..].to_vec(), true)
+                let sent = std::mem::take(&mut self.unfinished_sent);
+                // A title may hold a value too.
+                if matches!(text.get(1), Some(b']' | b'P' | b'_' | b'^' | b'X')) {
+                    let masked = self.raw.patterns.masked_as_it_is(text);
+                    self.hidden.push(place, &masked[sent.min(masked.len())..], true);
+                } else {
+                    self.hidden.push(place, &text[sent.min(length)..], true);
+                }
+                return Some(length);
             }
             BACKSPACE => {
                 self.is_struck = true;
                 let mut bytes = self.take_back();
                 let place = self.seen + self.visible.len() as u64;
                 bytes.push(BACKSPACE);
-                self.hidden.push_back(Hidden { place, bytes, lasts: false });
-                return Some(1);
+                self.hidden.push(place, &bytes, false);
             }
-            end => {
+            _ => {
                 self.is_struck = false;
-                (1, vec![end], false)
+                self.hidden.push(place, &rest[..1], false);
             }
-        };
-        self.hidden.push_back(Hidden { place, bytes, lasts });
-        Some(length)
+        }
+        Some(1)
     }
 
     /// The character before a backspace, where it is still here.
@@ -172,7 +251,7 @@ impl Redactor {
     pub fn flush(&mut self, out: &mut Vec<u8>) {
         let mut passed = Vec::new();
         self.raw.flush(&mut AsItIs(&mut passed));
-        self.see_through(&passed, out);
+        self.see_through(&passed, Piece::Last, out);
         self.search(out);
         let mut sink = Unhiding { hidden: &mut self.hidden, out };
         self.matcher.flush(&mut sink);
@@ -185,7 +264,9 @@ impl Redactor {
     /// Sends what stands behind the last byte that was sent.
     fn unhide(&mut self, out: &mut Vec<u8>) {
         if self.matcher.waiting() == 0 {
-            self.hidden.drain(..).for_each(|hidden| out.extend_from_slice(&hidden.bytes));
+            while !self.hidden.is_empty() {
+                self.hidden.send_next(out);
+            }
         }
     }
 }
@@ -200,25 +281,22 @@ impl Drop for Redactor {
 
 /// Puts what was taken out back to its place.
 struct Unhiding<'a> {
-    hidden: &'a mut VecDeque<Hidden>,
+    hidden: &'a mut Hidden,
     out: &'a mut Vec<u8>,
 }
 
 impl Unhiding<'_> {
     /// Sends what stands before the byte at `place`.
     fn before(&mut self, place: u64) {
-        while self.hidden.front().is_some_and(|hidden| hidden.place <= place) {
-            let Some(hidden) = self.hidden.pop_front() else { return };
-            self.out.extend_from_slice(&hidden.bytes);
+        while self.hidden.next_place().is_some_and(|next| next <= place) {
+            self.hidden.send_next(self.out);
         }
     }
 
     /// The same inside a value.
     fn within(&mut self, place: &Range<u64>) {
-        while self.hidden.front().is_some_and(|hidden| hidden.place < place.end) {
-            if let Some(hidden) = self.hidden.pop_front().filter(|hidden| hidden.lasts) {
-                self.out.extend_from_slice(&hidden.bytes);
-            }
+        while self.hidden.next_place().is_some_and(|next| next < place.end) {
+            self.hidden.send_next_if_it_lasts(self.out);
         }
     }
 }
@@ -227,7 +305,7 @@ impl Sink for Unhiding<'_> {
     fn plain(&mut self, start: u64, bytes: &[u8]) {
         let (mut place, mut rest) = (start, bytes);
         self.before(place);
-        while let Some(next) = self.hidden.front().map(|hidden| hidden.place) {
+        while let Some(next) = self.hidden.next_place() {
             let length = usize::try_from(next - place).unwrap_or(usize::MAX);
             if length >= rest.len() {
                 break;
@@ -263,6 +341,12 @@ impl Sink for AsItIs<'_> {
     }
 
     fn swallow(&mut self, _place: Range<u64>) {}
+}
+
+/// Whether something begins here that cannot be seen.
+fn hides(byte: u8) -> bool {
+    // Nearly all bytes are answered by the first comparison.
+    byte < b' ' && matches!(byte, ESCAPE | BACKSPACE | b'\n' | b'\r')
 }
 
 /// The length of the sequence that `text` begins with, which has an escape character first; `None` where its end has not

@@ -5,6 +5,8 @@
 //!
 //! Regular expressions for all this would take longer to compile than a command takes to run.
 
+use std::sync::LazyLock;
+
 use super::kinds::{is_placeholder, is_random};
 use super::words::{self, Strength};
 
@@ -397,8 +399,20 @@ fn token(value: &str) -> Option<&'static str> {
                 length >= shape.least && is_token(shape, &after[..length], place == 0 || bytes[place - 1] != b'_')
             }
         };
-        SHAPES.iter().find(fits).map(|shape| shape.what)
+        by_first_byte(*rest.first()?).iter().copied().find(fits).map(|shape| shape.what)
     })
+}
+
+/// The shapes whose prefix begins with this byte, in their order. At most places of a text, there is none.
+fn by_first_byte(byte: u8) -> &'static [&'static Shape] {
+    static FOUND: LazyLock<Vec<Vec<&'static Shape>>> = LazyLock::new(|| {
+        let mut found = vec![Vec::new(); 256];
+        for shape in SHAPES {
+            shape.prefix.as_bytes().iter().take(1).for_each(|first| found[usize::from(*first)].push(shape));
+        }
+        found
+    });
+    &FOUND[usize::from(byte)]
 }
 
 /// What the rows cannot say: beginnings that are ordinary words too.

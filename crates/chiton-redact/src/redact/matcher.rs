@@ -89,6 +89,11 @@ impl Matcher {
         self.held.len() - self.sent
     }
 
+    /// Whether nothing that has arrived makes a difference to what follows.
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty() && self.open.is_empty() && self.found.is_empty()
+    }
+
     /// Sends everything that has arrived. A beginning of a form that is long enough goes out as the mask; what follows it
     /// later is still recognised as its rest.
     pub(super) fn flush(&mut self, out: &mut impl Sink) {
@@ -179,22 +184,26 @@ impl Matcher {
         let Self { patterns, held, next_look, open, found, count, .. } = self;
         // The earliest beginning of a form first: following it finds the later ones.
         let bytes = four(&held[*next_look..*next_look + LOOK]);
-        for FormHead { form: number, offset, .. } in patterns.with_head(bytes).iter().rev() {
-            let Some(start) = next_look.checked_sub(usize::from(*offset)) else { continue };
-            // A form that is being followed finds its other beginnings by itself, and so did one that was until here.
-            let followed = open.iter().any(|open| open.form == *number)
-                || closed.iter().any(|(form, until)| form == number && start < *until);
-            if followed {
+        for FormHead { beginning, offset, .. } in patterns.with_head(bytes).rev() {
+            let Some(start) = next_look.checked_sub(usize::from(offset)) else { continue };
+            let rest = &held[start..];
+            let known = rest.len().min(SHORTEST);
+            if patterns.beginning(beginning)[..known] != rest[..known] {
                 continue;
             }
-
-            let form = &patterns.forms[*number as usize];
-            let rest = &held[start..];
-            if rest.starts_with(&form.bytes) {
-                *count += 1;
-                found.push(Occurrence { start, end: start + form.bytes.len(), mask: form.mask });
-            } else if form.bytes.starts_with(rest) {
-                open.push(OpenForm { form: *number, matched: rest.len() });
+            for (number, form) in patterns.beginning_with(beginning) {
+                // A form that is being followed finds its other beginnings by itself, and so did one that was until here.
+                let followed = open.iter().any(|open| open.form == number)
+                    || closed.iter().any(|(form, until)| *form == number && start < *until);
+                if followed {
+                    continue;
+                }
+                if rest.starts_with(&form.bytes) {
+                    *count += 1;
+                    found.push(Occurrence { start, end: start + form.bytes.len(), mask: form.mask });
+                } else if form.bytes.starts_with(rest) {
+                    open.push(OpenForm { form: number, matched: rest.len() });
+                }
             }
         }
     }

@@ -238,6 +238,91 @@ proptest! {
     }
 }
 
+/// What has gone out after each piece, and in the end.
+fn gone_out(
+    patterns: &Arc<Patterns>,
+    pieces: &[Vec<u8>],
+    push: impl Fn(&mut Redactor, &[u8], &mut Vec<u8>),
+) -> (Vec<usize>, String) {
+    let (mut redactor, mut out) = (Redactor::new(Arc::clone(patterns)), Vec::new());
+    let mut lengths = Vec::new();
+    for piece in pieces {
+        push(&mut redactor, piece, &mut out);
+        lengths.push(out.len());
+    }
+    redactor.flush(&mut out);
+    (lengths, out.escape_ascii().to_string())
+}
+
+/// Text between values: nothing, a few bytes of any kind, line ends, things that cannot be seen, or much.
+fn filler() -> impl Strategy<Value = Vec<u8>> {
+    let ends = proptest::sample::select(vec!["\n", "\r\n", "\r", "\n\n", "a\nb\nc\n", "1\n22\n333\n4444\n55555\n"]);
+    let hidden = proptest::sample::select(vec!["\x1b[31m", "\x1b[m\x1b[K", "x\x08", "\x1b", "\x1b]0;t\x07"]);
+    prop_oneof![
+        2 => Just(Vec::new()),
+        4 => text_of("ab= ", 1..12).prop_map(String::into_bytes),
+        5 => ends.prop_map(|text| text.as_bytes().to_vec()),
+        1 => hidden.prop_map(|text| text.as_bytes().to_vec()),
+        1 => (4080usize..4110).prop_map(|length| vec![b'.'; length]),
+        1 => (40usize..60).prop_map(|lines| b"a line of a log, with a number: 0000000\n".repeat(lines)),
+        1 => (500usize..700).prop_map(|lines| b"12\n345\n".repeat(lines)),
+    ]
+}
+
+/// Puts `end` into `text` after every so many bytes.
+fn wrapped(text: &[u8], width: usize, end: &[u8]) -> Vec<u8> {
+    text.chunks(width).collect::<Vec<_>>().join(end)
+}
+
+proptest! {
+    #[test]
+    fn what_is_clean_passes_exactly_as_if_it_had_been_searched(
+        values in proptest::collection::vec(prop_oneof![
+            5 => text_of("ab", 8..20),
+            2 => text_of("abc\n", 8..24),
+            1 => text_of("ab\r\n\x1b", 8..24),
+        ], 1..4),
+        parts in proptest::collection::vec(
+            (any::<proptest::sample::Index>(), any::<proptest::sample::Index>(), 1usize..40, any::<bool>(), filler()),
+            1..16,
+        ),
+        sizes in proptest::collection::vec(prop_oneof![1usize..40, 4000usize..5000, Just(20_000)], 1..8),
+    ) {
+        let all = Arc::new(Patterns::new(values.iter().map(|value| ("<1>", value.as_bytes()))));
+        prop_assume!(!all.is_empty());
+        let mut text = Vec::new();
+        for (which, cut, width, carriage, filler) in &parts {
+            let form = &all.forms[which.index(all.forms.len())].bytes;
+            let end: &[u8] = if *carriage { b"\r\n" } else { b"\n" };
+            text.extend_from_slice(&wrapped(&form[..=cut.index(form.len())], *width, end));
+            text.extend_from_slice(filler);
+        }
+        let (mut pieces, mut rest) = (Vec::new(), &text[..]);
+        for size in sizes.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (piece, after) = rest.split_at((*size).min(rest.len()));
+            pieces.push(piece.to_vec());
+            rest = after;
+        }
+        let (lengths, out) = gone_out(&all, &pieces, Redactor::push);
+        let (searched_lengths, searched) =
+            gone_out(&all, &pieces, |redactor, piece, out| redactor.search_twice(piece, Piece::Last, out));
+        prop_assert_eq!(&out, &searched);
+        let in_place = gone_out(&all, &pieces, |redactor, piece, out| {
+            let (room, mut spare) = (sizes[0] % 32, Vec::new());
+            let mut buffer = [&vec![b'?'; room][..], piece].concat();
+            let arrived = room..buffer.len();
+            out.extend_from_slice(redactor.push_in_place(&mut buffer, arrived, &mut spare));
+        });
+        prop_assert_eq!(&in_place.1, &searched);
+        for lengths in [lengths, in_place.0] {
+            prop_assert!(lengths.iter().zip(&searched_lengths).all(|(one, other)| one >= other), "held back for longer");
+        }
+    }
+}
+
 /// What a view shows: no escape sequence, nothing that was drawn over, no line end.
 fn seen(text: &[u8]) -> Vec<u8> {
     let mut out: Vec<u8> = Vec::new();
@@ -372,7 +457,7 @@ fn a_line_that_ends_like_a_value_begins_is_not_held_back() {
     assert_eq!(out, b"Listening on S3C\n<1>\n");
 }
 
-/// `cargo test --release -p chiton-engine --lib measure_ -- --ignored --nocapture`
+/// `cargo test --release -p chiton-redact --lib measure_ -- --ignored --nocapture`
 #[test]
 #[ignore = "prints numbers, for a release build"]
 fn measure_throughput() {
@@ -422,6 +507,8 @@ fn measure_throughput() {
     timed("copied", &mut |piece, out| out.extend_from_slice(piece));
     let mut redactor = Redactor::new(Arc::clone(&all));
     timed("masked", &mut |piece, out| redactor.push(piece, out));
+    let mut redactor = Redactor::new(Arc::clone(&all));
+    timed("searched for everything", &mut |piece, out| redactor.search_twice(piece, Piece::Last, out));
     let automaton = aho_corasick::AhoCorasick::builder()
         .match_kind(aho_corasick::MatchKind::LeftmostLongest)
         .build(all.forms.iter().map(|form| &form.bytes[..]))
