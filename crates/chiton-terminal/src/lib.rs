@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 
 pub mod answers;
+mod backlog;
 pub mod cast;
 pub mod keys;
 pub mod picture;
 pub mod repaint;
 pub mod screen;
+mod sequences;
 pub mod snapshot;
 pub mod text;
 

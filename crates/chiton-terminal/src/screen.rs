@@ -8,6 +8,8 @@
 //! - A cell takes a limited number of combining marks.
 //!
 //! The screen does not depend on the pieces in which output arrives.
+//!
+//! The emulator gets plain output only when somebody looks, or something else comes ([`super::backlog`]).
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,7 +24,9 @@ use alacritty_terminal::vte::ansi::{Color, NamedColor, Processor, Rgb, Timeout};
 use alacritty_terminal::{Term, grid};
 
 use super::TerminalSize;
+use super::backlog::{Backlog, Room, is_plain};
 use super::picture::usual_colour;
+use super::sequences::SequenceTracker;
 use super::snapshot::{Colour, Cursor, KeyboardMode, Row, Run, Snapshot, Style};
 use crate::text::whole_characters;
 
@@ -39,6 +43,9 @@ const UNCOUNTED: usize = 64 << 10;
 /// The most bytes of answers that wait for a program. One that asks without reading gets no more.
 const ANSWER_BYTES: usize = 4096;
 
+/// The most bytes of plain output that wait to be shown: more than a screen with what scrolled off it has, as a rule.
+const BACKLOG_BYTES: usize = 256 << 10;
+
 /// A terminal's screen.
 pub struct Screen {
     term: Term<Ears>,
@@ -50,6 +57,9 @@ pub struct Screen {
     /// A command for the terminal that has begun.
     command: Option<TerminalCommand>,
     uncounted: usize,
+    sequences: SequenceTracker,
+    /// Plain output that the emulator did not get yet.
+    backlog: Backlog,
 }
 
 #[derive(Default)]
@@ -122,10 +132,24 @@ impl Dimensions for TerminalSize {
 impl Screen {
     /// An empty screen. An impossible size becomes the nearest possible one.
     pub fn new(size: TerminalSize) -> Self {
+        Self::with_backlog(size, BACKLOG_BYTES)
+    }
+
+    fn with_backlog(size: TerminalSize, most: usize) -> Self {
         let size = TerminalSize::nearest(size.columns, size.rows);
         let heard = Rc::new(RefCell::new(Heard { size: (size.columns, size.rows), ..Heard::default() }));
         let term = Term::new(config(size), &size, Ears(Rc::clone(&heard)));
-        Self { term, parser: Processor::new(), heard, size, held: Vec::new(), command: None, uncounted: 0 }
+        Self {
+            term,
+            parser: Processor::new(),
+            heard,
+            size,
+            held: Vec::new(),
+            command: None,
+            uncounted: 0,
+            sequences: SequenceTracker::default(),
+            backlog: Backlog::new(most),
+        }
     }
 
     /// Its size.
@@ -135,6 +159,35 @@ impl Screen {
 
     /// Takes the next bytes of output.
     pub fn feed(&mut self, bytes: &[u8]) {
+        if self.can_wait() && is_plain(bytes) {
+            let (rows, history) = (usize::from(self.size.rows), config(self.size).scrolling_history);
+            // Those that fill the screen and what is kept of what scrolled off it. Before them, as many as the screen has
+            // rows may be written over what was there.
+            if self.backlog.add(bytes, history + 2 * rows) == Room::Used {
+                self.catch_up();
+            }
+        } else {
+            self.catch_up();
+            self.feed_now(bytes);
+        }
+    }
+
+    /// Shows everything that has come. Whoever looks sees that in any case; this is for choosing the time.
+    pub fn catch_up(&mut self) {
+        if let Some((instead, bytes)) = self.backlog.take(usize::from(self.size.rows)) {
+            self.feed_now(&instead);
+            self.feed_now(&bytes);
+        }
+    }
+
+    /// Whether text that comes now can be shown later: it moves the whole screen where it scrolls, and what scrolls off
+    /// is kept.
+    fn can_wait(&self) -> bool {
+        self.held.is_empty() && self.command.is_none() && self.sequences.is_plain() && !self.is_alternate()
+    }
+
+    fn feed_now(&mut self, bytes: &[u8]) {
+        self.sequences.follow(bytes);
         if self.held.is_empty() {
             return self.take(bytes);
         }
@@ -150,6 +203,8 @@ impl Screen {
 
     /// Changes the size; rows are wrapped again.
     pub fn resize(&mut self, size: TerminalSize) {
+        self.catch_up();
+        self.sequences.note_resize();
         self.size = TerminalSize::nearest(size.columns, size.rows);
         self.heard.borrow_mut().size = (self.size.columns, self.size.rows);
         self.term.set_options(config(self.size));
@@ -171,7 +226,8 @@ impl Screen {
     }
 
     /// One look at it.
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&mut self) -> Snapshot {
+        self.catch_up();
         let grid = self.term.grid();
         let place = grid.cursor.point;
         let heard = self.heard.borrow();
@@ -193,7 +249,8 @@ impl Screen {
     }
 
     /// The rows that scrolled off the top, the oldest first, `most` of them at most.
-    pub fn scrollback(&self, most: usize) -> Vec<Row> {
+    pub fn scrollback(&mut self, most: usize) -> Vec<Row> {
+        self.catch_up();
         let grid = self.term.grid();
         let rows = i32::try_from(grid.history_size().min(most)).unwrap_or(0);
         (-rows..0).map(|line| row(&grid[Line(line)], self.size.columns)).collect()
@@ -354,5 +411,83 @@ fn colour(colour: Color) -> Colour {
         Color::Indexed(index) => Colour::Indexed(index),
         Color::Named(NamedColor::Foreground | NamedColor::Background | NamedColor::Cursor) => Colour::Usual,
         Color::Named(name) => u8::try_from(name as usize).map_or(Colour::Usual, Colour::Indexed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A few lines, or so many that most of them leave no trace; text of all kinds, and what programs do besides.
+    fn output() -> impl Strategy<Value = Vec<u8>> {
+        let line = prop_oneof![
+            Just("y".to_owned()),
+            Just(String::new()),
+            "[ -~]{1,12}",
+            "[a-c]{20,45}",
+            "\t?[a\u{e9}\u{4e16}e\u{301}\u{200b}\u{85}]{0,8}\u{8}?",
+        ];
+        let end = prop_oneof![8 => Just("\r\n"), 1 => Just("\n"), 1 => Just("\r"), 1 => Just("")];
+        let flood = (line, end, prop_oneof![3 => 1usize..4, 2 => 1000usize..1500])
+            .prop_map(|(line, end, times)| format!("{line}{end}").repeat(times).into_bytes());
+        let other = proptest::sample::select(vec![
+            "\x1b[31m", "\x1b[0m", "\x1b[44m", "\x1b[2;3r", "\x1b[r", "\x1bc", "\x1b[3A", "\x1b[2;2H", "\x1b[5b",
+            "\x1b[?1049h", "\x1b[?1049l", "\x1b[?7l", "\x1b[?7h", "\x1b[4h", "\x1b[20h", "\x1b[", "\x1bP", "\x1b\\",
+            "\x1b", "\x07", "\x0e", "\x1b)0", "\x0f", "\x1b7", "\x1b8", "\x1b[6n", "\x1b]0;t\x07", "\x1b]0;", "\x18",
+            "\x1b[2J", "\x1b[K", "\x1b[L", "\x1bH", "\x1bM", "\x0b",
+        ]);
+        let broken = proptest::sample::select(vec![&b"\xff\xc2"[..], b"\x80", b"\xe4\xb8", b"\x96", b"\xf0\x9f"]);
+        prop_oneof![
+            6 => flood,
+            4 => other.prop_map(|text| text.as_bytes().to_vec()),
+            1 => broken.prop_map(<[u8]>::to_vec),
+        ]
+    }
+
+    /// Everything that can be told apart about a screen.
+    fn seen(screen: &mut Screen) -> (Snapshot, Vec<Row>, Vec<u8>) {
+        (screen.snapshot(), screen.scrollback(usize::MAX), screen.take_answers())
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_late_is_shown_as_if_it_had_been_shown_at_once(
+            outputs in proptest::collection::vec((output(), any::<bool>()), 1..20),
+            size in (2u16..12, 1u16..6),
+            piece in prop_oneof![1usize..10, 100usize..3000],
+        ) {
+            let size = TerminalSize { columns: size.0, rows: size.1 };
+            let (mut late, mut at_once) = (Screen::with_backlog(size, 12 << 10), Screen::new(size));
+            for (output, looks) in outputs {
+                for piece in output.chunks(piece) {
+                    late.feed(piece);
+                    at_once.feed_now(piece);
+                }
+                if looks {
+                    prop_assert_eq!(seen(&mut late), seen(&mut at_once));
+                }
+            }
+            // What a program did before shows in what it does next.
+            for last in [&b"\x1b[3b|"[..], b"\x18\x1b[3b|", b"x\tx\x1b[3bend\r\n\n\n\x1b8x"] {
+                late.feed(last);
+                at_once.feed_now(last);
+                prop_assert_eq!(seen(&mut late), seen(&mut at_once));
+            }
+        }
+    }
+
+    #[test]
+    fn most_of_a_flood_is_never_shown_to_the_emulator_and_little_waits() {
+        let mut screen = Screen::new(TerminalSize::USUAL);
+        let lines: Vec<String> = (0..200_000).map(|number| format!("line {number}\r\n")).collect();
+        for piece in lines.concat().as_bytes().chunks(4096) {
+            screen.feed(piece);
+            assert_eq!(screen.term.grid().history_size(), 0, "nothing was shown yet");
+        }
+        assert!(screen.snapshot().to_text().ends_with("line 199998\nline 199999"));
+        assert_eq!(screen.scrollback(1)[0].text(), "line 199976");
+        assert_eq!(screen.scrollback(usize::MAX)[0].text(), "line 198977");
     }
 }

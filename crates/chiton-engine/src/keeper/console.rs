@@ -96,8 +96,8 @@ impl Console {
     }
 
     /// The terminal as it is now, with so many people at it.
-    pub(super) fn look(&self, people: usize) -> Option<Look> {
-        self.terminal.as_ref().map(|terminal| terminal.look(people))
+    pub(super) fn look(&mut self, people: usize) -> Option<Look> {
+        self.terminal.as_mut().map(|terminal| terminal.look(people))
     }
 
     /// The screen at the end of the run.

@@ -58,7 +58,7 @@ impl KeptRun {
     }
 
     /// The terminal as it is now; `None` where there is none.
-    pub(super) fn look(&self) -> Option<Report> {
+    pub(super) fn look(&mut self) -> Option<Report> {
         let mut look = self.console.look(self.audience.people())?;
         self.output.mask_screen(&mut look.screen);
         if let Some(wait) = &mut look.waits {
@@ -138,7 +138,7 @@ impl KeptRun {
     }
 
     fn signal(&self, number: i32) -> Result<(), Denial> {
-        stop::signal_run(self.family.lifecycle.unreaped_leader(), number)
+        stop::signal_run(self.family.group(), number)
     }
 }
 

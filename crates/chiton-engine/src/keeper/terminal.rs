@@ -26,7 +26,7 @@ use super::reader;
 use crate::capture::times::TimesWriter;
 use crate::protocol::Denial;
 use crate::run::{InputWait, Look, Typing, Typist};
-use chiton_terminal::{Screen, TerminalSize, keys};
+use chiton_terminal::{Screen, Snapshot, TerminalSize, keys};
 
 /// After this much silence the keeper checks whether the command waits for input; then after twice as much, and so on.
 const QUIET: Duration = Duration::from_millis(60);
@@ -154,14 +154,15 @@ impl HeldTerminal {
         Ok(())
     }
 
-    pub(super) fn look(&self, people: usize) -> Look {
-        let (screen, typed_by_people) = (self.screen.snapshot(), self.typed_by_people);
+    pub(super) fn look(&mut self, people: usize) -> Look {
+        let (screen, typed_by_people) = (self.snapshot(), self.typed_by_people);
         // One look is enough where the command waits for nothing but a key.
         let certain = |sighting: &Sighting| {
             let since = self.seen.filter(|(seen, _)| seen == sighting).map(|(_, since)| since);
             sighting.reader.patience == Patience::Lasting || since.is_some_and(|since| since.elapsed() >= PASSING)
         };
-        let waits = self.sighting().filter(certain).and_then(|sighting| self.input_wait(sighting));
+        let sighting = self.sighting().filter(certain);
+        let waits = sighting.and_then(|sighting| self.input_wait(sighting));
         Look { screen, waits, people, typed_by_people }
     }
 
@@ -178,12 +179,12 @@ impl HeldTerminal {
     }
 
     /// What a command that waits for input asks.
-    fn input_wait(&self, sighting: Sighting) -> Option<InputWait> {
+    fn input_wait(&mut self, sighting: Sighting) -> Option<InputWait> {
         let modes = tcgetattr(&self.ours).ok()?;
         let echo = modes.local_modes.contains(LocalModes::ECHO);
         let lines = modes.local_modes.contains(LocalModes::ICANON);
         let certain = sighting.evidence == Evidence::Seen;
-        let screen = self.screen.snapshot();
+        let screen = self.snapshot();
         // A program that reads keys one by one shows them itself where it wants to.
         Some(InputWait { prompt: screen.prompt(), echo: echo || !lines, certain })
     }
@@ -225,6 +226,12 @@ impl HeldTerminal {
         self.check_at = Some(self.check_at.map_or(now, |due| due.min(now + QUIET)));
     }
 
+    fn snapshot(&mut self) -> Snapshot {
+        // The screen shows some output only now, and that is where the emulator may stumble.
+        self.on_screen(Screen::catch_up);
+        self.screen.snapshot()
+    }
+
     /// A mistake in the emulator must not cost anybody their command. It costs the screen, which begins anew.
     fn on_screen(&mut self, act: impl FnOnce(&mut Screen)) {
         let size = self.screen.size();
@@ -253,8 +260,8 @@ impl HeldTerminal {
     }
 
     /// The screen at the end; the times of its output are complete then.
-    pub(super) fn finish(&mut self) -> chiton_terminal::Snapshot {
+    pub(super) fn finish(&mut self) -> Snapshot {
         self.times.settle();
-        self.screen.snapshot()
+        self.snapshot()
     }
 }
